@@ -1,8 +1,8 @@
-"""`jidomem access policy`: who may assert, propose or do nothing at all, and who has decided so.
+"""`jidomem access policy`: who may assert, propose or write nothing, and the history of these rules.
 
-`jidomem access token`: who may ask a served memory, as whom, in which role and for which projects.
+`jidomem access token`: the agents, roles and projects with access to a served memory.
 
-`jidomem access trust`: let the configuration of a root say more than data may.
+`jidomem access trust`: trust in the configuration of a root, which then may set more than data may.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects
             "--project and --all-projects exclude each other", hint="leave out --project or --all-projects"
         )
     with app.open() as memory:
-        memory.writer.acting_as(agent, role)  # raises for what would be refused with each request
+        memory.writer.acting_as(agent, role)  # raises for an agent or role that every request would be refused for
         keyring = memory.place.keyring()
         reached = (EVERY,) if all_projects else projects or (memory.project,)
         secret, made = keyring.give_out(agent, role, reached, memory.sources)
@@ -334,7 +334,7 @@ def trust_root(app: App, path: str, command: str | None, off: bool) -> None:
 
 
 def _root(path: str) -> Path:
-    """Return the root that is meant; raises NotFound where there is none, InvalidRequest for an address."""
+    """Return the root at *path*; raises NotFound if there is none, InvalidRequest for an address."""
     if "://" in path:
         from jidomem.extras.servers.addresses import shown
 

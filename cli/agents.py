@@ -1,8 +1,8 @@
-"""`jidomem agent conversation`: what was said in a work session, recorded turn by turn and read back.
+"""`jidomem agent conversation`: the conversation of a work session, recorded turn by turn.
 
 `jidomem agent session`: work sessions, opened, moved and closed.
 
-`jidomem agent working`: what an agent holds now, in its world, its tasks and its spaces.
+`jidomem agent working`: the working memory of an agent: its world, its tasks and its spaces.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def record(
     show_result(app, turn.to_dict(), turn.iri)
 
 
-#: verb -> (the status it gives, what it does)
+#: verb -> (the status it sets, its help)
 _MOVES = {
     "pause": ("Paused", "Pause a session."),
     "resume": ("Active", "Resume a paused session."),
@@ -307,7 +307,7 @@ def _change(app: App, *changes: Any, expected_rev: int | None = None) -> None:
     try:
         memory = agent_memory.apply(changes, expected_rev=expected_rev)
     except JidomemError as refusal:
-        refusal.position = None  # its words name the change, and it is no intent
+        refusal.position = None  # the message names the change; positions count intents
         raise
     show_result(
         app,
@@ -321,7 +321,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _rows(memory: Memory) -> Any:
-    """Yield what is held, a row each."""
+    """Yield one row for each value."""
     for name, space in memory.spaces.items():
         pairs = space.data.items() if is_map(space) else enumerate(space.data) if is_list(space) else [("", space.data)]
         for at, value in pairs:

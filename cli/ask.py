@@ -1,4 +1,4 @@
-"""`jidomem ask` answers the named questions of the playbook, and SPARQL over the graphs of one project."""
+"""`jidomem ask`: the named queries of the playbook, and SPARQL over the graphs of one project."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ from jidomem.records.named_query import NamedQuery, QueryParameter, snake
 from jidomem_cli.options import ROWS, App, Command, include_inactive_option, pass_app
 from jidomem_cli.output import form_of, show_json, show_rows
 
-#: Parameters with an option of their own, here and on every other verb.
+#: Parameters with an option of their own on all commands.
 _OPTIONS = {
     "project": "--project", "asof": "--as-of", "validat": "--valid-at", "includeinactive": "--include-inactive",
     "limit": "--limit", "cursor": "--cursor",
 }  # fmt: skip
 _TAKEN = ("name", "self")
-#: How alike an unknown option and a known one are for the known one to be meant.
+#: The least similarity of an unknown option to a suggested one.
 _LIKE = 0.7
-#: Short name -> the question.
-#: What a SPARQL query has and the name of a file has not.
+#: Characters that a SPARQL query contains and a file name does not.
 _SYNTAX = re.compile(r"[\s{<]")
 STATUS = click.option(
     "--status", metavar="STATUS", help=f"Only decisions with this status: {', '.join(STATUSES)} (default: active)."
@@ -107,7 +106,7 @@ def ask(
 def answer(
     app: App, memory: Jidomem, name: str, *, include_inactive: bool, params: Mapping[str, str] | None = None
 ) -> int:
-    """Print the rows of one named query, and return how many there are."""
+    """Print the rows of one named query, and return their number."""
     page = memory.reader.ask_page(
         name,
         project=memory.project,
@@ -122,7 +121,7 @@ def answer(
     if form_of(app) == "table" and not any(row.get("topic") for row in page.rows):
         columns = tuple(column for column in columns if column != "topic")
     rows = page.rows
-    if form_of(app) == "table":  # a marker of a withdrawal is no memory that could be active
+    if form_of(app) == "table":  # a withdrawal marker is not an active memory
         marker = {"kind": JIDO + MARKER, "status": "active"}
         rows = [{**row, "status": "withdrawal"} if marker.items() <= row.items() else row for row in rows]
     show_rows(app, rows, columns, page.cursor, memory=memory)
@@ -173,7 +172,7 @@ def _pairs(query: NamedQuery, words: Sequence[str], playbook: Playbook) -> Itera
 
 
 def _unknown_parameter(query: NamedQuery, flag: str, playbook: Playbook) -> Exception:
-    """Return the error for an option that *query* does not take: the option meant, or the queries that take it."""
+    """Return the error for an option that *query* does not take, with similar options, or the queries that take it."""
     context = click.get_current_context()
     own = {name for option in context.command.params for name in option.opts if name.startswith("--")}
     if near := nearest_names(flag, dict.fromkeys([*map(_option, query.params), *own]), 3, likeness=_LIKE):
@@ -204,7 +203,7 @@ _FORMATS = {"select": ROWS, "ask": ("table", "json", "jsonl"), "graph": ("ttl", 
 
 
 def _run_sparql(app: App, source: str, *, infer: bool) -> None:
-    """Print the answer to a SPARQL query: *source*, or the text of the file, or of standard input, that it names."""
+    """Print the answer to a SPARQL query: *source* is the text, a file, or `-` for standard input."""
     text = _query_text(source)
     memory = app.read()
     result = memory.reader.run(memory.project, text, infer=infer, as_of=app.as_of)

@@ -1,4 +1,4 @@
-"""`jidomem check`: the job that holds a memory to its ontology, shapes and gates."""
+"""`jidomem check`: the check of a memory against its ontology, shapes and gates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class CheckArguments:
-    """What the command line asks for."""
+    """The arguments of the command line."""
 
     paths: Sequence[Path]
     data: Path | None
@@ -74,9 +74,9 @@ def check(app: App, /, **arguments: Any) -> int:
 
 
 def complain_in_format(error: Exception, app: App) -> int:
-    """Say in the format asked for what kept memory from being opened or checked; return the exit code of the error.
+    """Report, in the requested format, the error that prevented the check; return its exit code.
 
-    A fault of the root's own terms and shapes is a finding, with its place; everything else counts as unchecked.
+    A fault in the terms and shapes of the root is a finding, with its place; any other error counts as unchecked.
     """
     report = _report_on(error, app)
     if report is not None and report.problems:
@@ -89,7 +89,7 @@ def complain_in_format(error: Exception, app: App) -> int:
 
 
 def _report_on(error: Exception, app: App) -> CheckReport | None:
-    """Return a report on what *error* kept from being checked, with the faults of the root's own terms and shapes."""
+    """Return a report on the part that *error* left unchecked, with the faults in the terms and shapes of the root."""
     if not isinstance(error, JidomemError):
         return None
     from jidomem.check.overlay import check_overlay
@@ -99,7 +99,7 @@ def _report_on(error: Exception, app: App) -> CheckReport | None:
     if error.code == "invalid_config" and settings.address_of(app.root) is None:
         try:
             report = check_overlay(settings.find(app.root)[0])
-        except JidomemError:  # of the bounds of a root, which *error* names
+        except JidomemError:  # a limit of the root, which *error* names
             report = CheckReport()
         report.judged, report.problems = 0, [each for each in report.problems if each.severity == "violation"]
         if report.problems:
@@ -109,7 +109,7 @@ def _report_on(error: Exception, app: App) -> CheckReport | None:
 
 
 def _report(app: App, arguments: CheckArguments) -> CheckReport:
-    """Return the report on what was named; raises InvalidRequest when that is not clear."""
+    """Return the report on the named files or the memory; raises InvalidRequest for contradictory arguments."""
     from jidomem.check.check import check_files
     from jidomem.check.report import waive
     from jidomem.check.rules import check_data
@@ -165,14 +165,14 @@ def _today() -> date:
 
 
 def _shown(problem: Problem) -> Problem:
-    """Return a problem with its path as seen from the working directory, where it lies below."""
+    """Return a problem with its path relative to the working directory, if it is below it."""
     from jidomem.check.check import seen_from
 
     return seen_from(problem, Path.cwd())
 
 
 def show(app: App, report: CheckReport) -> None:
-    """Print a report in the format asked for, its paths as seen from the working directory."""
+    """Print a report in the requested format, with paths relative to the working directory."""
     report.problems = [_shown(problem) for problem in report.problems]
     form = "json" if app.json else app.format or "text"
     if form == "json":
@@ -191,7 +191,7 @@ def show(app: App, report: CheckReport) -> None:
 
 
 def _print(app: App, report: CheckReport, form: str) -> None:
-    """Print findings as lines; words about the check go to standard error."""
+    """Print findings as lines; notes on the check go to standard error."""
     from jidomem.check.report import commands, coverage, merge_redactions, notes
 
     shown = report if app.verbose else replace(report, problems=merge_redactions(report.problems))

@@ -1,4 +1,4 @@
-"""`jidomem demo`: a tour in a temporary root, every step a real command on real decisions."""
+"""`jidomem demo`: a tour in a temporary root, with real commands on real decisions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def demo(app: App, keep: Path | None) -> None:
 
 
 def _show_tour(app: App, keep: Path | None) -> None:
-    """Run the tour in *keep*, or in a folder that goes when it has ended."""
+    """Run the tour in *keep*, or in a temporary folder."""
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         _tour(keep.resolve())
@@ -80,7 +80,6 @@ def _show_tour(app: App, keep: Path | None) -> None:
 
 
 def _tour(folder: Path) -> None:
-    """Run the tour in *folder*."""
     with chdir(folder):
         _say("A memory root is a folder; what is remembered lives in it as Turtle, one file a commit.")
         _run("init", "--project", "demo")
@@ -164,7 +163,7 @@ def _task_and_error() -> None:
 
 
 def _run(*words: str, expect: int = 0, lines: int | None = None, only: str = "", quiet: bool = False) -> str:
-    """Run one command as a user would, show it and what it printed, and return what it printed."""
+    """Run one command as a user would, show it and its output, and return its standard output."""
     from jidomem_cli.main import cli
 
     data, shown = io.StringIO(), io.StringIO()
@@ -181,7 +180,7 @@ def _run(*words: str, expect: int = 0, lines: int | None = None, only: str = "",
 
 
 def _show(words: Sequence[str], printed: list[str], only: str, lines: int | None) -> None:
-    """Print a command and what it printed, of long answers the first and the last lines."""
+    """Print a command and its output; of long output the first and the last lines."""
     click.secho(f"$ jidomem {shlex.join(words)}{f' | grep {only!r}' if only else ''}", bold=True)
     left_out = len(printed) - lines - 1 if lines is not None else 0
     for number, line in enumerate(printed):
@@ -192,7 +191,7 @@ def _show(words: Sequence[str], printed: list[str], only: str, lines: int | None
 
 
 class _Both(io.StringIO):
-    """Text that goes to two places."""
+    """A text stream that writes to two others."""
 
     def __init__(self, *places: io.StringIO) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""What went wrong, told to a person on standard error, or to a program as JSON on standard output.
+"""Errors: printed for people on standard error, and for programs as JSON on standard output.
 
-Expected words: verbs of other tools, each with the command of jidomem that does what they do there.
+`unknown_command` suggests a command for verbs of other tools.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from jidomem_cli.options import App, clean
 from jidomem_cli.output import short
 
 BUG = 1
-#: The options that say a field of every intent that does not.
+#: The options with the default of a field for every intent.
 _OPTION_FOR_ALL = {"asserted_by": "--agent", "asserted_in": "--session"}
-#: What is shown of a memory that disagrees, and how many characters of each.
+#: The fields of a conflicting memory that are shown, and the most characters of each.
 _ITEM_FIELDS = ("type", "status", "rationale", "detailed_explanation", "about", "asserted_by", "timestamp")
 _SHOWN = 160
 #: Fields whose options have another name.
@@ -35,7 +35,7 @@ Options = Callable[[Mapping[str, Any]], str]
 
 
 def print_error(error: Exception, app: App) -> int:
-    """Say what went wrong and return the exit code for it."""
+    """Print an error and return its exit code."""
     if isinstance(error, click.ClickException):
         error = _usage_error(error)
     if isinstance(error, JidomemError):
@@ -53,15 +53,15 @@ def print_error(error: Exception, app: App) -> int:
 
 
 def print_refusal(error: JidomemError, app: App, *, options: Options | None = None, where: str = "") -> None:
-    """Print one error, on standard output where that is JSON.
+    """Print one error, on standard output for JSON.
 
-    *options* writes fields as the verb takes them, and so what puts it right; *where* opens the line of a person.
+    *options* writes fields as options of the command, and so the repair; *where* is the prefix of the text.
     """
     if app.json:
         values = {**error.to_dict(), "hint": _in_options(error.hint, app)}
         click.echo(json.dumps(values, ensure_ascii=False, default=str))
         return
-    if not where and error.position is not None and error.code != "malformed_json":  # which names its line
+    if not where and error.position is not None and error.code != "malformed_json":  # its message names the line
         where = f"intent {error.position + 1}: "
     click.echo(f"{app.styled('error:', 'red')} {where}{clean(error.detail)}", err=True)
     is_one = len(error.violations) == 1
@@ -109,14 +109,14 @@ def as_changes(fields: Mapping[str, Any]) -> str:
 
 
 def _entries(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each field with each of its values, ready for a shell."""
+    """Yield each field with each of its values, quoted for a shell."""
     for name, value in fields.items():
         for entry in value if isinstance(value, list) else [value]:
             yield name, shlex.quote(short(entry))
 
 
 def _corrected_options(error: JidomemError, options: Options | None) -> str:
-    """Return which options of its verb put all of *error* right, empty where they do not."""
+    """Return the options of the command that repair all of *error*, or an empty text."""
     violations = error.violations
     is_correctable = all(
         violation.field in HELP and (violation.nearest or violation.value is None) for violation in violations
@@ -127,7 +127,7 @@ def _corrected_options(error: JidomemError, options: Options | None) -> str:
 
 
 def _usage_error(error: click.ClickException) -> InvalidRequest:
-    """Return what was called wrongly as an error of ours, with an example where arguments are missing or too many."""
+    """Return a usage error as an error of ours, with an example if arguments are missing or too many."""
     context, detail = getattr(error, "ctx", None), error.format_message()
     hint = f"see: {context.command_path if context else 'jidomem'} --help"
     if isinstance(error, click.NoSuchOption) and (option := _option_for(error)):
@@ -142,14 +142,14 @@ def _usage_error(error: click.ClickException) -> InvalidRequest:
 
 
 def _option_for(error: click.NoSuchOption) -> str | None:
-    """Return the option of the verb for a field that other memory systems call by the name of the unknown option."""
+    """Return the option of the command for a field known by another name in other memory systems."""
     field = FIELD_ALIASES.get(error.option_name.lstrip("-").replace("-", "_"))
     params = error.ctx.command.params if error.ctx and field else ()
     return next((param.opts[0] for param in params if param.name == field), None)
 
 
 def _in_options(hint: str, app: App) -> str:
-    """Return *hint* with the fields it names as options of the verb, where it has them."""
+    """Return *hint* with fields replaced by options of the command, where it has them."""
 
     def option(match: re.Match[str]) -> str:
         leave_out, name = match[1] or "", _OPTION_OF.get(match[2], match[2])
@@ -165,7 +165,7 @@ def _in_options(hint: str, app: App) -> str:
 
 
 def _violation(violation: Violation, app: App, *, is_one: bool) -> Iterator[str]:
-    """Yield the lines of one broken rule; its message, and how to put it right, only where the error holds several."""
+    """Yield the lines of one violation; message and repair only if the error has several."""
     if not is_one:
         known = violation.field is None or violation.message.startswith(violation.field)
         yield violation.message if known else f"{violation.field}: {violation.message}"
@@ -180,10 +180,10 @@ def _violation(violation: Violation, app: App, *, is_one: bool) -> Iterator[str]
 
 
 def _conflicts(error: Conflict) -> Iterator[str]:
-    """Yield the memories that disagree."""
+    """Yield the lines of the conflicting memories."""
     for conflict in error.conflicts:
         yield f"{conflict.kind} with {conflict.iri}: {cut(conflict.summary, _SHOWN)[0]}"
-        if conflict.kind == "stale_supersession":  # it ended: the memory in its place is what to read
+        if conflict.kind == "stale_supersession":  # it ended: its successor is shown instead
             continue
         item = error.items.get(conflict.iri, {})
         for name in (name for name in _ITEM_FIELDS if item.get(name)):
@@ -192,7 +192,9 @@ def _conflicts(error: Conflict) -> Iterator[str]:
 
 
 def _choices(error: Conflict, options: Options | None) -> Iterator[str]:
-    """Yield the ways out of *error*, as *options* of the command or in words; none that *options* cannot write."""
+    """Yield the ways to resolve *error*, as *options* of the command or in words; without those that *options* cannot
+    express.
+    """
     for choice in error.choices:
         fields = {**choice.fields, **dict.fromkeys(choice.needs, "TEXT")}
         words = options(fields) if options else ", ".join(f"{name} {value}" for name, value in _entries(fields))
@@ -203,13 +205,13 @@ def _choices(error: Conflict, options: Options | None) -> Iterator[str]:
 
 
 def _plain(value: Any) -> str:
-    """Return a value of a field as a person reads it, cut where it is long."""
+    """Return the value of a field as readable text, shortened if long."""
     text = " ".join(str(value).split())
     return local_name(text) if text.startswith(BASE) else cut(text, _SHOWN, blanks=True)[0]
 
 
 def place(app: App) -> str:
-    """Return the options that make a command to paste meet the same memory."""
+    """Return the options by which a pasted command uses the same memory."""
     values = {"--root": app.root, "--project": app.project}
     return "".join(f" {name} {shlex.quote(value)}" for name, value in values.items() if value)
 
@@ -220,7 +222,7 @@ def _resubmit(intent: Mapping[str, Any], app: App) -> str:
 
 
 def unknown_command(word: str, names: Sequence[str], context: click.Context) -> InvalidRequest:
-    """Return the refusal of *word*, which is none of *names*, with the command for it or the nearest name."""
+    """Return the refusal of *word*, which is none of *names*, with the intended command or the nearest name."""
     detail, path, word = f"no such command: {word}", context.command_path, word.lower()
     safe = {name: f"{path} {name}" for name in names if name not in DESTRUCTIVE}
     grouped = _grouped() if context.parent is None else {}
@@ -236,7 +238,7 @@ def unknown_command(word: str, names: Sequence[str], context: click.Context) -> 
 
 
 def _grouped() -> dict[str, str]:
-    """Return the commands of each group by their own names, as somebody may call them without the group."""
+    """Return the commands of all groups by name, since users may omit the group."""
     from jidomem_cli import main
 
     return {name: f"jidomem {group.name} {name}" for group in main.GROUPS for name in group.table}
@@ -244,7 +246,7 @@ def _grouped() -> dict[str, str]:
 
 _CHANGE = "jidomem edit ID --supersede TEXT"
 _WITHDRAW = 'jidomem edit ID --invalidate --reason "..."'
-#: A word that is no command -> the command for it: names of earlier versions and of other programs.
+#: Names from earlier versions and other programs -> the command for them.
 GUESSES: dict[str, str] = {
     **dict.fromkeys(("list", "ls", "all", "dump", "print", "memories", "timeline"), "jidomem ask timeline"),
     **dict.fromkeys(("search", "find", "grep", "query", "lookup", "retrieve"), 'jidomem recall "a question"'),
@@ -278,7 +280,7 @@ GUESSES: dict[str, str] = {
     "help": "jidomem --help",
     "version": "jidomem --version",
 }
-#: Commands that remove or replace much at once: no misspelt word is answered with one of them.
+#: Commands that remove or replace much at once: they are never suggested for a misspelt word.
 DESTRUCTIVE = frozenset(
     ("redact", "rollback", "restore", "migrate", "remove", "remove-files", "revoke", "reject", "refuse", "forget",
      "clear", "delete", "drop", "reset")

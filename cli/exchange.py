@@ -1,6 +1,6 @@
-"""`jidomem root export` and `jidomem root import`: memory out as Turtle, memory in from what others wrote.
+"""`jidomem root export` and `jidomem root import`: export and import of a memory.
 
-`jidomem root import code`: what a project's code defines and depends on, taken into its codebase graph.
+`jidomem root import code`: the modules and dependencies of a project's code, for its codebase graph.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from jidomem import Jidomem
     from jidomem.extras.code.importer import CodeImportReport
 
-#: Notes that are told one by one; `--json` has them all.
+#: The most notes that are printed; `--json` has them all.
 _MAX_SHOWN = 20
 
 
@@ -83,9 +83,9 @@ def code(app: App, path: Path, dry_run: bool) -> int:
 
 
 def _refuse_elsewhere(app: App, memory: Jidomem, path: Path) -> None:
-    """Raise InvalidRequest for code that is not of the memory's repository, unless its project was named.
+    """Raise InvalidRequest for code outside the repository of the memory, unless a project is named.
 
-    A project has one tree: all that was known of it would be gone.
+    A project has one code tree: the import would replace it.
     """
     tree = memory.tree
     if tree is None or app.project is not None or path.resolve().is_relative_to(tree.base.resolve()):
@@ -98,9 +98,9 @@ def _refuse_elsewhere(app: App, memory: Jidomem, path: Path) -> None:
 
 
 def _place(memory: Jidomem, path: Path) -> tuple[Path, str]:
-    """Return where the paths of files begin, as those of memories or at the repository, and the folder below that."""
+    """Return the base of file paths, that of memories or the top of the repository, and the folder relative to it."""
     bases = [] if memory.tree is None else [memory.tree.base]
-    with suppress(InvalidRequest):  # no git, or it refuses the repository
+    with suppress(InvalidRequest):  # git is missing or refuses the repository
         top = git.read_git(path, "rev-parse", "--show-toplevel")
         bases += [] if top is None else [Path(os.fsdecode(top.rstrip(b"\n")))]
     base = next((base.resolve() for base in bases if path.is_relative_to(base.resolve())), path)
@@ -108,7 +108,7 @@ def _place(memory: Jidomem, path: Path) -> tuple[Path, str]:
 
 
 def _progress(app: App, files: int) -> tuple[Callable[[str], None], Callable[[], None]]:
-    """Return what is called with each file, and at the end: a bar on a terminal, elsewhere nothing."""
+    """Return the functions for each file and for the end: a progress bar on a terminal, elsewhere without effect."""
     if app.quiet or not sys.stderr.isatty():
         return lambda path: None, lambda: None
     from rich.console import Console
@@ -123,7 +123,7 @@ def _progress(app: App, files: int) -> tuple[Callable[[str], None], Callable[[],
 
 
 def _print_code_report(app: App, project: str, report: CodeImportReport, dry_run: bool) -> None:
-    """Say what was read and kept, and what could not be read."""
+    """Print what was read and stored, and the files that could not be read."""
     from jidomem.extras.code.importer import FILES
 
     if app.json:
@@ -144,15 +144,15 @@ def _print_code_report(app: App, project: str, report: CodeImportReport, dry_run
     app.info(f"files: {files}{f'; in what was read: {found}' if found else ''}; {report.triples:,} statements {kept}")
 
 
-#: The largest file of another memory that is taken in.
+#: The largest file that is imported.
 LARGEST = 64 * 1024 * 1024
 MOVING = "to bring a whole root elsewhere: jidomem root migrate ROOT NEW-ROOT"
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-#: The exit code of `jidomem root import --check` where a source changed.
+#: The exit code of `jidomem root import --check` if a source changed.
 DIFFERENT = 1
-#: What a verb that imports may be told of its writing.
+#: The options of writing commands that imports take.
 WRITES = ("agent", "session", "wait")
-#: The format of an export -> how its file ends.
+#: The format of an export -> the suffix of its file.
 FORMATS = {"turtle": "ttl", "jsonld": "jsonld", "nquads": "nq", "markdown": "md", "mcp-memory": "jsonl"}
 
 
@@ -192,7 +192,7 @@ def export(app: App, output: Path | None, form: str) -> int:
 
 
 def _rdf(memory: Jidomem, form: str, moment: str | None) -> bytes:
-    """Return all that is remembered; as N-Quads, what the project's other graphs say as well."""
+    """Return all content of the memory; as N-Quads also that of the other graphs of the project."""
 
     def commits_until(stream: Stream) -> list[Commit]:
         commits = memory.journal.read(stream)
@@ -206,7 +206,7 @@ def _rdf(memory: Jidomem, form: str, moment: str | None) -> bytes:
 
 
 def _active_export(app: App, memory: Jidomem, form: str, moment: str | None) -> bytes:
-    """Return what is active, oldest first, and say how much else there is."""
+    """Return the active memories, oldest first, and print the number of others."""
     ask, project = memory.reader.ask, memory.project
     every = {row["item"] for row in ask("timeline", project=project, as_of=moment, include_inactive=True)}
     rows = reversed(ask("timeline", project=project, as_of=moment))
@@ -226,9 +226,7 @@ def _save(app: App, project: str, data: bytes, output: Path, form: str) -> None:
     name = f"{project}_memory.{FORMATS[form]}"
     path = output / name if output.is_dir() else output
     try:
-        replace_file(path, data) if path.is_file() or not path.exists() else path.write_bytes(
-            data
-        )  # else a pipe, or a device
+        replace_file(path, data) if path.is_file() or not path.exists() else path.write_bytes(data)  # a pipe or device
     except OSError as error:
         hint = disk_error_hint(error, f"name a file in a folder that is there: jidomem root export -o {name}")
         raise Failed(f"{path}: {error.strerror}", hint=hint, code="write_failed") from error
@@ -238,10 +236,10 @@ def _save(app: App, project: str, data: bytes, output: Path, form: str) -> None:
 
 
 class _ImportVerbs(CommandGroup):
-    """The verbs of importing, and `--check`, which takes what is to be checked in the place of a verb."""
+    """The import commands, and `--check`, whose arguments follow in place of a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read `--check [KIND|PATH]...` as the verb that it is."""
+        """Parse `--check [KIND|PATH]...` as a command."""
         if "--check" in args:
             args = ["check", *(word for word in args if word != "--check")]
         return super().parse_args(ctx, args)
@@ -291,7 +289,7 @@ import_.add_command(code)
 
 
 def _add_document_command(kind: str, form: DocumentFormat, example: str) -> None:
-    """Add the verb that takes in a document of RDF in one form."""
+    """Add the command that imports RDF documents of one format."""
 
     @click.argument("files", type=FILE, nargs=-1, required=True)
     @pass_app
@@ -320,7 +318,7 @@ _add_document_command("nquads", DocumentFormat.N_QUADS, "jidomem root import nqu
 
 
 def _add_source_command(kind: str, what: str, more: str, example: str) -> None:
-    """Add the verb that imports files of one kind."""
+    """Add the command that imports files of one kind."""
 
     @click.argument("files", type=FILE, nargs=-1, required=True)
     @dry_run_option
@@ -368,7 +366,7 @@ _add_source_command(
 
 
 def _base(memory: Jidomem) -> Path | None:
-    """Return the folder that the paths of sources begin at: of the repository, else the one that holds the root."""
+    """Return the base folder of source paths: that of the repository, else the folder of the root."""
     if memory.tree is not None:
         return memory.tree.base
     root = memory.settings.root
@@ -376,9 +374,9 @@ def _base(memory: Jidomem) -> Path | None:
 
 
 def _name(base: Path | None, path: Path, kind: str) -> str:
-    """Return what a file is called in what comes from it: its path from *base*, else its name.
+    """Return the name of a file in imported memories: its path relative to *base*, else its file name.
 
-    A record outside of *base*, and a file whose name is that of another one in *base*, is called as it was given.
+    A record outside *base*, and a file with the name of another one in *base*, has the path as given.
     """
     whole = path.resolve()
     if base is not None and whole.is_relative_to(base):
@@ -388,7 +386,7 @@ def _name(base: Path | None, path: Path, kind: str) -> str:
 
 
 def _content(path: Path) -> bytes:
-    """Return what a file holds, which may be a pipe; raises TooLarge, and InvalidRequest for one that is not read."""
+    """Return the content of a file, which may be a pipe; raises TooLarge, and InvalidRequest if it cannot be read."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1) if path.stat().st_size <= LARGEST else None
@@ -400,7 +398,7 @@ def _content(path: Path) -> bytes:
 
 
 def _moment(text: str) -> str:
-    """Return *text* as a commit writes a moment; raises InvalidRequest."""
+    """Return *text* as a canonical timestamp; raises InvalidRequest."""
     found = moment_of(text)
     if found is None:
         raise InvalidRequest(f"as_of={text!r} is not a date or time", hint=moment_hint("as_of"))
@@ -408,7 +406,7 @@ def _moment(text: str) -> str:
 
 
 def _print_report(app: App, memory: Jidomem, report: ImportReport) -> int:
-    """Print what became of each memory, and every note; return the exit code of the first refusal."""
+    """Print the outcome of each memory, and every note; return the exit code of the first refusal."""
     refused = Counter[tuple[str, str | None]]()
     for entry in report.entries:
         if app.json:
@@ -416,7 +414,7 @@ def _print_report(app: App, memory: Jidomem, report: ImportReport) -> int:
         elif isinstance(entry.outcome, JidomemError):
             click.echo(f"refused: {entry.outcome.code}: {clean(entry.place)}: {clean(entry.summary)}")
             refused[entry.outcome.detail, entry.outcome.hint] += 1
-            if refused[entry.outcome.detail, entry.outcome.hint] == 1:  # the reason many share is told once
+            if refused[entry.outcome.detail, entry.outcome.hint] == 1:  # a shared reason is printed once
                 print_refusal(entry.outcome, app, where=f"{clean(entry.place)}: ")
         else:
             words = [entry.change, entry.outcome.status if isinstance(entry.outcome, Receipt) else ""]
@@ -434,7 +432,7 @@ def _print_report(app: App, memory: Jidomem, report: ImportReport) -> int:
     if not (report.entries or report.notes or report.passed or report.left_out):
         app.info("no records found: is it a file of that kind?")
     counts = _counts(report)
-    if any(entry.change for entry in report.entries):  # they came from a source, and not from a document
+    if any(entry.change for entry in report.entries):  # from a source, not from a document
         counts = {word: counts.get(word, 0) for word in (*CHANGES, "refused")}
         counts = {word: count for word, count in counts.items() if count or word in ("added", "unchanged")}
     text = ", ".join(f"{count} {word}" for word, count in counts.items())
@@ -444,7 +442,7 @@ def _print_report(app: App, memory: Jidomem, report: ImportReport) -> int:
 
 
 def _counts(report: ImportReport) -> dict[str, int]:
-    """Return how many memories were written, were here already and were refused, and how many changed in which way."""
+    """Return the number of memories written, already present and refused, and the number of each change."""
     accepted, refused = len(report.accepted), len(report.refusals)
     changes = Counter(entry.change for entry in report.entries if not isinstance(entry.outcome, JidomemError))
     counts = {"kept": accepted, "here already": len(report.entries) - accepted - refused, "refused": refused}

@@ -1,6 +1,6 @@
-"""The fields of an intent as options of a verb, from one table.
+"""The fields of an intent as options of a command, from one table, and the paths of a memory.
 
-Where the paths of a memory begin, and which of its files somebody names who stands elsewhere.
+`Paths` converts paths as seen from the working directory to the paths of memories.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from jidomem_cli.options import reject_placeholder
 
 
 class Paths:
-    """The paths of the memory at *root*, which lies in the repository *tree* if in any, named from where one stands.
+    """The paths of the memory at *root*, which may be in the repository *tree*, as seen from the working directory.
 
-    They begin at the folder that holds the root; those of a root that lies in none, and is no `.jidomem`, here.
+    They are relative to the folder of the root; for a root outside a repository that is not `.jidomem`, to the working
+    directory.
     """
 
     def __init__(self, root: Path, tree: Worktree | None) -> None:
@@ -35,19 +36,19 @@ class Paths:
         self.folder = tree.base if tree else root.parent if root.name == FOLDER else self._here
 
     def of(self, given: str) -> str | None:
-        """Return a path as memories have it; None for one that lies elsewhere, or is of the memory itself."""
+        """Return a path in the form of memories; None if it is outside, or belongs to the memory itself."""
         path = path_below(self.folder, self._here / given)
         return path if path is not None and not self._is_own(path) else None
 
     def seen(self, given: str) -> str:
-        """Return the path as memories have it of a file or folder that is there, seen from here; all else as it is."""
+        """Return the path of an existing file or folder in the form of memories; any other text unchanged."""
         if "://" in given:
             return self._named(given)
         path = self.of(given) if given and os.path.exists(self._here / given) else None
         return given if path is None else path + "/" * given.endswith("/")
 
     def touched(self, given: str) -> list[str]:
-        """Return the paths of what is edited by that name: what it names, and what that leads to where it is a link."""
+        """Return the paths affected by an edit of that name: the path itself, and the target if it is a link."""
         try:
             real = str((self._here / given).resolve())
         except (OSError, ValueError, RuntimeError):
@@ -55,15 +56,15 @@ class Paths:
         return [path for path in dict.fromkeys(map(self.of, (given, real))) if path is not None]
 
     def each(self, given: tuple[str, ...]) -> list[str]:
-        """Return the paths as memories have them, each once; raises InvalidRequest for one that lies elsewhere.
+        """Return the paths in the form of memories, each once; raises InvalidRequest for one outside.
 
-        To somebody who stands elsewhere a relative path is one below the folder. A web address that a remote of the
-        repository has for a file is the path of that file; another address stays as it is.
+        If the working directory is outside the folder, a relative path is relative to the folder. The web address of a
+        file in a remote of the repository becomes the path of the file; other addresses stay unchanged.
         """
         return list(dict.fromkeys(map(self._named, given)))
 
     def others(self, given: tuple[str, ...]) -> list[str]:
-        """Return the same, without what is of the memory itself."""
+        """Return the same, without paths of the memory itself."""
         return [path for path in self.each(given) if not self._is_own(path)]
 
     def _named(self, given: str) -> str:
@@ -81,7 +82,7 @@ class Paths:
         return path
 
     def _where(self, whole: Path) -> str:
-        """Return what is right for a path that lies elsewhere: the memory there, if there is one."""
+        """Return the hint for a path outside: the memory there, if there is one."""
         real = whole.resolve()
         other = next((folder / FOLDER for folder in real.parents if (folder / FOLDER).is_dir()), None)
         if other is None or other == self._root:
@@ -95,7 +96,7 @@ class Paths:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-#: Field -> help of its option; the other fields are given in another way.
+#: Field -> help of its option; other fields have no option.
 HELP: Mapping[str, str] = {
     "type": f"Type: {', '.join(vocab.WRITER_TYPES)}, or one below these (default: fact).",
     "topic": "Topic of a decision or fact, in one phrase.",
@@ -149,7 +150,7 @@ def intent_options(names: Iterable[str] = tuple(HELP)) -> Callable[[Function], F
 
 
 def present_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that were set, as an intent has them.
+    """Return the fields that are set, in the form of an intent.
 
     >>> present_fields({"topic": None, "about": ("a.py",), "evidence": ()})
     {'about': ['a.py']}
@@ -158,7 +159,7 @@ def present_fields(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_memory_paths(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *fields* with files that are seen from here as the memory has them."""
+    """Return *fields* with existing files as paths of the memory."""
     about = fields.get("about")
     if not about:
         return dict(fields)
@@ -176,14 +177,14 @@ def json_or_text(text: str) -> Any:
 
 
 def memory_iri(memory: Jidomem, name: str) -> str:
-    """Return the IRI of a memory from its IRI, which is not looked up here, or from another name of it."""
+    """Return the IRI of a memory from its IRI, which is not looked up, or another name of it."""
     return memory.reader.whole_id(memory.project, memory_path(memory, name))
 
 
 def memory_path(memory: Jidomem, name: str) -> str:
-    """Return *name*, that of a file which is seen from here, with a line or without, as the memory has the file.
+    """Return *name* with a file, with or without line, as a path of the memory.
 
-    Of a line within a paragraph that was imported from its first line it is that one.
+    A line within an imported paragraph becomes the first line of the paragraph.
     """
     path, colon, line = name.rpartition(":") if name.rpartition(":")[2].isdecimal() else (name, "", "")
     seen = Paths(memory.settings.root, memory.tree).seen(path)
@@ -192,9 +193,9 @@ def memory_path(memory: Jidomem, name: str) -> str:
 
 
 def _first_line(memory: Jidomem, path: str, line: int) -> int | None:
-    """Return the line at which the memory begins that was imported from *line* of a file; None where none was.
+    """Return the first line of the memory that was imported from *line* of a file, or None.
 
-    It is the nearest above with which a memory begins, and no blank line or heading lies between.
+    It is the nearest line above at which a memory begins, without a blank line or heading in between.
     """
     data = memory.tree.read(path) if memory.tree is not None and path_of(path) == path else None
     begins = memory.reader.source_lines(memory.project, path) if data is not None else frozenset()

@@ -1,8 +1,8 @@
-"""`jidomem guard`: what governs files, before they are edited.
+"""`jidomem guard`: the rules for files, before they are edited.
 
-`jidomem agent briefing`: what an agent should know first.
+`jidomem agent briefing`: the memories an agent needs first.
 
-`jidomem governing`: what to know before a file is touched.
+`jidomem governing`: the memories that govern files.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def guard(
 
 
 class _LocalGuard:
-    """The guard of the memory that is found from here, and where its paths begin."""
+    """The guard of the memory for the working directory, and its paths."""
 
     def __init__(self, loaded: settings.Settings) -> None:
         self.session = loaded.session
@@ -117,13 +117,13 @@ def _local_guard(app: App) -> _LocalGuard | None:
 
 
 def _of_hook(app: App, client: str, hook_input: Mapping[str, Any], session: str | None) -> Mapping[str, str]:
-    """Return what a client is answered before it edits, or after it read."""
+    """Return the answer to a client before an edit, or after a read."""
     local = _local_guard(app)
     if local is None:
         return {}
     event = hook_input.get("hook_event_name")
     edits = list(_edits(local, hook_input.get("tool_input") or {}))
-    if event == "postToolUse":  # nothing is there to be stopped any more
+    if event == "postToolUse":  # the tool has run: nothing can be stopped
         edits = [Edit(edit.path) for edit in edits]
     name = session or setup.session_of(hook_input) or f"day-{now():%Y-%m-%d}"
     verdict = local.guard.judge(edits, name, tells=event != "preToolUse")
@@ -131,9 +131,9 @@ def _of_hook(app: App, client: str, hook_input: Mapping[str, Any], session: str 
 
 
 def _edits(local: _LocalGuard, tool_input: Any) -> Iterator[Edit]:
-    """Yield what the input of a tool makes of files; without a text for one that is only looked at."""
+    """Yield the edits in the input of a tool; without a text for a file that is only read."""
     if isinstance(tool_input, str) and tool_input.startswith("{"):
-        with suppress(ValueError):  # what is no JSON names no file
+        with suppress(ValueError):  # no JSON, so no file
             tool_input = decode_json(tool_input)
     if not isinstance(tool_input, Mapping):
         return
@@ -160,7 +160,7 @@ def _edit(path: str, file: Path, tool_input: Mapping[str, Any]) -> Edit:
 
 
 def _staged(local: _LocalGuard) -> list[Edit]:
-    """Return what is to be committed; texts are read only where a check needs them."""
+    """Return the staged edits; texts are read only if a check needs them."""
     if local.guard.tree is None:
         raise InvalidRequest("no git repository in this folder or above it", hint="jidomem guard PATH")
     top, index = local.guard.tree.top, os.environ.get("GIT_INDEX_FILE")
@@ -263,11 +263,11 @@ def briefing(
 def _begun(
     app: App, hook_input: Mapping[str, Any], agent: str, role: str | None, budget_tokens: int | None
 ) -> Mapping[str, Any]:
-    """Return the briefing of *agent* as context; nothing where nothing is remembered."""
+    """Return the briefing of *agent* as context; empty if there are no memories."""
     memory = app.open()
     if not memory.settings.root.is_dir() or memory.project not in memory.projects():
         return {}
-    if hook_input.get("source") == "compact" and memory.read_log is not None:  # what it was shown it has lost
+    if hook_input.get("source") == "compact" and memory.read_log is not None:  # earlier rules were lost
         GuardLog(memory.read_log, memory.project).forget_shown(setup.session_of(hook_input) or "")
     result = memory.briefing(agent=agent, role=role, budget_tokens=budget_tokens)
     return {"context": result.text} if any(section.entries or section.left_out for section in result.sections) else {}
@@ -341,7 +341,7 @@ def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, 
 
 
 def _whole_project(conventions: int) -> str:
-    """Return what to say after "none" where *conventions* are there, which are about the whole or about other files."""
+    """Return the text after "none" if there are *conventions*, which are about the project or other files."""
     if not conventions:
         return ""
     return f" about this alone; conventions of the project: {conventions}, see: jidomem ask conventions"
@@ -350,7 +350,7 @@ def _whole_project(conventions: int) -> str:
 def _print_related(
     app: App, echo: Callable[[str], None], label: str, memories: Sequence[RelatedMemory], every: bool
 ) -> None:
-    """Print how many memories are about the files beside those that govern them, and the nearest or all of them."""
+    """Print the number of memories about the files that do not govern them, and the nearest or all of them."""
     if memories:
         echo(f"{label}: {len(memories)}")
     for one in memories if every else memories[:_MAX_RELATED]:
@@ -360,17 +360,17 @@ def _print_related(
 
 
 def _related_json(memory: RelatedMemory) -> dict[str, Any]:
-    """Return a memory that is about a file and does not govern it as plain JSON values."""
+    """Return a memory about a file that does not govern it as plain JSON values."""
     return {"item": memory.item, "kind": memory.kind, "summary": memory.summary, "about": memory.about}
 
 
 def _print_review(app: App, memory: Jidomem, pending: Sequence[RelatedMemory], *, is_empty: bool) -> None:
-    """Print the command that accepts the *pending* proposals; without any, and no other row, how many there are."""
+    """Print the command that accepts the *pending* proposals; without any, and no other row, their number."""
     if app.quiet or (not pending and not is_empty):
         return
     count = len(memory.reader.ask("proposals", project=memory.project)) if memory.journal.knows(memory.project) else 0
     if pending:
-        from jidomem_cli.errors import place  # it loads what the writing commands need
+        from jidomem_cli.errors import place  # imported late: it loads the modules of writing commands
 
         review = f"jidomem review{place(app)} accept"
         app.info(f"accept one: {review} {short(pending[0].item)}; all: {review} --all")
@@ -381,12 +381,12 @@ def _print_review(app: App, memory: Jidomem, pending: Sequence[RelatedMemory], *
 
 
 def _freshness(files: Sequence[dict[str, str | None]]) -> list[str]:
-    """Return what became of the files of a memory in words; in one where all are as they were."""
+    """Return the states of changed files as words, or "unchanged" if all are."""
     changed = [_outcome_text(each) for each in files if each["state"] != "unchanged"]
     return changed or (["unchanged"] if files else [])
 
 
 def _outcome_text(file: dict[str, str | None]) -> str:
-    """Return what became of a file, in words."""
+    """Return the state of a file in words."""
     at = f" to {file['at']}" if file["at"] not in (None, file["path"]) else ""
     return f"{file['path']} {file['state']}{at}"

@@ -48,9 +48,9 @@ Answer = Callable[[Mapping[str, Any]], Mapping[str, str]]
 
 
 def answer_hook(app: App, client: str, command: str, answer_of: Answer) -> None:
-    """Print the answer to the hook input on standard input, in the format of *client*; nothing where it is empty.
+    """Print the answer to the hook input on standard input, in the format of *client*; nothing if it is empty.
 
-    The client continues in any case: an error is a warning of *command* in the answer.
+    The client continues in any case: an error becomes a warning of *command* in the answer.
     """
     if app.root is not None or app.json or app.as_of is not None:
         raise InvalidRequest(f"{command} --hook is called by a client", hint=f"jidomem setup {client}")
@@ -119,7 +119,7 @@ def setup(app: App, client: str, user: bool, remove: bool, check: bool, print_: 
 
 
 def _folder() -> Path:
-    """Return the folder that holds the memory, else the repository, else the one that is worked in."""
+    """Return the folder that contains the memory, else the repository, else the working directory."""
     working = Path.cwd().resolve()
     above = (working, *working.parents)
     holder = next((folder for folder in above if (folder / FOLDER).is_dir()), None)
@@ -140,7 +140,7 @@ def _changes(name: str, folder: Path, user: bool, removed: bool) -> list[FileCha
 
 
 def _place(client: AgentProgram, folder: Path, user: bool) -> Callable[[str], Path]:
-    """Return where each file of *client* is."""
+    """Return the function that gives the path of each file of *client*."""
     if not user:
         return lambda name: folder / name
     if client.user is None:
@@ -154,7 +154,7 @@ def _place(client: AgentProgram, folder: Path, user: bool) -> Callable[[str], Pa
 
 
 def _command() -> str:
-    """Return what starts this program from any folder: its name where a fresh shell finds it, else where it is."""
+    """Return the command that starts this program from any folder: its name if a new shell finds it, else its path."""
     shell = os.environ.get("SHELL") or "/bin/sh"
     environment = [f"{name}={os.environ[name]}" for name in ("HOME", "USER", "LOGNAME", "SHELL") if name in os.environ]
     shell_command = ["env", "-i", *environment, "TERM=dumb", shell, "-lc", "command -v jidomem"]
@@ -193,7 +193,7 @@ def _change_json(change: FileChange) -> dict[str, object]:
 
 
 def _make_memory(app: App, name: str, folder: Path, user: bool) -> None:
-    """Make the memory where there is none, and say what else there is to do."""
+    """Create the memory if there is none, and print the next steps."""
     if not user and not (folder / FOLDER).exists():
         app.info(f"made {location.init(folder, app.project)}")
     command = _command()

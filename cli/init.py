@@ -1,6 +1,6 @@
-"""`jidomem init`: make a memory root in a folder, and take in what the repository remembers already.
+"""`jidomem init`: create a memory root in a folder, and import existing records of the repository.
 
-`jidomem init --from` and `jidomem root import --check`: memory and the sources in its repository, level or not.
+`jidomem init --from` and `jidomem root import --check`: synchronise or compare the memory with its sources.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 _COLUMNS = ("found", "what", *CHANGES, "refused", "pending")
-#: The columns that are left out where they say nothing.
+#: The columns that are left out if they are empty.
 _RARE = ("moved", "removed", "conflict", "redacted", "refused")
 _COPIED = ("config.toml", "baseline.toml", "projects", "ontology", "shapes", "queries")
-#: How a change made in memory is worded, where its name does not say it.
+#: The words for a local change, if its name is not clear.
 _LOCAL = {"retained": "active, though its source was removed"}
 _TAKEN_OUT = "take it out of the file, revoke it if it was ever pushed, then: jidomem init --from auto"
 _MAX_SHOWN = 8
-#: Of so many files it is looked up whether something governs them.
+#: The most files for which governing memories are looked up.
 _TRIED = 10
 
 
 def scan_sources(folder: Path, names: Sequence[str]) -> FolderScan:
-    """Return what is found in *folder* by *names*: `auto`, kinds of memory, or paths; raises InvalidRequest."""
+    """Return the sources in *folder* by *names*: `auto`, kinds of memory, or paths; raises InvalidRequest."""
     scan = FolderScan()
     kinds = [*KINDS] if AUTO in names else [name for name in names if name in KINDS]
     if kinds:
@@ -81,7 +81,7 @@ def scan_sources(folder: Path, names: Sequence[str]) -> FolderScan:
 
 
 def scope_of(folder: Path, names: Sequence[str]) -> Scope:
-    """Return what is looked for in *folder* by *names*, as `looked` takes them."""
+    """Return the scope of a scan of *folder* by *names*."""
     kinds = [*KINDS] if AUTO in names else [name for name in names if name in KINDS]
     paths = [Path(name).absolute() for name in names if name != AUTO and name not in KINDS]
     return Scope(kinds, [path.relative_to(folder.resolve()).as_posix() for path in paths])
@@ -89,7 +89,7 @@ def scope_of(folder: Path, names: Sequence[str]) -> Scope:
 
 @contextmanager
 def open_for_import(app: App, root: Path, dry_run: bool) -> Iterator[Jidomem]:
-    """Yield the memory at *root*; for a dry run a copy of it, which is removed."""
+    """Yield the memory at *root*; for a dry run a temporary copy of it."""
     if not dry_run:
         app.root = str(root)
         yield app.open()
@@ -115,9 +115,9 @@ def show(
     report: ImportReport,
     made: dict[str, Any],
 ) -> int:
-    """Print what became of each source and what is next; return the exit code, that of the first refusal.
+    """Print the outcome of each source and the next steps; return the exit code of the first refusal.
 
-    *made* is what there is to tell of the root; nothing where it was a dry run.
+    *made* describes the new root; it is empty for a dry run.
     """
     dry_run = not made
     read = {path for each in adopted for path in each.files}
@@ -151,9 +151,9 @@ def show(
 
 
 def check(app: App, names: Sequence[str]) -> int:
-    """List what the sources by these names and the memory do not agree on; return the exit code.
+    """Print the differences between the named sources and the memory; return the exit code.
 
-    A memory that was changed here by a decision of its own is a difference, and no reason to exit with 1.
+    A memory that was changed by a decision here is a difference, but does not cause the exit code 1.
     """
     memory = app.read()
     root = memory.settings.root
@@ -222,7 +222,7 @@ def check(app: App, names: Sequence[str]) -> int:
 def _annotations(
     rows: Sequence[dict[str, Any]], local: Sequence[dict[str, Any]], broken: Sequence[UnreadableEntry]
 ) -> Iterator[str]:
-    """Yield a workflow command of GitHub Actions for each difference and each source that cannot be read."""
+    """Yield a workflow command of GitHub Actions for each difference and each unreadable source."""
     for row in rows:
         became = "pending review: jidomem review" if row["proposal"] else "not imported: jidomem init --from auto"
         became = f"not imported: {row['refusal']}; {_TAKEN_OUT}" if row["refusal"] else became
@@ -237,13 +237,13 @@ def _annotations(
 
 
 def _line(row: dict[str, Any]) -> int | None:
-    """Return the line that the place of a difference ends with, None where it is a file."""
+    """Return the line number at the end of the place of a difference, or None."""
     end = row["place"].removeprefix(f"{row['path']}:")
     return int(end) if end.isdecimal() else None
 
 
 def _print_local(app: App, local: Sequence[dict[str, Any]]) -> None:
-    """Name the memories that differ from their sources by a decision made here."""
+    """Print the memories that differ from their sources by decisions made here."""
     several = "memories were" if len(local) > 1 else "memory was"
     named = ", ".join(f"{row['place']} ({_LOCAL.get(row['change'], row['change'])})" for row in local[:_MAX_SHOWN])
     more = f" and {len(local) - _MAX_SHOWN:,} more: see them with --json" if len(local) > _MAX_SHOWN else ""
@@ -251,7 +251,7 @@ def _print_local(app: App, local: Sequence[dict[str, Any]]) -> None:
 
 
 def _counted(plan: SyncPlan) -> Iterator[str]:
-    """Yield how many entries there are of each change, as phrases; a change that is pending is not unchanged."""
+    """Yield the number of entries of each change as phrases; a pending change does not count as unchanged."""
     pending = len(plan.pending)
     waiting = {id(each.lineage) for each in plan.pending if each.entry is not None}
     same = (step for step in plan.steps if step.change == "unchanged" and id(step.lineage) in waiting)
@@ -275,33 +275,33 @@ def _difference(step: SyncStep) -> dict[str, Any]:
 
 
 def _secret(memory: Jidomem, compared: Synchronisation, step: SyncStep) -> tuple[SyncStep, str, str] | None:
-    """Return a step whose entry would be refused for a likely secret, with its place and its kind; None for others."""
+    """Return a step whose entry would be refused for a likely secret, with its place and kind; None for others."""
     if memory.settings.policy.secrets != "refuse" or not step.write or (at := compared.secret_of(step)) is None:
         return None
     return step, *at
 
 
 def _secret_refusal(step: SyncStep, place: str, kind: str) -> dict[str, Any]:
-    """Return what a row says of a difference that cannot be imported for a likely secret."""
+    """Return the fields of a row for a difference that cannot be imported because of a likely secret."""
     refusal = f"it holds what looks like {kind}, which no memory may hold"
     return {"place": place, "summary": without_secret(step.summary), "refusal": refusal}
 
 
 def _pending_difference(change: PendingChange) -> dict[str, Any]:
-    """Return a change that is pending review as a row beside those of `_difference`."""
+    """Return a pending change as a row in the form of `_difference`."""
     current = next(iter(change.lineage.active), change.lineage.newest)
     row = _difference(SyncStep(change.change, change.entry, change.lineage))
     return {**row, "item": current.iri, "proposal": change.proposal}
 
 
 def _local_difference(change: LocalChange) -> dict[str, Any]:
-    """Return a difference that a decision here made as a row beside those of `_difference`."""
+    """Return a local change as a row in the form of `_difference`."""
     last = next((each for each in reversed(change.lineage.versions) if each.is_asserted), change.lineage.newest)
     return {**_difference(SyncStep(change.change, change.entry, change.lineage)), "item": last.iri}
 
 
 def _print_refused(app: App, refusals: Sequence[tuple[ImportedEntry, JidomemError]]) -> None:
-    """Say why something was refused, a reason that many share once."""
+    """Print the reasons of refusals, a shared reason once."""
     count = Counter((error.detail, error.hint) for _, error in refusals)
     first = {(error.detail, error.hint): (entry, error) for entry, error in reversed(refusals)}
     reasons = [*count][:_MAX_SHOWN]
@@ -322,7 +322,7 @@ def _row(adopted: Adopted) -> dict[str, Any]:
 
 
 def as_change(entry: ImportedEntry) -> dict[str, Any]:
-    """Return what became of an entry of a source as plain JSON values."""
+    """Return the outcome of an entry of a source as plain JSON values."""
     status = entry.outcome.status if isinstance(entry.outcome, Receipt) else None
     change = "refused" if isinstance(entry.outcome, JidomemError) else entry.change
     return {"change": change, "kind": entry.kind, "path": entry.path, "place": entry.place,
@@ -331,7 +331,7 @@ def as_change(entry: ImportedEntry) -> dict[str, Any]:
 
 
 def print_changes(app: App, memory: Jidomem, entries: Sequence[ImportedEntry], changes: Sequence[str]) -> None:
-    """Name the entries that changed in one of these ways, and say how a conflict is settled."""
+    """Print the entries with one of these changes, and how to settle a conflict."""
     has_conflicts = "conflict" in changes and any(each.change == "conflict" for each in entries)
     settle = _settling(app, memory) if has_conflicts else {}
     for change in changes:
@@ -351,12 +351,12 @@ def _described(entry: ImportedEntry, settle: str) -> str:
 
 
 def _settling(app: App, memory: Jidomem) -> dict[str, str]:
-    """Return the commands that settle each of what is to be reviewed, by its IRI."""
+    """Return the commands that settle each pending review, by IRI."""
     return {one.item: ", or ".join(line for line, _ in commands(one, place(app))) for one in _pending(memory)}
 
 
 def _print_skipped(app: App, scan: FolderScan, report: ImportReport) -> None:
-    """Say which files were passed over and why, and the notes on those that were imported."""
+    """Print the skipped files with the reasons, and the notes on the imported ones."""
     grouped: dict[tuple[str, str], list[str]] = {}
     for each in _passed(scan, report):
         grouped.setdefault((each.path if app.verbose else dirname(each.path), each.why), []).append(each.path)
@@ -383,13 +383,13 @@ def _print_skipped(app: App, scan: FolderScan, report: ImportReport) -> None:
 
 
 def _passed(scan: FolderScan, report: ImportReport) -> list[Passed]:
-    """Return the files that were passed over, those that look most like records first."""
+    """Return the skipped files, those most similar to records first."""
     read = [Passed(path, why) for path, why in report.passed]
     return [*read, *sorted(scan.passed, key=lambda each: each.why in DULL)]
 
 
 def _named(folder: str, paths: Sequence[str]) -> str:
-    """Return the paths of files of one folder on a line: of more than three their number and the first."""
+    """Return the paths of files of one folder on one line; of more than three the first two and the number."""
     if len(paths) == 1:
         return paths[0]
     names = [basename(path) for path in paths]
@@ -398,7 +398,7 @@ def _named(folder: str, paths: Sequence[str]) -> str:
 
 
 def _next(app: App, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool) -> list[tuple[str, str]]:
-    """Return the commands that help from here on, each with what it does."""
+    """Return the commands for the next steps, each with its purpose."""
     if dry_run:
         return []
     commands_: list[tuple[str, str]] = []
@@ -429,7 +429,7 @@ def _proposals(count: int) -> str:
 
 
 def _pending(memory: Jidomem) -> list[Waiting]:
-    """Return all that is to be reviewed; nothing where nothing was written."""
+    """Return all pending reviews; an empty list if nothing was written yet."""
     try:
         return queue(memory.reader, memory.project, memory.sources.now())
     except NotFound:
@@ -437,18 +437,19 @@ def _pending(memory: Jidomem) -> list[Waiting]:
 
 
 def _title(memory: Jidomem) -> str | None:
-    """Return the title of an active decision, as a question that has an answer; None where there is none."""
+    """Return the title of an active decision, as an example question, or None."""
     try:
         rows = memory.reader.ask("recent-decisions", project=memory.project, limit=1)
-    except NotFound:  # nothing was written
+    except NotFound:  # nothing was written yet
         return None
     return " ".join(rows[0]["summary"].split()) if rows else None
 
 
 def _governed(memory: Jidomem) -> str | None:
-    """Return a source file that something governs, of a few the one about which most is known, None for none.
+    """Return a source file with governing memories, of a few the one with the most, or None.
 
-    Where no memory names one, they are the first in each folder, or of each pattern, that one names.
+    If no memory names a source file, the candidates are the first source file in each named folder, or for each named
+    pattern.
     """
     try:
         rows = memory.reader.select(memory.project, _PLACES)
@@ -470,7 +471,7 @@ def _governed(memory: Jidomem) -> str | None:
     return max(counts, key=lambda file: counts[file], default=None)
 
 
-#: The endings of files that people and agents edit as source code.
+#: The extensions of source code files.
 _SOURCE = re.compile(
     r"\.(?:bash|cc?|cljs?|cpp|cs|css|dart|erl|exs?|go|graphql|h|hpp|hs|html|java|jl|jsx?|kt|lua|ml|php|p[lp]|proto|ps1"
     r"|py|rb?|rs|scala|scss|sh|sql|svelte|swift|tf|tsx?|vue|zig)$",
@@ -536,7 +537,7 @@ def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int
 
 
 def _adopt(app: App, folder: Path, sources: tuple[str, ...], address: str | None, dry_run: bool) -> int:
-    """Make the root and take in what is found by *sources*; return the exit code."""
+    """Create the root and import the *sources*; return the exit code."""
     from jidomem.runtime.adoption import adopt
 
     base = location.place(folder).parent
@@ -550,7 +551,7 @@ def _adopt(app: App, folder: Path, sources: tuple[str, ...], address: str | None
 
 
 def _importable(folder: Path) -> list[str]:
-    """Return what `init --from auto` would import from the repository of *folder*, a phrase for each source."""
+    """Return the sources that `init --from auto` would import from the repository of *folder*, a phrase for each."""
     from jidomem.repository.other_tools import KINDS, look
 
     scan = look(location.place(folder).parent)
@@ -566,7 +567,7 @@ def _make(app: App, folder: Path) -> dict[str, Any]:
     except OSError as error:
         hint = "name a folder that can be written to: jidomem init FOLDER"
         raise Failed(f"{error.filename}: {error.strerror}", hint=hint) from error
-    except NotFound as error:  # of the project id
+    except NotFound as error:  # an invalid project id
         name = root_config.slug_of(app.project or folder.resolve().name)
         error.hint = f"{error.hint.partition(':')[0]}: jidomem init --project {name}"
         raise
@@ -581,7 +582,7 @@ def _print_result(
     address: str | None,
     known: str = "it exists already, nothing changed",
 ) -> None:
-    """Print what was made, or *known* where nothing was, and say what counts besides."""
+    """Print the created files, or *known* if there are none, and warnings."""
     show_result(app, made, made["root"])
     fresh = ", ".join(made["made"])
     app.info(f"project {made['project']}: " + (f"made {fresh}" if fresh else known))
@@ -601,13 +602,13 @@ def _print_result(
 
 
 def _top_of(folder: Path) -> Path | None:
-    """Return the top of the git repository that *folder* lies in, None where it lies in none."""
+    """Return the top of the git repository around *folder*, or None."""
     base = folder.resolve()
     return next((each for each in (base, *base.parents) if (each / ".git").exists()), None)
 
 
 def _refuse_home(sources: tuple[str, ...]) -> None:
-    """Raise InvalidRequest where somebody stands in the folder that all their repositories lie in."""
+    """Raise InvalidRequest in a folder that contains repositories, such as the home directory."""
     folder = Path.cwd().resolve()
     if folder in (Path.home().resolve(), Path(folder.anchor)) and _top_of(folder) is None:
         words = "".join(f" --from {quote(each)}" for each in sources)
@@ -618,7 +619,7 @@ def _refuse_home(sources: tuple[str, ...]) -> None:
 
 
 def _refuse_kind(folder: str, sources: tuple[str, ...]) -> None:
-    """Raise InvalidRequest where what is to be taken in was named as if it were a folder."""
+    """Raise InvalidRequest if a source was named in place of the folder."""
     from jidomem.repository.other_tools import KINDS
 
     if folder in (AUTO, *KINDS):
@@ -635,7 +636,7 @@ def _refuse_sources(sources: tuple[str, ...]) -> None:
 
 
 def _init_shared(app: App, address: str) -> None:
-    """Begin a shared root: with a configuration that names its project, where it has none."""
+    """Create a shared root, with a configuration that names its project if it has none."""
     from jidomem.extras.servers import addresses
     from jidomem.runtime import location
 

@@ -83,7 +83,7 @@ def pack(app: App) -> int:
     return DAMAGED if damage else 0
 
 
-#: How many memories a line names.
+#: The most memories that a line names.
 _NAMED = 5
 _REDACTION_COLUMNS = ("stream", "commit", "item", "property", "why", "form")
 _PROPERTIES: Mapping[str, str] = {
@@ -157,7 +157,7 @@ def redact(
         memory.keeper.check_may_redact(plan, agent=memory.writer.agent, reason=reason)
         _print_redaction(app, memory, plan)
         return 0
-    sources = _source_paths(memory)  # before what names them goes
+    sources = _source_paths(memory)  # read before the redaction removes their names
     made = memory.keeper.redact(plan, agent=memory.writer.agent, reason=_required_reason(reason))
     _print_redaction_result(app, memory, [commit.id for commit in made], plan, sources)
     return 0
@@ -170,12 +170,12 @@ def _required_reason(reason: str | None) -> str:
 
 
 def _secret(text: str) -> str:
-    """Return the text to look for; `-` stands for standard input, but for the line end."""
+    """Return the text to search; `-` reads standard input, without its line end."""
     return sys.stdin.read().rstrip("\r\n") if text == "-" else text
 
 
 def _property(name: str) -> str:
-    """Return the IRI of a property from the name of a field, of a term of the ontology, or its IRI."""
+    """Return the IRI of a property from the name of a field, the name of a term, or an IRI."""
     if ":" in name:
         return canonical.expand(name) or name
     return JIDO + _PROPERTIES.get(name.replace("-", "_"), name)
@@ -205,7 +205,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     names = [
         *DERIVED,
         *(["state"] if plan.working_state else []),
-    ]  # the folders that a redaction takes the texts out of
+    ]  # the folders that a redaction rewrites
     rewritten = [memory.settings.root / name for name in names]
     every = _left(memory, plan, _source_paths(memory))
     left = [each for each in every if not any(map(each.path.is_relative_to, rewritten))]
@@ -214,7 +214,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
 
 
 def _costs(plan: RedactionPlan) -> Iterator[str]:
-    """Yield what is no longer detected without the digests of *plan*."""
+    """Yield the detections that are lost without the digests of *plan*."""
     digests = [trace for _, trace in plan.traces if trace.why in (DIGEST, UNKNOWN)]
     files: dict[tuple[Term, str], set[Term]] = defaultdict(set)
     unknown: dict[str, set[str]] = defaultdict(set)
@@ -250,7 +250,7 @@ def _id(item: Term) -> str:
 
 
 def _print_emptied(app: App, plan: RedactionPlan, state: str) -> None:
-    """Name the active memories that have no text left, with the command that ends them."""
+    """Print the active memories without text, with the command that ends them."""
     if not plan.emptied:
         return
     count, shown = len(plan.emptied), [short_id(item) for item in plan.emptied]
@@ -261,7 +261,7 @@ def _print_emptied(app: App, plan: RedactionPlan, state: str) -> None:
 
 
 def _print_occurrences(app: App, plan: RedactionPlan) -> None:
-    """Say in which forms the texts were found, and how much of the working state shows them."""
+    """Print the forms in which the texts occur, and the occurrences in the working state."""
     if forms := {form: count for form, count in plan.forms.items() if form != AS_IT_IS}:
         app.info(f"forms other than as it is: {_count_redactions(forms)}")
     if plan.working_state:
@@ -278,7 +278,7 @@ def _source_paths(memory: Jidomem) -> set[str]:
 
 
 def _left(memory: Jidomem, plan: RedactionPlan, sources: Collection[str]) -> list[Leftover]:
-    """Return the files in which the texts stand: of the root, and of the repository those that memories came from."""
+    """Return the files that contain the texts: those of the root, and the sources of memories in the repository."""
     root, texts = memory.settings.root, sorted(plan.wanted.texts)
     return [
         *leftovers(root, texts, memory.project),
@@ -310,7 +310,7 @@ def _warn_history(app: App, memory: Jidomem, left: Sequence[Leftover]) -> None:
 def _print_redaction_result(
     app: App, memory: Jidomem, made: Sequence[str], plan: RedactionPlan | None, sources: Collection[str] = ()
 ) -> None:
-    """Say what was done, and what of it this command cannot reach."""
+    """Print the outcome, and the places that this command cannot reach."""
     left = _left(memory, plan, sources) if plan is not None else []
     tracked, others = memory.journal.is_tracked, memory.follower.others
     if app.json:
@@ -438,7 +438,7 @@ def _count_changes(done: Rollback) -> str:
 
 
 EXPOSED = 1
-#: A text of `not_detected` in JSON, which stays as earlier versions gave it.
+#: The text of `not_detected` in JSON, unchanged from earlier versions.
 UNSEEN = (
     "a journal whose last commits were taken away is shorter, and sound: only --anchor with heads that were written"
     " down elsewhere shows it; who wrote a commit that follows the rules is not shown either"
@@ -511,7 +511,7 @@ def _print_damage(
             word = ", ".join(words) or "sound"
             click.echo(f"{stream.project}/{stream.name}  {memory.journal.head(stream)}  {word}")
         for error in errors:
-            if not isinstance(error, BranchChanged):  # that is among the findings
+            if not isinstance(error, BranchChanged):  # reported as a finding
                 click.echo(clean(error.detail))
         for each in findings_:
             where = f"{each.path}{f':{each.line}' if each.line else ''}: " if each.path else ""
@@ -539,7 +539,7 @@ def _row(memory: Jidomem, stream: Stream, damaged: int) -> dict[str, Any]:
 
 
 def _set_aside(app: App, memory: Jidomem, which: str, reason: str | None) -> int:
-    """Set what is damaged aside in the stream that has it; raises NotFound where none has."""
+    """Quarantine damage in the stream that has it; raises NotFound if there is none."""
     if not reason or not reason.strip():
         raise InvalidRequest("a quarantine needs a reason", hint='add --reason "what happened"')
     now, streams = memory.sources.now(), [s for s in memory.journal.streams() if s.project == memory.project]

@@ -1,4 +1,4 @@
-"""The command `jidomem`: a table of commands, each loaded when it is called, each doing what one function does."""
+"""The command `jidomem`: a table of commands, each loaded when called, each for one public function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jidomem_cli.options import App, CommandGroup, shared_options
 
 Table = Mapping[str, tuple[str, str]]
 
-#: command -> (module and attribute, what it does): `jidomem --help` is printed from here, and loads none of them.
+#: command -> (module and attribute, help): `jidomem --help` prints this table and loads no command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("init:init", "Make a memory root in a folder."),
     "setup": ("hooks:setup", "Connect Claude Code, Cursor, Codex, VS Code or git to the memory."),
@@ -73,7 +73,7 @@ class LazyGroup(CommandGroup):
         return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of that name, None where there is none."""
+        """Return the command of that name, or None."""
         if cmd_name not in self.table:
             return None
         module, _, attribute = self.table[cmd_name][0].partition(":")
@@ -87,7 +87,7 @@ class LazyGroup(CommandGroup):
 
 
 class TopGroup(LazyGroup):
-    """The commands of `jidomem` itself, listed by what they are for."""
+    """The commands of `jidomem` itself, listed by purpose."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table, a section for each purpose, with one width of the first column."""
@@ -214,7 +214,7 @@ GROUPS = (journal, root, agent, access)
 
 
 def main() -> None:
-    """Run the command line as a process: what is not a terminal gets UTF-8, and a closed stream is an empty one."""
+    """Run the command line as a process: files and pipes get UTF-8, and a closed stream is replaced by an empty one."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
@@ -224,11 +224,11 @@ def main() -> None:
     try:
         cli.main()
     finally:
-        gc.freeze()  # what ends with the process anyway is not looked through once more, which takes 30 ms
+        gc.freeze()  # skips the last garbage collection, which takes 30 ms
 
 
 def _load(module: str) -> ModuleType:
-    """Return one of the modules here, loaded without looking for rubbish meanwhile: it makes hardly any."""
+    """Return one of the modules here, imported without garbage collection, which would find hardly anything."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -239,7 +239,7 @@ def _load(module: str) -> ModuleType:
 
 
 def _utf8(word: str) -> str:
-    """Return an argument as text, whatever the locale made of its bytes; raises UsageError where it is none."""
+    """Return an argument as text, independent of the locale; raises UsageError if it is not UTF-8."""
     if not any("\udc80" <= sign <= "\udcff" for sign in word):
         return word
     try:

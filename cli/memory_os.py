@@ -1,6 +1,6 @@
-"""`jidomem agent memoryos`: what an agent talked about, in four tiers, and what it learnt of it.
+"""`jidomem agent memoryos`: the dialogues of an agent in four tiers, and the knowledge derived from them.
 
-What the tiers of an agent hold as rows: what was found, pages, and what it knows of others and itself.
+It also converts the content of the tiers to rows: matches, pages, and knowledge of others and of the agent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def match_rows(matches: Retrieved) -> Iterator[dict[str, Any]]:
-    """Yield what was found, tier by tier: its `tier`, `score`, `id` and `text`."""
+    """Yield the matches, tier by tier: `tier`, `score`, `id` and `text`."""
     yield from _scored("stm", matches.stm, "text")
     yield from _scored("leaving", matches.leaving, "text")
     yield from _scored("segment", matches.segments, "topic_summary")
@@ -46,7 +46,7 @@ def _scored(tier: str, items: Iterable[RetrievedItem[Any]], text: str) -> Iterat
 
 
 def page_rows(tiers: Tiers) -> Iterator[dict[str, Any]]:
-    """Yield the pages of all tiers in the order they were said, and `in` which place each is."""
+    """Yield the pages of all tiers in chronological order, with the place of each in `in`."""
     leaving = {page.id for page in tiers.leaving}
     for page in sorted(tiers.pages(), key=lambda page: page.when):
         about = f"{page.object.type}:{page.object.identifier}" if page.object is not None else None
@@ -56,7 +56,7 @@ def page_rows(tiers: Tiers) -> Iterator[dict[str, Any]]:
 
 
 def known_rows(tiers: Tiers) -> Iterator[dict[str, Any]]:
-    """Yield profiles, facts and traits of others, then those of the agent, a row each."""
+    """Yield one row for each profile entry, fact and trait of others, then of the agent."""
     for of, profile, facts, traits in (
         *((f"{each.type}:{each.identifier}", each.profile, each.knowledge, each.traits) for each in tiers.personas),
         ("itself", tiers.agent.profile, (), tiers.agent.traits),
@@ -360,7 +360,7 @@ def _print_waiting(app: App, memory_os_: MemoryOS) -> None:
 
 
 def _pair(about: str | None) -> tuple[str, str] | None:
-    """Return the type and the name in `TYPE:NAME`; raises InvalidRequest where it is not of that form."""
+    """Return the type and the name in `TYPE:NAME`; raises InvalidRequest for any other form."""
     if about is None:
         return None
     kind, _, name = about.partition(":")

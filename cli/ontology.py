@@ -1,4 +1,4 @@
-"""`jidomem ontology`: the terms of the memory, shipped and the project's own."""
+"""`jidomem ontology`: the terms of the memory, shipped and of the project."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _brief(schema: Schema, term: Term) -> dict[str, Any]:
 
 
 def _print_all(schema: Schema, *, md: bool) -> None:
-    """Print the class tree, then the properties with what they lead from and to, then the individuals."""
+    """Print the class tree, then the properties with domain and range, then the individuals."""
     from jidomem.check import terms
 
     def listed(terms_: Iterable[Term]) -> str:

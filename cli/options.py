@@ -19,18 +19,20 @@ if TYPE_CHECKING:
 ROWS = ("table", "json", "jsonl", "csv", "tsv", "md")
 
 
-#: Seconds for which a recall makes vectors before it answers: a process of a moment has no background.
+#: The seconds in which a recall computes vectors before it answers: a short process has no background thread.
 EMBEDS_FOR = 1.0
-#: How many damaged files are named where something else is asked for.
+#: The most damaged files that other commands warn of.
 _WARNINGS = 20
-#: Stands for a reason in commands to paste, where the person who runs them gives one.
+#: The placeholder for a reason in commands to paste.
 REASON = '"..."'
 _PLACEHOLDERS = ("...", "…", "TEXT")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def clean(text: str) -> str:
-    """Return *text* without what could steer a terminal: others wrote it, or named a file so."""
+    """Return *text* with control characters escaped: texts and file names are untrusted, and could control the
+    terminal.
+    """
     return _CONTROL.sub(lambda match: " " if match[0] in "\t\n\r" else ascii(match[0])[1:-1], text)
 
 
@@ -72,7 +74,7 @@ class App:
         )
         memory.embeds_for = None if stays else EMBEDS_FOR
         if context := click.get_current_context(silent=True):
-            context.call_on_close(memory.close)  # a store on disk that is only dropped takes a second to end
+            context.call_on_close(memory.close)  # closing it explicitly saves a second with a store on disk
         return memory
 
     def read(self, *, look: bool = True) -> Jidomem:
@@ -99,7 +101,7 @@ class App:
         if not look:
             return memory
         if memory.project in memory.projects():
-            memory.catch_up(memory.project)  # what is damaged in a file shows when it is read
+            memory.catch_up(memory.project)  # reading a file detects its damage
         damaged = memory.damage(memory.project)
         for damage in damaged[:_WARNINGS]:
             self.warn(f"{damage.code}: {damage.detail}")
@@ -108,7 +110,7 @@ class App:
         return memory
 
     def streams(self, memory: Jidomem) -> list[Stream]:
-        """Return the streams of every project, or of the one asked for; raises NotFound where there is none by it."""
+        """Return the streams of every project, or of --project; raises NotFound for an unknown project."""
         if self.project is not None:
             memory.catch_up(self.project)
         return [stream for stream in memory.journal.streams() if self.project in (None, stream.project)]
@@ -123,7 +125,7 @@ class App:
         click.echo(f"{self.styled('warning:', 'yellow')} {clean(text)}", err=True)
 
     def styled(self, text: str, color: str) -> str:
-        """Return *text* for standard error, in colour where that is a terminal with colours."""
+        """Return *text* for standard error, in colour if that is a terminal with colours."""
         return click.style(text, fg=color, bold=True) if self.supports_color(sys.stderr) else text
 
     @property
@@ -137,7 +139,7 @@ class App:
 
 
 def _keep(context: click.Context, param: click.Parameter, value: Any) -> None:
-    if value == "" or value != value:  # nothing, as an unset shell variable gives; or not a number
+    if value == "" or value != value:  # an empty value, as from an unset shell variable, or NaN
         raise click.BadParameter(f"{value!r} is no value", context, param)
     if value is not None and value is not False and param.name:
         setattr(context.ensure_object(App), param.name, value)
@@ -148,7 +150,7 @@ def _option(*names: str, **attributes: Any) -> click.Option:
 
 
 def shared_options(*, hidden: bool) -> list[click.Parameter]:
-    """Return the options that stand before any command, and after it."""
+    """Return the options that are allowed before and after any command."""
     return [
         _option("--root", metavar="ROOT", hidden=hidden, help="Memory root: a folder or an address."),
         _option("--project", metavar="ID", hidden=hidden, help="Project."),
@@ -173,7 +175,7 @@ def reject_placeholder(_: click.Context, param: click.Parameter, value: Any) -> 
     return value
 
 
-#: Options that the class `Command` adds: of a command that writes, and of one that lists pages.
+#: Options that the class `Command` adds to commands that write, and to commands with pages.
 _WRITING = {
     "agent": _option(
         "--agent", metavar="NAME", help="Acting agent (default: $JIDOMEM_AGENT, then your user name)."
@@ -267,7 +269,7 @@ class Command(click.Command):
         self.takes = {"as_of": as_of, "valid_at": valid_at}
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; raises InvalidRequest for a moment that it does not take."""
+        """Run the command; raises InvalidRequest for a moment option that it does not take."""
         app = ctx.ensure_object(App)
         app.options = {p.name: max(p.opts, key=len) for p in self.params if isinstance(p, click.Option) and p.name}
         if not app.colors:
@@ -282,7 +284,7 @@ class Command(click.Command):
 
 
 class CommandGroup(click.Group):
-    """A group of commands; an unknown one is refused with the nearest."""
+    """A group of commands; an unknown command is refused with the nearest one."""
 
     command_class = Command
 
@@ -292,7 +294,7 @@ class CommandGroup(click.Group):
         self.subcommand_metavar = "COMMAND [ARGUMENTS]..."
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Return the command that *args* begin with; raises InvalidRequest naming the nearest one."""
+        """Return the command that *args* begin with; raises InvalidRequest with the nearest one."""
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
             from jidomem_cli.errors import unknown_command
 

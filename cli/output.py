@@ -1,8 +1,6 @@
-"""How far a long submission has come, shown on a terminal.
+"""Output: rows as a table, JSON, JSON lines, CSV, TSV or Markdown; receipts; and the progress bar of a submission.
 
-Rows as a person or a program wants them: a table, JSON, JSON lines, CSV, TSV or Markdown.
-
-A receipt, told: the IRI as data, what came of it in words.
+A receipt is printed with its IRI as data and its outcome in words.
 """
 
 from __future__ import annotations
@@ -41,23 +39,25 @@ _WORDS = "{task.fields[submitted]:,} submitted, {task.fields[refused]:,} refused
 
 @dataclass(slots=True)
 class Bar:
-    """A bar of how much of *file* is read, where its size is known, with how many were submitted, and how fast."""
+    """A progress bar of the part of *file* that is read, if its size is known, with counts and rate."""
 
     file: BinaryIO
     _progress: Progress
 
     def show(self, submitted: int, refused: int) -> None:
-        """Show how far it has come."""
+        """Show the progress."""
         known: dict[str, Any] = {} if self._progress.tasks[0].total is None else {"completed": self.file.tell()}
         self._progress.update(self._progress.tasks[0].id, submitted=submitted, refused=refused, **known)
 
     def close(self) -> None:
-        """Leave the bar as it stands."""
+        """Stop the bar and leave it visible."""
         self._progress.stop()
 
 
 def bar(app: App, file: BinaryIO, intents: Iterable[Any]) -> Bar | None:
-    """Return a bar where standard error is a terminal, wanted, and not where the answers are shown; else None."""
+    """Return a progress bar if standard error is a terminal, standard output is not, and --quiet is not set; else
+    None.
+    """
     if app.quiet or not sys.stderr.isatty() or sys.stdout.isatty():
         return None
     from rich.console import Console
@@ -65,7 +65,7 @@ def bar(app: App, file: BinaryIO, intents: Iterable[Any]) -> Bar | None:
     from rich.text import Text
 
     class Rate(ProgressColumn):
-        """How many intents a second."""
+        """A column with the intents per second."""
 
         def render(self, task: Any) -> Text:
             return Text(f"{task.fields['submitted'] / task.elapsed:,.0f}/s" if task.elapsed else "")
@@ -80,7 +80,7 @@ def bar(app: App, file: BinaryIO, intents: Iterable[Any]) -> Bar | None:
 
 
 def _size(file: BinaryIO) -> int | None:
-    """Return how many bytes *file* has, None where that is not known, as of a pipe."""
+    """Return the bytes of *file*, or None if unknown, as for a pipe."""
     try:
         return os.fstat(file.fileno()).st_size or None if file.seekable() else None
     except OSError:
@@ -94,19 +94,19 @@ or begin with: jidomem remember "what an agent should know\""""
 _FIRST = (
     "PREFIX jido: <https://jido.ai/ontology#> SELECT (MIN(?at) AS ?first) { ?made a jido:Commit ; jido:recordedAt ?at }"
 )
-#: The key of a row, and the column of a table, that names what a memory disagrees with where nobody settled it.
+#: The key of a row, and the column of a table, with the memories in open conflict with a memory.
 CONFLICTS = "conflicts_with"
-#: Between two columns; and a text in a column of a narrow terminal has so many characters, before others are left out.
+#: The spaces between columns, and the least width of a text on a narrow terminal before columns are left out.
 _BETWEEN, _LEAST = 2, 16
-#: The columns that a narrow terminal goes without, the first of these first.
+#: The columns that are left out on a narrow terminal, in this order.
 _LEAST_WANTED = ("parts", "topic", "session", "sessions", "agent", "agents", "about", "kind", "level")
 _MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d)(?::\d\d)?Z)?$")
 _MIDNIGHT = time()
-#: The column of moments that keeps the time of day where the others become dates.
+#: The column of moments that keeps the time of day when others become dates.
 _RECORDED = "recorded"
-#: What stands before the text below a row.
+#: The indentation of text below a row.
 INDENT = "    "
-#: The width of a curator's lists where there is no terminal: people read them through a pipe, too.
+#: The width of lists for curators without a terminal, since people also read them through a pipe.
 PIPED = 120
 _MEMORY = re.compile(rf"{re.escape(BASE)}memory/[0-9A-Fa-f-]+")
 _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
@@ -117,13 +117,12 @@ def show_rows(
     memory: Jidomem | None = None, above: str = "", below: str = "", piped: int | None = None,
     whole: str = "", none: str | None = None,
 ) -> None:  # fmt: skip
-    """Print *rows* in the format asked for, and where the next page begins.
+    """Print *rows* in the requested format, and the cursor of the next page.
 
-    A table has the text that a row calls *above* over the row, an empty one too, and the text that it calls *below*
-    under the row, after the text of the column *whole* where that is cut, and is *piped* characters wide where no
-    terminal is. Unsettled disagreements are a further column.
-    Where there are none, and *memory* is given, it is said why: nothing was ever written, or nothing by then, or
-    *none*, else how many proposals are pending.
+    A table has the text under the key *above* (which may be empty) above its row, and the text under *below* below it,
+    after the text of the column *whole* if that is cut. Without a terminal it is *piped* characters wide. Open
+    conflicts are an extra column. If there are no rows and *memory* is given, the reason is printed: nothing was
+    written, or not by that moment, or *none*, else the number of pending proposals.
     """
     form = form_of(app)
     if form in ("table", "md") and any(row.get(CONFLICTS) for row in rows):
@@ -143,7 +142,7 @@ def show_rows(
 
 
 def show_fields(app: App, rows: Iterable[tuple[str, Any]]) -> None:
-    """Print names and values; in a table each text is whole, over as many lines of the width there is as it takes."""
+    """Print names and values; in a table long texts are wrapped to the available width."""
     shown = [*rows]
     width = line_width(app)
     if form_of(app) != "table" or width is None:
@@ -159,7 +158,7 @@ def show_fields(app: App, rows: Iterable[tuple[str, Any]]) -> None:
 
 
 def _why_none(memory: Jidomem, as_of: str | None, none: str | None) -> str:
-    """Return what may be the reason that nothing is found, with the command that helps."""
+    """Return the probable reason for an empty result, with a helpful command."""
     if not memory.journal.knows(memory.project):
         return _BEGIN
     if as_of is not None:
@@ -173,7 +172,7 @@ def _why_none(memory: Jidomem, as_of: str | None, none: str | None) -> str:
 
 
 def form_of(app: App) -> str:
-    """Return the format asked for: the one named, JSON with --json, else a table."""
+    """Return the requested format: that of --format, JSON with --json, else a table."""
     return app.format or ("json" if app.json else "table")
 
 
@@ -194,14 +193,14 @@ def show_result(app: App, values: Any, data: str = "", *, message: str = "") -> 
 
 
 def short(value: Any) -> str:
-    """Return *value* as a person reads it: terms by local name, memories by short id, agents and sessions by name.
+    """Return *value* in readable form: terms by local name, memories by short id, agents and sessions by name.
 
     >>> short("https://jido.ai/ontology#High"), short("https://jido.ai/agents/architect"), short(None)
     ('High', 'architect', '')
     """
     if isinstance(value, list):
         return ", ".join(map(short, value))
-    if isinstance(value, datetime):  # a record states a date, which is midnight then
+    if isinstance(value, datetime):  # a date of a record is a datetime at midnight
         return f"{value:%Y-%m-%d}" if value.time() == _MIDNIGHT else f"{value:%Y-%m-%d %H:%M:%S}Z"
     if isinstance(value, bool):
         return str(value).lower()
@@ -214,11 +213,11 @@ def short(value: Any) -> str:
 
 
 def class_label(name: str) -> str:
-    """Return the name of a class as a table shows it."""
+    """Return the label of a class in tables."""
     return "Withdrawal" if name == "DeletedMarker" else name
 
 
-#: Column of a row -> its heading in a table, where a person would guess at the name that programs know.
+#: Column of a row -> its heading in a table, if the name for programs is unclear to people.
 _HEADINGS: Mapping[str, str] = {
     "force": "enforcement", "freshness": "file state", "brought": "added", "recorded_at": "recorded",
     "leaning": "dependents", "days": "age (days)", "says": "rule",
@@ -226,7 +225,7 @@ _HEADINGS: Mapping[str, str] = {
 
 
 def shortened(text: str) -> str:
-    """Return *text* with the short ids of the memories whose IRIs it names.
+    """Return *text* with the IRIs of memories replaced by short ids.
 
     >>> shortened("see: jidomem show https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd")
     'see: jidomem show 0000abcd'
@@ -234,7 +233,7 @@ def shortened(text: str) -> str:
     return _MEMORY.sub(lambda match: short_id(match[0]), text)
 
 
-#: The columns that name the memory of which another column has the summary.
+#: Column with a summary -> the columns with the IRI of its memory.
 _SUMMARY_OF: Mapping[str, Sequence[str]] = {
     "summary": ("item", "entry", "derived", "other", "new"),
     "other_summary": ("other",),
@@ -244,9 +243,9 @@ _SUMMARY_OF: Mapping[str, Sequence[str]] = {
 
 
 def _shown(row: Row, column: str) -> Any:
-    """Return the value of a column, with the status the state of a task or error.
+    """Return the value of a column; a status with the state of a task or error.
 
-    A memory that lost its summary is called redacted, as each was given one.
+    The summary of a memory without one is a placeholder, since it was redacted.
     """
     value = row.get(column)
     is_of_memory = any(row.get(name) for name in _SUMMARY_OF.get(column, ()))
@@ -259,9 +258,9 @@ def _table(
     app: App, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[str | Sequence[str]], piped: int | None,
     headings: Sequence[str | None], whole: str = "",
 ) -> None:  # fmt: skip
-    """Print a table; each of *texts*, a paragraph or several, stands below its row, each of *headings* above it.
+    """Print a table; *texts*, paragraphs, are below their rows, *headings* above them.
 
-    A text of the column *whole* that is cut stands below the row, too.
+    A text of the column *whole* that is cut is repeated below its row.
     """
     if not rows:
         return
@@ -292,7 +291,7 @@ def _table(
 
 
 def line_width(app: App, piped: int | None = None) -> int | None:
-    """Return how many characters a line may have: of the terminal or $COLUMNS, else *piped*; None for no limit."""
+    """Return the width of lines: that of the terminal or $COLUMNS, else *piped*; None for no limit."""
     if app.verbose:
         return None
     if not (sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()):
@@ -301,7 +300,7 @@ def line_width(app: App, piped: int | None = None) -> int | None:
 
 
 def fit_line(app: App, text: str, piped: int | None = None) -> str:
-    """Return *text* as a line that has the width there is, of *piped* characters where no terminal is."""
+    """Return *text* cut to the width of lines."""
     width = line_width(app, piped)
     return text if width is None else cut_text(text, width)
 
@@ -309,11 +308,11 @@ def fit_line(app: App, text: str, piped: int | None = None) -> str:
 def fitted(
     columns: Sequence[str], cells: Sequence[Sequence[str]], width: int
 ) -> tuple[list[str], list[list[str]], list[str]]:
-    """Return columns and cells whose lines have at most *width* characters, and the columns that are left out for it.
+    """Return columns and cells for lines of at most *width* characters, and the columns left out for it.
 
-    Moments lose their seconds, unless these tell rows apart; then columns of _LEAST_WANTED are left out while a text
-    would be cut to fewer than _LEAST characters, then moments but for _RECORDED become dates and the longest texts are
-    cut; moments only where they have no room.
+    Moments lose their seconds, unless those distinguish rows. Then columns of _LEAST_WANTED are left out as long as a
+    text would be cut to fewer than _LEAST characters. Then moments except in _RECORDED become dates, and the longest
+    texts are cut; moments are cut only if there is no room for them.
 
     >>> fitted(["item", "summary"], [["0000abcd", "Use Oxigraph as the index"]], 24)
     (['item', 'summary'], [['0000abcd', 'Use Oxigraph…']], [])
@@ -352,12 +351,12 @@ def fitted(
 
 
 def _are_moments(column: Sequence[str]) -> bool:
-    """Return whether the values of a column, but for empty ones, are moments or dates."""
+    """Return whether all non-empty values of a column are moments or dates."""
     return any(column) and all(_MOMENT.fullmatch(text) for text in column if text)
 
 
 def _without_seconds(column: Sequence[str]) -> list[str]:
-    """Return moments without their seconds; as they are where rows of the same minute differ by these.
+    """Return moments without seconds; unchanged if seconds distinguish rows of the same minute.
 
     >>> _without_seconds(["2026-11-24 03:52:12Z", "2026-11-24 03:53:12Z", "2026-11-24"])
     ['2026-11-24 03:52Z', '2026-11-24 03:53Z', '2026-11-24']
@@ -367,7 +366,7 @@ def _without_seconds(column: Sequence[str]) -> list[str]:
 
 
 def _longest(widths: Mapping[int, int], width: int, whole: Collection[int]) -> int:
-    """Return to how many characters the texts of columns, but for *whole* ones, are cut for *width*; 1 at least."""
+    """Return the length to which texts in columns other than *whole* are cut for *width*, at least 1."""
     flexible = [wide for at, wide in widths.items() if at not in whole]
     room = width - _BETWEEN * (len(widths) - 1) - sum(wide for at, wide in widths.items() if at in whole)
     longest = max(flexible, default=1)
@@ -377,12 +376,12 @@ def _longest(widths: Mapping[int, int], width: int, whole: Collection[int]) -> i
 
 
 def _width(text: str) -> int:
-    """Return how many columns of a terminal a text takes: of most scripts one a character, of East Asian ones two."""
+    """Return the terminal columns of a text: two for an East Asian wide character, else one."""
     return len(text) if text.isascii() else sum(1 + (east_asian_width(sign) in "FW") for sign in text)
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Return *text* in lines of at most *width* columns of a terminal, ended with a word where that is not too long.
+    """Return *text* in lines of at most *width* terminal columns, broken between words if possible.
 
     >>> wrapped("Use one queue a project", 14)
     ['Use one queue', 'a project']
@@ -396,7 +395,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def cut_text(text: str, longest: int) -> str:
-    """Return the text, or its beginning and an ellipsis, in at most *longest* columns of a terminal."""
+    """Return the text, or its beginning with an ellipsis, in at most *longest* terminal columns."""
     return text if _width(text) <= longest else f"{beginning(text, longest - 1, _width)}…"
 
 
@@ -433,9 +432,9 @@ _PRINTERS: Mapping[str, Callable[[App, Sequence[Row], Sequence[str]], None]] = {
 def show_receipt(
     app: App, memory: Jidomem, receipt: Receipt, outcome: str | None = None, *, item: str | None = None
 ) -> None:
-    """Print *receipt*, with *outcome* in place of its status if given; one without a commit was judged only.
+    """Print *receipt*, with *outcome* in place of its status if given; a receipt without a commit is from a dry run.
 
-    *item* is the memory that the outcome is about (default: the new one).
+    *item* is the memory of the outcome (default: the new one).
     """
     show_result(app, receipt.to_dict(), receipt.iri)
     text = f"{outcome or receipt.status}: {short(item or receipt.iri)} in project {memory.project}"

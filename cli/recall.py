@@ -1,4 +1,4 @@
-"""`jidomem recall`: memories found by words."""
+"""`jidomem recall`: search memories by words."""
 
 from __future__ import annotations
 
@@ -86,7 +86,6 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
 
 
 def _row(hit: Hit) -> Row:
-    """Return a hit as a row."""
     said, parts = hit.metadata, {**(hit.parts or {})}
     words, stale = parts.pop("words", {}), stale_files(hit)
     return {

@@ -1,4 +1,4 @@
-"""`jidomem review` lists pending proposals and conflicts, and settles them: one by one, in an editor, or by rule."""
+"""`jidomem review`: lists pending proposals and conflicts, and settles them one by one, in an editor, or by rule."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from jidomem_cli.options import REASON, ROWS, App, Command, clean, dry_run_optio
 from jidomem_cli.output import PIPED, fit_line, form_of, short, shortened, show_json, show_receipt, show_rows
 
 _QUEUE_COLUMNS = ("priority", "kind", "item", "source", "summary", "other", "days", "leaning")
-#: The columns of a table that are left out where they say nothing.
+#: The columns of a table that are left out if they are empty.
 _RARE = ("source", "days", "leaning")
-#: So many settlements are told one by one, and so many refused ones are named.
+#: The most settlements that are printed individually, and the most refused ones that are named.
 _FEW, _NAMED = 20, 10
-#: So many of each source are shown before all are accepted.
+#: The number of proposals of each source that are shown before all are accepted.
 _FIRST = 3
-#: How many characters of the sentences that a proposal changes are shown below its row.
+#: The most characters of reworded sentences below the row of a proposal.
 _REWORDED = 300
 
 
@@ -136,7 +136,7 @@ def review(
 
 
 def _pending_id(memory: Jidomem, name: str) -> str:
-    """Return the IRI of the memory *name*; where that is named by its source, of the one proposed in its place."""
+    """Return the IRI of the memory *name*; for a name by source, that of the proposal to replace it."""
     item = memory_iri(memory, name)
     uuid = item.rpartition("/")[2]
     if name == item or (not is_number(name) and (uuid.startswith(name) or uuid.endswith(name))):
@@ -147,7 +147,7 @@ def _pending_id(memory: Jidomem, name: str) -> str:
 
 
 def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_run: bool) -> int:
-    """Settle each by itself; raises InvalidRequest where two of them disagree, so that only one of them can hold."""
+    """Settle each memory independently; raises InvalidRequest if two of them conflict with each other."""
     if len(settlements) == 1:
         (each,) = settlements
         (outcome,) = memory.writer.settle_many(memory.project, settlements, dry_run=dry_run)
@@ -176,18 +176,18 @@ def _waiting(memory: Jidomem) -> list[Waiting]:
 
 
 def _choices(app: App, one: Waiting) -> str:
-    """Return the commands that settle *one*, a line each."""
+    """Return the commands that settle *one*, one a line."""
     return "\n  ".join(["choose one:", *_aligned(commands(one, place(app)))])
 
 
 def _aligned(ways: Sequence[tuple[str, str]]) -> list[str]:
-    """Return commands with their effects, a line each."""
+    """Return commands with their effects, one a line."""
     width = max((len(line) for line, _ in ways), default=0)
     return [f"{line.ljust(width)}  {effect}" for line, effect in ways]
 
 
 def _accept_all(app: App, memory: Jidomem, reason: str | None, dry_run: bool) -> int:
-    """Accept every proposal that disagrees with nothing active; what cannot be accepted stops no other."""
+    """Accept every proposal without a conflict; a refused one does not stop the others."""
     waiting = _waiting(memory)
     proposals = [one for one in waiting if one.kind == "proposal"]
     unopposed = [one for one in proposals if one.other is None]
@@ -203,7 +203,7 @@ def _accept_all(app: App, memory: Jidomem, reason: str | None, dry_run: bool) ->
 
 
 def _preview(app: App, chosen: Sequence[Waiting], dry_run: bool) -> None:
-    """Print what is about to be accepted: how many of each kind from each source, and the first of each."""
+    """Print the proposals about to be accepted: the number of each kind from each source, and the first of each."""
     sources: dict[str, list[Waiting]] = {}
     for one in chosen:
         sources.setdefault(one.file or f"by {', '.join(map(short, one.agents))}", []).append(one)
@@ -220,14 +220,14 @@ def _preview(app: App, chosen: Sequence[Waiting], dry_run: bool) -> None:
 
 
 def _kinds(some: Sequence[Waiting]) -> str:
-    """Return how many memories there are of each type."""
+    """Return the number of memories of each type, in words."""
     counts = Counter(one.type or "memory" for one in some)
     counts["withdrawal"] = counts.pop("deleted_marker", 0)
     return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common() if count)
 
 
 def _rewordings(memory: Jidomem, waiting: Sequence[Waiting]) -> dict[str, list[Rewording]]:
-    """Return how each proposal that is to take the place of others rewords them."""
+    """Return the rewordings of each proposal that is to replace memories."""
     return {
         one.item: rewordings(memory.reader, memory.project, one.item, one.replaces) for one in waiting if one.replaces
     }
@@ -277,7 +277,7 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
 
 
 def _group(rows: Sequence[dict[str, Any]], waiting: Sequence[Waiting]) -> None:
-    """Name the file of several rows once, above the first; each of them keeps its line."""
+    """Show the file of several rows once, above the first; each row keeps its line number."""
     counts = Counter(one.file for one in waiting)
     files = [one.file if counts[one.file] > 1 else None for one in waiting]
     for row, file, before in zip(rows, files, [None, *files], strict=False):
@@ -288,7 +288,7 @@ def _group(rows: Sequence[dict[str, Any]], waiting: Sequence[Waiting]) -> None:
 
 
 def _may_settle(memory: Jidomem, waiting: Sequence[Waiting]) -> bool:
-    """Return whether the policy lets the writer settle what waits, by the first proposal of it."""
+    """Return whether the policy allows the writer to settle the pending reviews, tested with the first proposal."""
     one = next((one for one in waiting if one.kind == "proposal" and one.other is None), None)
     if one is None or memory.writer.is_curator(memory.project):
         return True
@@ -297,11 +297,11 @@ def _may_settle(memory: Jidomem, waiting: Sequence[Waiting]) -> bool:
 
 
 def _curators(memory: Jidomem) -> str:
-    """Return who may settle what waits, or how to become the one who may."""
+    """Return who may settle the pending reviews, or how to become a curator."""
     authority = memory.writer.authority(memory.project)
     names, agent = ", ".join(map(short, authority.curators)), quote(memory.writer.agent)
     text = f"reviewed by a curator: {names}" if names else "proposals are reviewed by a curator, and there is none"
-    if authority.administrators:  # who are curators, too
+    if authority.administrators:  # administrators are curators too
         return text
     return (
         f"{text}\nname an administrator, who is a curator too; until then anybody can name themselves one:"
@@ -310,14 +310,14 @@ def _curators(memory: Jidomem) -> str:
 
 
 def _against(app: App, row: Mapping[str, Any]) -> str:
-    """Return the line that names the active memory with which a row disagrees."""
+    """Return the line with the active memory in conflict with a row."""
     if row["other_summary"] == row["summary"]:
         return f"same summary as {short(row['other'])}, which is active, with other fields"
     return fit_line(app, f"against {short(row['other'])}: {row['other_summary']}", PIPED - 4)
 
 
 def _edit_review(app: App, memory: Jidomem, waiting: list[Waiting], dry_run: bool) -> int:
-    """Do what the editor made of the lines; unless all of it was done, keep the file and say where it is."""
+    """Apply the edited lines; unless all succeed, keep the file and print its path."""
     if not waiting:
         app.info("nothing to review")
         return 0
@@ -341,7 +341,7 @@ def _edit_review(app: App, memory: Jidomem, waiting: list[Waiting], dry_run: boo
 
 
 def _open_editor(path: Path, offered: str) -> bool:
-    """Return whether the editor changed the file at *path*, which held what is *offered*; raises InvalidRequest."""
+    """Return whether the editor changed the file at *path*, which contained *offered*; raises InvalidRequest."""
     hint = "set $VISUAL or $EDITOR, or: jidomem review --todo > FILE, edit it, and jidomem review --from FILE"
     try:
         click.edit(filename=str(path))
@@ -353,7 +353,7 @@ def _open_editor(path: Path, offered: str) -> bool:
 
 
 def _decode(data: bytes) -> str:
-    """Return the text of a review; raises InvalidRequest for what is no UTF-8."""
+    """Return the text of a review; raises InvalidRequest if it is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -362,7 +362,7 @@ def _decode(data: bytes) -> str:
 
 
 def _apply_review(app: App, memory: Jidomem, text: str, dry_run: bool) -> int:
-    """Settle what the lines say, as far as nobody did so since; return the exit code of the first refusal."""
+    """Settle the reviews in the lines that are still pending; return the exit code of the first refusal."""
     waiting = _waiting(memory)
 
     def has_ended(item: str) -> bool:
@@ -390,7 +390,7 @@ def _by_rule(app: App, memory: Jidomem, dry_run: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The outcome of one settlement: the line of a review that asked for it, if any, what it did, and of what."""
+    """The outcome of one settlement: its line in the review, if any, its action and its memory."""
 
     number: int
     action: str
@@ -400,7 +400,7 @@ class Settled:
 
     @property
     def where(self) -> str:
-        """Return the line, as it opens a message."""
+        """Return the line as the prefix of a message."""
         return f"line {self.number}: " if self.number else ""
 
 
@@ -413,7 +413,7 @@ def _print_outcomes(app: App, memory: Jidomem, outcomes: Sequence[tuple[ReviewLi
 
 
 def _show_settled(app: App, memory: Jidomem, settled: Sequence[Settled]) -> int:
-    """Print the outcome of each settlement, of many only their number; return the exit code of the first refusal."""
+    """Print the outcome of each settlement, or only the counts of many; return the exit code of the first refusal."""
     refused = [each for each in settled if isinstance(each.outcome, JidomemError)]
     code = next((each.outcome.exit_code for each in settled if isinstance(each.outcome, JidomemError)), 0)
     if app.json:
@@ -432,7 +432,7 @@ def _show_settled(app: App, memory: Jidomem, settled: Sequence[Settled]) -> int:
 
 
 def _settled_text(settled: Settled) -> str:
-    """Return what became of an item, by the id of the memory that is active in its place where there is one."""
+    """Return the outcome for a memory, with the id of the resulting active memory if there is one."""
     assert isinstance(settled.outcome, Receipt)
     would, item = "would be " if settled.outcome.commit is None else "", short(settled.item)
     outcome = OUTCOMES[settled.action]
@@ -444,7 +444,7 @@ def _settled_text(settled: Settled) -> str:
 
 
 def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None:
-    """Print why each was refused: a reason that many share once, and a contradiction in a line."""
+    """Print the reasons of refusals: a shared reason once, and a conflict on one line."""
     opposed = [each for each in refused if isinstance(each.outcome, Conflict)]
     others = [each for each in refused if not isinstance(each.outcome, Conflict)]
     for each in opposed[: None if app.verbose else _NAMED]:
@@ -476,7 +476,7 @@ def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None
 
 
 def _in_words(app: App, error: JidomemError, item: str, action: str, waiting: Sequence[Waiting]) -> JidomemError:
-    """Return *error* with the commands that settle *item* otherwise as its hint, and short ids for a person."""
+    """Return *error* with the commands that settle *item* otherwise as its hint, and with short ids for people."""
     one = next((one for one in waiting if item in (one.item, one.other) and one.other), None)
     if one is not None and (isinstance(error, Conflict) or action not in one.actions):
         error.hint = _choices(app, one)
@@ -486,7 +486,7 @@ def _in_words(app: App, error: JidomemError, item: str, action: str, waiting: Se
 
 
 def _counted(settled: Sequence[Settled]) -> str:
-    """Return how many were settled, and how many of which were refused."""
+    """Return the number of settled and refused reviews, in words."""
     if not settled:
         return "nothing decided"
     refused = [short(each.item) for each in settled if isinstance(each.outcome, JidomemError)]
@@ -503,7 +503,9 @@ _CONFLICT_COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settl
 
 
 def _show_conflicts(app: App, memory: Jidomem) -> None:
-    """Print active pairs that disagree, and proposals that disagree with active memories; now with their commands."""
+    """Print the conflicting pairs of active memories, and conflicting proposals; at present also the commands to settle
+    them.
+    """
     is_now = app.as_of is None and app.valid_at is None
     every = _pending(app, memory) if is_now else [*_disagreements(app, memory), *_proposals(app, memory)]
     rows = [row for row in every if row["other"]]
@@ -526,7 +528,7 @@ def _show_conflicts(app: App, memory: Jidomem) -> None:
 
 
 def _pending(app: App, memory: Jidomem) -> list[dict[str, Any]]:
-    """Return what disagrees or waits now, with the commands that settle it."""
+    """Return the present conflicts and proposals, with the commands that settle them."""
     waiting = queue(memory.reader, memory.project, memory.sources.now())
     pairs = [one for one in waiting if one.kind == "conflict"]
     return [_row(app, one) for one in (*pairs, *(one for one in waiting if one.kind == "proposal"))]
@@ -545,7 +547,7 @@ def _row(app: App, one: Waiting) -> dict[str, Any]:
 
 
 def _disagreements(app: App, memory: Jidomem) -> list[dict[str, Any]]:
-    """Return each pair once, by the first of the ways in which it disagrees."""
+    """Return each conflicting pair once, with the first kind of its conflicts."""
     pairs: dict[tuple[str, str], dict[str, Any]] = {}
     for row in memory.reader.ask("conflicts", project=memory.project, as_of=app.as_of, valid_at=app.valid_at):
         pairs.setdefault((row["a"], row["b"]), row)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jidomem.extras.transfer.endpoints import Progress
     from jidomem.extras.transfer.move import MoveReport
 
-#: What only an acceptance writes; who pushes an older one would take terms back that are in use.
+#: The file that only acceptances write; pushing an older version would remove terms in use.
 _ACCEPTED = "ontology/accepted.ttl"
 
 
@@ -142,7 +142,7 @@ def remove(app: App, paths: tuple[str, ...]) -> None:
 
 @contextmanager
 def _log(app: App) -> Iterator[SharedLog]:
-    """Give the log of the shared root; raises InvalidRequest for one that is a folder."""
+    """Yield the log of the shared root; raises InvalidRequest for a folder."""
     from jidomem.runtime.location import opened_log
 
     opened = opened_log(app.root, app.wait)
@@ -157,7 +157,7 @@ def _log(app: App) -> Iterator[SharedLog]:
 
 
 def _folder_of(folder: Path) -> Path:
-    """Return *folder*, absolute; raises Failed where a link leads out of it."""
+    """Return *folder*, absolute; raises Failed if a link leads out of it."""
     from jidomem.runtime.root_config import check_root, root_folder
 
     opened = root_folder(folder)
@@ -166,7 +166,7 @@ def _folder_of(folder: Path) -> Path:
 
 
 def _check_files(folder: Path) -> None:
-    """Raise Failed unless what a root takes from *folder* can be used, wherever it is served."""
+    """Raise Failed unless the files that a root takes from *folder* are valid, on any server."""
     from jidomem.read.playbook import Playbook
     from jidomem.schema import ontology
 
@@ -251,14 +251,14 @@ def restore(app: App, file: Path) -> None:
 
 
 def _root(app: App) -> str:
-    """Return the root that is meant, a folder or an address."""
+    """Return the root of the command, a folder or an address."""
     from jidomem.runtime.settings import address_of, find
 
     return address_of(app.root) or str(find(app.root)[0])
 
 
 def _with_progress(app: App, work: Callable[[Progress], T]) -> T:
-    """Return what *work* gives; on a terminal the bytes that came are shown as they come."""
+    """Return the result of *work*; a terminal shows the bytes processed."""
     if app.quiet or not sys.stderr.isatty():
         return work(id)
     with click.progressbar(length=0, label="bytes", file=sys.stderr, show_percent=False, show_eta=False) as bar:
@@ -347,7 +347,7 @@ def reindex(app: App) -> int:
 
 
 def _embedded(memory: Jidomem, project: str, shown: TextIO | None) -> dict[str, Any]:
-    """Make all vectors of *project*, shown as they are made; return what is told of them, and of why there are none."""
+    """Compute all vectors of *project*, with a progress bar; return their status, with the error if there is one."""
     embedding = memory.embedding
     assert embedding is not None
     if shown is None:

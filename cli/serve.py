@@ -1,8 +1,8 @@
-"""`jidomem serve`: the memory over HTTP, to this machine or to those who have a token.
+"""`jidomem serve`: the memory over HTTP, for this machine or for holders of tokens.
 
-The log of a server that a verb starts: the options that say how it is written, and where it goes.
+`jidomem mcp`: the memory for agents, over the Model Context Protocol.
 
-`jidomem mcp`: the memory for agents that speak the Model Context Protocol.
+`log_options` and `open_log` configure the log of a server.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def open_log(app: App, form: str | None, level: str | None) -> Log:
 
 
 def _own_stream() -> TextIO:
-    """Return standard error for the log alone, so that a blocked log blocks no other writer."""
+    """Return a separate stream to standard error for the log, so that a blocked log blocks no other writer."""
     return open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")
 
 
@@ -183,7 +183,7 @@ def mcp(
     from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, RECORD_TURN, TOOLS, WORKING
 
     memory = app.open(stays=True)
-    memory.settings = replace(memory.settings, configured=memory.project)  # it is there before anything is kept in it
+    memory.settings = replace(memory.settings, configured=memory.project)  # the project exists before its first memory
     tools = {
         "jidomem": TOOLS,
         "working": (*TOOLS, WORKING, RECORD_TURN),

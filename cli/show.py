@@ -1,4 +1,4 @@
-"""`jidomem show` prints one memory, its history or why it holds; `journal log` and `journal diff` list changes."""
+"""`jidomem show`: prints one memory, its history or its reasons; `journal log` and `journal diff` list changes."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _show_trust(app: App, memory: Jidomem, name: str) -> None:
 
 
 def _in_its_place(memory: Jidomem, record: dict[str, Any]) -> str | None:
-    """Return the memory at the end of the chain of those that superseded *record*; None where nothing did."""
+    """Return the last successor of *record*, or None if it was not superseded."""
     last, seen = record, {record["iri"]}
     while (newer := next(iter(last["superseded_by"]), None)) is not None and newer not in seen:
         seen.add(newer)
@@ -122,7 +122,9 @@ def _in_its_place(memory: Jidomem, record: dict[str, Any]) -> str | None:
 
 
 def _reworded(memory: Jidomem, record: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the sentences that a proposal changes in each memory that it is to replace: what was, and what is now."""
+    """Return the sentences that a proposal changes in each memory that it is to replace: before ("was") and after
+    ("now").
+    """
     if record["status"] != "proposed":
         return []
     replaced = record["properties"].get("supersedes", ())
@@ -131,7 +133,7 @@ def _reworded(memory: Jidomem, record: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _memory_lines(record: dict[str, Any], reworded: list[tuple[str, str]]) -> list[tuple[str, Any]]:
-    """Return what a person wants to see, the important first; empty fields are left out."""
+    """Return the fields of a memory for people, the important first, without empty ones."""
     properties = dict(record["properties"])
     head = [
         ("id", short(record["iri"])),
@@ -148,7 +150,7 @@ def _memory_lines(record: dict[str, Any], reworded: list[tuple[str, str]]) -> li
 
 
 def _property_label(name: str) -> str:
-    """Return the label of a property: of a field of an intent its name, else the words of the term.
+    """Return the label of a property: the name of the field of an intent, else the words of the term.
 
     >>> _property_label("derivedFrom"), _property_label("recordedIn"), _property_label("worksAt")
     ('evidence', 'commit', 'works at')
@@ -157,7 +159,7 @@ def _property_label(name: str) -> str:
     return field.replace("_", " ") if field else re.sub("([A-Z])", r" \1", name).lower().strip()
 
 
-#: Property -> its label, where it is no field of an intent or has another name there.
+#: Property -> its label, if it is no field of an intent or has another name there.
 _PROPERTY_LABELS: Mapping[str, str] = {
     "revisionReason": "reason", "appliesToProject": "project", "assertedBy": "author", "assertedIn": "session",
     "hasTimestamp": "dated", "recordedAt": "recorded", "recordedIn": "commit", "quarantined": "from untrusted source",
@@ -167,7 +169,8 @@ _HIDDEN = ("hasAssertionStatus", "conflictKey", "requestDigest", "receipt")
 
 
 def _pasteable(value: Any) -> Any:
-    """Return *value*, a text that begins or ends with blanks, as a pattern may, quoted for a shell: they show then.
+    """Return *value*; a text that begins or ends with spaces, as a pattern may, is quoted for a shell to make them
+    visible.
 
     >>> _pasteable(["^puts", "^puts "])
     ['^puts', "'^puts '"]
@@ -181,7 +184,7 @@ _UNSET, _ARROW = "(none)", " -> "
 
 
 def change_lines(app: App, changes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return `FIELD: BEFORE -> AFTER` for each change, cut to the width there is; with -v whole."""
+    """Return `FIELD: BEFORE -> AFTER` for each change, cut to the available width; in full with -v."""
     width = line_width(app, PIPED)
     return [_line(change, None if width is None else width - len(INDENT)) for change in changes]
 
@@ -199,7 +202,7 @@ def _line(change: Mapping[str, Any], width: int | None) -> str:
 
 
 _CHANGES = "changes"
-#: The columns of a table, less the kind, which is the same in most rows, and the reason, which stands below its row.
+#: The columns of a table; the kind is the same in most rows, and the reason is shown below its row.
 _HISTORY_COLUMNS = ("recorded", "event", "agent", "entry", "summary", "status")
 
 
@@ -213,7 +216,7 @@ def _show_history(app: App, memory: Jidomem, name: str) -> None:
 
 
 def _below(app: App, row: dict[str, Any]) -> list[str]:
-    """Return the lines below a version: why it came, what it changed, and who redacted it."""
+    """Return the lines below a version: its reason, its changes, and its redactions."""
     reason = [f"reason: {row['reason']}"] if row["reason"] else []
     return [*reason, *change_lines(app, row["changes"]), *map(_redaction, row["redactions"])]
 
@@ -249,7 +252,7 @@ def log(app: App) -> None:
 
 
 def _brought(row: dict[str, Any]) -> str:
-    """Return what a commit brought, or why a person ordered it, as one text."""
+    """Return the content of a commit, or the reason of an administrative one, as one text."""
     counts = [f"{count} {class_label(kind)}" for kind, count in row["brought"].items()]
     if count := len(row["redacted"]):
         counts.append(f"redaction of {count} {'commit' if count == 1 else 'commits'}: {row['reason']}")
@@ -294,7 +297,7 @@ def diff(app: App, ends: tuple[str, ...], limit: int | None) -> None:
 
 
 def _revision(app: App, row: dict[str, Any]) -> list[str]:
-    """Return who recorded a revision, when and why, and what it changed; nothing of any other row."""
+    """Return author, time and reason of a revision, and its changes; an empty list for other rows."""
     if not (row["reason"] or row["changes"]):
         return []
     why = f": {row['reason']}" if row["reason"] else ""
@@ -319,7 +322,7 @@ def _show_why(app: App, memory: Jidomem, name: str) -> None:
 
 
 def _explanation_lines(explanation: dict[str, Any], dated: str, verbose: bool) -> Iterator[tuple[str, str]]:
-    """Yield what a person wants to see, the important first; what is empty is left out."""
+    """Yield the parts of an explanation for people, the important first, without empty ones."""
     yield "id", short(explanation["iri"])
     shown = {**explanation, "summary": explanation["summary"] or REDACTED}
     shown["class"] = class_label(shown["class"])

@@ -1,4 +1,4 @@
-"""`jidomem status` reports the root and its projects, and with `--doctor` what is wrong with them."""
+"""`jidomem status`: reports the root and its projects, and with `--doctor` diagnoses them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jidomem.runtime.doctor import Diagnostic
     from jidomem.runtime.location import InFolder, SharedLocation
 
-#: As far as what is due is counted: beyond, that takes longer than all the rest.
+#: The most due memories that are counted; counting more would take longer than all the rest.
 _COUNTED = 5_000
 
 
@@ -97,7 +97,7 @@ def _report(app: App) -> None:
 
 
 def _model(model: LanguageModel | Embedder | None) -> dict[str, str | None]:
-    """Return the name of a model, and why it cannot be asked; nothing is sent to it."""
+    """Return the name of a model, and the error if it cannot be called; nothing is sent to it."""
     why = config_error(model)
     return {"name": None if model is None else model.name, "error": None if why is None else why.detail}
 
@@ -133,13 +133,13 @@ def _project(app: App, memory: Jidomem, name: str) -> dict[str, Any]:
 
 
 def _conflicts(app: App, memory: Jidomem, name: str) -> int:
-    """Return how many active pairs disagree."""
+    """Return the number of conflicting pairs of active memories."""
     rows = memory.reader.ask("conflicts", project=name, as_of=app.as_of, valid_at=app.valid_at)
     return len({(row["a"], row["b"]) for row in rows})
 
 
 def _due(app: App, memory: Jidomem, name: str) -> int:
-    """Return how many memories are to be looked at again, as far as they are counted."""
+    """Return the number of memories due for review, up to _COUNTED."""
     at = memory.sources.now() if app.valid_at is None else app.valid_at
     return count(memory.reader, name, at, most=_COUNTED, as_of=app.as_of)
 
@@ -175,7 +175,7 @@ def _print_project(project: dict[str, Any]) -> None:
 
 
 def _texts(index: dict[str, Any], version: str) -> str:
-    """Return what is known of the texts that recall searches, in words."""
+    """Return the state of the search index, in words."""
     if index["amiss"]:
         return f"rebuilt by the next recall: {index['amiss']}"
     at = "up to date" if index["version"] == version else f"at version {index['version']}"
@@ -184,7 +184,7 @@ def _texts(index: dict[str, Any], version: str) -> str:
 
 
 def vectors_text(vectors: dict[str, Any]) -> str:
-    """Return what is known of the vectors that recall compares, in words."""
+    """Return the state of the vectors, in words."""
     failed = f"; the embedder failed: {vectors['error']}" if vectors["error"] else ""
     waits = "text" if vectors["pending"] == 1 else "texts"
     waiting = f"{vectors['pending']:,} {waits} pending" if vectors["pending"] else "up to date"
@@ -199,7 +199,7 @@ _ONE = {"entries": "entry", "turns": "turn", "conflicts": "conflict", "proposals
 
 
 def _numbered(number: int | str, what: str) -> str:
-    """Return how many there are of something, in words that fit the number."""
+    """Return a number with its noun, in singular or plural."""
     noun = _ONE.get(what, what) if number == 1 else what
     return f"{number} {noun}" if isinstance(number, str) else f"{number:,} {noun}"
 
@@ -209,7 +209,7 @@ _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def _diagnose(app: App, full: bool) -> int:
-    """Print each diagnostic with what to do about it, and return 1 where one failed."""
+    """Print each diagnostic with its repair, and return 1 if one failed."""
     diagnostics = list(_diagnostics(app, full))
     is_well = all(look.level != "fail" for look in diagnostics)
     if app.json:
@@ -249,7 +249,7 @@ def _diagnostics(app: App, full: bool) -> Iterator[Diagnostic]:
 
 
 def _of_root(app: App, full: bool, root: Path, place: InFolder | SharedLocation) -> Iterator[Diagnostic]:
-    """Yield what is looked at of a root that can be opened."""
+    """Yield the diagnostics of a root that can be opened."""
     from jidomem.base.clock import now
     from jidomem.errors import JidomemError
     from jidomem.runtime import doctor, settings
@@ -275,7 +275,7 @@ def _of_root(app: App, full: bool, root: Path, place: InFolder | SharedLocation)
         yield from run_diagnostic(name, look)
     try:
         loaded = settings.load(app.root)
-    except JidomemError:  # told above
+    except JidomemError:  # reported above
         return
     yield from run_diagnostic("models", lambda: doctor.models(loaded))
     yield from run_diagnostic("store", lambda: doctor.store(loaded, journal))
@@ -283,7 +283,7 @@ def _of_root(app: App, full: bool, root: Path, place: InFolder | SharedLocation)
 
 
 def _clients(folder: Path) -> Iterator[Diagnostic]:
-    """Yield which clients the memory is named to in *folder*, and whether git calls for it."""
+    """Yield the clients that are set up in *folder*, and whether the git hook is."""
     from jidomem.clients.setup import CLIENTS
     from jidomem.runtime.doctor import Diagnostic
 

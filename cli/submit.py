@@ -1,10 +1,10 @@
 """`jidomem submit`: intents as JSON, each answered with a receipt or a refusal.
 
-Intents as they are written down: one JSON object, an array of them, or JSON lines, read as a stream.
+It reads one JSON object, an array, or JSON lines as a stream.
 
-`jidomem remember`: store one memory from its text.
+`jidomem remember`: record one memory from its text.
 
-`jidomem edit`: correct one memory by a further one; nothing is ever rewritten.
+`jidomem edit`: correct one memory by a new one; memories are never rewritten.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from jidomem_cli.fields import intent_options, memory_iri, present_fields, with_
 from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import Bar, bar, short, show_json, show_receipt
 
-#: The most bytes that are held at once: of a line, or of all where they are not lines.
+#: The most bytes in memory: of a line, or of all input that is not JSON lines.
 LIMIT = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class IntentBatch:
-    """What was read: whether it may be several, and the intents; in the place of one may stand why it is unreadable."""
+    """The intents of an input, and whether there may be several; an unreadable intent is represented by its error."""
 
     many: bool
     intents: Iterable[Any]
 
 
 def read(file: BinaryIO) -> IntentBatch:
-    """Return the intents in *file*; lines are read as they are asked for, and one that cannot be read is an error.
+    """Return the intents in *file*; lines are read on demand, and an unreadable one is an error in its place.
 
-    Raises InvalidRequest `malformed_json`, with line and column, for a single object or array that cannot be read, and
-    TooLarge for one, or for a line, of more than 64 MiB.
+    Raises InvalidRequest `malformed_json`, with line and column, for a single object or array that cannot be parsed,
+    and TooLarge for one, or for a line, of more than 64 MiB.
     """
     lines = _lines(file)
     head = _first_two(lines)
@@ -59,12 +59,12 @@ def read(file: BinaryIO) -> IntentBatch:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of *file*; raises TooLarge for one over the limit."""
+    """Yield the lines of *file*; raises TooLarge for a line over the limit."""
     return chain.from_iterable(_bounded([line]) for line in iter(partial(file.readline, LIMIT + 1), b""))
 
 
 def _bounded(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield *lines*; raises TooLarge when there is more than the limit of them."""
+    """Yield *lines*; raises TooLarge if their sum exceeds the limit."""
     size = 0
     for line in lines:
         size += len(line)
@@ -77,7 +77,7 @@ def _bounded(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _first_two(lines: Iterator[bytes]) -> list[bytes]:
-    """Return the lines up to the second that is not blank."""
+    """Return the lines up to the second non-blank one."""
     head: list[bytes] = []
     for line in lines:
         head.append(line)
@@ -87,7 +87,7 @@ def _first_two(lines: Iterator[bytes]) -> list[bytes]:
 
 
 def _are_lines(full: list[bytes]) -> bool:
-    """Return whether two lines open a stream of objects: the second opens an object, or the first is a whole one."""
+    """Return whether two lines begin JSON lines: the second begins an object, or the first is a complete one."""
     if len(full) < 2 or full[0].lstrip().startswith(b"["):
         return False
     return full[1].lstrip().startswith(b"{") or not isinstance(_parsed(1, full[0]), InvalidRequest)
@@ -144,7 +144,7 @@ def submit(app: App, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
 
 
 def _submit_each(memory: Jidomem, intents: Iterable[Any], printed: _PrintedOutcomes) -> None:
-    """Submit one after the other; where the machine refuses, no more than were submitted with that one."""
+    """Submit one after the other; after an error that stops all, only those already submitted are reported."""
     with closing(memory.writer.submit_many(memory.project, iter(intents))) as outcomes:
         for outcome in outcomes:
             printed.add(outcome)
@@ -163,7 +163,7 @@ def _validate_each(memory: Jidomem, intents: Iterable[Any], printed: _PrintedOut
 
 
 def _with_author(intent: Any, memory: Jidomem, app: App) -> Any:
-    """Return *intent* with the agent and session of the options where it names none."""
+    """Return *intent* with the agent and session of the options, if it names none."""
     if not isinstance(intent, dict):
         return intent
     options = {
@@ -179,7 +179,7 @@ def _single(intents: Iterable[Any]) -> Any:
 
 
 def _parsed_only(intents: Iterable[Any]) -> list[Any]:
-    """Return all intents; raises the first that could not be read."""
+    """Return all intents; raises the error of the first unreadable one."""
     parsed = []
     for position, intent in enumerate(intents):
         if isinstance(intent, JidomemError):
@@ -190,7 +190,7 @@ def _parsed_only(intents: Iterable[Any]) -> list[Any]:
 
 
 class _PrintedOutcomes:
-    """The outcomes told so far: how many, the first refusal's exit code, and whether the machine refuses them all."""
+    """The outcomes printed so far: their number, the exit code of the first refusal, and whether an error stops all."""
 
     def __init__(self, app: App, shown: Bar | None) -> None:
         self._door = app
@@ -210,12 +210,12 @@ class _PrintedOutcomes:
             self._bar.show(self.count, self.count - self._kept)
 
     def close(self) -> None:
-        """Leave the progress bar as it stands."""
+        """Stop the progress bar and leave it visible."""
         if self._bar:
             self._bar.close()
 
     def finish(self) -> int:
-        """Say how many were kept, and return the exit code."""
+        """Print how many were accepted, and return the exit code."""
         if self.is_stopped:
             self._door.warn(f"stopped after {self.count:,} intents; none after them was tried")
         self._door.info(f"{self._kept:,} of {self.count:,} accepted")
@@ -333,14 +333,14 @@ def edit(
 
 
 def _withdrawals(fields: Mapping[str, Any], *, reason: str | None) -> str:
-    """Return the commands that withdraw what *fields* name instead, ready to paste."""
+    """Return the commands that withdraw the memories in *fields* instead, ready to paste."""
     words = ("--invalidate", "--reason", shlex.quote(reason) if reason else REASON)
     items = fields.get("invalidates", ())
     return "; ".join(f"jidomem edit {shlex.quote(short(item))} {' '.join(words)}" for item in items)
 
 
 def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
-    """Return the fields to change; a list is what all its mentions give, and an empty value leaves a field out."""
+    """Return the fields to change; repeated list fields are merged, and an empty value removes a field."""
     fields: dict[str, Any] = {}
     for change in changes:
         name, equals, value = change.partition("=")
@@ -355,7 +355,7 @@ def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _entries(value: str) -> list[str]:
-    """Return the entries of a list: those of a JSON list of texts, else *value* itself, none where it is empty."""
+    """Return the entries of a list: those of a JSON list of texts, else *value* itself; none if it is empty."""
     try:
         entries = decode_json(value) if value.startswith("[") else None
     except ValueError:
@@ -366,7 +366,7 @@ def _entries(value: str) -> list[str]:
 
 
 def _triples(value: str) -> list[Any]:
-    """Return the extra triples in a JSON list, which is one of them or holds several; none where it is empty."""
+    """Return the extra triples in a JSON list, which is one triple or contains several; none if it is empty."""
     if not value:
         return []
     try:

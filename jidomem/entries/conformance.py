@@ -27,7 +27,7 @@ _TEXT = "The kettle is descaled on Fridays"
 
 
 class ContractBroken(AssertionError):
-    """A store does not do what the contract asks."""
+    """A store that violates the contract."""
 
 
 def it_has_the_three_operations(make: Make) -> None:
@@ -39,7 +39,7 @@ def it_has_the_three_operations(make: Make) -> None:
 
 
 def it_answers_with_results(make: Make) -> None:
-    """A recall answers with the request it was made with, a write too and with the entry it stored."""
+    """The result of a recall contains its request, that of a write its request and the stored entry."""
     store, entry = make(), _entry("mem_kit_a")
     given = WriteRequest(entry, {"trace": "kit"})
     written: WriteResult = write(store, given)
@@ -72,7 +72,7 @@ def it_replaces_by_id(make: Make) -> None:
 
 
 def it_honours_the_limit(make: Make) -> None:
-    """A recall returns no more than the request's limit: the caller cuts nothing."""
+    """A recall returns at most the limit of the request; the caller does not truncate."""
     store = make()
     for number in range(4):
         write(store, _entry(f"mem_kit_{number}"))
@@ -84,7 +84,7 @@ def it_honours_the_limit(make: Make) -> None:
 
 
 def it_keeps_agents_apart(make: Make) -> None:
-    """An agent recalls nothing that another wrote."""
+    """A recall returns no entries of other agents."""
     store = make()
     write(store, _entry("mem_kit_mine"))
     write(store, _entry("mem_kit_other", agent_id="other"))
@@ -92,7 +92,7 @@ def it_keeps_agents_apart(make: Make) -> None:
 
 
 def it_keeps_sessions_apart(make: Make) -> None:
-    """With the scope of a session nothing is recalled but what that session wrote."""
+    """With the scope `session` a recall returns only entries of that session."""
     store = _with_sessions(make)
     fault = "recall with scope='session' gave what is not of its session"
     _only(fault, _recall(store, scope="session", session_id="s"), ["mem_kit_s"])
@@ -101,7 +101,7 @@ def it_keeps_sessions_apart(make: Make) -> None:
 
 
 def it_shares_what_is_of_no_session(make: Make) -> None:
-    """With the scope of the agent what is of no session is recalled, and of the session that is named, and no other."""
+    """With the scope `agent` a recall returns entries without a session and those of the named session, no others."""
     store = _with_sessions(make)
     fault = "recall with scope='agent' gave other entries than those of no session"
     _only(fault, _recall(store), ["mem_kit_all"])
@@ -109,7 +109,7 @@ def it_shares_what_is_of_no_session(make: Make) -> None:
 
 
 def it_lists_everything(make: Make) -> None:
-    """All entries are listed, of all agents and sessions."""
+    """list_entries returns all entries, of all agents and sessions."""
     store = _with_sessions(make)
     write(store, _entry("mem_kit_x", agent_id="other"))
     fault = "list_entries left out, or added, entries: it is for looking at all of a store"
@@ -117,7 +117,7 @@ def it_lists_everything(make: Make) -> None:
 
 
 def it_finds_nothing_without_an_error(make: Make) -> None:
-    """A new store holds nothing, and to find nothing is no error."""
+    """A new store is empty, and an empty result is not an error."""
     for verb, ask in (("recall", lambda store: _recall(store, agent_id="nobody")), ("list_entries", list_entries)):
         try:
             entries = ask(make())
@@ -127,7 +127,7 @@ def it_finds_nothing_without_an_error(make: Make) -> None:
 
 
 def it_ignores_what_it_does_not_know(make: Make) -> None:
-    """Options and metadata that a store does not know change nothing, and no error comes of them."""
+    """Unknown options and metadata have no effect and raise no error."""
     given = make()
     store, opts = given if isinstance(given, tuple) else (given, {})
     more = {"kit-trace": "t-1", "kit-model": object()}
@@ -144,9 +144,9 @@ def it_ignores_what_it_does_not_know(make: Make) -> None:
 
 
 def it_keeps_namespaces_apart(make: Make) -> None:
-    """A request whose metadata names a namespace recalls only what was written in it.
+    """A request whose metadata names a namespace recalls only entries written in it.
 
-    No check of the contract: only a store for policies with a namespace has to pass it.
+    This check is not part of the contract: only a store for policies with a namespace has to pass it.
     """
     store = make()
     for name in ("red", "blue"):
@@ -173,9 +173,9 @@ CHECKS: tuple[Callable[[Make], None], ...] = (
 
 
 def faults(make: Make, checks: Iterable[Callable[[Make], None]] = CHECKS) -> dict[str, str]:
-    """Return the failures of the stores that *make* returns: name of a check -> failure; empty for a sound one.
+    """Return the failures of the stores that *make* returns: name of a check -> failure; empty for a correct store.
 
-    Of what is no store nothing more is asked.
+    If an operation is missing, the other checks are skipped.
     """
     faults_of = {}
     for check in checks:

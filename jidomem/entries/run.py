@@ -1,6 +1,4 @@
-"""The run of an agent: entries are recalled before the prompt is built, and captured after the
-turn.
-"""
+"""The run of an agent: entries are recalled before the prompt is built, and captured after the turn."""
 
 from __future__ import annotations
 
@@ -15,26 +13,26 @@ from jidomem.records.entry import Entry, InvalidEntry, WriteRequest, WriteResult
 from jidomem.records.recall import LONGEST_QUERY, NAMESPACE, RecallRequest, RecallResult
 
 HEADING = "Relevant memory:"
-#: The name under which a prompt's context holds what was recalled.
+#: The key of the recalled entries in the context of a prompt.
 RECALLED = "memory"
 
 Message = Mapping[str, Any]
 
 
 class MissingStore(InvalidRequest, ValueError):
-    """Something is to be written, and the run has no store."""
+    """A write in a run without a store."""
 
 
 class MissingSession(InvalidRequest, ValueError):
-    """The memory is one of each session, and the run names none."""
+    """A run without a session, for a memory with the scope `session`."""
 
 
 class MissingContext(InvalidRequest, ValueError):
-    """The namespace is one of the context, and the context of the run does not say it."""
+    """A run whose context lacks the namespace."""
 
 
 class MemoryOff(InvalidRequest, ValueError):
-    """Something is to be written, and the agent's definition keeps nothing."""
+    """A write for an agent whose definition captures nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the agent *spec* with the store, the session and the context it is given for it."""
+    """One run of the agent *spec* with its store, session and context."""
 
     spec: Spec
     store: object = None
@@ -55,9 +53,9 @@ class Run:
     context: Mapping[str, Any] = field(default_factory=dict)
 
     def recall_request(self, query: str) -> RecallRequest | None:
-        """Return the recall request of the policy; None where the agent has no memory.
+        """Return the recall request of the policy, or None if the agent has no memory.
 
-        Of a query that is too long the beginning is looked for. Raises MissingSession and MissingContext.
+        Only the beginning of an overlong query is used. Raises MissingSession and MissingContext.
         """
         policy = self._policy()
         if policy is None:
@@ -72,9 +70,9 @@ class Run:
         )
 
     def write_request(self, content: str, metadata: Mapping[str, Any] | None = None) -> WriteRequest:
-        """Return the write request of the policy: with the scope `agent` an entry that all sessions share.
+        """Return the write request of the policy; with the scope `agent` all sessions share the entry.
 
-        Raises MemoryOff where the agent keeps nothing, MissingSession, MissingContext and InvalidEntry.
+        Raises MemoryOff if the agent captures nothing, MissingSession, MissingContext and InvalidEntry.
         """
         policy = self._policy()
         if policy is None or policy.capture == "off":
@@ -90,9 +88,9 @@ class Run:
         return WriteRequest(replace(entry, metadata=both), {**policy.metadata, **namespace})
 
     def recall(self, query: str) -> RecallResult | None:
-        """Return the entries of the store for *query*; None without a memory, or without a store.
+        """Return the entries of the store for *query*; None without a memory or a store.
 
-        Raises what `recall_request` raises, and StoreError where the store fails or mixes up namespaces.
+        Raises what `recall_request` raises, and StoreError if the store fails or mixes up namespaces.
         """
         if self.store is None or (request := self.recall_request(query)) is None:
             return None
@@ -102,9 +100,9 @@ class Run:
         return result
 
     def remember(self, content: str, metadata: Mapping[str, Any] | None = None) -> WriteResult:
-        """Return the result of writing an entry with *content*.
+        """Write an entry with *content* and return the result.
 
-        Raises what `write_request` raises, MissingStore without a store, and StoreError where the store fails.
+        Raises what `write_request` raises, MissingStore without a store, and StoreError if the store fails.
         """
         request = self.write_request(content, metadata)
         if self.store is None:
@@ -113,7 +111,7 @@ class Run:
         return stores.write(self.store, request)
 
     def before(self, messages: Sequence[Message], context: Mapping[str, Any] | None = None) -> Prompt:
-        """Return the prompt with what is remembered about the newest text of the user; as it was where nothing is.
+        """Return the prompt with the entries recalled for the newest text of the user; unchanged if there are none.
 
         Raises what `recall` raises.
         """
@@ -125,9 +123,10 @@ class Run:
         return prompt if result is None or policy is None else injected(prompt, policy, result)
 
     def after(self, user: str, assistant: str | None, *, request_id: str, source: str = "agent") -> WriteResult | None:
-        """Return the result of writing the turn; None unless the turn is completed and the policy captures it.
+        """Write the turn and return the result; None unless the turn is completed and the policy captures
+        conversations.
 
-        Raises what `remember` raises, but without a store nothing is kept, as nothing was recalled.
+        Raises what `remember` raises, except that without a store nothing is written.
         """
         policy = self._policy()
         if policy is None or policy.capture != "conversation" or self.store is None or assistant is None:
@@ -163,7 +162,9 @@ class Run:
 
 
 def injected(prompt: Prompt, policy: MemoryPolicy, result: RecallResult) -> Prompt:
-    """Return *prompt* with what was recalled, as the policy says: a message after those of the system, or as data."""
+    """Return *prompt* with the recalled entries, by the policy as a message after the system messages or in the
+    context.
+    """
     if not result.entries:
         return prompt
     if policy.inject == "context":
@@ -177,17 +178,17 @@ def injected(prompt: Prompt, policy: MemoryPolicy, result: RecallResult) -> Prom
 
 
 def _looked_for(text: str) -> str:
-    """Return the part of *text* that recall can look for: its beginning, without halves of signs."""
+    """Return the part of *text* that recall uses: its beginning, without incomplete characters."""
     return text.encode("utf-8", "ignore").strip()[:LONGEST_QUERY].decode("utf-8", "ignore").strip()
 
 
 def _bullet(entry: Entry) -> str:
-    """Return an entry as one point of a list, which no line of it can leave."""
+    """Return an entry as one list item, with all further lines indented."""
     return "- " + "\n  ".join(entry.content.splitlines())
 
 
 def _check_namespace(result: RecallResult, namespace: str) -> None:
-    """Raise StoreError unless all that was found is of *namespace*: a store may know nothing of it."""
+    """Raise StoreError unless all entries belong to *namespace*; a store may ignore namespaces."""
     for entry in result.entries:
         if entry.metadata.get(NAMESPACE) != namespace:
             detail = f"the store gave {entry.id!r}, which is not of the namespace {namespace!r}"

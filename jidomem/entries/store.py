@@ -1,8 +1,7 @@
-"""The store of entries: its contract, the verbs recall, write and list_entries, and a store in
-memory.
+"""The store of entries: its contract, the functions recall, write and list_entries, and a store in memory.
 
-`MemoryPolicy` is the memory section of an agent's definition: whether, how many, in which scope,
-and which part of a turn is captured.
+`MemoryPolicy` is the memory section of the definition of an agent: whether it has a memory, the number of entries,
+their scope, and the part of a turn that is captured.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, NAMESPACE, SCOP
 
 Options = Mapping[str, Any]
 NO_OPTIONS: Options = MappingProxyType({})
-#: How like the name of an option another one is that is a slip of the pen.
+#: The least similarity of a misspelt option to its name.
 _LIKE = 0.8
 _VERBS = ("recall", "write", "list_entries")
 _ACCEPTED = "a store, a class of stores, or a pair (store, options)"
@@ -30,24 +29,24 @@ Answer = TypeVar("Answer")
 
 
 class Store(Protocol):
-    """A store of entries: an object with these three operations, which raise what they cannot do.
+    """A store of entries: an object with these three operations, which raise on failure.
 
-    Options that a store does not know, and the metadata of requests, are for others: it leaves them alone, but for a
-    misspelt one of its own (`check_spelling`).
+    A store ignores unknown options and the metadata of requests, except for misspellings of its own options
+    (`check_spelling`).
     """
 
     def recall(self, request: RecallRequest, opts: Options, /) -> RecallResult:
         """Return up to `request.limit` entries that the request covers, in an order of the store's own."""
 
     def write(self, request: WriteRequest, opts: Options, /) -> WriteResult:
-        """Keep the entry, in the place of one with the same id."""
+        """Store the entry, replacing one with the same id."""
 
     def list_entries(self, opts: Options, /) -> Iterable[Entry]:
         """Return all entries, of every agent."""
 
 
 class StoreError(Failed):
-    """A store could not do what it was asked; `reason` is what it raised, or what it was given instead of an answer."""
+    """A failure of a store; `reason` is the exception it raised, or the invalid answer it returned."""
 
     code = "store_unavailable"
 
@@ -57,9 +56,9 @@ class StoreError(Failed):
 
 
 def resolve(store: object) -> tuple[Store, Options]:
-    """Return the store and the options that *store* stands for; a class stands for what it makes of no arguments.
+    """Return the store and the options that *store* stands for; a class stands for its instance made without arguments.
 
-    A class with a method `for_options` says itself which store its options mean. Raises TypeError for anything else.
+    A class with a method `for_options` returns the store for its options. Raises TypeError for any other value.
     """
     given, opts = store if isinstance(store, tuple) and len(store) == 2 else (store, NO_OPTIONS)
     if not isinstance(opts, Mapping):
@@ -74,7 +73,7 @@ def resolve(store: object) -> tuple[Store, Options]:
 
 
 def check_spelling(opts: Options, known: Collection[str]) -> None:
-    """Raise InvalidRequest for an option that is nearly spelt as one of *known*; any other is for somebody else."""
+    """Raise InvalidRequest for an option that misspells one of *known*; other unknown options are ignored."""
     for name in opts:
         near = nearest_names(name, known, likeness=_LIKE)
         if near and name not in known:
@@ -84,7 +83,7 @@ def check_spelling(opts: Options, known: Collection[str]) -> None:
 def recall(store: object, request: object = None, /, **fields: Any) -> RecallResult:
     """Return the entries of *store* for *request*: a RecallRequest, a mapping or keywords.
 
-    Raises InvalidRecall for what is no request, StoreError where the store fails.
+    Raises InvalidRecall for an invalid request, StoreError if the store fails.
     """
     checked = RecallRequest.from_input(request, **fields)
     target, opts = resolve(store)
@@ -92,9 +91,9 @@ def recall(store: object, request: object = None, /, **fields: Any) -> RecallRes
 
 
 def write(store: object, request: WriteRequest | Entry | Mapping[str, Any]) -> WriteResult:
-    """Return the result of writing *request* to *store*: a WriteRequest, or the entry to write.
+    """Write *request* to *store* and return the result: a WriteRequest, or the entry to write.
 
-    Raises InvalidEntry for what is no entry, StoreError where the store fails.
+    Raises InvalidEntry for an invalid entry, StoreError if the store fails.
     """
     checked = request if isinstance(request, WriteRequest) else WriteRequest(Entry.from_input(request))
     target, opts = resolve(store)
@@ -102,13 +101,13 @@ def write(store: object, request: WriteRequest | Entry | Mapping[str, Any]) -> W
 
 
 def list_entries(store: object) -> list[Entry]:
-    """Return all entries of *store*, of every agent. Raises StoreError where the store fails."""
+    """Return all entries of *store*, of every agent. Raises StoreError if the store fails."""
     target, opts = resolve(store)
     return _answer(target, "list_entries", list, lambda: list(target.list_entries(opts)))
 
 
 def _answer(store: Store, verb: str, kind: type[Answer], ask: Callable[[], object]) -> Answer:
-    """Return the answer of *ask*; raises StoreError for any failure but a request that the store refuses as such."""
+    """Return the answer of *ask*; raises StoreError for any failure except a refused request."""
     name = type(store).__name__
     try:
         answer = ask()
@@ -129,25 +128,25 @@ _OPTIONS = ("pid", "include_sessions")
 
 
 class MissingHandle(StoreError, ValueError):
-    """The in-memory store was used by its class, and nothing says which of them is meant."""
+    """A use of the class InMemoryStore without the option that names the store."""
 
     code = "invalid_argument"
 
 
 class InMemoryStore:
-    """Entries of this process: gone when it ends, safe for threads, shared with no other InMemoryStore.
+    """A store in the memory of this process, safe for threads, separate from every other InMemoryStore.
 
-    Recall gives the newest first whatever is asked for; the query leaves nothing out. Options: `pid` is the store that
-    is meant, where only the class is given; `include_sessions=True` lets an agent recall what is of other sessions.
+    Recall returns the newest entries first; the query is ignored. Options: `pid` is the store if only the class is
+    given; `include_sessions=True` also recalls entries of other sessions.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._entries: dict[str, Entry] = {}  # by id, in the order they were written
+        self._entries: dict[str, Entry] = {}  # by id, in the order of writing
 
     @classmethod
     def for_options(cls, opts: Options) -> InMemoryStore:
-        """Return the store that the option `pid` holds. Raises MissingHandle unless there is one."""
+        """Return the store in the option `pid`. Raises MissingHandle if there is none."""
         handle = opts.get("pid")
         if not isinstance(handle, InMemoryStore):
             hint = "start one: handle = InMemoryStore(); then give handle, or (InMemoryStore, {'pid': handle})"
@@ -168,7 +167,7 @@ class InMemoryStore:
         return RecallResult(request, entries)
 
     def write(self, request: WriteRequest, opts: Options = NO_OPTIONS) -> WriteResult:
-        """Keep the entry as the newest, in the place of one with the same id."""
+        """Store the entry as the newest, replacing one with the same id."""
         check_spelling(opts, _OPTIONS)
         entry = request.entry
         store = self._meant(opts)
@@ -193,12 +192,12 @@ INJECTS = ("instructions", "context")
 
 
 class InvalidPolicy(InvalidRequest, ValueError):
-    """The given value is no memory policy, or no definition of an agent."""
+    """The value is not a memory policy, or not a definition of an agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class FromContext:
-    """A namespace that each run takes from its context, by this *key*."""
+    """A namespace that each run reads from its context under *key*."""
 
     key: str
 
@@ -212,9 +211,9 @@ class FromContext:
 class MemoryPolicy:
     """The memory policy of an agent: plain data, without its store.
 
-    *scope* is whether its memory is shared by all its sessions or each has its own, *namespace* what it is kept apart
-    by. *capture* is what of a turn is written, *inject* how what is recalled gets into the prompt, *max_entries* how
-    much of it. *metadata* goes with every request to the store.
+    *scope* decides whether all sessions share the memory or each has its own, *namespace* separates it further.
+    *capture* is the part of a turn that is written, *inject* the form of recalled entries in the prompt, *max_entries*
+    their number. *metadata* is added to every request to the store.
     """
 
     enabled: bool = True
@@ -226,7 +225,7 @@ class MemoryPolicy:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Raise InvalidPolicy for a field that will not do."""
+        """Raise InvalidPolicy for an invalid field."""
         if not isinstance(self.enabled, bool):
             raise _invalid(f"enabled={self.enabled!r} is no truth", "give enabled=True or enabled=False")
         for name, known in (("scope", SCOPES), ("capture", CAPTURES), ("inject", INJECTS)):
@@ -242,7 +241,7 @@ class MemoryPolicy:
     def from_input(cls, given: object, /) -> MemoryPolicy | None:
         """Return the policy that *given* stands for: True for the defaults, False and None for no memory.
 
-        Raises InvalidPolicy for what is neither a policy nor a mapping of one, and for a key that there is not.
+        Raises InvalidPolicy for a value that is neither a policy nor a mapping, and for an unknown key.
         """
         if given is None or given is False:
             return None
@@ -251,7 +250,7 @@ class MemoryPolicy:
         return MemoryPolicy(**described(MemoryPolicy, {} if given is True else given, {}, _invalid))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the policy as plain values, which `from_input` reads back."""
+        """Return the policy as plain values, which `from_input` accepts."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         if isinstance(self.namespace, FromContext):
             values["namespace"] = {"context": self.namespace.key}
@@ -260,16 +259,16 @@ class MemoryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """The definition of an agent, as far as its memory goes: its *id*, and its policy or what stands for one.
+    """The definition of an agent, as far as memory is concerned: its *id*, and its policy or the input of one.
 
-    It holds no store: which one is used is said for each run.
+    It contains no store: each run names its own.
     """
 
     id: str
     memory: MemoryPolicy | None = None
 
     def __post_init__(self) -> None:
-        """Raise InvalidPolicy for an id that is no text, and for what is no policy."""
+        """Raise InvalidPolicy for an id that is not a text, and for an invalid policy."""
         if fault := fault_of_text(self.id):
             raise _invalid(f"the id of the agent {fault}", "give id as text")
         object.__setattr__(self, "memory", MemoryPolicy.from_input(self.memory))

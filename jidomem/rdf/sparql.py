@@ -1,10 +1,8 @@
-"""The policy of raw SPARQL: a small lexer that judges a query before the engine sees it, and its
-dataset.
+"""The policy for raw SPARQL: a small lexer that checks a query before the engine sees it, and its dataset.
 
-The engine cannot be told to ignore SERVICE, and its parser reads keywords without a word boundary
-(`1SERVICE<x>`, `SERVICEex:a`). So the lexer reads as few characters as possible as names, and
-`service` in the rest counts. A dataset is the graphs of the default graph, and those that GRAPH may
-name.
+The engine cannot be told to ignore SERVICE, and its parser reads keywords without a word boundary (`1SERVICE<x>`,
+`SERVICEex:a`). So the lexer takes as few characters as possible as names, and `service` in the rest is refused. A
+dataset is the graphs of the default graph, and those that GRAPH may name.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from jidomem.rdf.vocab import BASE, RDF, RDFS
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 64
-#: The engine recurses over patterns and operators: 567 steps of one property path overran an 8 MB stack.
+#: The engine recurses over patterns and operators: 567 steps of one property path overflowed a stack of 8 MB.
 MAX_OPERATORS = 250
 
 _TOKEN = re.compile(
@@ -50,14 +48,14 @@ _WITH_SUPERCLASSES = f"(<{RDF}type>/<{RDFS}subClassOf>*)"
 
 
 class SparqlToken(NamedTuple):
-    """A piece of a query: what kind of piece, and its text."""
+    """A token of a query: its kind and its text."""
 
     kind: str
     text: str
 
 
 def tokens(text: str) -> Iterator[SparqlToken]:
-    """Return every piece of *text*, spaces and comments too; joined they are the text again.
+    """Return every token of *text*, including spaces and comments; joined they are the text again.
 
     >>> [token.kind for token in tokens('"SERVICE"@en#x')]
     ['string', 'tag', 'comment']
@@ -66,10 +64,10 @@ def tokens(text: str) -> Iterator[SparqlToken]:
 
 
 def check(text: str, most: int = MAX_BYTES, depth: int = MAX_DEPTH) -> tuple[SparqlToken, ...]:
-    """Return the meaning-bearing tokens of a read-only, local query.
+    """Return the tokens, without spaces and comments, of a read-only, local query.
 
     Raises TooLarge for a text of more than *most* bytes, PolicyDenied for an update or SERVICE, and InvalidRequest for
-    one that nests deeper than *depth*, or is so full of operators that the engine would run out of stack.
+    a query that nests deeper than *depth*, or has so many operators that the stack of the engine could overflow.
     """
     if not isinstance(text, str) or not is_unicode(text):
         raise InvalidRequest(f"{text!r:.80} is no text", hint="write a SPARQL query", code="malformed_query")
@@ -86,9 +84,9 @@ def check(text: str, most: int = MAX_BYTES, depth: int = MAX_DEPTH) -> tuple[Spa
 
 
 def without_service_prefixes(text: str) -> str:
-    """Return the query with every declared prefix that reads like the keyword SERVICE under another name as long.
+    """Return the query with every declared prefix that contains the keyword SERVICE renamed to one of the same length.
 
-    The engine reads `SERVICE:x {...}` as a call to `:x`, whatever prefix is declared; `check` refuses such names.
+    The engine reads `SERVICE:x {...}` as a call to `:x`, even if the prefix is declared; `check` refuses such names.
 
     >>> without_service_prefixes("PREFIX service: <urn:x:> SELECT * { ?s service:p service:o }")
     'PREFIX serv0ce: <urn:x:> SELECT * { ?s serv0ce:p serv0ce:o }'
@@ -136,13 +134,13 @@ def _refuse_update(code: Sequence[SparqlToken]) -> None:
 
 
 def first_word(code: Sequence[SparqlToken]) -> str:
-    """Return the first keyword after the prologue, in capitals; an empty string where there is none."""
+    """Return the first keyword after the prologue, in capitals; an empty text if there is none."""
     words = (token.text.upper() for token in code if token.kind == "word")
     return next((word for word in words if word not in ("BASE", "PREFIX", "VERSION")), "")
 
 
 def _refuse_depth(code: Sequence[SparqlToken], depth: int) -> None:
-    """Raise unless brackets nest, and operators repeat, within what the engine can take."""
+    """Raise unless the nesting of brackets and the number of operators are within the limits of the engine."""
     opened: list[str] = []
     operators = 0
     for kind, text in code:
@@ -182,22 +180,22 @@ def _malformed(what: str) -> InvalidRequest:
     return InvalidRequest(what, hint="split the query into smaller ones", code="malformed_query")
 
 
-#: A graph in which nothing is ever stated: it stands for every graph that is not there to be asked.
+#: An always empty graph, which stands for every unknown graph.
 EMPTY = "urn:jidomem:empty"
 _CODE_POINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 
 
 class Dataset(NamedTuple):
-    """The graphs whose union is the default graph, and those that GRAPH reaches, by their IRIs."""
+    """The graphs whose union is the default graph, and those that GRAPH reaches, by IRI."""
 
     default: Sequence[str]
     named: Sequence[str]
 
 
 def dataset(code: Sequence[SparqlToken], graphs: Sequence[str], instead: Dataset | None = None) -> Dataset:
-    """Return the dataset of a query as *instead* says, else as FROM and FROM NAMED do; else all *graphs* twice.
+    """Return the dataset of a query: *instead*, else that of FROM and FROM NAMED, else all *graphs* as both parts.
 
-    A graph that is not among *graphs* is an empty one (SPARQL 1.1 Protocol, section 2.1.4).
+    A graph that is not among *graphs* counts as empty (SPARQL 1.1 Protocol, section 2.1.4).
     """
     default, named = _stated(code) if instead is None else instead
     if default or named:
@@ -212,13 +210,13 @@ def unknown_graphs(code: Sequence[SparqlToken], graphs: Sequence[str], instead: 
 
 
 def refuse_graphs(code: Sequence[SparqlToken]) -> None:
-    """Raise InvalidRequest for a query that names a graph by FROM: it is asked of the graphs of a project."""
+    """Raise InvalidRequest for a query that names a graph by FROM; it is run on all graphs of a project."""
     for graph in unknown_graphs(code, ()):
         raise InvalidRequest(f"the query names the graph <{graph}>", hint="leave out FROM: all graphs are asked")
 
 
 def _known(stated: Iterable[str], graphs: Sequence[str]) -> list[str]:
-    """Return each graph once, since one that is asked twice gives every row twice; EMPTY for an unknown one."""
+    """Return each graph once, since a repeated graph would repeat every row; EMPTY for an unknown one."""
     return list(dict.fromkeys(graph if graph in graphs else EMPTY for graph in stated))
 
 
@@ -228,7 +226,7 @@ def _stated(code: Sequence[SparqlToken]) -> Dataset:
     named: list[str] = []
     for at, token in enumerate(code):
         word = token.text.upper()
-        if token.kind == "word" and word in ("FROM", "FROMNAMED"):  # the engine needs no space between the two
+        if token.kind == "word" and word in ("FROM", "FROMNAMED"):  # the engine accepts both without a space between
             following = [*code[at + 1 : at + 3], SparqlToken("", ""), SparqlToken("", "")]
             is_named = word == "FROMNAMED" or following[0].text.upper() == "NAMED"
             graph = following[1] if is_named and word == "FROM" else following[0]
@@ -264,7 +262,7 @@ def _iri(token: SparqlToken, base: str, prefixes: Mapping[str, str]) -> str:
 def _resolved(base: str, reference: str) -> str:
     try:
         return urljoin(base, reference)
-    except ValueError:  # of an address that is none, such as http://[
+    except ValueError:  # an invalid address, such as http://[
         return reference
 
 

@@ -20,17 +20,17 @@ _HASHES = {"MD5": "md5", "SHA-256": "sha256"}
 
 
 class Digest:
-    """The challenge of a server, answered for each request with its own count, in any thread."""
+    """The Digest authentication for one challenge of a server, with a count for each request; safe for threads."""
 
     def __init__(self, challenge: Mapping[str, str], user: str, password: str) -> None:
-        """Answer what the fields *challenge* ask for, as *user*."""
+        """Answer the *challenge*, a mapping of its fields, as *user*."""
         self._challenge, self._user, self._password = challenge, user, password
         self._count = 0
         self._lock = Lock()
 
     @classmethod
     def of(cls, challenges: Iterable[str], user: str, password: str) -> Digest | None:
-        """Return the answer to the first of *challenges* that can be answered, None where there is none."""
+        """Return the authentication for the first of *challenges* that is supported, or None."""
         for challenge in challenges:
             _, scheme, rest = challenge.partition("Digest ")
             fields = {name.lower(): quoted or plain for name, quoted, plain in _FIELD.findall(rest)}
@@ -40,7 +40,7 @@ class Digest:
         return None
 
     def header(self, method: str, target: str, once: str | None = None) -> str:
-        """Return what stands in Authorization of a request; *once* is a text that is used for no other."""
+        """Return the Authorization header of a request; *once* is a nonce used for no other request."""
         with self._lock:
             self._count += 1
             count, once = f"{self._count:08x}", once or token_hex(16)
@@ -64,20 +64,20 @@ class Digest:
 
 
 TIMEOUT = 30.0
-#: How a query is sent: as a field of a form, since Virtuoso 7 waits without end for one that comes as it is. An update
-#: comes as it is: it may be long, and a form would make it twice as long.
+#: The content types of requests. A query is sent as a form field, since Virtuoso 7 hangs on a plain one. An update is
+#: sent plain, since it may be long and a form would double its length.
 _FORM, _UPDATE = "application/x-www-form-urlencoded", "application/sparql-update"
-#: The requests that find out the login scheme of a store, and the statuses of a store that is away.
+#: The requests that determine the login scheme of a store, and the statuses of an unavailable store.
 _ASKS_NOTHING, _TRUTH = urlencode({"query": "ASK {}"}).encode(), "application/sparql-results+json"
 _CHANGES_NOTHING = b"INSERT DATA {}"
 _AWAY = (502, 503, 504)
 _POOLED = 8
-#: How a store that answers `query` is told where updates go: the end of one address, and that of the other.
+#: The end of the address for queries -> that of the address for updates.
 _BESIDE = ((re.compile(r"/query$"), "/update"), (re.compile(r"(/repositories/[^/]+)$"), r"\1/statements"))
 
 
 class EndpointError(Exception):
-    """The store answered, and not with what was asked: its status, and its words."""
+    """An answer of the store with an error: its status and message."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(f"{status}: {words}")
@@ -95,15 +95,15 @@ class SparqlEndpoint:
     login: str | None = field(repr=False)
     shown: str
     code: str = "store_unavailable"
-    #: How requests log in: by Digest, or by Basic (None); empty before the store has said which.
+    #: The login scheme: Digest, or Basic (None); empty until the store has stated it.
     _ways: list[Digest | None] = field(default_factory=list, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
     def of(cls, url: str, code: str = "store_unavailable") -> SparqlEndpoint:
-        """Return the parts of *url*; raises InvalidRequest for what is no http or https address.
+        """Return the endpoint at *url*; raises InvalidRequest unless that is an http or https address.
 
-        A store that does not answer is Failed with *code*.
+        A store that does not answer raises Failed with *code*.
         """
         try:
             split = urlsplit(url)
@@ -131,26 +131,26 @@ class SparqlEndpoint:
         seconds: float = TIMEOUT,
         most: int | None = None,
     ) -> bytes:
-        """Return the answer, in the form *accept*, over the union of *default*; GRAPH reaches *named*.
+        """Return the answer, in the format *accept*, over the union of *default*; GRAPH reaches *named*.
 
-        Without either the store has its own default. Raises EndpointError for an answer that is none, Failed without
-        one, QueryTimeout after *seconds*, and TooLarge `result_too_large` for one of more than *most* bytes.
+        Without either the store uses its own default. Raises EndpointError for an error status, Failed without an
+        answer, QueryTimeout after *seconds*, and TooLarge `result_too_large` for an answer of more than *most* bytes.
         """
         fields = {"query": text, "default-graph-uri": default, "named-graph-uri": named}
         return self._post(urlencode(fields, doseq=True).encode(), _FORM, accept, seconds, most)
 
     def change(self, text: str, *, seconds: float = TIMEOUT) -> None:
-        """Have an update done; raises as `ask` does. It may be done twice where a connection had been closed."""
+        """Run an update; raises as `ask` does. It may be run twice if a connection was closed."""
         self._post(text.encode(), _UPDATE, "*/*", seconds, None)
 
     def _post(self, body: bytes, kind: str, accept: str, seconds: float, most: int | None) -> bytes:
-        refused = 0  # how often the login was
+        refused = 0  # the number of refused logins
         while True:
             login = self._login(kind, accept, seconds)
             answer = self._sent(body, kind, accept, login, seconds, most)
             if answer.status == 401 and self.login and refused < 3:
                 refused += 1
-                if self._learnt(answer) or not answer.values("www-authenticate"):  # some ask only after one without
+                if self._learnt(answer) or not answer.values("www-authenticate"):  # some send it only without login
                     continue
             return self._checked(answer, most)
 
@@ -171,11 +171,10 @@ class SparqlEndpoint:
         return f"{self.path}?{self.query}" if self.query else self.path
 
     def _login(self, kind: str, accept: str, seconds: float) -> str:
-        """Return what says who asks, in the way the store asks for.
+        """Return the Authorization header in the scheme that the store requires.
 
-        A request that says nothing and does nothing finds that out: whoever listens learns no password from a store
-        that asks for Digest. One that lets everybody ask is told all the same, as Basic has it: it may let who is named
-        do more.
+        A request without effect determines the scheme, so that a listener does not get the password of a store that
+        requires Digest. A store that requires none gets a Basic login, since it may grant more to a named user.
         """
         if not self.login:
             return ""
@@ -191,9 +190,9 @@ class SparqlEndpoint:
         return ways[-1].header("POST", self._target) if ways[-1] else f"Basic {self.login}"
 
     def _learnt(self, answer: HttpResponse, *, basic: bool = False) -> bool:
-        """Return whether the store asks for a login by Digest; if not, it is told in *basic*, or has to be asked again.
+        """Return whether the store requires Digest; else use Basic if *basic*, or determine the scheme again.
 
-        It is answered in that way from then on.
+        The scheme is used for all further requests.
         """
         user, _, password = base64.b64decode(self.login or "").decode().partition(":")
         digest = Digest.of(answer.values("www-authenticate"), user, password)
@@ -211,7 +210,7 @@ class SparqlEndpoint:
         return answer.body
 
     def beside(self) -> str:
-        """Return the path of updates beside this one of queries: the same, unless stores of that kind have another."""
+        """Return the path for updates: that for queries, unless stores of this kind have another one."""
         for ending, other in _BESIDE:
             if ending.search(self.path):
                 return ending.sub(other, self.path)
@@ -222,6 +221,6 @@ class SparqlEndpoint:
         self.client.close()
 
     def unavailable(self, what: str, hint: str | None = None) -> Failed:
-        """Return why the store is of no use: *what* it did."""
+        """Return the failure of an unavailable store; *what* it did."""
         usual = "see that it runs and takes this request, then try again: what is there already is not put in twice"
         return Failed(f"{self.shown} {what}", hint=hint or usual, code=self.code)

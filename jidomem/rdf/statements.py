@@ -1,12 +1,11 @@
 """The statements of callers, (subject, predicate, object), and their conversion to triples and back.
 
-A text is an IRI where it is, in whole, an absolute http, https or urn IRI, any absolute IRI in angle brackets, or a
-prefixed name (`jido: rdf: rdfs: xsd: prov:`); every other text is a string, kept to the letter. bool, int, float,
-Decimal, datetime and date become the literals of XSD (a moment without an
-offset is UTC). `(text, datatype)`, or a `Literal` with a language, says a
-literal outright, also one whose text is an IRI.
+A text is an IRI if all of it is an absolute http, https or urn IRI, any absolute IRI in angle brackets, or a prefixed
+name (`jido: rdf: rdfs: xsd: prov:`); every other text is a string, unchanged. bool, int, float, Decimal, datetime and
+date become literals of XSD (a moment without an offset is UTC). `(text, datatype)`, or a `Literal` with a language, is
+always a literal, even if its text is an IRI.
 
-`to_value` shows RDF terms as plain Python values, the same in every interface.
+`to_value` converts RDF terms to plain Python values, the same in every interface.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from jidomem.rdf.terms import (
 )
 from jidomem.rdf.vocab import PREFIXES, RDF, XSD
 
-#: The objects of statements as callers write them.
+#: The objects of statements as given by callers.
 StatementValue = str | bool | int | float | Decimal | datetime | date | tuple[str, str] | Literal
 Statement = tuple[str, str, StatementValue]
 
@@ -48,7 +47,7 @@ _PARTS = ("subject", "predicate", "object")
 
 
 def to_triples(statements: Iterable[Any]) -> list[Triple]:
-    """Return the triples of *statements*, each once, in order; raise InvalidRequest for what is no statement.
+    """Return the triples of *statements*, each once, in order; raise InvalidRequest for an invalid statement.
 
     >>> to_triples([("urn:a", "jido:topic", "index"), ("urn:a", "urn:size", 5)])[1]
     ('<urn:a>', '<urn:size>', '"5"^^<http://www.w3.org/2001/XMLSchema#integer>')
@@ -59,12 +58,12 @@ def to_triples(statements: Iterable[Any]) -> list[Triple]:
 
 
 def as_statement(triple: Triple) -> tuple[Term, Term, Term | Literal]:
-    """Return *triple* in a form that `to_triples` reads back as the same."""
+    """Return *triple* in a form that `to_triples` converts back to the same triple."""
     return (triple[0], triple[1], parse_literal(triple[2]) if triple[2].startswith('"') else triple[2])
 
 
 def to_iri(text: str) -> Term | None:
-    """Return the IRI that *text* names by the rule of this module, None where it names none."""
+    """Return the IRI that *text* names by the rules of this module, or None."""
     curie = _CURIE.fullmatch(text)
     if curie and curie[1] in PREFIXES:
         return iri(PREFIXES[curie[1]] + curie[2])
@@ -118,7 +117,7 @@ def _explicit_literal(value: tuple[Any, ...]) -> Term | None:
 
 
 def _text(text: str, datatype: str = XSD + "string", language: str = "") -> Term | None:
-    """Return the literal, None for what is no Unicode text: a lone surrogate is half a character."""
+    """Return the literal, or None for a text with a lone surrogate, which is not Unicode."""
     if not is_unicode(text):
         return None
     return literal(text, datatype, language)
@@ -140,7 +139,7 @@ _INTEGERS = (
 def to_value(term: Term | None) -> Value:
     """Return the Python value of a term: IRIs and texts are str, moments are aware UTC datetimes, unbound is None.
 
-    A literal that its datatype does not allow is shown as its text.
+    A literal that is invalid for its datatype is returned as text.
 
     >>> to_value('"0.85"^^<http://www.w3.org/2001/XMLSchema#decimal>')
     0.85

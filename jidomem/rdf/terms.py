@@ -1,8 +1,8 @@
 """RDF terms as strings in canonical N-Triples form, and triples as tuples of three of them.
 
 `<https://jido.ai/ontology#Fact>` is an IRI, `"text"` a string, `"2"^^<http://www.w3.org/2001/XMLSchema#integer>` a
-typed literal. The form is that of https://www.w3.org/TR/rdf12-n-triples/#canonical-ntriples and is the same, to the
-letter, as `str()` of a pyoxigraph term, so digests, comparisons and look-ups need no term objects.
+typed literal. The form is that of https://www.w3.org/TR/rdf12-n-triples/#canonical-ntriples and equals `str()` of a
+pyoxigraph term, so digests, comparisons and lookups need no term objects.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 _ESCAPES = {0x08: "\\b", 0x09: "\\t", 0x0A: "\\n", 0x0C: "\\f", 0x0D: "\\r", 0x22: '\\"', 0x5C: "\\\\", 0x7F: "\\u007F"}
 _ESCAPES |= {code: f"\\u{code:04X}" for code in (*range(0x20), 0xFFFE, 0xFFFF) if code not in _ESCAPES}
 _UNESCAPE = re.compile(r"\\(?:([tbnrf\"'\\])|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))")
-#: How long what a parser says may be: it quotes what it met, which may be all of a document.
+#: The most characters of a parser message, which may quote a whole document.
 _LONGEST_FAULT = 200
 _PLAIN = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 _LITERAL = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?', re.DOTALL)
 
 
 class Literal(NamedTuple):
-    """The three parts of a literal; `datatype` is a bare IRI, `language` is empty for all but language-tagged text."""
+    """The three parts of a literal; `datatype` is a bare IRI, `language` is empty except for language-tagged text."""
 
     text: str
     datatype: str
@@ -90,7 +90,7 @@ def plain_value(term: Term) -> str:
 def parse_literal(term: Term) -> Literal:
     """Return text, datatype and language of a literal term.
 
-    Raises ValueError when *term* is no literal.
+    Raises ValueError if *term* is not a literal.
     """
     match = _LITERAL.fullmatch(term)
     if match is None:
@@ -109,7 +109,7 @@ def ntriples_line(triple: Triple) -> str:
 
 
 def short_parse_error(error: SyntaxError) -> str:
-    """Return the message of a parser, with no more of the document than is needed.
+    """Return the message of a parser, with at most 200 characters.
 
     >>> short = short_parse_error(SyntaxError("no prefix: " + 400 * "x"))
     >>> short[:14], len(short)

@@ -1,7 +1,6 @@
-"""Turtle for people: a serialisation with one block a subject, and the line of each triple of a
-document. Pure.
+"""Turtle for people: a serialisation with one block a subject, and the line of each triple of a document. Pure.
 
-`statements` reads the lines; another parser decides whether the document is valid Turtle.
+`statements` determines the lines; another parser decides whether the document is valid Turtle.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _TYPED = re.compile(r"(.*\^\^)(<[^<>]*>)", re.DOTALL)
 
 
 def turtle(triples: Iterable[Triple], further: Mapping[str, str] | None = None) -> str:
-    """Return *triples* as Turtle, classes first, then properties in their order; with *further* prefixes."""
+    """Return *triples* as Turtle, for each subject its classes first, then sorted; with *further* prefixes."""
     prefixes = {**_PREFIXES, **(further or {})}
     header = "".join(f"@prefix {name}: <{namespace}> .\n" for name, namespace in sorted(prefixes.items()))
     ordered = sorted(triples, key=lambda triple: (triple[0], triple[1] != vocab.TYPE, triple))
@@ -70,7 +69,7 @@ _FIRST, _REST, _NIL = iri(RDF + "first"), iri(RDF + "rest"), iri(RDF + "nil")
 
 
 class Stated(NamedTuple):
-    """A triple, the line in which its object begins, and the line in which the block of its subject does."""
+    """A triple, the first line of its object, and the first line of the block of its subject."""
 
     triple: Triple
     line: int
@@ -78,7 +77,7 @@ class Stated(NamedTuple):
 
 
 class Unread(Exception):
-    """A document that this module cannot read, though it may be Turtle."""
+    """A document that this parser cannot read, though it may be Turtle."""
 
 
 class _Token(NamedTuple):
@@ -88,11 +87,11 @@ class _Token(NamedTuple):
 
 
 def statements(text: str, base: str = "") -> list[Stated]:
-    r"""Return the triples of a document that is known to parse, with lines; raise Unread for what it cannot read.
+    r"""Return the triples of a valid document with their lines; raise Unread if this parser cannot read it.
 
-    Relative IRIs are resolved against *base*, and are left as they are where there is none.
+    Relative IRIs are resolved against *base*, and unchanged without one.
 
-    >>> [(said.line, said.triple[2]) for said in statements('<urn:a> <urn:b> 1 ,\n "x" .')]
+    >>> [(each.line, each.triple[2]) for each in statements('<urn:a> <urn:b> 1 ,\n "x" .')]
     [(1, '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'), (2, '"x"')]
     """
     reader = _Reader(text, base)

@@ -1,4 +1,4 @@
-"""The terms of the ontology that Python needs by name; a test proves each of them against `ontology/`."""
+"""The terms of the ontology that Python needs by name; a test compares each of them with `ontology/`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PROV = "http://www.w3.org/ns/prov#"
 BASE = "https://jido.ai/"
-#: Says of a memory that nobody knows when it was asserted.
+#: The property of a memory whose time of assertion is unknown.
 UNDATED = JIDO + "isUndated"
 PREFIXES: Mapping[str, str] = {"jido": JIDO, "rdf": RDF, "rdfs": RDFS, "xsd": XSD, "prov": PROV}
 
@@ -49,7 +49,7 @@ def local_name(term_or_iri: str) -> str:
     return term_or_iri.strip("<>").rstrip("/").rsplit("#", 1)[-1].rsplit("/", 1)[-1]
 
 
-#: The twelve types of the intent format, the reader's guide's `unknown`, and the classes below them.
+#: The twelve types of the intent format, `unknown` of the reader's guide, and their subclasses.
 CLASS_OF_TYPE: Mapping[str, str] = {
     "fact": "Fact",
     "assumption": "Assumption",
@@ -91,7 +91,7 @@ def type_of(cls: str) -> str | None:
 
 
 def type_and_class(classes: Iterable[str]) -> tuple[str | None, str]:
-    """Return the type, if any, and the class that a memory of some classes is told as: the first that intents know.
+    """Return the type, if any, and the class by which a memory of some classes is shown: the first that intents know.
 
     >>> type_and_class(["<https://example.org/kitchen#Recipe>", "<https://jido.ai/ontology#Fact>"]), type_and_class([])
     (('fact', 'Fact'), (None, 'MemoryItem'))
@@ -102,7 +102,7 @@ def type_and_class(classes: Iterable[str]) -> tuple[str | None, str]:
 
 
 TYPE_ALIASES: Mapping[str, str] = {"lesson": "lesson_learned"}
-#: The twelve types agents of the writer protocol use, and the eleven of the memory guide.
+#: The twelve types of the writer protocol, and the eleven of the memory guide.
 WRITER_TYPES: tuple[str, ...] = (
     "fact", "assumption", "hypothesis", "discovery", "risk", "decision", "architectural_decision",
     "implementation_decision", "convention", "task", "error", "lesson",
@@ -112,9 +112,9 @@ GUIDE_TYPES: tuple[str, ...] = (
     "lesson_learned",
 )  # fmt: skip
 
-#: The class of the memories that withdraw others, and say nothing else.
+#: The class of the memories that only withdraw others.
 MARKER = "DeletedMarker"
-#: Stands in lists and messages for the summary of a memory that lost it by a redaction.
+#: The placeholder for a redacted summary in lists and messages.
 REDACTED = "(redacted)"
 
 CONFIDENCE = {"high": "High", "medium": "Medium", "low": "Low"}
@@ -125,7 +125,7 @@ SEVERITY = ("low", "medium", "high", "critical")
 ENFORCEMENT = ("Advisory", "Required", "Strict")
 SCOPE = ("GlobalScope", "ProjectScope", "AgentScope")
 SOURCE_TYPE = ("UserSource", "AgentSource", "ToolSource", "ExternalDocumentSource")
-#: How far each kind of source is trusted; what names none is ordinary.
+#: The trust in each kind of source; a memory without a source is ordinary.
 TRUST_OF_SOURCE: Mapping[str, str] = {
     "UserSource": "trusted", "AgentSource": "ordinary", "ToolSource": "ordinary", "ExternalDocumentSource": "untrusted",
 }  # fmt: skip
@@ -160,11 +160,11 @@ def graph_iri(project: str, graph: str = "context") -> str:
 
 @lru_cache(1024)
 def graphs_of(project: str) -> tuple[str, ...]:
-    """Return the IRIs of the graphs that queries on *project* read: its own, and the ontology's."""
+    """Return the IRIs of the graphs that queries on *project* read: its own, and that of the ontology."""
     return (*(graph_iri(project, name) for name in GRAPHS), ONTOLOGY_GRAPH)
 
 
 @lru_cache(maxsize=256)
 def type_uri(kind: str) -> str:
-    """Return the class IRI of a memory type; `MemoryItem` for a type nobody declared."""
+    """Return the class IRI of a memory type; `MemoryItem` for an unknown type."""
     return JIDO + CLASS_OF_TYPE.get(TYPE_ALIASES.get(kind, kind), "MemoryItem")

@@ -125,8 +125,8 @@ def spoken_of(text: str, day_of_text: date | None = None, years: Iterable[int] =
 
     A month or day without a year is taken in each of *years*, else in the year nearest to *day_of_text*.
 
-    >>> [found] = spoken_of("We moved last week.", date(2026, 11, 18))
-    >>> found.first.isoformat(), found.last.isoformat()
+    >>> [span] = spoken_of("We moved last week.", date(2026, 11, 18))
+    >>> span.first.isoformat(), span.last.isoformat()
     ('2026-11-09', '2026-11-15')
     """
     if not _MAY_TELL.search(text):

@@ -1,8 +1,8 @@
 """The ontology and shapes of a root: classes, properties, hierarchy and the terms of an overlay.
 
-`load` reads the shipped ontology, `extended_by` adds the overlay of a root and refuses what an
-overlay may not contain. `digest` identifies an overlay. `EffectiveRules` is the schema and policy
-of an open root, and the `ConfigWatcher` loads them again when its files change.
+`load` reads the shipped ontology, `extended_by` adds the overlay of a root and refuses content that an overlay may not
+have. `digest` identifies an overlay. `EffectiveRules` is the schema and policy of an open root, and the `ConfigWatcher`
+loads them again when its files change.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CODE_IN_SHAPES = {iri(SH + name) for name in _CODE}
 
 
 class OverlayViolation(NamedTuple):
-    """Why a triple may not stand in an overlay: the rule's IRI, what is wrong, and what to do."""
+    """The reason why a triple is not allowed in an overlay: the IRI of the rule, the fault, and the repair."""
 
     rule: str
     text: str
@@ -52,7 +52,7 @@ class OverlayViolation(NamedTuple):
 
 
 def find_violation(triple: Triple) -> OverlayViolation | None:
-    """Return the fault of one triple of an overlay; None where it may stand."""
+    """Return the violation of one triple of an overlay, or None."""
     subject, predicate, value = triple
     if subject.startswith((f"<{JIDO}", f"<{SHAPE}", f"<{BASE}ontology")):
         hint = "declare a term in your own namespace, and relate it by rdfs:subClassOf or sh:targetClass"
@@ -81,7 +81,7 @@ def _of_pattern(value: Term, what: str, pattern: Term, flags: Term = '""') -> Ov
 
 
 def named_owner(node: Term, triples: Iterable[Triple]) -> Term:
-    """Return the node with a name that a blank *node* belongs to by *triples*; *node* itself where there is none.
+    """Return the named node that a blank *node* belongs to in *triples*, or *node* itself if there is none.
 
     >>> named_owner("_:b", [("<urn:shape>", "<urn:property>", "_:a"), ("_:a", "<urn:or>", "_:b")])
     '<urn:shape>'
@@ -97,7 +97,9 @@ def named_owner(node: Term, triples: Iterable[Triple]) -> Term:
 
 
 def digest(sections: Mapping[str, Iterable[Triple]]) -> str:
-    """Return twelve signs that stand for what *sections* say: not for its order, its layout or its blank labels."""
+    """Return twelve hex digits that identify the content of *sections*, independent of order, layout and blank node
+    labels.
+    """
     lines = sorted(
         f"{name} {' '.join(row)}" for name, triples in sections.items() for row in label_blank_nodes(triples)
     )
@@ -105,7 +107,7 @@ def digest(sections: Mapping[str, Iterable[Triple]]) -> str:
 
 
 def label_blank_nodes(triples: Iterable[Triple]) -> list[Triple]:
-    """Return *triples*, each once, with a blank node called by what is said of it, as deep as that goes.
+    """Return *triples*, each once, with blank nodes labelled by the hash of their content, recursively.
 
     >>> label_blank_nodes([("<urn:s>", "<urn:p>", "_:a"), ("_:a", "<urn:q>", '"x"')])[0][2][:12]
     '_:da79b5489b'
@@ -140,7 +142,7 @@ def label_blank_nodes(triples: Iterable[Triple]) -> list[Triple]:
 
 OWL = "http://www.w3.org/2002/07/owl#"
 ITEM = jido("MemoryItem")
-#: The namespaces of what is shipped.
+#: The namespaces of the shipped ontology.
 OURS = (JIDO, CONVERSATION)
 
 _SUBCLASS = iri(RDFS + "subClassOf")
@@ -153,7 +155,7 @@ _ALIGNS = {iri(OWL + "equivalentClass"), iri(OWL + "equivalentProperty"), _SUBCL
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A declared property; `is_object` is None where both IRIs and literals are values."""
+    """A declared property; `is_object` is None if both IRIs and literals are values."""
 
     iri: Term
     is_object: bool | None
@@ -164,9 +166,9 @@ class Property:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """The ontology, shipped or with a project's overlay, as tables; and the shapes as a judge.
+    """The ontology, shipped or with the overlay of a project, as tables; and the validator of its shapes.
 
-    A term of one of `namespaces`, ours and the overlay's, that is not declared is a mistake.
+    An undeclared term in one of `namespaces`, ours and those of the overlay, is an error.
     """
 
     version: str
@@ -183,7 +185,7 @@ class Schema:
     _judges: list[CompiledValidator] = field(default_factory=list)
 
     def ancestors(self, cls: Term) -> frozenset[Term]:
-        """Return *cls* and every class above it."""
+        """Return *cls* and all its superclasses."""
         return self._ancestors.get(cls) or frozenset((cls,))
 
     def is_a(self, cls: Term, ancestor: Term) -> bool:
@@ -191,26 +193,26 @@ class Schema:
         return ancestor in self.ancestors(cls)
 
     def fits(self, classes: frozenset[Term], wanted: frozenset[Term]) -> bool:
-        """Return whether one of *classes* is, or lies below, one of *wanted*."""
+        """Return whether one of *classes* is one of *wanted* or a subclass of it."""
         return _fits(self, classes, wanted)
 
     def subclasses(self, cls: Term) -> frozenset[Term]:
-        """Return *cls* and every declared class below it."""
+        """Return *cls* and all its declared subclasses."""
         return frozenset(below for below in self.classes if self.is_a(below, cls)) | {cls}
 
     def family(self, cls: Term) -> Term | None:
-        """Return the class directly below MemoryItem that *cls* belongs to, None for what is no kind of memory."""
+        """Return the class directly below MemoryItem that *cls* belongs to, or None if it is no kind of memory."""
         kinds = [kind for kind in self.ancestors(cls) if kind != ITEM and self.is_a(kind, ITEM)]
         return min(kinds, key=lambda kind: (len(self.ancestors(kind)), kind), default=None)
 
     def nearest(self, term: Term) -> Term | None:
-        """Return the declared term whose local name is most like that of *term*, None where nothing is like it."""
+        """Return the declared term with the local name most similar to that of *term*, or None."""
         names = {local_name(known).casefold(): known for known in sorted(self.declared)}
         matches = nearest_names(local_name(term).casefold(), names)
         return names[matches[0]] if matches else None
 
     def misspelt(self, term: Term, among: Iterable[Term]) -> Term | None:
-        """Return the one of *among* whose local name that of *term* is a slip of the pen for, None where none is."""
+        """Return the one of *among* whose local name *term* misspells, or None."""
         names = {_letters(known): known for known in sorted(among) if known not in self.deprecated}
         match = names.get(_letters(term)) or names.get(misspelling_of(_letters(term), names) or "")
         return None if match == term else match
@@ -222,31 +224,31 @@ class Schema:
 
     @property
     def subjects(self) -> frozenset[Term]:
-        """Return all that the ontology says anything of."""
+        """Return all subjects of the ontology."""
         return _subjects(self)
 
     @property
     def rules(self) -> tuple[Triple, ...]:
-        """Return the triples of the shapes, shipped and the overlay's."""
+        """Return the triples of the shapes, shipped and of the overlay."""
         return self._rules
 
     def by_reference(self) -> Schema:
-        """Return the same schema, with pyshacl as its judge."""
+        """Return the same schema with pyshacl as its validator."""
         return replace(self, _by_reference=True)
 
     @property
     def judge_name(self) -> str:
-        """Return the validator of a write: `compiled`, or `pyshacl`."""
+        """Return the name of the validator for writes: `compiled`, or `pyshacl`."""
         return "pyshacl" if self._by_reference else "compiled"
 
     def judge(
         self, triples: Iterable[Triple], focus: Iterable[Term] | None = None, *, in_check: bool = False
     ) -> list[Finding]:
-        """Return the rules *triples* break, at the nodes of *focus* or, without it, at every node a rule speaks about.
+        """Return the violations in *triples*, at the nodes of *focus* or, without it, at every targeted node.
 
-        A node that ought to be judged and that no rule speaks about is a finding too. With *in_check* the severities
-        of a whole memory count, and rules that bind only a new intent are left out; otherwise pyshacl confirms, and
-        words, what is refused. Raises QueryTimeout or TooLarge where an overlay's rules would take without end.
+        A node that should be validated but is targeted by no shape is a finding too. With *in_check* the severities for
+        a whole memory apply, and rules for new intents only are left out; otherwise pyshacl confirms violations and
+        words them. Raises QueryTimeout or TooLarge if shapes of an overlay take too long.
         """
         data, nodes = list(triples), None if focus is None else set(focus)
         with self.bounded("judging by the shapes of this root", len(data)):
@@ -260,7 +262,7 @@ class Schema:
         return sorted(judge.pyshacl.in_check(findings) if in_check else findings, key=repr)
 
     def bounded(self, what: str, triples: int) -> AbstractContextManager[None]:
-        """Return the context with a time limit for judging so many triples, where an overlay takes part."""
+        """Return the context with a time limit for judging that number of triples, if there is an overlay."""
         return time_limited(what, triples) if "+" in self.version else nullcontext()
 
     @property
@@ -287,7 +289,7 @@ class Schema:
         return entailed
 
     def _unjudged(self, data: list[Triple], focus: set[Term] | None) -> list[Term]:
-        """Return the nodes that are, or look like, memories and are typed as nothing a rule speaks about."""
+        """Return the nodes that are or look like memories and have no class targeted by a shape."""
         types: dict[Term, set[Term]] = {}
         for subject, predicate, value in data:
             if predicate == TYPE:
@@ -339,11 +341,11 @@ def _shipped() -> Schema:
 
 
 def load(overlay: Sequence[Path] = (), *, by_reference: bool = False) -> Schema:
-    """Return the shipped schema, extended by the terms and rules of *overlay* folders.
+    """Return the shipped schema, extended by the terms and shapes of *overlay* folders.
 
-    With *by_reference* pyshacl judges everything, and nothing is compiled. Raise `Failed` (invalid_config), naming
-    file and term, where an overlay says again or changes what is shipped, holds what would run code or fetch
-    something, or a shape that the SHACL of SHACL objects to; QueryTimeout or TooLarge where it takes too long to tell.
+    With *by_reference* pyshacl judges everything, and nothing is compiled. Raises `Failed` (invalid_config), with file
+    and term, if an overlay redefines shipped terms, would run code or fetch documents, or has an invalid shape by the
+    SHACL of SHACL; QueryTimeout or TooLarge if the check takes too long.
     """
     if overlay:
         with time_limited(f"reading the ontology and the shapes of {', '.join(map(str, overlay))}"):
@@ -365,7 +367,7 @@ def _extended(overlay: Sequence[Path]) -> Schema:
     for path, triples in rules.items():
         try:
             violations = objections(extended._rules, {term for row in triples for term in (row[0], row[2])})
-        except ValueError as error:  # of rdflib, where a list has no end
+        except ValueError as error:  # raised by rdflib for a list without an end
             raise _unusable(f"{path}: the shapes cannot be used: {error}", "end the list with rdf:nil") from error
         for finding in violations:
             owner = named_owner(finding.focus, triples)
@@ -379,7 +381,7 @@ def _unusable(detail: str, hint: str) -> Failed:
 
 
 def extended_by(terms: Mapping[Path, list[Triple]], rules: Mapping[Path, list[Triple]]) -> Schema:
-    """Return the shipped schema with the terms and rules of an overlay's files, whatever they say."""
+    """Return the shipped schema with the terms and shapes of overlay files, without checks."""
     shipped = {path: _parse(path) for path in files.ontology_files()}
     extended = _schema({**shipped, **terms}, [*map(_parse, files.shape_files()), *rules.values()])
     own = {subject for triples in terms.values() for subject, *kind in triples if kind in _DECLARING}
@@ -396,8 +398,8 @@ def extended_by(terms: Mapping[Path, list[Triple]], rules: Mapping[Path, list[Tr
 
 
 def objections(rules: Iterable[Triple], focus: set[Term] | None = None) -> list[Finding]:
-    """Return the findings of the SHACL of SHACL, as the W3C publishes it and pyshacl brings it, on shapes."""
-    import pyshacl  # half a second, and only an overlay's shapes are held to it
+    """Return the findings of the SHACL of SHACL, the W3C version in pyshacl, on shapes."""
+    import pyshacl  # takes half a second, and is needed only for overlays
 
     shacl_shacl = Path(pyshacl.__file__).parent / "assets" / "shacl-shacl.ttl"
     with ONE_AT_A_TIME:
@@ -405,7 +407,7 @@ def objections(rules: Iterable[Triple], focus: set[Term] | None = None) -> list[
 
 
 def shacl_terms() -> frozenset[str]:
-    """Return the names of the vocabulary SHACL, as pyshacl brings it."""
+    """Return the names of the SHACL vocabulary, from pyshacl."""
     import pyshacl  # as above
 
     shacl_triples = _parse(Path(pyshacl.__file__).parent / "assets" / "shacl.ttl")
@@ -471,16 +473,16 @@ class RuleSource(Protocol):
     """The location of the files of a root: its configuration, terms, rules and queries."""
 
     def rules(self) -> object:
-        """Return the state of the files, which differs after each change, as far as this machine knows now."""
+        """Return the state of the files, which differs after each change, as far as known on this machine."""
 
     def bring_rules(self) -> object:
-        """Return the same, once the files are here as they are now."""
+        """Return the state after updating the local files."""
 
 
 class ConfigWatcher(Generic[Config]):
-    """The configuration of a root, loaded again when its files change; any thread may read it.
+    """The configuration of a root, loaded again when its files change; safe for threads.
 
-    A configuration that cannot be used is a `problem`: a write is refused with it, and reads use the one before.
+    An unusable configuration is a `problem`: writes are refused with it, and reads use the previous configuration.
     """
 
     def __init__(self, source: RuleSource, load: Callable[[], Config], apply: Callable[[Config], object]) -> None:
@@ -492,7 +494,7 @@ class ConfigWatcher(Generic[Config]):
         self.first = load()
 
     def look(self) -> None:
-        """Apply the changes since the last look; raises the `problem` where they cannot be used."""
+        """Apply the changes since the last call; raises the `problem` if they cannot be used."""
         if self._source.rules() != self._state:
             with self._lock:
                 self._load_changes()
@@ -500,12 +502,12 @@ class ConfigWatcher(Generic[Config]):
             raise self.problem
 
     def quietly(self) -> None:
-        """Apply the changes since the last look, if they can be used."""
+        """Apply the changes since the last call, if they can be used."""
         with suppress(JidomemError):
             self.look()
 
     def _load_changes(self) -> None:
-        while (state := self._source.bring_rules()) != self._state:  # again where they change while they are read
+        while (state := self._source.bring_rules()) != self._state:  # repeated if they change while they are read
             self._state, self.problem = state, None
             try:
                 self._apply(self._load())
@@ -520,10 +522,10 @@ class EffectiveRules:
         self.schema = schema
         self.policy = policy
         self.number = 0
-        #: Changes them where the root changed since; raises Failed where what is there now cannot be used.
+        #: Updates schema and policy if the root changed; raises Failed if the new ones cannot be used.
         self.look: Callable[[], None] = lambda: None
 
     def change(self, schema: Schema, policy: Policy) -> None:
-        """Judge by these from now on."""
+        """Set schema and policy."""
         self.schema, self.policy = schema, policy
         self.number += 1

@@ -1,7 +1,6 @@
-"""The reference validator: pyshacl with prepared shapes, on terms whose lexical forms are kept.
+"""The reference validator: pyshacl with prepared shapes, on terms with their lexical forms unchanged.
 
-RE2 runs the patterns of `sh:pattern`: shapes are given to pyshacl with a parameter of our own in
-its place.
+RE2 runs the patterns of `sh:pattern`: pyshacl gets shapes with a parameter of our own instead.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ _OURS = iri("urn:jido:shacl:pattern")
 
 
 def use_re2_patterns(rules: Iterable[Triple]) -> list[Triple]:
-    """Return *rules*, each `sh:pattern` by the name that pyshacl knows as ours."""
+    """Return *rules* with our own parameter in place of `sh:pattern`."""
     register_re2_constraint()
     return [(s, _OURS if p == _PATTERN else p, o) for s, p, o in rules]
 
 
 @cache
 def register_re2_constraint() -> None:
-    """Have pyshacl know our parameter, once; what it does with `sh:pattern` for others is left alone."""
+    """Register our parameter with pyshacl, once; `sh:pattern` itself is not changed."""
     from pyshacl.constraints import ALL_CONSTRAINT_PARAMETERS, CONSTRAINT_PARAMETERS_MAP
     from pyshacl.constraints.core.string_based_constraints import (
         PatternConstraintComponent,
@@ -71,7 +70,7 @@ ONE_AT_A_TIME = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One broken rule: the node, the shape that states the rule, and what to tell the author."""
+    """One broken rule: the node, the shape of the rule, and the message to the author."""
 
     focus: Term
     shape: Term
@@ -82,10 +81,10 @@ class Finding:
 
 
 class PyshaclValidator:
-    """Shapes held ready between calls: pyshacl's, on terms whose lexical forms are left alone.
+    """Prepared shapes of pyshacl, on terms with their lexical forms unchanged.
 
-    With *only*, the shapes of these names alone look for nodes; the others are there to be referred to. With
-    *linear*, RE2 runs their patterns, else the engine of Python, as in pyshacl.
+    With *only*, just the shapes with these names are validated; the others may be referenced. With *linear*, RE2 runs
+    their patterns, else the engine of Python, as in pyshacl.
     """
 
     def __init__(self, rules: Iterable[Triple], only: Collection[Term] | None = None, *, linear: bool = False) -> None:
@@ -98,7 +97,7 @@ class PyshaclValidator:
         self._unjudged = next(messages, "")
 
     def _prepare(self) -> None:
-        """Hand the shapes to pyshacl, once and not before they are needed: loading it takes half a second."""
+        """Load the shapes into pyshacl, once and only when needed: the import takes half a second."""
         import logging
 
         from pyshacl.errors import ReportableRuntimeError
@@ -106,7 +105,7 @@ class PyshaclValidator:
         from pyshacl.pytypes import SHACLExecutor
         from pyshacl.shapes_graph import ShapesGraph
 
-        # Ill-typed literals are findings here, and are not to be logged with a traceback besides.
+        # Ill-typed literals are findings here; rdflib would also log each with a traceback.
         logging.getLogger("rdflib.term").setLevel(logging.ERROR)
         self._malformed = ReportableRuntimeError
         self._executor, self._sparql_path = SHACLExecutor(), shacl_path_to_sparql_path
@@ -123,7 +122,7 @@ class PyshaclValidator:
         self._ready = True
 
     def _constraints_of(self, shape: Any) -> list[Any]:
-        """Return the shapes for its targets: *shape*, or the property shapes that it merely groups."""
+        """Return the shapes for its targets: *shape*, or the property shapes if it only groups those."""
         from pyshacl.constraints import ALL_CONSTRAINT_PARAMETERS
 
         constraints = {str(p) for p, _ in self._rules.predicate_objects(shape.node) if p in ALL_CONSTRAINT_PARAMETERS}
@@ -132,18 +131,18 @@ class PyshaclValidator:
         return grouped if only_groups and all(rule and rule.is_property_shape for rule in grouped) else [shape]
 
     def findings(self, data: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
-        """Return the different results of SHACL on *data*; nodes outside *focus* are read but not judged."""
+        """Return the distinct results of SHACL on *data*; nodes outside *focus* are read but not judged."""
         return list(dict.fromkeys(self.results(data, focus)))
 
     def results(self, data: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
-        """Return all results of SHACL on *data*: one for each constraint component and value, alike or not."""
+        """Return all results of SHACL on *data*, one for each constraint component and value, with duplicates."""
         if not self._ready:
             self._prepare()
         terms: dict[Any, Term] = {}
         graph = as_graph(data, terms)
         results: list[Finding] = []
         try:
-            # Naming the nodes leaves rules free to look at values; pyshacl's option focus_nodes does not.
+            # Explicit nodes let shapes read their values; the option focus_nodes of pyshacl does not.
             for shape, constraints in self._shapes:
                 nodes = [
                     node
@@ -197,11 +196,11 @@ class PyshaclValidator:
         return UNNAMED if shape in seen else str(shape.n3())
 
     def unjudged(self, node: Term) -> Finding:
-        """Return the finding on a memory no rule speaks about."""
+        """Return the finding on a memory without a shape."""
         return Finding(node, EVERY_ITEM_IS_JUDGED, TYPE, None, self._unjudged, "violation")
 
     def in_check(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return *findings* as it counts for a whole memory."""
+        """Return *findings* with the severities for a whole memory."""
         return [
             replace(finding, severity=self._check_severity.get(finding.shape, finding.severity))
             for finding in findings
@@ -210,16 +209,16 @@ class PyshaclValidator:
 
 
 def validate_graph(data: Iterable[Triple], shapes: Iterable[Triple]) -> list[Finding]:
-    """Return the findings of *shapes* on *data*, with nothing added to either: SHACL as its standard has it."""
+    """Return the findings of *shapes* on *data*, by standard SHACL without additions."""
     with ONE_AT_A_TIME:
         return sorted(PyshaclValidator(shapes).results(data, None), key=repr)
 
 
 def _for_pyshacl(rules: Iterable[Triple]) -> list[Triple]:
-    """Return *rules* with two readings of SHACL 1.0 that pyshacl does not share.
+    """Return *rules* adapted to two points of SHACL 1.0 on which pyshacl differs.
 
-    `sh:uniqueLang` constrains when it is the term `true` (section 4.4.5), and `"1"^^xsd:boolean` is another term. A
-    query has the prefixes of `sh:prefixes/owl:imports*/sh:declare` (section 5.2.1); pyshacl follows no import there.
+    `sh:uniqueLang` constrains if it is the term `true` (section 4.4.5), and `"1"^^xsd:boolean` is another term. A query
+    has the prefixes of `sh:prefixes/owl:imports*/sh:declare` (section 5.2.1); pyshacl follows no import there.
     """
     rules = [rule for rule in rules if rule[1] != _UNIQUE_LANG or rule[2] == boolean(True)]
     imports: dict[Term, set[Term]] = defaultdict(set)
@@ -242,13 +241,13 @@ def _unusable(error: Exception) -> Failed:
 
 
 def severity_of(node: Any) -> Severity:
-    """Return the severity a term of SHACL, by its local name, stands for."""
+    """Return the severity for a term of SHACL, by its local name."""
     severities: dict[str, Severity] = {"Warning": "warning", "Info": "info"}
     return severities.get(local_name(str(node)), "violation")
 
 
 def as_graph(triples: Iterable[Triple], terms: dict[Any, Term]) -> Any:
-    """Return an rdflib graph of *triples*; *terms* learns which node stands for which term."""
+    """Return an rdflib graph of *triples*; adds the term of each node to *terms*."""
     from rdflib import Graph
 
     nodes: dict[Term, Any] = {}

@@ -1,7 +1,8 @@
-"""Compiled shapes judge triples by SHACL Core; pyshacl judges what is not compiled, or in doubt. Pure over triples.
+"""Compiled shapes judge triples by SHACL Core; pyshacl judges shapes that are not compiled, and cases of doubt. Pure
+over triples.
 
-A shape is a list of constraints as data: the name of a SHACL parameter and its value. Paths are written as pyshacl
-writes them for a reader.
+A shape is a list of constraints as data: the name of a SHACL parameter and its value. Paths are written in the form of
+pyshacl messages.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _NOTHING: Mapping[Term, list[Term]] = {}
 
 
 class UnsupportedShape(Exception):
-    """A shapes graph says what is not compiled."""
+    """A shape with a feature that is not compiled."""
 
 
 class TripleGraph:
-    """Triples that can be followed both ways; lists in them are well formed."""
+    """Triples indexed in both directions; lists in them are well formed."""
 
     def __init__(self, triples: Iterable[Triple]) -> None:
         self.triples = dict.fromkeys(triples)
@@ -61,7 +62,7 @@ class TripleGraph:
         return self.about.get(subject, _NOTHING).get(predicate, ())
 
     def types(self, node: Term) -> Collection[Term]:
-        """Return the types of *node*, and what lies above them in the class tree of these triples."""
+        """Return the types of *node* with their superclasses in these triples."""
         types = self.about.get(node, _NOTHING).get(TYPE, ())
         return _with_all_after(types, lambda cls: self.objects(cls, _SUBCLASS)) if self._has_tree else types
 
@@ -74,17 +75,17 @@ class TripleGraph:
             (head,) = self.objects(head, _REST)
 
     def shacl(self, node: Term) -> dict[str, list[Term]]:
-        """Return the values of *node* for the properties of SHACL, by their local names."""
+        """Return the values of *node* for the properties of SHACL, by local name."""
         properties = self.about.get(node, _NOTHING).items()
         return {local_name(predicate): values for predicate, values in properties if predicate.startswith(f"<{SH}")}
 
 
-#: The way from a node to its values.
+#: A function from a node to the values of a path.
 Path = Callable[[TripleGraph, Term], Collection[Term]]
 
 
 def compile_path(rules: TripleGraph, path: Term, depth: int = 0) -> tuple[str, Path]:
-    """Return *path* as pyshacl writes it for a reader, and the way it takes; raises UnsupportedShape."""
+    """Return *path* as text in the form of pyshacl, and its function; raises UnsupportedShape."""
     if is_iri(path):
         text = f"jido:{plain_value(path).removeprefix(JIDO)}" if depth and path.startswith(f"<{JIDO}") else path
         return text, lambda data, node: data.about.get(node, _NOTHING).get(path, ())
@@ -137,7 +138,7 @@ def _with_all_after(nodes: Iterable[Term], step: Callable[[Term], Collection[Ter
     return seen
 
 
-#: How rdflib reads the lexical forms of the datatypes that are compiled.
+#: The parsers of lexical forms of the compiled datatypes, as in rdflib.
 _STRING = XSD + "string"
 _READ: dict[str, Callable[[str], Any]] = {XSD + "string": str, XSD + "anyURI": str, XSD + "integer": int}
 _READ |= {XSD + "decimal": Decimal, XSD + "dateTime": datetime.fromisoformat}
@@ -147,7 +148,7 @@ _KINDS = {"<": "IRI", "_": "BlankNode"}
 
 
 class NeedsReference(Exception):
-    """A value that only the reference can judge."""
+    """A value that only the reference validator can judge."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +156,7 @@ class Shape:
     """A node shape (without a path) or property shape; `message` may be empty.
 
     `predicate` is the path of most property shapes, `values` follows any other path. A constraint is the name of its
-    parameter and the parameter's value: a term, a number, a set of terms, or the shapes that it refers to.
+    parameter and the value of the parameter: a term, a number, a set of terms, or the shapes that it refers to.
     """
 
     name: Term
@@ -168,16 +169,16 @@ class Shape:
     severity: Severity
 
     def violations(self, data: TripleGraph, focus: Term, first: bool = False) -> list[Finding]:
-        """Return the violations of *focus*, only the first of them where *first*.
+        """Return the violations of *focus*; with *first* only the first of them.
 
-        Raises NeedsReference where only pyshacl can tell.
+        Raises NeedsReference if only pyshacl can judge.
         """
         values: Collection[Term]
         if self.predicate is not None:
             values = data.about.get(focus, _NOTHING).get(self.predicate, ())
         else:
             values = (focus,) if self.values is None else self.values(data, focus)
-        broken: list[Term | None] = []  # None stands for the values together
+        broken: list[Term | None] = []  # None stands for the set of values
         for parameter, wanted in self.constraints:
             match parameter:
                 case "minCount":
@@ -196,7 +197,7 @@ class Shape:
                         match parameter:
                             case "class":
                                 is_kept = wanted in data.types(value)
-                            case "datatype":  # of a literal that ends in its text no other is the datatype
+                            case "datatype":  # a literal that ends with a quote is an xsd:string
                                 is_text = wanted == _STRING and value[0] == value[-1] == '"'
                                 is_kept = is_text or _read(value, wanted) is not None
                             case "nodeKind":
@@ -254,7 +255,7 @@ def _read(term: Term, datatype: str) -> Any:
 
 
 def _later(values: Collection[Term], others: Collection[Term]) -> list[Term]:
-    """Return the times after one of *others*; raises NeedsReference for what is no time, or has no time zone."""
+    """Return the times after one of *others*; raises NeedsReference for a value that is no time or has no time zone."""
     times = [_read(other, XSD + "dateTime") for other in others]
     try:
         return [value for value in values if any(_read(value, XSD + "dateTime") > time for time in times)]
@@ -262,7 +263,7 @@ def _later(values: Collection[Term], others: Collection[Term]) -> list[Term]:
         raise NeedsReference(error) from error
 
 
-#: The values that break a constraint on a property and another one of the same node.
+#: The values that violate a constraint between two properties of a node.
 _PAIRS: Mapping[str, Callable[[set[Term], set[Term]], Collection[Term]]] = {
     "equals": set.symmetric_difference,
     "disjoint": set.intersection,
@@ -273,38 +274,38 @@ PARAMETERS = (
     "class", "datatype", "nodeKind", "in", "hasValue", "minCount", "maxCount", "minLength", "maxLength", "pattern",
     "equals", "disjoint", "lessThanOrEquals", "and", "or", "not", "node",
 )  # fmt: skip
-#: The parameters that a compiled shape may have; shapes that use others are left to pyshacl.
+#: The parameters that a compiled shape may have; pyshacl judges shapes with others.
 COVERED = (*PARAMETERS, "property")
 
 
 _TARGETS = ("targetClass", "targetSubjectsOf")
-#: The parameters of a shape beside its constraints, and those that may stand more than once.
+#: The parameters of a shape other than constraints, and those that may be repeated.
 _BESIDE = {"path", "message", "severity", "name", "description", "order", "group", *_TARGETS}
 _MANY = {"property", *_TARGETS}
 _NODE_SHAPE, _PROPERTY_SHAPE = iri(SH + "NodeShape"), iri(SH + "PropertyShape")
 
 
 class CompiledValidator:
-    """Shapes as constraints, and pyshacl beside them for what is `left` (the shapes not covered) or in doubt.
+    """The compiled shapes, with pyshacl for the shapes that are not compiled (`left`) and for cases of doubt.
 
-    The shapes are well formed: those of an overlay are held to the SHACL of SHACL when they are loaded.
+    The shapes are well formed: those of an overlay are checked by the SHACL of SHACL when they are loaded.
     """
 
     def __init__(self, rules: Iterable[Triple]) -> None:
         shapes = TripleGraph(rules)
         self._by: dict[str, dict[Term, list[Shape]]] = {target: {} for target in _TARGETS}
         self.left = frozenset(node for node in shapes.about if not self._take(shapes, node))
-        self._speaking = lru_cache(maxsize=1024)(self._of)  # memories of one kind are alike
+        self._speaking = lru_cache(maxsize=1024)(self._of)  # memories of one kind have the same shapes
         self.pyshacl, self._rest = (
             PyshaclValidator(shapes.triples, linear=True),
             PyshaclValidator(shapes.triples, self.left, linear=True),
         )
 
     def _take(self, shapes: TripleGraph, node: Term) -> bool:
-        """Keep the shape *node* by its targets; return whether it is covered, or has none."""
+        """Register the shape *node* by its targets; return whether it is compiled, or has no targets."""
         properties, types = shapes.shacl(node), set(shapes.objects(node, TYPE))
         if properties and types - {_PROPERTY_SHAPE if "path" in properties else _NODE_SHAPE}:
-            return False  # it may be a class, and so what it is about
+            return False  # it may be a class, and so its own target
         if not any(name.startswith("target") for name in properties):
             return True
         try:
@@ -317,7 +318,7 @@ class CompiledValidator:
         return True
 
     def judged(self, triples: Iterable[Triple], focus: set[Term] | None) -> tuple[set[Finding], set[Term]]:
-        """Return the findings of the compiled shapes, and the nodes that only the reference can judge, or word."""
+        """Return the findings of the compiled shapes, and the nodes that only the reference can judge or word."""
         data, results, unsure = TripleGraph(triples), set[Finding](), set[Term]()
         for node in data.about if focus is None else focus:
             shapes = self._about(data, node)
@@ -347,9 +348,10 @@ class CompiledValidator:
         return tuple(shapes | {shape: None for prop in props for shape in of_subject[prop]})
 
     def findings(self, triples: Iterable[Triple], focus: set[Term] | None, *, confirm: bool = False) -> list[Finding]:
-        """Return the findings, those of pyshacl about shapes that are left and nodes in doubt.
+        """Return the findings, those of pyshacl for shapes in `left` and for nodes in doubt.
 
-        With *confirm* a violation is confirmed by pyshacl, whose findings count; where both differ, a finding says so.
+        With *confirm* violations are confirmed by pyshacl, whose findings count; a difference between the two is a
+        finding itself.
         """
         triples = list(triples)
         results, unsure = self.judged(triples, focus)
@@ -369,15 +371,15 @@ class CompiledValidator:
         return reference
 
     def reference(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
-        """Return what pyshacl finds."""
+        """Return the findings of pyshacl."""
         with ONE_AT_A_TIME:
             return self.pyshacl.findings(triples, focus)
 
 
 def _shape(rules: TripleGraph, node: Term, within: Term = "", depth: int = 0) -> Shape:
-    """Return *node* compiled, under its own name or that of the shape *within* which it stands.
+    """Return *node* compiled, with its own name or that of the shape *within* which it is nested.
 
-    Raises UnsupportedShape for what is not compiled.
+    Raises UnsupportedShape if it cannot be compiled.
     """
     properties = rules.shacl(node)
     unknown = properties.keys() - _BESIDE - set(COVERED) or any(
@@ -424,7 +426,7 @@ def _given(rules: TripleGraph, parameter: str, value: Term, name: Term, depth: i
 
 @dataclass(frozen=True, slots=True, order=True)
 class CompiledShape:
-    """A shape that has something to say: its IRI, how grave breaking it is, and what it tells the author."""
+    """A shape with a message: its IRI, its severity and the message to the author."""
 
     shape: str
     severity: str
@@ -432,7 +434,7 @@ class CompiledShape:
 
 
 def about(shapes: Iterable[Triple], classes: Collection[Term], properties: Collection[Term]) -> list[CompiledShape]:
-    """Return the rules for a node of *classes*, those above included, that has *properties*."""
+    """Return the shapes for a node with *classes*, including superclasses, and *properties*."""
     data = TripleGraph(shapes)
     targets = {"targetClass": classes, "targetSubjectsOf": properties}
     compiled: set[CompiledShape] = set()

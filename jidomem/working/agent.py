@@ -1,8 +1,7 @@
-"""The working memory of an agent: functions on any object with a mapping `state`; a change returns
-a new agent.
+"""The working memory of an agent: functions on any object with a mapping `state`; a change returns a new agent.
 
-They cover the named spaces of the memory, the tasks of the agent, most urgent first, and its world:
-keys and values that it knows now.
+They cover the named spaces of the memory, the tasks of the agent, most urgent first, and its world: the keys and values
+it knows at present.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ class HasState(Protocol):
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """Return the state that the agent carries from one step to the next."""
+        """Return the state of the agent, carried from step to step."""
 
 
 A = TypeVar("A", bound=HasState)
@@ -32,14 +31,14 @@ _NOTHING = Memory(id="mem_nothing", created_at=0)
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """The least an agent can be, for users who have none of their own."""
+    """A minimal agent, for callers without an agent class of their own."""
 
     id: str = "agent"
     state: Mapping[str, Any] = field(default_factory=dict)
 
 
 def get(agent: HasState, default: Any = None) -> Any:
-    """Return the memory of *agent*, or *default* if it has none; raise `InvalidRequest` for what is no memory."""
+    """Return the memory of *agent*, or *default* if it has none; raise `InvalidRequest` if it is not a Memory."""
     memory = _state(agent).get(MEMORY_KEY)
     if memory is None:
         return default
@@ -52,7 +51,7 @@ def get(agent: HasState, default: Any = None) -> Any:
 
 
 def put(agent: A, memory: Memory, *, expected_rev: int | None = None) -> A:
-    """Return the agent with *memory* as its memory; raise `InvalidRequest` for what is none, `RevisionConflict`."""
+    """Return the agent with *memory*; raise `InvalidRequest` if it is not a Memory, and `RevisionConflict`."""
     if not isinstance(memory, Memory):
         raise InvalidRequest(
             f"the memory of an agent is a Memory, not {memory!r:.200}",
@@ -76,7 +75,7 @@ def ensure(
     now: int | None = None,
     new_id: Callable[[], str] | None = None,
 ) -> A:
-    """Return the agent with a memory: the one it has, whatever the options, else a new one with its built-in spaces."""
+    """Return the agent with a memory: its own, regardless of the options, else a new one with the built-in spaces."""
     if has_memory(agent):
         return agent
     return put(agent, Memory.new(id=id, metadata=metadata, now=now, new_id=new_id))
@@ -93,7 +92,7 @@ def memory_of(agent: HasState) -> Memory:
 
 
 def changed(agent: A, move: Callable[[Memory], Memory], **change: Unpack[ChangeOptions]) -> A:
-    """Return the agent with `move(memory)` as its memory, made first if it has none; itself if nothing moved."""
+    """Return the agent with `move(memory)`, on a new memory if it has none; the same agent if nothing changed."""
     before = get(agent)
     after = move(before if before is not None else Memory.new(now=change.get("now")))
     return agent if after is before else put(agent, after)
@@ -137,7 +136,7 @@ def _with_state(agent: A, state: Mapping[str, Any]) -> A:
         return cast(A, replaced(state=state))
     copied = copy.copy(agent)
     try:
-        object.__setattr__(copied, "state", state)  # a frozen dataclass too is a new one here
+        object.__setattr__(copied, "state", state)  # also for a frozen dataclass, since this is a new copy
     except AttributeError:
         raise InvalidRequest(
             f"the state of a {type(agent).__name__} cannot be set on a copy of it",
@@ -147,7 +146,7 @@ def _with_state(agent: A, state: Mapping[str, Any]) -> A:
 
 
 def spaces(agent: HasState) -> Spaces:
-    """Return all spaces of the agent's memory by name; none if it has no memory."""
+    """Return all spaces of the memory by name; empty without a memory."""
     memory = get(agent)
     return Spaces() if memory is None else cast(Spaces, memory.spaces)
 
@@ -163,48 +162,50 @@ def has_space(agent: HasState, name: str) -> bool:
 
 
 def get_in_space(agent: HasState, name: str, key: Any, default: Any = None, *, now: int | None = None) -> Any:
-    """Return the value of *key* in a map space; *default* without a value or a space, or once its time is up."""
+    """Return the value of *key* in a map space; *default* if the value or the space is missing, or the key has
+    expired.
+    """
     return memory_of(agent).get_in_space(name, key, default, now=now)
 
 
 def space_put(agent: A, name: str, space: Space, **change: Unpack[SpaceChange]) -> A:
-    """Return the agent with *space*, as it is, under *name*."""
+    """Return the agent with *space*, unchanged, under *name*."""
     return changed(agent, lambda memory: memory.space_put(name, space, **change), now=change.get("now"))
 
 
 def space_update(agent: A, name: str, fun: Callable[[Space], Space], **change: Unpack[SpaceChange]) -> A:
-    """Return the agent with `fun(space)` under *name*, one revision after the space that was there."""
+    """Return the agent with `fun(space)` under *name*, with the next revision."""
     return changed(agent, lambda memory: memory.space_update(name, fun, **change), now=change.get("now"))
 
 
 def space_delete(agent: A, name: str, **change: Unpack[SpaceChange]) -> A:
-    """Return the agent without that custom space; tasks and world cannot go."""
+    """Return the agent without that custom space; tasks and world cannot be deleted."""
     return changed(agent, lambda memory: memory.space_delete(name, **change), now=change.get("now"))
 
 
 def ensure_space(agent: A, name: str, default_data: Any, **change: Unpack[ChangeOptions]) -> A:
-    """Return the agent with a space of that name: the one it has, else a new one of *default_data*."""
+    """Return the agent with a space of that name: its own, else a new one with *default_data*."""
     return changed(agent, lambda memory: memory.ensure_space(name, default_data, **change), now=change.get("now"))
 
 
 def put_in_space(
     agent: A, name: str, key: Any, value: Any, *, ttl_ms: int | None = None, **change: Unpack[SpaceChange]
 ) -> A:
-    """Return the agent with *value* under *key* of a map space, for *ttl_ms* milliseconds if that is given."""
+    """Return the agent with *value* under *key* of a map space, which expires after *ttl_ms* milliseconds if given."""
     return changed(
         agent, lambda memory: memory.put_in_space(name, key, value, ttl_ms=ttl_ms, **change), now=change.get("now")
     )
 
 
 def delete_from_space(agent: A, name: str, key: Any, **change: Unpack[SpaceChange]) -> A:
-    """Return the agent without *key* in a map space; itself if it is not there."""
+    """Return the agent without *key* in a map space; the same agent if there is no such key."""
     return changed(agent, lambda memory: memory.delete_from_space(name, key, **change), now=change.get("now"))
 
 
 def update_space_data(
     agent: A, name: str, fun: Callable[[Mapping[Any, Any]], Mapping[Any, Any]], **change: Unpack[SpaceChange]
 ) -> A:
-    """Return the agent with `fun(data)`, a mapping, as all that a map space holds."""
+    """Return the agent with `fun(data)`, a mapping, as the data of a map space."""
     return changed(agent, lambda memory: memory.update_space_data(name, fun, **change), now=change.get("now"))
 
 
@@ -219,7 +220,7 @@ def prepend_to_space(agent: A, name: str, item: Any, **change: Unpack[SpaceChang
 
 
 def insert_in_space(agent: A, name: str, index: int, item: Any, **change: Unpack[SpaceChange]) -> A:
-    """Return the agent with *item* at *index* of a list space: 0 is the front, beyond the end is the end."""
+    """Return the agent with *item* at *index* of a list space: 0 is the front, an index beyond the end appends."""
     return changed(agent, lambda memory: memory.insert_in_space(name, index, item, **change), now=change.get("now"))
 
 
@@ -229,22 +230,22 @@ def remove_from_space(agent: A, name: str, item_id: Any, **change: Unpack[SpaceC
 
 
 def update_in_space(agent: A, name: str, item_id: Any, fun: Callable[[Any], Any], **change: Unpack[SpaceChange]) -> A:
-    """Return the agent with `fun(item)` in the place of that item; raise `NotFound` if there is none."""
+    """Return the agent with `fun(item)` in place of that item; raise `NotFound` if there is none."""
     return changed(agent, lambda memory: memory.update_in_space(name, item_id, fun, **change), now=change.get("now"))
 
 
 def limited(agent: A, limits: Limits | None, **change: Unpack[ChangeOptions]) -> A:
-    """Return the agent with its memory held to *limits* from now on; with None to none."""
+    """Return the agent with these *limits* for its memory; None removes them."""
     return changed(agent, lambda memory: memory.limited(limits, **change), now=change.get("now"))
 
 
 def expire(agent: A, **change: Unpack[ChangeOptions]) -> A:
-    """Return the agent without the keys in its memory whose time is up."""
+    """Return the agent without the expired keys of its memory."""
     return changed(agent, lambda memory: memory.expire(**change), now=change.get("now"))
 
 
 def apply_action_result(agent: A, result: Mapping[str, Any], **change: Unpack[ChangeOptions]) -> A:
-    """Return the agent with what an action gave back merged in: `{"world": {...}, "tasks": [...]}`."""
+    """Return the agent with the result of an action merged in: `{"world": {...}, "tasks": [...]}`."""
     return changed(agent, lambda memory: memory.apply_action_result(result, **change), now=change.get("now"))
 
 
@@ -254,17 +255,17 @@ delete_space = space_delete
 
 
 def tasks(agent: HasState) -> list[Any]:
-    """Return all tasks of the agent, the first being the first to do, those done included."""
+    """Return all tasks of the agent in order, the next one first, including completed ones."""
     return memory_of(agent).tasks()
 
 
 def tasks_open(agent: HasState) -> list[Any]:
-    """Return the tasks still to be done, in order."""
+    """Return the open tasks, in order."""
     return memory_of(agent).tasks_open()
 
 
 def tasks_next(agent: HasState) -> Any:
-    """Return the first task still to be done, or None."""
+    """Return the first open task, or None."""
     return memory_of(agent).tasks_next()
 
 
@@ -274,12 +275,12 @@ def tasks_add(agent: A, text: str, **change: Unpack[NewTask]) -> A:
 
 
 def tasks_insert(agent: A, index: int, text: str, **change: Unpack[NewTask]) -> A:
-    """Return the agent with a new task at *index*, 0 being the first to do; options as of `tasks_add`."""
+    """Return the agent with a new task at *index*, 0 being the next one; options as for `tasks_add`."""
     return changed(agent, lambda memory: memory.tasks_insert(index, text, **change), now=change.get("now"))
 
 
 def tasks_complete(agent: A, task_id: str, **change: Unpack[SpaceChange]) -> A:
-    """Return the agent with that task done, where it stands."""
+    """Return the agent with that task completed, at the same position."""
     return changed(agent, lambda memory: memory.tasks_complete(task_id, **change), now=change.get("now"))
 
 
@@ -289,7 +290,7 @@ def tasks_remove(agent: A, task_id: str, **change: Unpack[SpaceChange]) -> A:
 
 
 def tasks_reorder(agent: A, task_ids: Sequence[str], **change: Unpack[SpaceChange]) -> A:
-    """Return the agent with those tasks first, in that order; the others follow in the order they had."""
+    """Return the agent with those tasks first, in that order; the others follow in their present order."""
     return changed(agent, lambda memory: memory.tasks_reorder(task_ids, **change), now=change.get("now"))
 
 
@@ -299,12 +300,12 @@ def world_get(agent: HasState, key: Any, default: Any = None, *, now: int | None
 
 
 def world(agent: HasState, *, now: int | None = None) -> Mapping[Any, Any]:
-    """Return all the agent's world holds; nothing if it has no memory."""
+    """Return the world of the agent; empty without a memory."""
     return memory_of(agent).world(now=now)
 
 
 def world_put(agent: A, key: Any, value: Any, *, ttl_ms: int | None = None, **change: Unpack[SpaceChange]) -> A:
-    """Return the agent with *value* under *key* of the world, for *ttl_ms* milliseconds if that is given."""
+    """Return the agent with *value* under *key* of the world, which expires after *ttl_ms* milliseconds if given."""
     return changed(agent, lambda memory: memory.world_put(key, value, ttl_ms=ttl_ms, **change), now=change.get("now"))
 
 

@@ -1,8 +1,8 @@
-"""The container of a memory: its fields, its JSON form, its limits, and its one way to change.
+"""The container of a memory: its fields, JSON form and limits, and the one mechanism for changes.
 
-A `Space` is one named part of a memory, whose kind is the kind of its data, with its own revision.
-`Limits` bound the number of spaces, their size and how long a key is kept; there are none by
-default. Times and ids come from the caller, else from the clock.
+A `Space` is one named part of a memory, with data that is a map, a list or another value, and its own revision.
+`Limits` bound the number and the size of spaces; by default there are none. Times and ids come from the caller, else
+from the clock.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from jidomem.base import clock
 from jidomem.base.json_values import FrozenDict, freeze, to_json_value, type_name
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict, TooLarge
 
-#: The one key of an agent's state under which its memory is kept.
+#: The key of the memory in the state of an agent.
 MEMORY_KEY = "__memory__"
-#: The key under which agents usually keep their thread; no memory operation touches it.
+#: The usual key of the thread in the state of an agent; no memory operation changes it.
 THREAD_KEY = "__thread__"
 
 TASKS = "tasks"
 WORLD = "world"
-#: The spaces every memory has, and that cannot be deleted.
+#: The spaces that every memory has and that cannot be deleted.
 RESERVED_SPACES = (TASKS, WORLD)
 
 FACTS = "facts"
@@ -33,7 +33,7 @@ SCRATCH = "scratch"
 TOOL_STATE = "tool_state"
 SUMMARY = "summary"
 POINTERS = "pointers"
-#: The purpose of each usual key of the world. Any other key is allowed; none is made or checked by itself.
+#: The purpose of each usual key of the world. Any other key is allowed; keys are neither created nor checked.
 WORLD_KEYS: Mapping[str, str] = {
     FACTS: "what the agent believes of its environment",
     SCRATCH: "notes of the work in hand, free to be thrown away",
@@ -50,18 +50,18 @@ TO_ONTOLOGY: Mapping[str, str] = {OPEN: "Planned", DONE: "Completed"}
 
 
 def memory_key() -> str:
-    """Return the one key of an agent's state under which its memory is kept."""
+    """Return the key of the memory in the state of an agent."""
     return MEMORY_KEY
 
 
-#: The metadata keys of a memory's limits, and of the moments at which transient keys of a space end.
+#: The metadata keys for the limits of a memory, and for the moments at which keys of a space expire.
 LIMITS_KEY = "jido.limits"
 EXPIRES_KEY = "jido.expires_at"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a memory: custom spaces, and bytes of JSON of each space; None is no limit."""
+    """The limits of a memory: the number of custom spaces, and the bytes of JSON of each space; None is no limit."""
 
     max_spaces: int | None = None
     max_space_bytes: int | None = None
@@ -74,7 +74,7 @@ class Limits:
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Limits | None:
-        """Return the limits that the metadata of a memory states, or None; raise `InvalidRequest` for what is none."""
+        """Return the limits in the metadata of a memory, or None; raise `InvalidRequest` if they are invalid."""
         if LIMITS_KEY not in metadata:
             return None
         stated = metadata[LIMITS_KEY]
@@ -86,11 +86,11 @@ class Limits:
         return cls(**stated)
 
     def stated(self) -> dict[str, int]:
-        """Return the limits that are set, as metadata states them."""
+        """Return the limits that are set, in the form of the metadata."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def refuse_space(self, name: str, names: Iterable[str]) -> None:
-        """Raise `TooLarge` unless a memory with *names* may have *name* too."""
+        """Raise `TooLarge` unless a memory with the spaces *names* may have *name* too."""
         customs = [name_ for name_ in names if name_ not in RESERVED_SPACES]
         if self.max_spaces is not None and name not in RESERVED_SPACES and len(customs) >= self.max_spaces:
             raise TooLarge(
@@ -99,7 +99,7 @@ class Limits:
             )
 
     def refuse_size(self, name: str, after: object, *before: object) -> None:
-        """Raise `TooLarge` unless the data of a space fits, or takes less than what it had before."""
+        """Raise `TooLarge` unless the data of a space fits, or is smaller than before."""
         if self.max_space_bytes is None:
             return
         size = size_of(after)
@@ -111,25 +111,25 @@ class Limits:
 
 
 def size_of(data: object) -> int:
-    """Return the bytes of *data* written as JSON; what has no such form counts as it is shown.
+    """Return the bytes of *data* as JSON; a value without a JSON form counts by its repr.
 
     >>> size_of({"a": [1, 2]})
     11
     """
     try:
         text = json.dumps(data, ensure_ascii=False, default=repr, separators=(",", ":"))
-    except TypeError:  # keys of a kind JSON has none of
+    except TypeError:  # keys of a type that JSON does not have
         text = repr(data)
     return len(text.encode("utf-8", "surrogatepass"))
 
 
 def lapsed(metadata: Mapping[str, Any], now: int) -> list[Any]:
-    """Return the keys of a space whose time is up at *now*."""
+    """Return the keys of a space that have expired at *now*."""
     return [key for key, end in metadata.get(EXPIRES_KEY, {}).items() if end <= now]
 
 
 def expiring(metadata: Mapping[str, Any], key: Any, end: int | None) -> Mapping[str, Any]:
-    """Return the metadata of a space in which *key* ends at *end*; with None it does not end."""
+    """Return the metadata of a space with the expiry *end* for *key*; None removes the expiry."""
     ends = {
         expiring_key: moment for expiring_key, moment in metadata.get(EXPIRES_KEY, {}).items() if expiring_key != key
     }
@@ -137,7 +137,7 @@ def expiring(metadata: Mapping[str, Any], key: Any, end: int | None) -> Mapping[
 
 
 def updated_metadata(metadata: Mapping[str, Any], before: Any, after: Any) -> Mapping[str, Any]:
-    """Return the metadata of a space whose data was *before*: a key that is gone or has another value ends no more."""
+    """Return the metadata of a space whose data was *before*: removed and changed keys lose their expiry."""
     if EXPIRES_KEY not in metadata:
         return metadata
     ends = metadata[EXPIRES_KEY].items()
@@ -145,7 +145,7 @@ def updated_metadata(metadata: Mapping[str, Any], before: Any, after: Any) -> Ma
 
 
 def refuse_ends(metadata: Mapping[str, Any], data: Any) -> None:
-    """Raise `InvalidRequest` unless the ends that the metadata of a space states are moments of keys."""
+    """Raise `InvalidRequest` unless the expiries in the metadata of a space are moments of keys."""
     ends = metadata.get(EXPIRES_KEY, {})
     timed = isinstance(ends, Mapping) and all(type(end) is int for end in ends.values())
     if not timed or (ends and not isinstance(data, Mapping)):
@@ -165,7 +165,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def moment(now: int | None = None) -> int:
-    """Return *now*, milliseconds since the epoch, the present without one; raise `InvalidRequest` for no number."""
+    """Return *now* in milliseconds since the epoch (default: the present); raise `InvalidRequest` for an invalid
+    number.
+    """
     if now is None:
         return (clock.now() - _EPOCH) // timedelta(milliseconds=1)
     if type(now) is not int or now < 0:
@@ -177,9 +179,9 @@ def moment(now: int | None = None) -> int:
 
 
 def new_or_given_id(prefix: str, given: str | None = None, new_id: Callable[[], str] | None = None) -> str:
-    """Return the id *given*; without one a new one of that prefix, as *new_id* or the clock mints it.
+    """Return the id *given*, or a new one with that prefix from *new_id* or the clock.
 
-    Raise `InvalidRequest` for what is no text, or an empty one.
+    Raise `InvalidRequest` if *given* is not a non-empty text.
     """
     if given is None:
         return prefix + (new_id or clock.new_id)()
@@ -216,7 +218,7 @@ class Space:
 
     @classmethod
     def new(cls, attrs: Mapping[str, Any] | None = None, /, **fields: Any) -> Space:
-        """Return a space made of a mapping, of keywords or of both; keywords win; raise `InvalidRequest` without data.
+        """Return a space from a mapping, keywords or both (keywords win); raise `InvalidRequest` without data.
 
         >>> Space.new({"data": ["a"], "rev": 3})
         Space(data=['a'], rev=3, metadata={})
@@ -230,7 +232,7 @@ class Space:
 
     @classmethod
     def new_map(cls, data: Mapping[Any, Any] | None = None, metadata: Mapping[str, Any] | None = None) -> Space:
-        """Return a space of keys and values; raise `InvalidRequest` for data that is no mapping."""
+        """Return a space of keys and values; raise `InvalidRequest` if *data* is not a mapping."""
         space = cls({} if data is None else data, metadata={} if metadata is None else metadata)
         if not is_map(space):
             detail = f"the data of a map space is a mapping, not {data!r:.200}"
@@ -239,7 +241,7 @@ class Space:
 
     @classmethod
     def new_list(cls, data: list[Any] | None = None, metadata: Mapping[str, Any] | None = None) -> Space:
-        """Return a space of items in order; raise `InvalidRequest` for data that is no list."""
+        """Return a space of items in order; raise `InvalidRequest` if *data* is not a list."""
         space = cls([] if data is None else data, metadata={} if metadata is None else metadata)
         if not is_list(space):
             detail = f"the data of a list space is a list, not {data!r:.200}"
@@ -248,7 +250,7 @@ class Space:
 
 
 class Spaces(FrozenDict[str, Space]):
-    """The spaces of a memory by name; those whose name is a word are attributes too: `spaces.world`."""
+    """The spaces of a memory by name; a space whose name is an identifier is also an attribute: `spaces.world`."""
 
     __slots__ = ()
 
@@ -285,8 +287,8 @@ class SpaceChange(ChangeOptions, total=False):
 
 
 def naming_options(cls: type[M]) -> type[M]:
-    """Return *cls* with moves that name themselves, and all they take, where they are called with what nobody knows."""
-    naming: dict[Any, Any] = {}  # a move that has two names is one function
+    """Return *cls* with methods whose TypeError for an unknown option names the method and its options."""
+    naming: dict[Any, Any] = {}  # a method with two names is one function
     for name, move in [*vars(cls).items()]:
         if name[0] == "_" or (code := getattr(move, "__code__", None)) is None:
             continue
@@ -298,7 +300,7 @@ def naming_options(cls: type[M]) -> type[M]:
 
 
 def _naming(move: Callable[..., Any], takes: tuple[str, ...]) -> Callable[..., Any]:
-    known = {*takes, *SpaceChange.__annotations__}  # of a space where none is meant, the move itself has more to say
+    known = {*takes, *SpaceChange.__annotations__}  # options of a space are passed on: the method has a better error
 
     @wraps(move)
     def named(*given: Any, **options: Any) -> Any:
@@ -312,7 +314,9 @@ def _naming(move: Callable[..., Any], takes: tuple[str, ...]) -> Callable[..., A
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """The spaces of an agent by name, with a revision that counts their changes, and two moments in milliseconds."""
+    """The spaces of an agent by name, with a revision that counts changes, and the times of creation and last change in
+    ms.
+    """
 
     id: str = field(default_factory=lambda: new_or_given_id("mem_"))
     rev: int = 0
@@ -349,9 +353,9 @@ class Container:
         new_id: Callable[[], str] | None = None,
         **given: Any,
     ) -> Self:
-        """Return a memory made of a mapping, of keywords or of both; what is left out is as in a new memory.
+        """Return a memory from a mapping, keywords or both; missing fields have the values of a new memory.
 
-        Raise `InvalidRequest` for a field that no memory has, or that is not what it must be.
+        Raise `InvalidRequest` for an unknown field or an invalid value.
         """
         stated = {**(attrs or {}), **given}
         known = [each.name for each in fields(cls)]
@@ -362,11 +366,11 @@ class Container:
 
     @staticmethod
     def reserved_spaces() -> tuple[str, str]:
-        """Return the names of the spaces every memory has."""
+        """Return the names of the built-in spaces."""
         return RESERVED_SPACES
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the memory as plain JSON values; raise `InvalidRequest` for what JSON has no form for."""
+        """Return the memory as plain JSON values; raise `InvalidRequest` for a value without a JSON form."""
         spaces = {
             to_json_value(name, "a name of a space"): {
                 "data": to_json_value(space.data, f"spaces[{name!r}].data"),
@@ -380,7 +384,7 @@ class Container:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the memory that `to_dict` wrote; raise `InvalidRequest` unless every field of it is there."""
+        """Return the memory that `to_dict` wrote; raise `InvalidRequest` unless all fields are present."""
         if not isinstance(values, Mapping):
             raise InvalidRequest(f"a kept memory is a mapping, not {values!r:.200}", hint="give what to_dict returned")
         if missing := [each.name for each in fields(cls) if values.get(each.name) is None]:
@@ -395,7 +399,7 @@ class Container:
         """Return whether there is a space of that name."""
         return name in self.spaces
 
-    # How every change is made
+    # The mechanism of changes
 
     def _expect(
         self,
@@ -444,7 +448,9 @@ class Container:
         ending: tuple[Any, int | None] | None = None,
         **change: Unpack[SpaceChange],
     ) -> Self:
-        """Return the memory with `edit(data)` in a space of that kind, itself if that is the very data it had."""
+        """Return the memory with `edit(data)` in a space of that kind; the same memory if *edit* returns the same
+        object.
+        """
         self._expect(name, **change)
         space = self._known(name, of_kind)
         data = edit(space.data)
@@ -456,7 +462,7 @@ class Container:
         return self._with(name, Space(data, space.rev + 1, metadata), change.get("now"))
 
     def _with(self, name: str, space: Space, now: int | None) -> Self:
-        """Return the memory with *space* under *name*, a revision further on; raise `TooLarge` beyond its limits."""
+        """Return the memory with *space* under *name*, at the next revision; raise `TooLarge` beyond its limits."""
         if not isinstance(name, str) or not name:
             raise InvalidRequest(
                 f"the name of a space is a text of at least one sign, not {name!r}",
@@ -483,7 +489,7 @@ _TAKES_ANY = "it takes space_update"
 
 
 def refuse_stale(what: str, expected: int | None, rev: int | None) -> None:
-    """Raise `RevisionConflict` if a revision was expected and *what* is at another one, or is not there (None)."""
+    """Raise `RevisionConflict` if *what* is not at the *expected* revision, or does not exist (None)."""
     if expected is None:
         return
     if type(expected) is not int:

@@ -1,8 +1,6 @@
-"""The memory of an agent: its named spaces as a value; every change returns a new memory with the
-next revision.
+"""The memory of an agent: its named spaces as a value; every change returns a new memory with the next revision.
 
-It also finds, places and reorders the items of a list space, and applies changes given as data:
-each name is checked, and all changes are applied or none.
+It also contains the operations on list spaces, and applies changes given as data: all of them or none.
 """
 
 from __future__ import annotations
@@ -39,13 +37,15 @@ _NO_ID = object()
 
 
 def id_of(item: Any) -> Any:
-    """Return the id of an item, its key or attribute of that name; a thing no id equals if it has none."""
+    """Return the id of an item, its key or attribute `id`; an object equal to no id if it has none."""
     given_id = item.get("id") if isinstance(item, Mapping) else getattr(item, "id", None)
     return _NO_ID if given_id is None else given_id
 
 
 def placed(items: Sequence[Any], index: int, item: Any) -> list[Any]:
-    """Return the items with one more at *index*: 0 is the front, beyond the end is the end; raise `InvalidRequest`."""
+    """Return the items with *item* inserted at *index*: 0 is the front, an index beyond the end appends; raise
+    `InvalidRequest`.
+    """
     if type(index) is not int or index < 0:
         raise InvalidRequest(f"an index is a whole number from 0, the front, not {index!r}", hint="0 is the front")
     return FrozenList([*items[:index], freeze(item), *items[index:]])
@@ -58,9 +58,9 @@ def without(items: Sequence[Any], item_id: Any, place: str) -> list[Any]:
 
 
 def replaced(items: Sequence[Any], item_id: Any, fun: Callable[[Any], Any], place: str) -> Sequence[Any]:
-    """Return the items with `fun(item)` in the place of those of that id; raise `NotFound` if there is none.
+    """Return the items with `fun(item)` in place of those of that id; raise `NotFound` if there is none.
 
-    The items themselves are returned where *fun* returns each item as it was.
+    The same list is returned if *fun* returns each item unchanged.
     """
     _refuse_unknown(items, item_id, place)
     after = FrozenList([freeze(fun(item)) if id_of(item) == item_id else item for item in items])
@@ -68,9 +68,9 @@ def replaced(items: Sequence[Any], item_id: Any, fun: Callable[[Any], Any], plac
 
 
 def reordered(items: Sequence[Any], ids: Sequence[Any], place: str) -> Sequence[Any]:
-    """Return the items of *ids* in that order, then those not named in the order they had.
+    """Return the items of *ids* in that order, then the others in their present order.
 
-    Raise `NotFound` for an id there is not, `InvalidRequest` for one that stands twice.
+    Raise `NotFound` for an unknown id, `InvalidRequest` for a repeated one.
     """
     if isinstance(ids, str) or not isinstance(ids, Sequence):
         raise InvalidRequest(
@@ -86,14 +86,14 @@ def reordered(items: Sequence[Any], ids: Sequence[Any], place: str) -> Sequence[
 
 
 def new_task(text: str, status: str, task_id: str, items: Sequence[Any]) -> dict[str, str]:
-    """Return a task to stand among *items*; raise `InvalidRequest` unless it is one and its id is free."""
+    """Return a new task for *items*; raise `InvalidRequest` if it is invalid or its id is taken."""
     if any(id_of(item) == task_id for item in items):
         raise InvalidRequest(f"there is a task {task_id!r} already", hint="leave the id out to have one made")
     return as_task({"id": task_id, "text": text, "status": status})
 
 
 def as_task(item: Any) -> dict[str, str]:
-    """Return *item* if it is a task: an id, a text and a status, and nothing else; raise `InvalidRequest` if not."""
+    """Return *item* if it is a task with exactly an id, a text and a status; raise `InvalidRequest` if not."""
     if not isinstance(item, Mapping) or set(item) != {"id", "text", "status"}:
         raise InvalidRequest(
             f"a task has id, text and status and nothing else, not {item!r:.200}",
@@ -115,14 +115,14 @@ def as_task(item: Any) -> dict[str, str]:
 
 
 def is_open(item: Any) -> bool:
-    """Return whether an item is a task still to be done."""
+    """Return whether an item is an open task."""
     return isinstance(item, Mapping) and item.get("status") == OPEN
 
 
 def merged(items: Sequence[Any], tasks: Sequence[Any]) -> list[Any]:
-    """Return the items with each of *tasks* in the place of the one of its id, or at the end if there is none.
+    """Return the items with each of *tasks* replacing the one with its id, or appended if there is none.
 
-    Raise `InvalidRequest` for what is no task, and for two of one id.
+    Raise `InvalidRequest` for an invalid task, and for two with one id.
     """
     given = [as_task(task) for task in tasks]
     by_id = {task["id"]: task for task in given}
@@ -156,10 +156,10 @@ class NewTask(SpaceChange, total=False):
 @naming_options
 @dataclass(frozen=True, slots=True)
 class Memory(Container):
-    """The spaces of an agent by name, and all that can be done with them.
+    """The spaces of an agent by name, with all operations on them.
 
-    A change raises `InvalidRequest` for what does not fit, `NotFound` for what is not there, `RevisionConflict` where
-    another revision was expected, and `TooLarge` beyond the limits of the memory, which stays as it was.
+    A change raises `InvalidRequest` for an invalid argument, `NotFound` for a missing space or item, `RevisionConflict`
+    at another revision than expected, and `TooLarge` beyond the limits; the memory itself never changes.
 
     >>> memory = Memory(id="mem_1").world_put("language", "en").tasks_add("ship", id="t1")
     >>> memory.rev, memory.spaces.world.data, memory.tasks_next()
@@ -169,14 +169,14 @@ class Memory(Container):
     # Whole spaces
 
     def space_put(self, name: str, space: Space, **change: Unpack[SpaceChange]) -> Memory:
-        """Return the memory with *space*, as it is, under *name*."""
+        """Return the memory with *space*, unchanged, under *name*."""
         if not isinstance(space, Space):
             raise InvalidRequest(f"{name!r} is to be a Space, not {space!r:.200}", hint="make one: Space(data)")
         self._expect(name, **change)
         return self._with(name, space, change.get("now"))
 
     def space_update(self, name: str, fun: Callable[[Space], Space], **change: Unpack[SpaceChange]) -> Memory:
-        """Return the memory with `fun(space)` under *name*, one revision after the one that was there."""
+        """Return the memory with `fun(space)` under *name*, at the next revision."""
         self._expect(name, **change)
         before = self._known(name)
         after = fun(before)
@@ -188,7 +188,7 @@ class Memory(Container):
         return self._with(name, replace(after, rev=before.rev + 1), change.get("now"))
 
     def space_delete(self, name: str, **change: Unpack[SpaceChange]) -> Memory:
-        """Return the memory without that space; tasks and world cannot go."""
+        """Return the memory without that space; tasks and world cannot be deleted."""
         if name in RESERVED_SPACES:
             raise InvalidRequest(f"space {name!r} is built in and cannot be deleted", hint="empty it instead")
         self._expect(name, **change)
@@ -196,7 +196,7 @@ class Memory(Container):
         return self._after({other: space for other, space in self.spaces.items() if other != name}, change.get("now"))
 
     def ensure_space(self, name: str, default_data: Any, **change: Unpack[ChangeOptions]) -> Memory:
-        """Return the memory with a space of that name: the one it has, else a new one of *default_data*."""
+        """Return the memory with a space of that name: its own, else a new one with *default_data*."""
         self._expect(name, **change)
         return self if name in self.spaces else self._with(name, Space(default_data), change.get("now"))
 
@@ -207,13 +207,15 @@ class Memory(Container):
     # Keys of a map space
 
     def get_in_space(self, name: str, key: Any, default: Any = None, *, now: int | None = None) -> Any:
-        """Return the value of *key* in a map space; *default* without a value or a space, or once its time is up."""
+        """Return the value of *key* in a map space; *default* if value or space is missing, or the key has expired."""
         return self._alive(name, now).get(key, default)
 
     def put_in_space(
         self, name: str, key: Any, value: Any, *, ttl_ms: int | None = None, **change: Unpack[SpaceChange]
     ) -> Memory:
-        """Return the memory with *value* under *key* of a map space, for *ttl_ms* milliseconds if that is given."""
+        """Return the memory with *value* under *key* of a map space, which expires after *ttl_ms* milliseconds if
+        given.
+        """
         if ttl_ms is not None and (type(ttl_ms) is not int or ttl_ms <= 0):
             raise InvalidRequest(
                 f"ttl_ms is a whole number of milliseconds from 1, not {ttl_ms!r}",
@@ -224,7 +226,7 @@ class Memory(Container):
         return self._edit(name, is_map, lambda data: FrozenDict({**data, key: frozen}), (key, end), **change)
 
     def delete_from_space(self, name: str, key: Any, **change: Unpack[SpaceChange]) -> Memory:
-        """Return the memory without *key* in a map space; itself if it is not there."""
+        """Return the memory without *key* in a map space; the same memory if there is no such key."""
 
         def drop(data: Mapping[Any, Any]) -> Mapping[Any, Any]:
             return FrozenDict({other: value for other, value in data.items() if other != key}) if key in data else data
@@ -234,7 +236,7 @@ class Memory(Container):
     def update_space_data(
         self, name: str, fun: Callable[[Mapping[Any, Any]], Mapping[Any, Any]], **change: Unpack[SpaceChange]
     ) -> Memory:
-        """Return the memory with `fun(data)`, a mapping, as all that a map space holds."""
+        """Return the memory with `fun(data)`, a mapping, as the data of a map space."""
 
         def transform(data: Mapping[Any, Any]) -> Mapping[Any, Any]:
             after = fun(data)
@@ -258,7 +260,7 @@ class Memory(Container):
         return self._edit(name, is_list, lambda data: placed(data, 0, item), **change)
 
     def insert_in_space(self, name: str, index: int, item: Any, **change: Unpack[SpaceChange]) -> Memory:
-        """Return the memory with *item* at *index* of a list space: 0 is the front, beyond the end is the end."""
+        """Return the memory with *item* at *index* of a list space: 0 is the front, an index beyond the end appends."""
         return self._edit(name, is_list, lambda data: placed(data, index, item), **change)
 
     def remove_from_space(self, name: str, item_id: Any, **change: Unpack[SpaceChange]) -> Memory:
@@ -268,7 +270,7 @@ class Memory(Container):
     def update_in_space(
         self, name: str, item_id: Any, fun: Callable[[Any], Any], **change: Unpack[SpaceChange]
     ) -> Memory:
-        """Return the memory with `fun(item)` in the place of the item of that id; raise `NotFound` if there is none."""
+        """Return the memory with `fun(item)` in place of the item of that id; raise `NotFound` if there is none."""
         return self._edit(name, is_list, lambda data: replaced(data, item_id, fun, f"space {name!r}"), **change)
 
     # The world
@@ -278,7 +280,7 @@ class Memory(Container):
         return self.get_in_space(WORLD, key, default, now=now)
 
     def world(self, *, now: int | None = None) -> Mapping[Any, Any]:
-        """Return all the world holds."""
+        """Return the keys and values of the world."""
         return self._alive(WORLD, now)
 
     def world_put(self, key: Any, value: Any, *, ttl_ms: int | None = None, **change: Unpack[SpaceChange]) -> Memory:
@@ -298,15 +300,15 @@ class Memory(Container):
     # Tasks
 
     def tasks(self) -> list[Any]:
-        """Return all tasks, the first being the first to do, those done included."""
+        """Return all tasks in order, the next one first, including completed ones."""
         return cast(FrozenList[Any], self._known(TASKS, is_list).data)
 
     def tasks_open(self) -> list[Any]:
-        """Return the tasks still to be done, in order."""
+        """Return the open tasks, in order."""
         return FrozenList(filter(is_open, self.tasks()))
 
     def tasks_next(self) -> Any:
-        """Return the first task still to be done, or None."""
+        """Return the first open task, or None."""
         return next(filter(is_open, self.tasks()), None)
 
     def tasks_add(self, text: str, **options: Unpack[NewTask]) -> Memory:
@@ -314,11 +316,11 @@ class Memory(Container):
         return self._add_task(None, text, **options)
 
     def tasks_insert(self, index: int, text: str, **options: Unpack[NewTask]) -> Memory:
-        """Return the memory with a new task at *index*, 0 being the first to do; options as of `tasks_add`."""
+        """Return the memory with a new task at *index*, 0 being the next one; options as for `tasks_add`."""
         return self._add_task(index, text, **options)
 
     def tasks_complete(self, task_id: str, **change: Unpack[SpaceChange]) -> Memory:
-        """Return the memory with that task done, where it stands."""
+        """Return the memory with that task completed, at the same position."""
 
         def done(task: Any) -> Any:
             return task if as_task(task)["status"] == DONE else {**task, "status": DONE}
@@ -330,7 +332,7 @@ class Memory(Container):
         return self.remove_from_space(TASKS, task_id, **change)
 
     def tasks_reorder(self, task_ids: Sequence[str], **change: Unpack[SpaceChange]) -> Memory:
-        """Return the memory with those tasks first, in that order; the others follow in the order they had."""
+        """Return the memory with those tasks first, in that order; the others follow in their present order."""
         return self._edit(TASKS, is_list, lambda data: reordered(data, task_ids, "the tasks"), **change)
 
     def _add_task(
@@ -352,9 +354,9 @@ class Memory(Container):
     # Results, limits, time
 
     def apply_action_result(self, result: Mapping[str, Any], **change: Unpack[ChangeOptions]) -> Memory:
-        """Return the memory with what an action gave back: `{"world": {...}, "tasks": [...]}`, either or both.
+        """Return the memory with the result of an action: `{"world": {...}, "tasks": [...]}`, either or both.
 
-        Keys of the world are put; a task takes the place of the one of its id, or goes to the end.
+        Keys of the world are put; a task replaces the one with its id, or is appended.
         """
         if not isinstance(result, Mapping) or (unknown := [key for key in result if key not in RESERVED_SPACES]):
             named = f"{unknown[0]!r}" if isinstance(result, Mapping) else f"{result!r:.200}"
@@ -383,14 +385,14 @@ class Memory(Container):
         return after
 
     def limited(self, limits: Limits | None, **change: Unpack[ChangeOptions]) -> Memory:
-        """Return the memory held to *limits* from now on; with None to none. The present contents stay."""
+        """Return the memory with these *limits*; None removes them. Existing content stays."""
         self._expect(**change)
         others = {name: value for name, value in self.metadata.items() if name != LIMITS_KEY}
         metadata = {**others, LIMITS_KEY: limits.stated()} if limits else others
         return replace(self._after(self.spaces, change.get("now")), metadata=metadata)
 
     def expire(self, **change: Unpack[ChangeOptions]) -> Memory:
-        """Return the memory without the keys whose time is up; itself if there are none."""
+        """Return the memory without expired keys; the same memory if there are none."""
         self._expect(**change)
         now = moment(change.get("now"))
         after = self
@@ -403,8 +405,7 @@ class Memory(Container):
 
 
 _KEY, _VALUE, _SPACE, _ID = "key", "value", "space", "id"
-#: The changes by name -> the fields that each needs and those it may have, in the order in which its method takes the
-#: former; the latter go by their names.
+#: Change -> its required fields, in the order of the parameters of its method, and its optional fields.
 CHANGES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "world_put": ((_KEY, _VALUE), ("ttl_ms",)),
     "world_delete": ((_KEY,), ()),
@@ -422,7 +423,7 @@ CHANGES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "insert_in_space": ((_SPACE, "index", "item"), ()),
     "remove_from_space": ((_SPACE, _ID), ()),
 }
-#: The most changes at once: each looks at all that its space holds, and others wait meanwhile.
+#: The most changes in one call: each reads all of its space, and other callers wait meanwhile.
 MOST = 1_000
 _TEXT, _WHOLE = (str, "text"), (int, "whole number")
 _KINDS: Mapping[str, tuple[type, str]] = {
@@ -432,9 +433,9 @@ _KINDS: Mapping[str, tuple[type, str]] = {
 
 
 def applied(memory: Memory, changes: Sequence[Mapping[str, Any]], now: int | None = None) -> Memory:
-    """Return *memory* after *changes*, one after the other: each says what to `do`, and has the fields of that.
+    """Return *memory* after *changes*, in order: each names its operation in `do` and has the fields of that.
 
-    Raises what the methods of `Memory` raise, naming the change; *memory* is as it was.
+    Raises what the methods of `Memory` raise, with the number of the change; *memory* itself does not change.
 
     >>> task = {"do": "tasks_add", "text": "ship", "id": "t1"}
     >>> applied(Memory(id="mem_1"), [task, {"do": "tasks_complete", "id": "t1"}]).tasks()

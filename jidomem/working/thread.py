@@ -1,8 +1,8 @@
 """The thread of an agent, its plugins and its projectors.
 
-A thread is the append-only list of what happened to an agent; memory never changes it. A plugin
-gives an agent spaces and answers signals. A projector derives knowledge in memory from the thread.
-`RagPlugin` lets an agent recall from a store beside its memory, and remember there.
+A thread is the append-only list of events of an agent; memory never changes it. A plugin adds spaces to an agent and
+handles signals. A projector derives knowledge in memory from the thread. `RagPlugin` lets an agent recall from a store
+beside its memory, and write to it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from jidomem.working.memory import Memory
 
 @dataclass(frozen=True, slots=True)
 class ThreadEntry:
-    """One thing that happened: its place from 0, when in milliseconds, of what kind, what, and what it refers to."""
+    """One event: its index from 0, its time in milliseconds, its kind, its content and its references."""
 
     id: str
     seq: int
@@ -86,7 +86,7 @@ class Thread:
         at: int | None = None,
         new_id: Callable[[], str] | None = None,
     ) -> Thread:
-        """Return the thread with one entry more at its end; raise `InvalidRequest` for a kind that is no word."""
+        """Return the thread with one more entry; raise `InvalidRequest` for an empty kind."""
         if not isinstance(kind, str) or not kind:
             raise InvalidRequest(
                 f"the kind of an entry is a word such as 'message', not {kind!r}",
@@ -97,11 +97,11 @@ class Thread:
         return replace(self, entries=(*self.entries, entry))
 
     def slice(self, from_seq: int, to_seq: int) -> tuple[ThreadEntry, ...]:
-        """Return the entries from *from_seq* to *to_seq*, both included, as far as there are any."""
+        """Return the entries from *from_seq* to *to_seq*, inclusive, as far as they exist."""
         return self.entries[max(0, from_seq) : max(0, to_seq + 1)]
 
     def entry_count(self) -> int:
-        """Return how many entries there are."""
+        """Return the number of entries."""
         return len(self.entries)
 
     def filter_by_kind(self, kind: str) -> tuple[ThreadEntry, ...]:
@@ -119,11 +119,11 @@ class Plugin(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the name, which no other plugin of the agent has."""
+        """Return the name, unique among the plugins of an agent."""
         ...
 
     def mount(self, agent: A) -> tuple[A, Any]:
-        """Return the agent with what the plugin needs in its memory, and the state of the plugin."""
+        """Return the agent prepared for the plugin, and the state of the plugin."""
         ...
 
     def routes(self) -> Mapping[str, Handler]:
@@ -133,7 +133,9 @@ class Plugin(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlugin:
-    """Gives an agent its memory, and keeps it in a checkpoint; another plugin that *owns* `__memory__` replaces it."""
+    """The plugin that gives an agent its memory and checkpoints it; another plugin that *owns* `__memory__` replaces
+    it.
+    """
 
     name: str = "memory"
     owns: str = MEMORY_KEY
@@ -143,7 +145,7 @@ class MemoryPlugin:
         return ensure(agent), None
 
     def routes(self) -> Mapping[str, Handler]:
-        """Return nothing: no signal is for the memory itself."""
+        """Return no handlers."""
         return {}
 
     def checkpoint(self, agent: HasState) -> dict[str, Any] | None:
@@ -152,19 +154,19 @@ class MemoryPlugin:
         return None if memory is None else memory.to_dict()
 
     def restore(self, agent: A, values: Mapping[str, Any] | None) -> A:
-        """Return *agent* with the memory that `checkpoint` gave."""
+        """Return *agent* with the memory that `checkpoint` returned."""
         return agent if values is None else put(agent, Memory.from_dict(values))
 
 
 @dataclass(frozen=True, slots=True)
 class Mounted:
-    """The plugins of an agent in the order they were mounted, and the state of each by its name."""
+    """The plugins of an agent in order of mounting, and the state of each by name."""
 
     plugins: tuple[Plugin, ...] = ()
     states: Mapping[str, Any] = field(default_factory=dict)
 
     def route(self, agent: A, signal: Signal) -> tuple[A, tuple[Directive, ...]]:
-        """Return *agent* after all that answers to the type of *signal*, and the directives they ask for next."""
+        """Return *agent* after all handlers for the type of *signal*, and the directives they return."""
         directives: list[Directive] = []
         for plugin in self.plugins:
             if (handler := plugin.routes().get(signal.type)) is not None:
@@ -175,10 +177,10 @@ class Mounted:
 
 
 def mount(agent: A, plugins: Sequence[Plugin] = (), *, memory: Plugin | None = MemoryPlugin()) -> tuple[A, Mounted]:
-    """Return *agent* with all *plugins* mounted, the memory first; with `memory=None` it gets none by itself.
+    """Return *agent* with all *plugins* mounted, the memory first; with `memory=None` no memory is added.
 
-    A plugin that owns `__memory__` takes the place of *memory*. Raises InvalidRequest for two plugins of one name, and
-    for two owners of one key.
+    A plugin that owns `__memory__` replaces *memory*. Raises InvalidRequest for two plugins with one name, and for two
+    owners of one key.
     """
     is_replaced = MEMORY_KEY in _owned(plugins)
     all_of_them = tuple(plugins) if memory is None or is_replaced else (memory, *plugins)
@@ -201,20 +203,20 @@ def _refuse_twice(what: str, names: Sequence[str]) -> None:
 
 
 Context = Mapping[str, Any]
-#: How many entries, the last ones, a summary looks at, and how many signs of each message it repeats.
+#: The number of last entries that a summary reads, and the most characters of each message in it.
 LAST, CLIPPED = 50, 200
 
 
 class Projector(Protocol):
-    """Reads a thread and gives the memory after it, with the directives it asks for besides, if any."""
+    """A projector: derives a new memory from a thread, optionally with directives."""
 
     def project(self, memory: Memory, thread: Thread, ctx: Context) -> Memory | tuple[Memory, Sequence[Directive]]:
-        """Return the memory after *thread*; *ctx* has the moment `now`, and whatever else the agent gives."""
+        """Return the memory after *thread*; *ctx* has the moment `now`, and further values of the agent."""
         ...
 
 
 def project(projector: Projector, memory: Memory, thread: Thread, ctx: Context | None = None) -> Step[Memory]:
-    """Return the step of *projector* over *thread* now; raises InvalidRequest where it returns no memory."""
+    """Return the step of *projector* over *thread* now; raises InvalidRequest if the projector returns no memory."""
     made = projector.project(memory, thread, {"now": moment(), **(ctx or {})})
     after, directives = made if isinstance(made, tuple) and len(made) == 2 else (made, ())
     if not isinstance(after, Memory) or not all(isinstance(each, Directive) for each in directives):
@@ -229,7 +231,7 @@ def project(projector: Projector, memory: Memory, thread: Thread, ctx: Context |
 class Schedule:
     """The schedule of a projector: after *every_ms* or *after_entries* new entries, whichever is first.
 
-    It says where the last run left off, so that running gives the next schedule. With neither it runs on demand only.
+    It records the last run, so that a run returns the next schedule. With neither interval it runs on demand only.
     """
 
     projector: Projector
@@ -239,14 +241,14 @@ class Schedule:
     seen: int = 0
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for what is no count."""
+        """Raise InvalidRequest for an invalid number."""
         for name in ("every_ms", "after_entries"):
             count = getattr(self, name)
             if count is not None and (type(count) is not int or count < 1):
                 raise InvalidRequest(f"{name}={count!r} is no positive whole number", hint=f"leave {name} out")
 
     def is_due(self, thread: Thread, now: int) -> bool:
-        """Return whether it is time: what never ran is due at the first tick."""
+        """Return whether a run is due; without an earlier run *every_ms* is due at once."""
         passed = self.every_ms is not None and (self.ran_at is None or now - self.ran_at >= self.every_ms)
         grown = self.after_entries is not None and thread.entry_count() - self.seen >= self.after_entries
         return passed or grown
@@ -254,21 +256,21 @@ class Schedule:
     def tick(
         self, memory: Memory, thread: Thread, ctx: Context | None = None, *, now: int | None = None
     ) -> tuple[Schedule, Step[Memory]]:
-        """Return the result of `run` where it is time, else the schedule and the memory as they are."""
+        """Return the result of `run` if it is due, else the schedule and the memory unchanged."""
         at = moment(now)
         return self.run(memory, thread, ctx, now=at) if self.is_due(thread, at) else (self, Step(memory))
 
     def run(
         self, memory: Memory, thread: Thread, ctx: Context | None = None, *, now: int | None = None
     ) -> tuple[Schedule, Step[Memory]]:
-        """Return the schedule after a run, and what the projector made."""
+        """Return the schedule after a run, and the step of the projector."""
         at = moment(now)
         step = project(self.projector, memory, thread, {**(ctx or {}), "now": at})
         return replace(self, ran_at=at, seen=thread.entry_count()), step
 
 
 def shortened(messages: Sequence[ThreadEntry]) -> str:
-    """Return the messages, one a line with who said it, each cut to 200 signs.
+    """Return the messages, one a line with its role, each cut to 200 characters.
 
     >>> shortened(Thread().append("message", {"role": "user", "text": "we ship on Friday"}, at=0).entries)
     'user: we ship on Friday'
@@ -286,10 +288,10 @@ def _line(message: ThreadEntry) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SummaryProjector:
-    """Keeps in `world["summary"]` what the messages among the last 50 entries come to, as *summarize* puts it.
+    """The projector of `world["summary"]`: the result of *summarize* for the messages among the last 50 entries.
 
-    Without messages, or where nothing else would be kept than is there, the memory is as it was. `covers_seq` is the
-    first and the last message that were read, as a list: JSON has no other pair.
+    The memory is unchanged without messages, or if the summary is the same. `covers_seq` is a list of the first and
+    last message read, since JSON has no tuples.
     """
 
     summarize: Callable[[Sequence[ThreadEntry]], str] = field(default=shortened)
@@ -311,15 +313,15 @@ class SummaryProjector:
         return memory.world_put(SUMMARY, {**summary, "projected_at": now}, now=now)
 
 
-#: How many answers, the last ones, are kept in the cache.
+#: The number of last answers in the cache.
 MAX_CACHED_REQUESTS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class RagPlugin:
-    """Recall, Remember, Forget and Summarize over one provider; answers come into the space `<name>:cache`.
+    """Recall, Remember, Forget and Summarize over one provider; answers arrive in the space `<name>:cache`.
 
-    Each ability gives directives for the agent's loop to perform. *index* is what the provider calls the store.
+    Each operation returns directives for the loop of the agent. *index* is the name of the store at the provider.
     """
 
     provider: str
@@ -333,7 +335,9 @@ class RagPlugin:
         return f"{self.name}:cache"
 
     def mount(self, agent: A) -> tuple[A, Mapping[str, str]]:
-        """Return the agent with a cache and a pointer to the store, and where that is; what is there stays."""
+        """Return the agent with a cache and a pointer to the store, and the target of the pointer; existing content
+        stays.
+        """
         where = {"provider": self.provider, "index": self.index}
         agent = ensure_space(ensure(agent), self.cache, {})
         pointers = world_get(agent, POINTERS, {})
@@ -347,19 +351,19 @@ class RagPlugin:
         return {RESULT_SIGNAL: self.received}
 
     def recall(self, text: str, *, top_k: int = TOP_K) -> MemoryQuery:
-        """Return the directive that asks for what is like *text*."""
+        """Return the directive that queries for texts similar to *text*."""
         return MemoryQuery(query={"text": text, "top_k": top_k}, **self._addressed())
 
     def remember(self, key: str, value: Any, *, embedding: Iterable[float] | None = None) -> MemoryUpsert:
-        """Return the directive that keeps *value*, a text or a mapping with a `text`, under *key*."""
+        """Return the directive that stores *value*, a text or a mapping with a `text`, under *key*."""
         return MemoryUpsert(items=[UpsertItem(key, value, embedding)], **self._addressed())
 
     def forget(self, *keys: str) -> MemoryDelete:
-        """Return the directive that forgets what is under *keys*."""
+        """Return the directive that deletes the values of *keys*."""
         return MemoryDelete(keys=keys, **self._addressed())
 
     def summarize(self, agent: A, thread: Thread, *, now: int | None = None) -> tuple[A, list[MemoryUpsert]]:
-        """Return the agent with the summary of *thread* in its world, and the directives that keep a new one, too."""
+        """Return the agent with the summary of *thread* in its world, and the directives that store a new summary."""
         agent = ensure(agent, now=now)
         before = world_get(agent, SUMMARY)
         step = project(self.summary, get(agent), thread, {} if now is None else {"now": now})
@@ -368,13 +372,13 @@ class RagPlugin:
         return put(agent, step.memory), [*step.directives, *keep]  # type: ignore[list-item]
 
     def received(self, agent: A, signal: Signal) -> A:
-        """Return the agent with what its own request came to; a value that changed is in no earlier answer any more."""
+        """Return the agent with the outcome of its own request; changed values are removed from earlier answers."""
         data = signal.data
         request = str(data["request_id"])
         if request.rpartition(":")[0] != f"req_{self.name}":
             return agent
         result = data["result"]
-        if isinstance(result, Mapping) and result["items"]:  # of an upsert or a delete
+        if isinstance(result, Mapping) and result["items"]:  # the result of an upsert or delete
             changed = {item["key"] for item in result["items"]}
             agent = update_space_data(agent, self.cache, lambda cache: _without(cache, changed))
         if data["status"] == "ok" and isinstance(result, Mapping):
@@ -385,12 +389,12 @@ class RagPlugin:
         )
 
     def recalled(self, agent: HasState, request_id: str) -> Mapping[str, Any] | None:
-        """Return the outcome of a request: status with result, or reason; None while it is not answered."""
+        """Return the outcome of a request, with status and result or reason; None while it is pending."""
         answer: Mapping[str, Any] | None = get_in_space(agent, self.cache, request_id)
         return answer
 
     def _addressed(self) -> dict[str, Any]:
-        """Return to whom a directive goes, and as whose: the name in the id tells whose signal it is."""
+        """Return the provider and a request id; the name in the id identifies the plugin in the signal."""
         made = new_request_id().removeprefix("req_")
         return {"provider": self.provider, "request_id": f"req_{self.name}:{made}"}
 

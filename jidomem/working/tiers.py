@@ -1,9 +1,8 @@
 """The short-term tier of a session, and the promotion of its items to long-term memory.
 
-`ShortTerm` holds a limited number of entries by key, until the process ends. `ConversationBuffer`
-holds the newest messages within a number of tokens. `Promotion` decides which items are important
-enough to keep, and under which class; `changes` compares a promoted item with the memory it
-updates.
+`ShortTerm` holds a limited number of entries by key, until the process ends. `ConversationBuffer` holds the newest
+messages within a number of tokens. `Promotion` decides which items are important enough to be stored, and as which
+class; `changes` compares a promoted item with the memory it updates.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Estimator = Callable[[str], int]
 
 
 def estimate(text: str) -> int:
-    """Return about how many tokens *text* has: one for four signs, and one.
+    """Return the estimated tokens of *text*: a quarter of its characters, plus one.
 
     >>> estimate(""), estimate("abc"), estimate("abcd")
     (1, 1, 2)
@@ -52,10 +51,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ConversationBuffer:
-    """The newest `messages`, oldest first, which have `current_tokens` in all.
+    """The newest `messages`, oldest first, with `current_tokens` in all.
 
-    That is `max_tokens` at most, unless the newest message alone has more: the newest one is always kept. `evicted`
-    is what the `add` that made this buffer removed, oldest first.
+    The sum is at most `max_tokens`, unless the newest message alone exceeds it: that one always stays. `evicted` are
+    the messages removed by the last `add`, oldest first.
     """
 
     max_tokens: int = MAX_TOKENS
@@ -74,9 +73,9 @@ class ConversationBuffer:
         return cls(max_tokens, estimator)
 
     def add(self, role: str, content: str, *, now: Callable[[], datetime] = clock.now) -> ConversationBuffer:
-        """Return the buffer with one message more, less the oldest ones that no longer fit.
+        """Return the buffer with one more message, without the oldest ones that no longer fit.
 
-        Raises InvalidRequest for a role or content that is no text, and for an estimate that is no number of tokens.
+        Raises InvalidRequest for a role or content that is not a text, and for an invalid number of tokens.
         """
         if not isinstance(role, str) or not role.strip() or not isinstance(content, str):
             raise InvalidRequest(
@@ -97,9 +96,9 @@ class ConversationBuffer:
         return replace(self, messages=messages[evicted:], current_tokens=total, evicted=messages[:evicted])
 
     def get_context(self, window: int | None = None) -> list[dict[str, str]]:
-        """Return role and content of each message, oldest first; of the last *window* alone where that is given.
+        """Return role and content of each message, oldest first; with *window* only the last ones.
 
-        Raises InvalidRequest for a window below 0.
+        Raises InvalidRequest for a negative window.
         """
         if window is not None and not _is_count(window):
             raise InvalidRequest(f"window={window!r} is no whole number from 0 on", hint="leave window out for all")
@@ -111,7 +110,7 @@ def _is_count(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and number >= 0
 
 
-#: A value with a type and a content: a mapping, or what `create_memory` gives.
+#: A value with a type and a content: a mapping, or a result of `create_memory`.
 Item = Mapping[str, Any] | MemoryItem
 #: The fields of a value beside its content, by the names of an intent; and those that are lists.
 FIELDS = (
@@ -120,7 +119,7 @@ FIELDS = (
     "expires_on", "valid_from", "valid_until", "source_type",
 )  # fmt: skip
 _LISTS = ("about", "evidence", "alternatives")
-#: The types of a task, which may have its content as `text` and the status it has in working memory.
+#: The types of a task, whose content may be in `text` and whose status may be that of working memory.
 _TASKS = ("task", "task_completed")
 #: The further fields of a value -> the property that stores each.
 _PROPERTIES: Mapping[str, str] = {
@@ -146,16 +145,14 @@ def item_fields(item: Item) -> dict[str, Any]:
             f"an item is a mapping, not {type(item).__name__}", hint='give {"type": "fact", "content": "..."}'
         )
     metadata = item.get("metadata")
-    own = {
-        name: value for name, value in item.items() if name != "key"
-    }  # the key of a value is the one it is put under
+    own = {name: value for name, value in item.items() if name != "key"}  # the key is that of the entry
     return {**(metadata if isinstance(metadata, Mapping) else {}), **own}
 
 
 def item_of(value: Any, *, session_id: str, now: datetime) -> dict[str, Any]:
-    """Return the item that *value* is promoted as: of its type if it is a mapping that says one, else a fact.
+    """Return the item for the promotion of *value*: of its type if it is a mapping with one, else a fact.
 
-    Its content is the text a mapping has under `content`, else the value. It is of this session and moment.
+    Its content is the text under `content` of a mapping, else the value. Its session and moment are the given ones.
     """
     own = _with_content(value)
     moment = own["timestamp"] if isinstance(value, MemoryItem) else now
@@ -164,14 +161,14 @@ def item_of(value: Any, *, session_id: str, now: datetime) -> dict[str, Any]:
 
 
 def text_of(content: Any) -> str:
-    """Return *content* as text: as it is, or as JSON; raises InvalidRequest for what JSON does not give back."""
+    """Return *content* as text: unchanged, or as JSON; raises InvalidRequest if JSON cannot represent it."""
     return content.strip() if isinstance(content, str) else written(content, readable=True)
 
 
 def summary_and_explanation(item: Mapping[str, Any]) -> tuple[str, str | None]:
     """Return the summary and the explanation of *item*; of a content of several lines the first is the summary.
 
-    Raises InvalidRequest for what JSON does not give back, and for an explanation that is no text.
+    Raises InvalidRequest if JSON cannot represent the content, and for an explanation that is not a text.
     """
     text, more = text_of(item.get("content")), item.get("detailed_explanation") or ""
     if not isinstance(more, str):
@@ -182,9 +179,9 @@ def summary_and_explanation(item: Mapping[str, Any]) -> tuple[str, str | None]:
 
 
 def fields_of(item: Mapping[str, Any], kind: str, category: str) -> dict[str, Any]:
-    """Return the fields of the intent of that *kind* by which *item* is kept, as far as it says them.
+    """Return the fields of the intent of that *kind* for *item*, as far as it has them.
 
-    Raises InvalidRequest for what cannot be said.
+    Raises InvalidRequest for invalid values.
     """
     summary, explanation = summary_and_explanation(item)
     given = {name: item[name] for name in FIELDS if item.get(name) is not None}
@@ -209,9 +206,9 @@ def extra(predicate: str, text: str, datatype: str = "string") -> list[Any]:
 
 
 def value_triple(key: str, value: Any, summary: str, explanation: str | None) -> list[list[Any]]:
-    """Return the extra triple by which the value of *key* is given back, none where the content says it to the letter.
+    """Return the extra triple from which the value of *key* is restored; empty if the content is exactly the value.
 
-    Raises InvalidRequest for a value that JSON does not give back as it was.
+    Raises InvalidRequest for a value that JSON cannot represent exactly.
     """
     if value == core(summary, explanation):
         return []
@@ -219,9 +216,9 @@ def value_triple(key: str, value: Any, summary: str, explanation: str | None) ->
 
 
 def given_back(key: str, values: Iterable[str], summary: str, explanation: str | None) -> Any:
-    """Return the value that was promoted under *key*; the content of the memory where that says something else now.
+    """Return the value promoted under *key*; the content of the memory if that was changed since.
 
-    *values* are what the memory keeps in `jido:value`.
+    *values* are the `jido:value` of the memory.
     """
     for name, value in filter(None, map(pair, values)):
         if name == key and _is_recoverable(value, summary, explanation):
@@ -230,7 +227,7 @@ def given_back(key: str, values: Iterable[str], summary: str, explanation: str |
 
 
 def pair(text: str) -> tuple[str, Any] | None:
-    """Return the key and the value in a `jido:value`, None where somebody wrote something else there."""
+    """Return the key and the value in a `jido:value`, or None if it has another form."""
     try:
         parsed = parse_json(text)
     except InvalidRequest:
@@ -240,14 +237,14 @@ def pair(text: str) -> tuple[str, Any] | None:
 
 
 def content_of(summary: str, explanation: str | None) -> str:
-    """Return the content of a memory: its summary and what explains it, which may begin with it."""
+    """Return the content of a memory: its summary and its explanation, which may begin with the summary."""
     if not explanation:
         return summary
     return explanation if explanation.startswith(summary) else f"{summary}\n{explanation}"
 
 
 def core(summary: str, explanation: str | None) -> str:
-    """Return the content that a memory was given: all its lines where the first is the summary, else the summary."""
+    """Return the original content of a memory: the explanation if its first line is the summary, else the summary."""
     lines = (explanation or "").splitlines()
     return explanation or "" if len(lines) > 1 and lines[0].strip() == summary else summary
 
@@ -257,7 +254,7 @@ def _is_recoverable(value: Any, summary: str, explanation: str | None) -> bool:
 
 
 def _folded(text: str) -> str:
-    """Return *text* as it is compared: two keys may stand for one content in different case and white space."""
+    """Return *text* normalised for comparison: two keys may have one content in different case and white space."""
     return " ".join(text.casefold().split())
 
 
@@ -281,11 +278,11 @@ def _extras(item: Mapping[str, Any], category: str) -> list[Any]:
 
 
 def written(value: Any, *, readable: bool = False) -> str:
-    """Return *value* as one JSON text; raises InvalidRequest for what JSON does not give back as it was."""
+    """Return *value* as one JSON text; raises InvalidRequest for a value that JSON cannot represent exactly."""
     fields = _fields(value) if isinstance(value, MemoryItem) else value
     try:
         return json.dumps(to_json_value(fields, "value"), ensure_ascii=not readable, sort_keys=True)
-    except RuntimeError as error:  # another thread puts keys into it
+    except RuntimeError as error:  # another thread adds keys
         raise InvalidRequest(f"the value changed while it was read: {error}", hint="store a copy of it") from None
 
 
@@ -346,7 +343,7 @@ EXTENDED_RULES: Mapping[str, PromotionRule] = MappingProxyType(
         "unknown": PromotionRule(0.5, "unknowns"),
     }
 )
-#: The fields that make an item more important; the first that holds counts before the others.
+#: The fields that make an item more important; the first that is true takes precedence.
 BOOSTS: Mapping[str, float] = MappingProxyType(
     {"verified_by_user": 0.1, "referenced_multiple_times": 0.1, "high_confidence": 0.05}
 )
@@ -355,10 +352,10 @@ _NO_RULE = PromotionRule(0.0, "facts")
 
 @dataclass(frozen=True, slots=True)
 class PromotionDecision:
-    """The outcome of one item, and the reason.
+    """The outcome for one item, and the reason.
 
-    `outcome` is discarded (not important enough), promoted, updated (what was known is superseded), known (nothing to
-    add), proposed (a curator decides) or refused: then `error` is what the writer said. `iri` is the memory.
+    `outcome` is discarded (not important enough), promoted, updated (the earlier memory is superseded), known (no
+    change), proposed (for review) or refused, with the refusal of the writer in `error`. `iri` is the memory.
     """
 
     outcome: str
@@ -381,9 +378,9 @@ class PromotionDecision:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """The rules by which items are promoted: what is as important as `threshold` is.
+    """The rules of promotion: items with an importance of at least `threshold` are promoted.
 
-    With `additive` all that makes an item more important counts, and not the first alone.
+    With `additive` all boosts of importance count, else only the first.
     """
 
     threshold: float = THRESHOLD
@@ -394,7 +391,7 @@ class Promotion:
     def new(
         cls, threshold: float = THRESHOLD, *, rules: Mapping[str, PromotionRule] = RULES, additive: bool = False
     ) -> Promotion:
-        """Return the promotion by these rules; raises InvalidRequest for a number or a category that is none."""
+        """Return the promotion by these rules; raises InvalidRequest for an invalid number or category."""
         for name, number in [("threshold", threshold), *((kind, rule[0]) for kind, rule in rules.items())]:
             if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1:
                 raise InvalidRequest(f"{name}: {number!r} is no number from 0 to 1", hint=f"give {THRESHOLD}")
@@ -406,30 +403,30 @@ class Promotion:
         return cls(threshold, MappingProxyType(given), additive)
 
     def importance(self, item: Item) -> float:
-        """Return how important *item* is, from 0 to 1: as its type is, and more for what holds of it.
+        """Return the importance of *item*, from 0 to 1: that of its type plus its boosts.
 
-        Raises InvalidRequest for what is no item.
+        Raises InvalidRequest for an invalid item.
         """
         own = item_fields(item)
         holding = [boost for name, boost in BOOSTS.items() if _holds(own, name)]
-        # rounded, since 0.7 and 0.1 are together less than 0.8 otherwise
+        # rounded, since the floats 0.7 and 0.1 add up to less than 0.8
         return min(round(self._rule(own).importance + sum(holding if self.additive else holding[:1]), 9), 1.0)
 
     def category(self, item: Item) -> str:
-        """Return the category of *item*: facts where no rule names its type."""
+        """Return the category of *item*: facts if no rule names its type."""
         return self._rule(item_fields(item)).category
 
     def kind(self, item: Item) -> str:
-        """Return the type of memory that *item* is kept as."""
+        """Return the type of memory for *item*."""
         rule = self._rule(item_fields(item))
         return rule.type or TYPE_OF_CATEGORY[rule.category]
 
     def should_promote(self, item: Item) -> bool:
-        """Return whether *item* is as important as the threshold."""
+        """Return whether the importance of *item* reaches the threshold."""
         return self.importance(item) >= self.threshold
 
     def decide(self, item: Item, known: str | None = None, *, force: bool = False) -> PromotionDecision:
-        """Return the decision on *item*: discarded, promoted, or updated where it is *known*, an IRI.
+        """Return the decision on *item*: discarded, promoted, or updated if it is *known*, an IRI.
 
         With *force* it counts as important enough.
         """
@@ -453,10 +450,10 @@ class Promotion:
         new_id: Callable[[], str] = clock.new_id,
         now: Callable[[], datetime] = clock.now,
     ) -> list[Triple]:
-        """Return the triples that say *item* of a fresh IRI: its class, its content and when; none if unimportant.
+        """Return the triples of *item* with a new IRI: class, content and time; none if it is not important enough.
 
-        They are among those that are kept when a session promotes it. A content of several lines is said by two: its
-        first line, and all of it.
+        They are among those that are stored when a session promotes it. A content of several lines has two triples: its
+        first line, and the whole.
         """
         if not self.should_promote(item):
             return []
@@ -499,13 +496,13 @@ _SINGLE = (CATEGORY, VERIFIED)
 
 
 def keys_of(fields: Mapping[str, Any]) -> list[str]:
-    """Return the keys that the memory these *fields* say was promoted under."""
+    """Return the keys under which the memory with these *fields* was promoted."""
     return [each[1]["@value"] for each in fields.get("extra_triples", ()) if each[0] == KEY]
 
 
 def changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields to set in *old*, a memory of the same content, so that it says what *new* does, and still
-    what that does not speak of; none where it says all of it.
+    """Return the fields to set in *old*, a memory with the same content, so that it has the values of *new* and keeps
+    its others; empty if nothing differs.
     """
     fields = {name: value for name, value in new.items() if name not in ("extra_triples", "timestamp")}
     if "evidence" in fields:
@@ -517,7 +514,7 @@ def changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without(key: str, old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields to set in *old* so that it is no longer known by *key*, but by the others it has."""
+    """Return the fields to set in *old* to remove *key* from it; its other keys stay."""
     return {"extra_triples": [each for each in old["extra_triples"] if _key_in(each) != key]}
 
 
@@ -539,20 +536,20 @@ def _sorted(triples: Sequence[Any]) -> list[str]:
     return sorted(map(str, triples))
 
 
-#: How many entries are held, and how many more than needed go when they are too many.
+#: The most entries, and how many more than necessary are removed when that is exceeded.
 MAXIMUM, SLACK = 1_000, 100
 _RAISE = object()
 
 
 class Stamped(NamedTuple):
-    """A value, and when it was put, in milliseconds since 1970."""
+    """A value, and the time it was put, in milliseconds since 1970."""
 
     value: Any
     at: int
 
 
 def surplus(size: int, maximum: int = MAXIMUM, slack: int = SLACK) -> int:
-    """Return how many of *size* entries, the oldest, have to go; the newest always stays.
+    """Return the number of oldest entries, out of *size*, to remove; the newest always stays.
 
     >>> surplus(1000), surplus(1001)
     (0, 101)
@@ -561,7 +558,7 @@ def surplus(size: int, maximum: int = MAXIMUM, slack: int = SLACK) -> int:
 
 
 class ShortTerm:
-    """The entries of one session, oldest first; any number of threads may use it at once."""
+    """The entries of one session, oldest first; safe for threads."""
 
     def __init__(
         self,
@@ -571,7 +568,7 @@ class ShortTerm:
         slack: int = SLACK,
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
-        """Hold nothing yet; raises InvalidRequest for a *maximum* below 1 or a *slack* below 0."""
+        """Create an empty tier; raises InvalidRequest for a *maximum* below 1 or a *slack* below 0."""
         for name, number, least in (("maximum", maximum, 1), ("slack", slack, 0)):
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
                 raise InvalidRequest(f"{name}={number!r} is no whole number from {least} on", hint=f"leave {name} out")
@@ -581,9 +578,9 @@ class ShortTerm:
         self._lock = Lock()
 
     def put(self, key: str, value: Any) -> Literal[True]:
-        """Return True once *key* holds *value*, as the newest entry; the oldest go where they are too many.
+        """Store *value* under *key* as the newest entry and return True; the oldest are removed if there are too many.
 
-        Raises InvalidRequest for a key that is no text, is blank, begins or ends with a space, or is not printable.
+        Raises InvalidRequest for a key that is not a text, is blank, begins or ends with a space, or is not printable.
         """
         if not isinstance(key, str) or not key or key != key.strip() or not key.isprintable():
             raise InvalidRequest(f"{key!r:.200} is no key", hint="a key is a printable text without spaces at its ends")
@@ -596,7 +593,7 @@ class ShortTerm:
         return True
 
     def get(self, key: str, default: Any = _RAISE) -> Any:
-        """Return the value of *key*; where it holds none, *default* if one is given, else NotFound is raised."""
+        """Return the value of *key*, or *default* if given; else raise NotFound."""
         with self._lock:
             entry = self._entries.get(key)
         if entry is not None:
@@ -606,17 +603,17 @@ class ShortTerm:
         return default
 
     def entry(self, key: str) -> Stamped | None:
-        """Return the value of *key* and when it was put, None where it holds none."""
+        """Return the value of *key* and the time it was put, or None."""
         with self._lock:
             return self._entries.get(key)
 
     def get_all(self) -> list[tuple[str, Any]]:
-        """Return every key with its value, the one put longest ago first."""
+        """Return every key with its value, the oldest first."""
         with self._lock:
             return [(key, entry.value) for key, entry in self._entries.items()]
 
     def clear(self) -> None:
-        """Hold nothing any more."""
+        """Remove all entries."""
         with self._lock:
             self._entries.clear()
 
