@@ -70,7 +70,7 @@ class _Graph:
 
     root: Root
     project: str
-    turn: Lock = field(default_factory=Lock)
+    lock: Lock = field(default_factory=Lock)
 
 
 class GraphProvider:
@@ -107,14 +107,14 @@ class GraphProvider:
         Raises the errors of `submit_intent`.
         """
         only(opts, (), "graph put")
-        with state.turn:
+        with state.lock:
             return Done(state, _submitted(state, key, value).to_dict())
 
     def delete(self, state: _Graph, key: str, opts: Opts) -> Done | Missing:
         """Withdraw the active memory under *key*, for the `reason` in *opts*, or return Missing."""
         only(opts, ("reason",), "graph delete")
         reason = opts.get("reason", f"{state.root.writer.agent} forgot {key!r}")
-        with state.turn:
+        with state.lock:
             holders = _holders(state, key)
             if not holders:
                 return Missing(state)

@@ -75,8 +75,8 @@ class StateStore(Protocol):
     def reading(self) -> AbstractContextManager[StateTables | None]:
         """Give the tables in a transaction that sees them as they are now; None where nothing was kept yet."""
 
-    def turn(self, *of: str, wait: bool = False) -> AbstractContextManager[bool]:
-        """Give whether it is the caller's turn for what *of* names until the block ends; with *wait* it always is."""
+    def lock(self, *name: str, wait: bool = False) -> AbstractContextManager[bool]:
+        """Yield whether the caller has the lock *name* until the block ends; with *wait* it waits for the lock."""
 
     def scrub(self) -> None:
         """Write the tables anew, so that none of their bytes holds what was taken out."""

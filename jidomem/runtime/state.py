@@ -25,14 +25,14 @@ FOLDER = Path("state", "turns")
 
 
 @contextmanager
-def turn(root: Path, *of: str, wait: bool = False) -> Iterator[bool]:
-    """Yield whether the caller has the lock named *of* until the block ends; with *wait* it waits for the lock.
+def lock(root: Path, *name: str, wait: bool = False) -> Iterator[bool]:
+    """Yield whether the caller has the lock *name* until the block ends; with *wait* it waits for the lock.
 
-    The system releases the lock of a process that is killed. The file of a lock is named by a digest of *of*; since a
+    The system releases the lock of a process that is killed. The file of a lock is named by a digest of *name*; since a
     guess of the name could be confirmed by it, the file is removed when the lock is released.
     """
-    name = blake2b("\0".join(of).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
-    path = root / FOLDER / f"{name}.lock"
+    digest = blake2b("\0".join(name).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+    path = root / FOLDER / f"{digest}.lock"
     descriptor = _locked(path, wait=wait)
     if descriptor is None:
         yield False
@@ -123,14 +123,14 @@ class State:
         """Use the file in *root*; *tables* is the script that creates missing tables."""
         self.path = root / FILE
         self._tables = tables
-        self._turn = RLock()
+        self._guard = RLock()
         self._open: tuple[Connection, tuple[int, ...]] | None = None
         self._is_closed = False
 
     @contextmanager
     def changing(self) -> Iterator[Connection]:
         """Yield the file in a write transaction, durable once the block ends; the file is created first."""
-        with self._turn:
+        with self._guard:
             self._check_open()
             with self._worded():
                 refuse_link(self.path.parent)
@@ -143,7 +143,7 @@ class State:
     @contextmanager
     def reading(self) -> Iterator[Connection | None]:
         """Yield the file in a transaction that sees it as it is now; None if it does not exist."""
-        with self._turn:
+        with self._guard:
             self._check_open()
             with self._worded():
                 refuse_link(self.path.parent)
@@ -153,15 +153,15 @@ class State:
 
     def scrub(self) -> None:
         """Rewrite the file so that no byte of removed content remains in it; raises the errors of `changing`."""
-        with self._turn, self._worded():
+        with self._guard, self._worded():
             self._check_open()
             store = self._opened()
             store.execute("VACUUM")
             store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def turn(self, *of: str, wait: bool = False) -> AbstractContextManager[bool]:
-        """Yield whether the caller has the lock named *of*, across all processes of this machine."""
-        return turn(self.path.parent.parent, *of, wait=wait)
+    def lock(self, *name: str, wait: bool = False) -> AbstractContextManager[bool]:
+        """Yield whether the caller has the lock *name*, across all processes of this machine."""
+        return lock(self.path.parent.parent, *name, wait=wait)
 
     def damaged(self, what: str) -> Failed:
         """Return the error for stored data that cannot be read: *what* is wrong with it."""
@@ -169,7 +169,7 @@ class State:
 
     def close(self) -> None:
         """Close the file; later transactions raise MemoryClosed."""
-        with self._turn:
+        with self._guard:
             self._is_closed = True
             self._let_go()
 
@@ -178,7 +178,7 @@ class State:
             raise MemoryClosed(str(self.path.parent.parent))
 
     def _let_go(self) -> None:
-        with self._turn:
+        with self._guard:
             if self._open is not None:
                 self._open[0].close()
             self._open = None

@@ -134,32 +134,32 @@ def test_what_was_given_up_is_begun_anew_when_it_is_asked_for_again(state, clock
     assert queue.take("p", "ada").attempts == 0
 
 
-def test_it_is_the_turn_of_one_thread_at_a_time_for_each_agent(opened_state):  # D109
-    turn, elsewhere = opened_state(jobs.TABLES).turn, opened_state(jobs.TABLES).turn
-    seen = []
+def test_one_thread_at_a_time_has_the_lock_of_an_agent(opened_state):  # D109
+    lock, other_lock = opened_state(jobs.TABLES).lock, opened_state(jobs.TABLES).lock
+    acquired = []
 
-    def look():
-        with elsewhere("p", "ada") as mine, elsewhere("p", "bob") as other:
-            seen.append((mine, other))
+    def try_both():
+        with other_lock("p", "ada") as of_ada, other_lock("p", "bob") as of_bob:
+            acquired.append((of_ada, of_bob))
 
-    with turn("p", "ada") as mine:
-        thread = Thread(target=look)
+    with lock("p", "ada") as is_acquired:
+        thread = Thread(target=try_both)
         thread.start()
         thread.join()
-    look()
+    try_both()
 
-    assert mine
-    assert seen == [(False, True), (True, True)]
+    assert is_acquired
+    assert acquired == [(False, True), (True, True)]
 
 
-def test_who_waits_for_a_turn_gets_it_once_it_is_free(opened_state):
+def test_a_waiting_thread_gets_the_lock_once_it_is_released(opened_state):
     first, second, order = opened_state(jobs.TABLES), opened_state(jobs.TABLES), []
 
     def wait():
-        with second.turn("p", "ada", wait=True) as mine:
-            order.append(mine)
+        with second.lock("p", "ada", wait=True) as is_acquired:
+            order.append(is_acquired)
 
-    with first.turn("p", "ada"):
+    with first.lock("p", "ada"):
         thread = Thread(target=wait)
         thread.start()
         thread.join(0.1)
@@ -169,23 +169,23 @@ def test_who_waits_for_a_turn_gets_it_once_it_is_free(opened_state):
     assert order == ["first", True]
 
 
-def test_no_file_of_a_turn_is_left_that_a_name_could_be_tried_on(tmp_path):
+def test_no_file_of_a_lock_is_left_that_could_confirm_a_guessed_name(tmp_path):
     folder = tmp_path / "state" / "turns"
-    with State(tmp_path, jobs.TABLES).turn("p", "ada") as mine:
-        assert mine
+    with State(tmp_path, jobs.TABLES).lock("p", "ada") as is_acquired:
+        assert is_acquired
         (path,) = folder.iterdir()
         assert "ada" not in path.name
     assert [*folder.iterdir()] == []
 
 
-def test_turns_that_are_taken_at_once_never_overlap_though_each_removes_its_file(tmp_path):
+def test_concurrent_locks_never_overlap_though_each_removes_its_file(tmp_path):
     having, seen = [], []
 
     def take(wait):
-        turns = State(tmp_path, jobs.TABLES)
+        locks = State(tmp_path, jobs.TABLES)
         for _ in range(200):
-            with turns.turn("p", "ada", wait=wait) as mine:
-                if mine:
+            with locks.lock("p", "ada", wait=wait) as is_acquired:
+                if is_acquired:
                     having.append(None)
                     seen.append(len(having))
                     having.pop()

@@ -482,14 +482,14 @@ def test_facts_are_proposed_by_maintenance_where_that_is_asked_for(opened):
     assert memory.reader.why("p", hit.id)["summary"] == "user ana: works as a nurse"
 
 
-def test_a_redaction_removes_the_turns_that_nobody_has_and_leaves_those_that_are_taken(opened, root):
+def test_a_redaction_removes_the_files_of_unused_locks_and_leaves_those_of_held_ones(opened, root):
     memory = opened()
     memory.os(policy=small()).add("the vault is hunter2", "noted")
     folder = root / "state" / "turns"
     folder.mkdir(exist_ok=True)
     (folder / "0f1e2d3c4b5a69788796a5b4.lock").touch()  # as 0.1.0 left one for each agent
 
-    with State(root, "").turn("p", "bob"):
+    with State(root, "").lock("p", "bob"):
         memory._agents.redact("p", lambda text: "hunter2" in text)
         (left,) = folder.iterdir()
 

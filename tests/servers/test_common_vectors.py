@@ -140,25 +140,25 @@ def test_one_server_makes_vectors_at_a_time_and_a_dead_one_is_not_waited_for_for
     assert asked(here, there) == zebras(0, 9)
 
 
-def test_a_turn_counts_where_the_clock_is_slow_and_one_that_would_never_end_does_not(tmp_path):
+def test_a_lease_counts_with_a_slow_clock_and_not_if_it_would_never_end(tmp_path):
     log = FileLog(str(tmp_path / "log"))
     for ahead, is_mine in ((LEASE / 2, False), (1e9, True)):
         log.put("vectors/p/memory/m/list.json", Listed((), "other", time() + LEASE + ahead).data, force=True)
         each = VectorSegments(log)
         each.listed(P, "m")
-        assert each.turn(P, "m", "me") is is_mine
+        assert each.acquire_lease(P, "m", "me") is is_mine
 
 
-def test_who_was_overtaken_lists_nothing_and_leaves_nothing(tmp_path):
+def test_a_server_that_lost_its_lease_lists_nothing_and_leaves_nothing(tmp_path):
     log = FileLog(str(tmp_path / "log"))
     slow, quick = VectorSegments(log), VectorSegments(log)
     slow.listed(P, "m")
-    assert slow.turn(P, "m", "slow")
+    assert slow.acquire_lease(P, "m", "slow")
     now = Listed.of(log.get("vectors/p/memory/m/list.json"))
     log.put("vectors/p/memory/m/list.json", Listed((), "slow", 1.0).data, now.tag)
     log.put("vectors/p/memory/m/" + "0" * 64, b"of one that was killed")
     quick.listed(P, "m")
-    assert quick.turn(P, "m", "quick")
+    assert quick.acquire_lease(P, "m", "quick")
     kept = quick.put(P, "m", "quick", rows("a"), goes_on=False)
 
     assert slow.put(P, "m", "slow", rows("b"), goes_on=True) is None
@@ -263,7 +263,7 @@ def test_a_segment_that_is_not_what_its_name_says_is_not_believed(opened, harm):
         lying = packed([(known, b"x") for known, _ in unpacked(log.get(folder + name).data)])
         other = VectorSegments(log)
         other.listed(P, folder.split("/")[-2])
-        other.turn(P, folder.split("/")[-2], "liar")
+        other.acquire_lease(P, folder.split("/")[-2], "liar")
         log.remove([folder + name])
         other.rows(P, folder.split("/")[-2], name)
         other.put(P, folder.split("/")[-2], "liar", unpacked(lying), goes_on=False)
@@ -293,7 +293,7 @@ def test_one_project_alone_is_discarded(tmp_path):
     for project in ("p", "pq"):
         each = VectorSegments(log)
         each.listed(Stream(project), "m")
-        each.turn(Stream(project), "m", "me")
+        each.acquire_lease(Stream(project), "m", "me")
         each.put(Stream(project), "m", "me", rows("a"), goes_on=False)
 
     discard(log, "p")
@@ -360,7 +360,7 @@ def test_reindex_says_that_another_server_makes_the_vectors_now(opened, tmp_path
     log, model = here.place.log, next(iter(listed(here.place.log))).split("/")[3]
     others = VectorSegments(log)
     others.listed(P, model)
-    assert others.turn(P, model, "another")
+    assert others.acquire_lease(P, model, "another")
 
     assert level(there) == 2
     told = there.embedding.status("p")

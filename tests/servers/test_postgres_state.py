@@ -167,11 +167,11 @@ def test_a_text_that_postgresql_has_no_form_for_is_refused(states):
     assert get(states[0], "100% of ?") == ("50%?",)
 
 
-def test_the_turn_of_who_is_gone_is_free(states, postgres):
-    with states[0].turn("p", "ada") as mine:
+def test_the_lock_of_a_lost_connection_is_released(states, postgres):
+    with states[0].lock("p", "ada") as mine:
         (pid,) = postgres.sql("SELECT pid FROM pg_locks WHERE locktype = 'advisory'")[0]
         postgres.sql(f"SELECT pg_terminate_backend({pid})")
-        with states[1].turn("p", "ada", wait=True) as now_mine:
+        with states[1].lock("p", "ada", wait=True) as now_mine:
             assert (mine, now_mine) == (True, True)
 
 

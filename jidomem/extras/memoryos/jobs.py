@@ -196,7 +196,7 @@ class JobRunner:
     """The worker that runs the due jobs of an agent by *do*, which removes each finished job."""
 
     def __init__(self, state: StateStore, project: str, agent: str, jobs: Jobs, do: Callable[[Job], None]) -> None:
-        self._state, self._of, self._jobs, self._do = state, (project, agent), jobs, do
+        self._state, self._agent, self._jobs, self._do = state, (project, agent), jobs, do
 
     def run(
         self, *, wait: bool = False, hurried: bool = False, until: Callable[[], bool] = lambda: False
@@ -210,19 +210,19 @@ class JobRunner:
         outcomes: list[Outcome] = []
         began, away = self._jobs.now(), set[str]()
         while True:
-            with self._state.turn(*self._of, wait=wait) as mine:
-                if not mine:
+            with self._state.lock(*self._agent, wait=wait) as is_acquired:
+                if not is_acquired:
                     return outcomes
-                while not until() and (job := self._jobs.take(*self._of, began, away)) is not None:
+                while not until() and (job := self._jobs.take(*self._agent, began, away)) is not None:
                     outcomes.append(self._tried(job))
                     away |= {job.kind} if hurried and outcomes[-1].is_away else set()
-            if until() or not self._jobs.is_due(*self._of, began, away):
+            if until() or not self._jobs.is_due(*self._agent, began, away):
                 return outcomes
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Hold the lock of the agent's jobs, so that no other worker runs them."""
-        with self._state.turn(*self._of, wait=True):
+        with self._state.lock(*self._agent, wait=True):
             yield
 
     def _tried(self, job: Job) -> Outcome:

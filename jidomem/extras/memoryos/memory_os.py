@@ -248,7 +248,7 @@ class MemoryOS:
     def transfer_page_to_mtm(self, page_id: str) -> DialoguePage:
         """Return the page after its move into a segment; raises NotFound if the agent has no such page."""
         known_page(self._moves.tiers(), page_id)
-        with self._runner.turn():
+        with self._runner.lock():
             self._work.transfer(page_id)
         self._go_on()
         return known_page(self._moves.tiers(), page_id)
@@ -363,7 +363,7 @@ class MemoryOS:
         Facts that also rest on other pages are learned again from these; chains and summaries with the page are
         rewritten. Nothing of it is left in this root except promoted facts, which the report names. Raises NotFound.
         """
-        with self._runner.turn():
+        with self._runner.lock():
             report = self._moves.forget_page(page_id)
         self._go_on()
         return report
@@ -373,7 +373,7 @@ class MemoryOS:
 
         The facts that it shared with all agents stay.
         """
-        with self._runner.turn():
+        with self._runner.lock():
             return self._moves.forget()
 
     def end(self) -> None:

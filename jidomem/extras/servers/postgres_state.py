@@ -29,13 +29,13 @@ WAIT = 5.0
 #: Milliseconds for which a writer may send nothing: it was stopped, and all other writers wait for it.
 _IDLE = 60_000
 #: How many named locks a process may hold at once, each with a connection of its own.
-_TURNS = 32
+_MAX_LOCKS = 32
 _CHANGING = f"""
 BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path TO {{s}}; SET LOCAL lock_timeout TO {WAIT * 1000:.0f};
 SET LOCAL idle_in_transaction_session_timeout TO {_IDLE};
 SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') = 'remote_apply'
   THEN 'remote_apply' ELSE 'on' END, true)"""
-_TURN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout TO 0"
+_BEGIN_LOCK = "BEGIN; SET LOCAL idle_in_transaction_session_timeout TO 0"
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO {s}"
 #: Excludes all other writers until the transaction ends, and shows afterwards whether it was committed.
 _MINE = "UPDATE {s}.writers SET number = number + 1, token = %s WHERE name = %s RETURNING number"
@@ -56,7 +56,7 @@ class PostgresState:
         No request is sent before the first transaction, which raises the errors of `PostgresLog`.
         """
         self.address, self._name = postgres_connection.read(address), name
-        self._link, self._turns = PostgresPool(self.address, wait), PostgresPool(self.address, wait, _TURNS)
+        self._link, self._locks = PostgresPool(self.address, wait), PostgresPool(self.address, wait, _MAX_LOCKS)
         self._inside, self._ready, self._is_closed = local(), False, False
 
     @contextmanager
@@ -91,21 +91,21 @@ class PostgresState:
                 connection.execute("COMMIT")
 
     @contextmanager
-    def turn(self, *of: str, wait: bool = False) -> Iterator[bool]:
-        """Yield whether the caller has the lock named *of*, across all processes; with *wait* it waits for the lock.
+    def lock(self, *name: str, wait: bool = False) -> Iterator[bool]:
+        """Yield whether the caller has the lock *name*, across all processes; with *wait* it waits for the lock.
 
         The server releases the lock when its owner is gone or the connection is lost. Two owners may then do the same
         work; the second one gets an error when it changes what the first one has changed.
         """
-        name = "\0".join((self.address.schema, *of)).encode("utf-8", "surrogateescape")
-        key, pause = int.from_bytes(blake2b(name, digest_size=8).digest(), "big", signed=True), 0.02
+        text = "\0".join((self.address.schema, *name)).encode("utf-8", "surrogateescape")
+        key, pause = int.from_bytes(blake2b(text, digest_size=8).digest(), "big", signed=True), 0.02
         with ExitStack() as stack, self._worded():
-            connection, _ = self._begun(stack, _TURN, on=self._turns)
-            while not (mine := _try(connection, key)) and wait:
+            connection, _ = self._begun(stack, _BEGIN_LOCK, on=self._locks)
+            while not (is_acquired := _try(connection, key)) and wait:
                 sleep(pause)
                 pause = min(2 * pause, 0.5)
             with _rollback_on_error(connection):
-                yield mine
+                yield is_acquired
             with suppress(Error):  # the lock is released even if the connection is lost
                 connection.execute("COMMIT")
 
@@ -133,7 +133,7 @@ class PostgresState:
         """Close the connections; later transactions raise MemoryClosed."""
         self._is_closed = True
         self._link.close()
-        self._turns.close()
+        self._locks.close()
 
     def _prepared(self) -> None:
         if self._is_closed:

@@ -104,7 +104,7 @@ class SharedVectors(Vectors):
             return self._sweep(stream)
         if self._brings(stream, step.identity):
             return True
-        if not self._common.turn(stream, self._model, who):
+        if not self._common.acquire_lease(stream, self._model, who):
             self._elsewhere.add(stream)
             return False
         self._elsewhere.discard(stream)
@@ -223,7 +223,7 @@ class VectorSegments:
             self._seen[folder] = replace(before, damaged=before.damaged | {name})
         return segment_rows
 
-    def turn(self, stream: Stream, model: str, who: str) -> bool:
+    def acquire_lease(self, stream: Stream, model: str, who: str) -> bool:
         """Return whether *who* now has the lease and the list is unchanged since `listed` read it."""
         folder = _folder(stream, model)
         before = self._seen[folder]
