@@ -19,7 +19,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -37,12 +37,13 @@ from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple
 from jidomem.rdf.vocab import BASE, TYPE, jido
+from jidomem.records.intent import CommitRef
 from jidomem.records.policy import Policy
 from jidomem.schema import ontology
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import triples
 from jidomem.write.group_commit import CommitQueue
-from jidomem.write.pipeline import Pipeline
+from jidomem.write.pipeline import Pipeline, Statements
 from jidomem.write.snapshot import ITEM_MARK
 from jidomem.write.submission import Outcome, Submission
 
@@ -71,6 +72,10 @@ class Known:
         """No other stream has a commit."""
         return Watermark()
 
+    def heads(self, graphs: Iterable[str]) -> list[CommitRef]:
+        """No other stream has a commit."""
+        return []
+
     def apply_pending(self) -> None:
         """Nothing waits."""
 
@@ -87,8 +92,8 @@ class Known:
 class Unjudged(Pipeline):
     """The pipeline, without the judgement of terms and shapes on memories that are known to be valid."""
 
-    def describe(self, intent: Any, options: Any, view: Any, now: Any) -> tuple[list[Triple], list[Triple], list[str]]:
-        return triples.describe(intent), triples.stubs(intent, view, self.policy, now), []
+    def describe(self, intent: Any, options: Any, view: Any, now: Any) -> Statements:
+        return Statements(triples.describe(intent), triples.stubs(intent, view, self.policy, now), [])
 
 
 def build(

@@ -41,10 +41,10 @@ def warm(tmp_path_factory):
 
 
 def test_a_warm_submission_enters_few_files_and_calls(warm):
-    assert warm.files <= 28
-    assert len(warm.calls) <= 440
+    assert warm.files <= 22
+    assert len(warm.calls) <= 400
     assert warm.moves <= 236
-    assert warm.deepest <= 16
+    assert warm.deepest <= 14
 
 
 def follow(steps, calls):

@@ -253,6 +253,14 @@ class OxigraphIndex:
         """Return how far *graph* reaches: no commit, and the empty version, where there is nothing."""
         return self._pending.marks.get(graph) or self._marks.get(graph, Watermark())
 
+    def heads(self, graphs: Iterable[str]) -> list[CommitRef]:
+        """Return the heads of the versions that *graphs* reach."""
+        heads, pending = list[CommitRef](), self._pending.marks
+        for graph in graphs:
+            if (mark := pending.get(graph) or self._marks.get(graph)) is not None:
+                heads += mark.version.heads
+        return heads
+
     def load(self, graph: str, commits: Iterable[Commit]) -> None:
         """Add commits to *graph*, and move its mark, in one step that a crash does not part.
 

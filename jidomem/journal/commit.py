@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
 from io import BytesIO
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from typing import TYPE_CHECKING, Protocol
 
 import pyoxigraph
@@ -87,6 +87,7 @@ _SINGLE = (_COMMITTER, _FORMAT, _ONTOLOGY, _POSITION_OF, _RECORDED, _STREAM)
 DESCRIPTION = frozenset((*_SINGLE, _PARENT))
 _FORMAT_NUMBER = integer(FORMAT)
 _CLASSES = (vocab.jido("Commit"), iri(vocab.PROV + "Activity"))
+_CLASS_TRIPLES = [(vocab.THIS, vocab.TYPE, cls) for cls in _CLASSES]
 #: What is said of a subject, in order: whether it is no class, the property, the value.
 _Row = tuple[bool, Term, Term]
 _Block = tuple[Term, list[_Row]]
@@ -131,11 +132,10 @@ class Commit:
     triples: frozenset[Triple]
     data: bytes
     redacted: bool
+    head: CommitRef = field(init=False, repr=False, compare=False)  # the commit as the tip of a version
 
-    @property
-    def head(self) -> CommitRef:
-        """Return the commit as the tip of a version."""
-        return CommitRef(self.recorded_at, self.id, self.position)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "head", CommitRef(self.recorded_at, self.id, self.position))
 
     @property
     def iri(self) -> str:
@@ -157,11 +157,13 @@ class Linked(Protocol):
 
 def advance(version: Version, commits: Iterable[Linked]) -> Version:
     """Return the version after *commits*, in any order, joined what *version* stands for."""
-    heads, named = set(version.heads), set[str]()
+    heads, named = {head.id: head for head in version.heads}, set[str]()
     for commit in commits:
-        heads.add(commit.head)
+        heads[commit.head.id] = commit.head
         named.update(commit.parents)
-    return Version.of([head for head in heads if head.id not in named])
+    for identity in named:
+        heads.pop(identity, None)
+    return Version.of(heads.values())
 
 
 def build(
@@ -190,9 +192,10 @@ def build(
             raise FormatError(f"{predicate} of a commit is written by the journal, not given")
     name, place, moment = literal(ontology_version), integer(parents.position + 1), date_time(recorded_at)
     single = (iri(committer), _FORMAT_NUMBER, name, place, moment, iri(graph))
-    of_itself += [(vocab.THIS, predicate, value) for predicate, value in zip(_SINGLE, single, strict=True)]
-    of_itself += [(vocab.THIS, vocab.TYPE, name) for name in _CLASSES]
-    of_itself += [(vocab.THIS, _PARENT, iri(COMMIT + parent)) for parent in parent_ids]
+    of_itself += zip(repeat(vocab.THIS), _SINGLE, single)  # as many values as properties
+    of_itself += _CLASS_TRIPLES
+    for parent in parent_ids:
+        of_itself.append((vocab.THIS, _PARENT, iri(COMMIT + parent)))
     said.update(of_itself)
     try:
         identity = identity_of(parent_ids, leaves_of([f"{s} {p} {o} ." for s, p, o in said], nonce))

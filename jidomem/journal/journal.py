@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from time import monotonic, sleep, time, time_ns
+from time import monotonic, sleep, time
 
 from jidomem.base import disk
 from jidomem.base.background import BackgroundTask
@@ -34,7 +34,7 @@ from jidomem.journal.rewrite import (
     visible_commits,
     write_redacted,
 )
-from jidomem.journal.stream import NOTHING, Folder
+from jidomem.journal.stream import Folder
 from jidomem.journal.stream_files import each_file
 from jidomem.rdf import vocab
 from jidomem.records.intent import CommitRef, Version
@@ -77,10 +77,11 @@ _PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Stream:
-    """One graph of one project; *name* is memory, history, codebase or system."""
+    """One graph of one project; *name* is memory, history, codebase or system, *graph* the bare IRI of the graph."""
 
     project: str
     name: str = "memory"
+    graph: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.project, str) or not _PROJECT.fullmatch(self.project):
@@ -92,11 +93,7 @@ class Stream:
             )
         if self.name not in NAMES:
             raise NotFound(f"a project has no stream {self.name!r}", hint=f"use one of: {', '.join(NAMES)}")
-
-    @property
-    def graph(self) -> str:
-        """Return the bare IRI of the graph the stream's commits belong to."""
-        return vocab.graph_iri(self.project, NAMES[self.name])
+        object.__setattr__(self, "graph", vocab.graph_iri(self.project, NAMES[self.name]))
 
 
 #: The seconds after its creation for which a lock of git is waited for; `git commit` holds one while its editor runs.
@@ -214,7 +211,7 @@ class FileJournal:
         self._sealer = BackgroundTask("jidomem-seal")
         self._closed: str | None = None  # the name of the closed memory
         self._explained: dict[Stream, tuple[tuple[JournalDamaged, ...], tuple[JournalDamaged, ...]]] = {}
-        self._enough: dict[Stream, int] = {}  # the number of commit files from which to seal, where not LOOSE
+        self._seal_from: dict[Stream, int] = {}  # the number of commit files above which to seal, where not LOOSE
 
     def path(self, stream: Stream) -> Path:
         """Return the folder of a stream, which need not exist."""
@@ -375,8 +372,9 @@ class FileJournal:
         folder, lock = self._known(stream)
         with lock.hold(folder.path, folder.lock_path, seconds):
             self._git.wait(min(seconds, YOUNG))
-            with suppress(OSError):  # without the marker the lock file is ignored
-                disk.ensure_local_marker(folder.path)
+            if not folder.snapshot.place:  # without the marker the lock file is ignored
+                with suppress(OSError):
+                    disk.ensure_local_marker(folder.path)
             yield folder, lock
 
     @contextmanager
@@ -415,7 +413,7 @@ class FileJournal:
             names = put_late_aside(folder, lock.descriptor, which, now) if now is not None else []
             for name in names or [quarantine(folder, lock.descriptor, which)]:
                 version = folder.look()
-                self._put(stream, version, record(version, name), folder, lock)
+                self._write(stream, version, record(version, name), folder, lock)
             return name
 
     def append(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
@@ -429,10 +427,17 @@ class FileJournal:
         message names: the commit was in place, its folder could not be made durable, and it could not be taken back.
         """
         folder, lock = self._known(stream)
-        if lock.is_mine:
-            return self._append(stream, expected, commit, folder, lock)
-        with self.lock(stream):
-            return self._append(stream, expected, commit, folder, lock)
+        with nullcontext() if lock.is_mine else self.lock(stream):
+            version = folder.snapshot.version if folder.is_as_seen() else checked_version(folder)
+            name = file_name(commit.head)
+            if disk.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
+                with writing(folder.path):
+                    disk.flush(f"{folder.path}/{name}")
+                self.confirm(stream)
+                return version
+            if version != expected:
+                return version if folder.holds(Version.of([commit.head])) else VersionMismatch(version)
+            return self._write(stream, version, commit, folder, lock)
 
     def confirm(self, stream: Stream) -> None:
         """Make the names of the files durable, as a killed writer may not have; raise Failed `write_failed`."""
@@ -440,32 +445,19 @@ class FileJournal:
         with writing(folder.path):
             disk.flush(folder.path)
 
-    def _append(
-        self, stream: Stream, expected: Version, commit: Commit, folder: Folder, lock: StreamLock
-    ) -> Version | VersionMismatch:
-        """Append under the lock."""
-        version = folder.snapshot.version if folder.is_as_seen() else checked_version(folder)
-        name = file_name(commit.head)
-        if disk.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
-            with writing(folder.path):
-                disk.flush(f"{folder.path}/{name}")
-            self.confirm(stream)
-            return version
-        if version != expected:
-            return version if folder.holds(Version.of([commit.head])) else VersionMismatch(version)
-        return self._put(stream, expected, commit, folder, lock)
-
-    def _put(self, stream: Stream, expected: Version, commit: Commit, folder: Folder, lock: StreamLock) -> Version:
-        """Append *commit* to *expected*, the present version, the lock held."""
-        check_follows(stream.graph, expected, commit)
+    def _write(self, stream: Stream, version: Version, commit: Commit, folder: Folder, lock: StreamLock) -> Version:
+        """Return the new version once *commit* is durable on top of *version*, the present one; the lock is held."""
+        check_follows(stream.graph, version, commit)
         began = monotonic()
         with writing(folder.path):
-            if not expected.heads:  # whoever made the folders, and however far it came
+            if not version.heads:  # whichever process made the folders, and however far it came
                 flush_above(folder.path)
-            version = self._place(stream, commit, folder, lock, write_durably)
-            self._check_parents(expected, commit, folder)
+            with folder.changing(lock.descriptor, appended=commit):
+                write_durably(folder.path, file_name(commit.head), commit.data)
+            self._check_parents(version, commit, folder)
+        self._seal_when_due(stream, folder)
         self.on_kept(monotonic() - began)
-        return version
+        return folder.snapshot.version
 
     def _check_parents(self, expected: Version, commit: Commit, folder: Folder) -> None:
         """Remove *commit* and raise Busy where git removed its parents while it was written."""
@@ -482,21 +474,6 @@ class FileJournal:
             hint="submit again: it is judged by the memory of the branch that is checked out now",
         )
 
-    def _place(
-        self, stream: Stream, commit: Commit, folder: Folder, lock: StreamLock, put: Callable[[str, str, bytes], None]
-    ) -> Version:
-        """Write the file of *commit* by *put*, then the snapshot with it to the lock file; return the version."""
-        before, invalid = folder.snapshot, folder.invalid_snapshot()
-        since = before.since or time_ns()
-        disk.overwrite(lock.descriptor, invalid.dump())  # until the file is in place
-        put(folder.path, file_name(commit.head), commit.data)
-        after = folder.added(commit, before, since)
-        with suppress(OSError):
-            disk.overwrite(lock.descriptor, (after if invalid is not NOTHING else NOTHING).dump())
-        if after.loose > self._enough.get(stream, LOOSE):
-            self._seal_soon(stream, after.loose)
-        return after.version
-
     def close(self, name: str) -> None:
         """Refuse all further reads and writes; *name* is the memory in the refusal."""
         self._closed = name
@@ -511,16 +488,19 @@ class FileJournal:
                 self._open[stream] = (Folder(self.path(stream), stream.graph), StreamLock())
             return self._open[stream]
 
-    def _seal_soon(self, stream: Stream, loose: int) -> None:
-        """Seal a stream in a background thread, unless one runs or git tracks the files."""
-        self._enough[stream] = loose + LOOSE // 10  # after a failure it is not tried again at once
+    def _seal_when_due(self, stream: Stream, folder: Folder) -> None:
+        """Seal a stream of many commit files in a background thread, unless one runs or git tracks the files."""
+        loose = folder.snapshot.loose
+        if loose <= self._seal_from.get(stream, LOOSE):
+            return
+        self._seal_from[stream] = loose + LOOSE // 10  # after a failure it is not tried again at once
         if self.is_tracked or self._sealer.is_running:
             return
 
-        def work() -> None:
+        def seal() -> None:
             with suppress(JidomemError, OSError):  # a later append tries again
                 self.seal(stream)
-                self._enough.pop(stream, None)
+                self._seal_from.pop(stream, None)
 
         with suppress(RuntimeError):  # this process is about to end
-            self._sealer.start(work)
+            self._sealer.start(seal)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from itertools import count
-from time import time_ns
 
 from jidomem.base import disk
 from jidomem.base.disk import INCOMING, move, prepare, writing
@@ -174,7 +173,7 @@ def put_in_place(folder: Folder, descriptor: int, batch: PackBatch) -> bool:
 
 def install(folder: Folder, descriptor: int, beside: str, name: str | None) -> None:
     """Rename the prepared file *beside* to *name*, if any, and make all names durable, the lock held."""
-    with changing(folder, descriptor, placed=[name] if name else []):
+    with writing(folder.path), folder.changing(descriptor, placed=[name] if name else []):
         if name and is_pack(name):
             place_pack(folder.path, beside, name)
         elif name:
@@ -185,27 +184,9 @@ def install(folder: Folder, descriptor: int, beside: str, name: str | None) -> N
 def take_away(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
     """Remove files whose commits a durable pack holds, the lock held."""
     folder.look(holding=True)
-    with changing(folder, descriptor, removed=names):
+    with writing(folder.path), folder.changing(descriptor, removed=names):
         for name in names:
             disk.unlink(f"{folder.path}/{name}")
-
-
-@contextmanager
-def changing(
-    folder: Folder, descriptor: int, placed: Sequence[str] = (), removed: Sequence[str] = ()
-) -> Iterator[None]:
-    """Change which files hold the commits of a folder, and keep in the lock file what that comes to.
-
-    Of a damaged folder nothing is kept: its version is not what the names of its files stand for once it is healed.
-    """
-    before, invalid = folder.snapshot, folder.invalid_snapshot()
-    since = before.since or time_ns()
-    with writing(folder.path):
-        disk.overwrite(descriptor, invalid.dump())  # until the files and their names agree again
-        yield
-    after = folder.rearranged(placed, removed, before, since)
-    with suppress(OSError):
-        disk.overwrite(descriptor, (after if invalid is not NOTHING else NOTHING).dump())
 
 
 def _prepared(folder: Folder, sealed: dict[str, tuple[PackEntry, bool, bytes]]) -> PackBatch:
@@ -383,7 +364,7 @@ def write_redacted(folder: Folder, descriptor: int, removed: Mapping[str, frozen
 
 def remove(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
     """Remove files whose commits are in other files, and the leftovers of killed writers, the lock held."""
-    with changing(folder, descriptor, removed=names):
+    with writing(folder.path), folder.changing(descriptor, removed=names):
         for name in (*names, INCOMING, SEALING):
             with suppress(FileNotFoundError):
                 disk.unlink(f"{folder.path}/{name}")
@@ -433,7 +414,7 @@ def _left_out(folder: Folder, name: str) -> set[str]:
 def _lay(folder: Folder, descriptor: int, beside: str, name: str, data: bytes) -> None:
     """Write a file *beside* and rename it to *name*, which replaces a file of that name in one step."""
     is_new = not disk.exists(f"{folder.path}/{name}")
-    with changing(folder, descriptor, placed=[name] if is_new else []):
+    with writing(folder.path), folder.changing(descriptor, placed=[name] if is_new else []):
         if is_pack(name):
             prepare_pack(f"{folder.path}/{beside}", name, data)
             place_pack(folder.path, beside, name)
@@ -497,7 +478,7 @@ def _put_aside(folder: Folder, descriptor: int, name: str) -> str:
     if key:
         return _taken_out(folder, descriptor, pack, key)
     free = _free(folder, name)
-    with changing(folder, descriptor, removed=[name]):
+    with writing(folder.path), folder.changing(descriptor, removed=[name]):
         disk.rename(f"{folder.path}/{name}", f"{folder.path}/{free}{ASIDE}")
     return free
 
@@ -510,7 +491,7 @@ def _means(which: str, identity: str) -> bool:
 def _replaced(folder: Folder, descriptor: int, name: str, data: bytes) -> str:
     """Write *data* as the quarantined file of *name*, or of the next free number; return the name."""
     free = _free(folder, name, data)
-    with changing(folder, descriptor):
+    with writing(folder.path), folder.changing(descriptor):
         prepare(f"{folder.path}/{INCOMING}", data)
         move(f"{folder.path}/{INCOMING}", f"{folder.path}/{free}{ASIDE}")
     return free

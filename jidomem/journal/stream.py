@@ -14,7 +14,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
@@ -241,10 +241,6 @@ class Folder:
         is_here = self.snapshot.place == disk.file_place(self.path)
         return is_here and not self.is_damaged and self.snapshot.holds_at(disk.mtime(self.path), time_ns())
 
-    def invalid_snapshot(self) -> FolderSnapshot:
-        """Return the snapshot to store while files change: for a damaged folder, which may be repaired, NOTHING."""
-        return NOTHING if self.is_damaged else replace(self.snapshot, mtime=-1)
-
     @property
     def is_damaged(self) -> bool:
         """Return whether the last look, or a read since, met damage."""
@@ -369,42 +365,66 @@ class Folder:
             return self.contents.data(stem(head))
         return None
 
-    def added(self, commit: Commit, seen: FolderSnapshot, since: int) -> FolderSnapshot:
-        """Return the snapshot after this process appended *commit* to *seen*, which was last certain at *since*."""
-        with self._lock:
-            head = commit.head
-            name, mtime = file_name(head), disk.mtime(self.path)
-            self.contents.entries[name] = PackEntry(head, commit.parents)
-            version = advance(seen.version, [commit])
-            if self._names is not None and self._base == seen.version:
-                self._names.add(name)
-                self.contents.places.setdefault(commit.id[:SHORT], set()).add(name)
-                self._base = version
-            else:
-                self._note_unlisted([name])
-            if version.heads == (head,):
-                self._grounded = version
-            self.snapshot = replace(seen.changed(mtime or -1, since, [name], []), version=version)
-            return self.snapshot
+    @contextmanager
+    def changing(
+        self,
+        descriptor: int,
+        *,
+        appended: Commit | None = None,
+        placed: Sequence[str] = (),
+        removed: Sequence[str] = (),
+    ) -> Iterator[None]:
+        """Change the files of the folder within; then the lock file, open as *descriptor*, has the new snapshot.
 
-    def rearranged(
+        The file of a new commit is *appended*; or files are *placed*, and others of the same commits *removed*. Of a
+        damaged folder no snapshot is stored: its version is not what the names of its files stand for once it is
+        repaired.
+        """
+        before, was_damaged = self.snapshot, self.is_damaged
+        since = before.since or time_ns()
+        invalid = NOTHING if was_damaged else replace(before, mtime=-1)
+        disk.overwrite(descriptor, invalid.dump())  # until the files and their names agree again
+        yield
+        with self._lock:
+            if appended is not None:
+                self.snapshot = self._added(appended, before, since)
+            else:
+                self.snapshot = self._rearranged(placed, removed, before, since)
+        with suppress(OSError):
+            disk.overwrite(descriptor, (NOTHING if was_damaged else self.snapshot).dump())
+
+    def _added(self, commit: Commit, seen: FolderSnapshot, since: int) -> FolderSnapshot:
+        """Return the snapshot after this process appended *commit* to *seen*, which was last certain at *since*."""
+        head = commit.head
+        name, mtime = file_name(head), disk.mtime(self.path)
+        self.contents.entries[name] = PackEntry(head, commit.parents)
+        version = advance(seen.version, [commit])
+        if self._names is not None and self._base == seen.version:
+            self._names.add(name)
+            self.contents.places.setdefault(commit.id[:SHORT], set()).add(name)
+            self._base = version
+        else:
+            self._note_unlisted([name])
+        if version.heads == (head,):
+            self._grounded = version
+        return replace(seen.changed(mtime or -1, since, [name], []), version=version)
+
+    def _rearranged(
         self, placed: Sequence[str], removed: Sequence[str], seen: FolderSnapshot, since: int
     ) -> FolderSnapshot:
-        """Return the sight after this process put files in, or took some out, of which *seen* is the version still."""
-        with self._lock:
-            mtime = disk.mtime(self.path)
-            self._grounded = None
-            self.contents.remove(removed)
-            self.contents.forget_quarantined()
-            self.contents.place(name for name in placed if not is_pack(name))
-            if any(map(is_pack, (*placed, *removed))):
-                self.contents.hold_packs()
-            self._names = self._names if self._base == seen.version and not self.is_damaged else None
-            if self._names is not None:
-                self._names.difference_update(removed)
-                self._names.update(placed)
-            self.snapshot = NOTHING if self.is_damaged else seen.changed(mtime or -1, since, placed, removed)
-            return self.snapshot
+        """Return the snapshot after this process placed or removed files, for which *seen* is the version still."""
+        mtime = disk.mtime(self.path)
+        self._grounded = None
+        self.contents.remove(removed)
+        self.contents.forget_quarantined()
+        self.contents.place(name for name in placed if not is_pack(name))
+        if any(map(is_pack, (*placed, *removed))):
+            self.contents.hold_packs()
+        self._names = self._names if self._base == seen.version and not self.is_damaged else None
+        if self._names is not None:
+            self._names.difference_update(removed)
+            self._names.update(placed)
+        return NOTHING if self.is_damaged else seen.changed(mtime or -1, since, placed, removed)
 
     def _list(self, *, trust: bool = True) -> None:
         """List the folder and update all state; a missing parent is searched for twice."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from jidomem.base.regex import Unsearchable, compiled
@@ -37,8 +37,11 @@ class TripleGraph:
         self.triples = dict.fromkeys(triples)
         #: The properties and values of every subject.
         self.about: dict[Term, dict[Term, list[Term]]] = {}
-        about, self._has_tree = self.about, False
+        #: The subjects by property and value.
+        self.back: dict[tuple[Term, Term], list[Term]] = {}
+        about, back, self._has_tree = self.about, self.back, False
         for subject, predicate, value in self.triples:
+            back.setdefault((predicate, value), []).append(subject)
             if predicate == _SUBCLASS:
                 self._has_tree = True
             properties = about.get(subject)
@@ -48,14 +51,6 @@ class TripleGraph:
                 properties[predicate].append(value)
             else:
                 properties[predicate] = [value]
-
-    @cached_property
-    def back(self) -> dict[tuple[Term, Term], list[Term]]:
-        """Return the subjects by property and value."""
-        back: dict[tuple[Term, Term], list[Term]] = {}
-        for subject, predicate, value in self.triples:
-            back.setdefault((predicate, value), []).append(subject)
-        return back
 
     def objects(self, subject: Term, predicate: Term) -> Collection[Term]:
         """Return the values of *predicate* at *subject*."""

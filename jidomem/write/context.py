@@ -10,7 +10,7 @@ from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.records.intent import Receipt
 from jidomem.records.policy import CURATORS, AccessPolicy
 from jidomem.write import permissions
-from jidomem.write.group_commit import CommitQueues
+from jidomem.write.group_commit import CommitQueues, receipt_of
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import AnySubmission
@@ -47,15 +47,18 @@ class WriteContext:
         """Return a new id."""
         return self.queues.sources.new_id()
 
-    def fresh_view(self, project: str) -> WriteSnapshot:
+    def snapshot(self, project: str) -> WriteSnapshot:
         """Return the rows with all commits of other writers."""
-        return self.queues.fresh_view(project)
+        return self.queues.of(project).snapshot()
 
     def submit(
         self, project: str, submission: AnySubmission, *, stream: str = "memory", dry_run: bool = False
     ) -> Receipt:
         """Return the receipt of *submission*, durable; raise its refusal. With *dry_run* nothing is committed."""
-        return self.queues.of(project, stream).submit_one(self.pipeline, submission, dry_run=dry_run)
+        queue = self.queues.of(project, stream)
+        if dry_run:
+            return queue.dry_run_one(self.pipeline, submission)
+        return receipt_of(queue.submit(self.pipeline, [submission])[0])
 
     def authority(self, project: str) -> AccessPolicy:
         """Return the policy of *project* as it is now: who may assert, propose or do nothing at all."""

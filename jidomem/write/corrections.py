@@ -41,7 +41,7 @@ class Corrections:
 
     def restated(self, project_id: str, item: str) -> dict[str, Any]:
         """See `MemoryWriter.restated`."""
-        return restated_in(self._context.fresh_view(project_id), item)
+        return restated_in(self._context.snapshot(project_id), item)
 
     def revise(
         self,
@@ -54,21 +54,21 @@ class Corrections:
         under: conflict.UniqueKey | None = None,
     ) -> Receipt:
         """See `MemoryWriter.revise`."""
-        values = self._carried(self._context.fresh_view(project_id), item, changes)
+        values = self._carried(self._context.snapshot(project_id), item, changes)
         values |= {"supersedes": [item], "reason": reason} | changed_fields(values, changes)
         blobs = None if _LOOKED_AT & changes.keys() else self._blobs_of(project_id, iri(item))
         return self._submit(project_id, values, SubmitOptions(blobs, under=under), dry_run=dry_run)
 
     def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
         """See `MemoryWriter.invalidate`."""
-        values = self.withdrawal(project_id, self._context.fresh_view(project_id), item, reason) | fields
+        values = self.withdrawal(project_id, self._context.snapshot(project_id), item, reason) | fields
         return self._submit(project_id, values, dry_run=dry_run)
 
     def confirm(
         self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any
     ) -> Receipt:
         """See `MemoryWriter.confirm`."""
-        view = self._context.fresh_view(project_id)
+        view = self._context.snapshot(project_id)
         values = self.confirmation(view, item, reason, fields)
         if _is_proposed(iri(item), view):
             self.check_asserted(view, self._submit(project_id, values, dry_run=True))
@@ -107,7 +107,7 @@ class Corrections:
 
     def check_corrects(self, project_id: str, item: str, *, asserted: bool = False) -> None:
         """See `MemoryWriter.check_corrects`."""
-        view = self._context.fresh_view(project_id)
+        view = self._context.snapshot(project_id)
         held_back = self.permission(view, item).held_back
         if asserted and held_back:
             raise self.denied(view, held_back)
@@ -148,7 +148,7 @@ class Corrections:
     ) -> Receipt:
         """See `MemoryWriter.undo`."""
         context = self._context
-        view = context.fresh_view(project_id)
+        view = context.snapshot(project_id)
         restated_in(view, item)  # raises for what is no memory
         if (settled := _settled_proposal(iri(item), view)) is not None:
             submissions = self._pending_again(project_id, settled, view, reason, fields)
@@ -250,7 +250,7 @@ class Corrections:
 
     def _blobs_of(self, project_id: str, item: Term) -> dict[str, str]:
         """Return the blob ids that *item* keeps of the files it is about, by path."""
-        return blobs_in(self._context.fresh_view(project_id), item)
+        return blobs_in(self._context.snapshot(project_id), item)
 
     def _carried(self, view: WriteSnapshot, item: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of *item* for a memory in its place, asserted here and now, with the date of *item*.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain
+from itertools import chain, repeat
 from threading import Lock
 
 from jidomem.base.clock import Sources
@@ -131,28 +131,26 @@ class CommitQueue:
         """Return how many submissions wait for their turn."""
         return len(self._waiting)
 
-    def view(self) -> WriteSnapshot:
-        """Return the rows as the index has them now."""
-        index, graphs = self._follower.index, self._graphs
-        index.apply_pending()
+    def snapshot(self) -> WriteSnapshot:
+        """Return the rows with all commits of other writers."""
+        self._follower.catch_up(self._stream)
+        return self._indexed_rows()
 
-        def rows(subject: Term | None, predicate: Term | None, value: Term | None) -> list[Triple]:
-            return [triple for graph in graphs for triple in index.match(graph, subject, predicate, value)]
+    def checked_snapshot(self) -> WriteSnapshot:
+        """Return the rows by which a submission is judged: of an undamaged journal, under the present rules.
 
-        return WriteSnapshot(rows)
-
-    def load(self) -> WriteSnapshot:
-        """Return the rows once the index is level with the journal; raises JournalDamaged where that cannot be."""
+        Raises JournalDamaged, and Failed for a configuration that cannot be used.
+        """
         for stream in dict.fromkeys((Stream(self._stream.project), self._stream)):
             self._follower.catch_up(stream)
         for damage in self._follower.journal.damage(self._stream):
             raise damage
         self._rules.look()
-        return self.view()
+        return self._indexed_rows()
 
     @contextmanager
     def reading(self) -> Iterator[WriteSnapshot]:
-        """Yield the rows, level with the journal.
+        """Yield the rows with all commits of other writers, for a short look.
 
         The index need not apply pending commits where the cached snapshot is level, and no thread holds it.
         """
@@ -164,19 +162,17 @@ class CommitQueue:
                     return
             finally:
                 self._lock.release()
-        self._follower.catch_up(self._stream)
-        yield self.view()
+        yield self.snapshot()
 
-    def submit_one(self, pipeline: Pipeline, submission: AnySubmission, *, dry_run: bool = False) -> Receipt:
-        """Return the receipt of *submission*, durable; raise its refusal. With *dry_run* nothing is committed."""
-        if dry_run:
-            (decision,) = self.dry_run(pipeline, lambda view, now: [submission])
-            version = self._follower.catch_up(Stream(self._stream.project))
-            return replace(decision.receipt, version=version) if decision.triples else decision.receipt
-        (outcome,) = self.submit(pipeline, [submission])
-        if isinstance(outcome, JidomemError):
-            raise outcome
-        return outcome
+    def _indexed_rows(self) -> WriteSnapshot:
+        """Return the rows as the index has them now."""
+        index, graphs = self._follower.index, self._graphs
+        index.apply_pending()
+
+        def rows(subject: Term | None, predicate: Term | None, value: Term | None) -> list[Triple]:
+            return [triple for graph in graphs for triple in index.match(graph, subject, predicate, value)]
+
+        return WriteSnapshot(rows)
 
     def submit(self, pipeline: Pipeline, submissions: Sequence[AnySubmission]) -> list[Outcome]:
         """Return the outcome of each submission, in order, when all that were accepted are durable."""
@@ -192,7 +188,7 @@ class CommitQueue:
                 with suppress(ValueError):
                     self._waiting.remove(each)
             raise
-        return [_outcome(each) for each in pending]
+        return list(map(_outcome, pending))
 
     def submit_atomic(self, pipeline: Pipeline, submissions: Sequence[AnySubmission]) -> list[Receipt]:
         """Return the receipts of submissions in one commit; the first refusal is raised and nothing is committed."""
@@ -210,7 +206,7 @@ class CommitQueue:
 
     def dry_run(self, pipeline: Pipeline, plan: Plan) -> list[Decision]:
         """Return the decisions on the submissions of *plan*, each judged with those before it in view; commit none."""
-        view, now = self.load(), self._sources.now()
+        view, now = self.checked_snapshot(), self._sources.now()
         decisions = []
         for submission in plan(view, now):
             decision = pipeline.run(submission, view, now)
@@ -218,6 +214,12 @@ class CommitQueue:
             view.add(decision.triples)
             decisions.append(decision)
         return decisions
+
+    def dry_run_one(self, pipeline: Pipeline, submission: AnySubmission) -> Receipt:
+        """Return the receipt that *submission* would get, of the present version; raise its refusal."""
+        (decision,) = self.dry_run(pipeline, lambda view, now: [submission])
+        version = self._follower.catch_up(Stream(self._stream.project))
+        return replace(decision.receipt, version=version) if decision.triples else decision.receipt
 
     def _commit_planned(self, pipeline: Pipeline, plan: Plan) -> list[Receipt] | None:
         """Return the receipts of one commit of all; None when the stream moved on and nothing was committed."""
@@ -277,7 +279,7 @@ class CommitQueue:
         cached, self._cached = self._cached, None
         if cached is not None and cached.view.size < VIEW_TRIPLES and self._is_level(cached, version):
             return cached
-        return _CachedSnapshot(version, self._follower.index.life, self._rules.number, self.load())
+        return _CachedSnapshot(version, self._follower.index.life, self._rules.number, self.checked_snapshot())
 
     def _is_level(self, cached: _CachedSnapshot, version: Version) -> bool:
         """Return whether *cached* has all rows at *version*."""
@@ -303,11 +305,8 @@ class CommitQueue:
             self._cache(block.cached, version)
             return version
         recorded_at = self._moment_of(version, now)
-        at, moments, places = date_time(recorded_at), list[Triple](), list[Triple]()
-        for _, decision in block.members:
-            for node in decision.nodes:
-                moments.append((node, _RECORDED_AT, at))
-                places.append((node, _RECORDED_IN, vocab.THIS))
+        nodes = [node for _, decision in block.members for node in decision.nodes]
+        moments = [*zip(nodes, repeat(_RECORDED_AT), repeat(date_time(recorded_at)))]
         try:
             commit = commits.build(
                 graph=self._stream.graph,
@@ -315,7 +314,7 @@ class CommitQueue:
                 recorded_at=recorded_at,
                 committer=plain_value(WRITER_AGENT),
                 ontology_version=self._rules.schema.version,
-                body=[*block.triples, *moments, *places],
+                body=[*block.triples, *moments, *zip(nodes, repeat(_RECORDED_IN), repeat(vocab.THIS))],
                 nonce=self._sources.nonce(),
             )
         except commits.FormatError:
@@ -330,7 +329,7 @@ class CommitQueue:
             self._follower.apply(self._stream, commit)
         own, view = iri(commit.iri), block.cached.view
         view.add_new(own, [triple for triple in commit.triples if triple[0] == own])
-        view.add([*moments, *[(node, _RECORDED_IN, own) for node, _, _ in places]])
+        view.add([*moments, *zip(nodes, repeat(_RECORDED_IN), repeat(own))])
         if not is_redaction_record(commit.data):
             self._cache(block.cached, after)
         for pending, decision in block.members:
@@ -340,8 +339,7 @@ class CommitQueue:
 
     def _moment_of(self, version: Version, now: datetime) -> str:
         """Return the time of the next commit: after all commits of the project, of which one moment is shown."""
-        mark = self._follower.index.mark
-        heads = [head for graph in self._graphs_of_project for head in mark(graph).version.heads]
+        heads = self._follower.index.heads(self._graphs_of_project)
         return moment_after(now, *version.heads, *heads)
 
 
@@ -378,10 +376,12 @@ class CommitQueues:
         """Apply the commits of other writers to the index; return the version reached."""
         return self.follower.catch_up(Stream(project))
 
-    def fresh_view(self, project: str) -> WriteSnapshot:
-        """Return the rows with all commits of other writers."""
-        self.refresh(project)
-        return self.of(project).view()
+
+def receipt_of(outcome: Outcome) -> Receipt:
+    """Return the receipt of an accepted submission; raise the refusal of another one."""
+    if isinstance(outcome, JidomemError):
+        raise outcome
+    return outcome
 
 
 def _raise_refusal(block: _Block) -> None:

@@ -142,7 +142,7 @@ class PolicyChanges:
         nodes = tuple(f"{vocab.BASE}policies/{context.new_id()}" for _ in made)
         submission = _PolicySubmission(project_node(project_id), agent, made, nodes)
         if dry_run:
-            return context.pipeline.run(submission, context.fresh_view(project_id), context.now()).receipt
+            return context.pipeline.run(submission, context.snapshot(project_id), context.now()).receipt
         return context.submit(project_id, submission)
 
     def check_keeper(self, project_id: str, agent: str, action: str, *, of_policy: bool = False) -> None:

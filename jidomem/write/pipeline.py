@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.clock import parse_moment
 from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, Violation
@@ -94,6 +94,36 @@ def none_absent(paths: Iterable[str]) -> Mapping[str, str | None]:
     return {}
 
 
+class Draft(NamedTuple):
+    """An intent in its one written form: what it was as `proposal`, the fields `filled` in, and warnings.
+
+    `request` is the digest by which a retry is known, empty for an intent without idempotency key.
+    """
+
+    proposal: MemoryUpdateIntent
+    intent: MemoryUpdateIntent
+    filled: Mapping[str, Any]
+    warnings: Sequence[str]
+    request: str
+
+
+class Statements(NamedTuple):
+    """The triples of an intent, the declarations of things that it is the first to name, and warnings about both."""
+
+    described: list[Triple]
+    declared: list[Triple]
+    warnings: Sequence[str]
+
+
+class Standing(NamedTuple):
+    """The status of an intent beside the active memories: its conflicts, the marks of a proposal, and warnings."""
+
+    status: Term
+    conflicts: Sequence[ConflictItem]
+    marks: Sequence[Triple]
+    warnings: Sequence[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """The rules and the lookups by which submissions are judged.
@@ -136,92 +166,136 @@ class Pipeline:
             options = replace(options, blobs=blobs, absent=absent)
         return Submission(project, intent, options)
 
-    def run(self, submission: AnySubmission, view: WriteSnapshot, now: datetime) -> Decision:
+    def run(self, submission: AnySubmission, view: WriteSnapshot, now: datetime, *, repairs: bool = True) -> Decision:
         """Return the triples to append for *submission* and its receipt.
 
-        A refused intent gets every fault of form, not of one stage alone, and the repaired intent where one passes
-        every stage.
+        The first stage that refuses an intent ends its way. With *repairs* the refusal has every fault of form, not of
+        one stage alone, and the repaired intent where one passes every stage.
         """
         if not isinstance(submission, Submission):
             return submission.decide(self, view, now)
+        options = submission.options
         try:
-            return self.run_stages(submission, view, now)
+            draft = self._normalise(submission, view, now)
+            if (first := self._first_receipt(draft, view)) is not None:
+                return Decision(first)
+            draft, permission = self._validate(draft, submission, view)
+            intent, statements = draft.intent, self.describe(draft.intent, options, view, now)
+            keys = conflict.keys(intent)
+            same = None if options.as_it_was else conflict.identical(intent, keys, view)
+            if same is None:
+                standing = self._compare(intent, keys, statements, permission, options, view)
+                if standing.status == triples.PROPOSED:
+                    same = conflict.proposed_already(intent, keys, view)
+            if same is not None:
+                return self._deduplicated(draft, same, view)
+            return self._decide(draft, keys, statements, standing, options, view, now)
         except IntentRefused as refusal:
+            if not repairs:
+                raise
             raise refusal_with_repair(self, submission, refusal, view, now) from None
 
-    def run_stages(self, submission: Submission, view: WriteSnapshot, now: datetime) -> Decision:
-        """Return the decision on an intent; the first stage that refuses it ends the way."""
-        project, proposal, options = submission.project, submission.intent, submission.options
+    def _normalise(self, submission: Submission, view: WriteSnapshot, now: datetime) -> Draft:
+        """Stage 1: return the intent in its one written form, without secrets."""
+        proposal = submission.intent
         if isinstance(proposal, JidomemError):
             raise proposal
         if not isinstance(proposal, MemoryUpdateIntent):
             proposal = MemoryUpdateIntent.from_dict(proposal)
-        if not options.as_it_was:
+        if not submission.options.as_it_was:
             check_entries(proposal)
-        schema, policy, names = self.rules.schema, self.rules.policy, self.memory_names(project)
-        # 1 normalise
         signed = self.signed(proposal)
-        normal = normalize(signed, now=now, new_id=self.new_id, schema=schema, literal=self.literal)
-        intent = normal.intent
-        looks_secret = self.screened(secrets.screen(intent))
-        if self.fresh_ids and "iri" in normal.filled:
+        normal = normalize(signed, now=now, new_id=self.new_id, schema=self.rules.schema, literal=self.literal)
+        intent, filled = normal.intent, dict(normal.filled)
+        warnings = self.screened(secrets.screen(intent))
+        if self.fresh_ids and "iri" in filled:
             view.add_new(iri(intent.iri or ""), ())
+        if signed is not proposal:
+            filled["asserted_by"] = intent.asserted_by
         request = request_digest(proposal) if intent.idempotency_key else ""
-        # 2 validate: the author, the references, the fields, the terms and the shapes
-        permissions.check_speaks(intent.asserted_by, view, policy, self.speaker)
-        if intent.idempotency_key and (first := first_receipt(intent, request, view)) is not None:
-            return Decision(first)
-        intent = resolve(intent, view, names.find)
-        allowed = permissions.permitted(intent, view, policy, self.speaker)
-        intent = permissions.check_promotion(intent, view, allowed.is_curator)
+        return Draft(proposal, intent, filled, warnings, request)
+
+    def _first_receipt(self, draft: Draft, view: WriteSnapshot) -> Receipt | None:
+        """Return the receipt that the key of the intent was first answered with; None for a new key, or none."""
+        permissions.check_speaks(draft.intent.asserted_by, view, self.rules.policy, self.speaker)
+        return first_receipt(draft.intent, draft.request, view) if draft.intent.idempotency_key else None
+
+    def _validate(
+        self, draft: Draft, submission: Submission, view: WriteSnapshot
+    ) -> tuple[Draft, permissions.Permission]:
+        """Stage 2: return the intent with memories named by their IRIs, and what its author may do.
+
+        Its fields and references are checked here, its terms and the shapes by `describe`.
+        """
+        project, schema, policy = submission.project, self.rules.schema, self.rules.policy
+        names = self.memory_names(project)
+        intent = resolve(draft.intent, view, names.find)
+        permission = permissions.permitted(intent, view, policy, self.speaker)
+        intent = permissions.check_promotion(intent, view, permission.is_curator)
         validate.require_fields(intent, project)
         validate.check_references(intent, view, policy, names.listed)
         if intent.extra_triples:
             validate.check_extra_triples(intent, view, schema)
-            if not options.as_it_was:
+            if not submission.options.as_it_was:
                 validate.check_patterns(intent)
-        described, declared, warnings = self.describe(intent, options, view, now)
-        # 3 conflict
-        keys = conflict.keys(intent)
-        if not options.as_it_was and (same := conflict.identical(intent, keys, view)) is not None:
-            return self._deduplicated(intent, same, request, view)
+        if intent.evidence != draft.intent.evidence:
+            draft = draft._replace(filled={**draft.filled, "evidence": intent.evidence})
+        return draft._replace(intent=intent), permission
+
+    def _compare(
+        self,
+        intent: MemoryUpdateIntent,
+        keys: Mapping[str, str],
+        statements: Statements,
+        permission: permissions.Permission,
+        options: SubmitOptions,
+        view: WriteSnapshot,
+    ) -> Standing:
+        """Stage 3: return whether the intent is asserted or proposed beside what is active; raises Conflict."""
         conflicts, close = conflict.detect(intent, keys, view, self._is_functional, options.under)
         if options.ending:
             conflicts = [
                 each for each in conflicts if each.kind == "stale_supersession" or each.iri not in options.ending
             ]
-        status = self._status(intent, conflicts, described, options, view)
+        status = self._status(intent, conflicts, statements.described, options, view)
         confirmed = permissions.confirmations(intent, view) if options.relocates else ()
         held_back, marks = permissions.proposal_reason(
-            described, intent, allowed, view, waits=status == triples.PROPOSED, confirmed=confirmed
+            statements.described, intent, permission, view, waits=status == triples.PROPOSED, confirmed=confirmed
         )
+        warnings = []
         if held_back is not None:
-            status, warnings = triples.PROPOSED, [*warnings, f"{PROPOSED_PREFIX}{held_back}"]
+            status = triples.PROPOSED
+            warnings.append(f"{PROPOSED_PREFIX}{held_back}")
         if status == triples.ASSERTED:
-            validate.check_reason(intent, described, view)
+            validate.check_reason(intent, statements.described, view)
             if self._check_waits(intent, view):
-                warnings = [*warnings, _CHECK_WAITS]
-        elif (same := conflict.proposed_already(intent, keys, view)) is not None:
-            return self._deduplicated(intent, same, request, view)
-        # 4 triples
-        filled = dict(normal.filled)
-        if signed is not proposal:
-            filled["asserted_by"] = intent.asserted_by
-        if intent.evidence != normal.intent.evidence:
-            filled["evidence"] = intent.evidence
+                warnings.append(_CHECK_WAITS)
+        return Standing(status, conflicts, marks, [*warnings, *close])
+
+    def _decide(
+        self,
+        draft: Draft,
+        keys: Iterable[str],
+        statements: Statements,
+        standing: Standing,
+        options: SubmitOptions,
+        view: WriteSnapshot,
+        now: datetime,
+    ) -> Decision:
+        """Stage 4: return the triples to append and the receipt."""
+        intent, conflicts = draft.intent, standing.conflicts
+        warnings = [*draft.warnings, *statements.warnings, *standing.warnings]
         if not options.as_it_was:
-            close = [*close, *_odd_moments(proposal, intent, now)]
+            warnings += _odd_moments(draft.proposal, intent, now)
         if options.absent:
-            close = [*close, *_absent(options.absent)]
-        warnings = [*looks_secret, *warnings, *close]
-        receipt = Receipt(
-            intent.iri or "", None, Version(), STATUS_NAMES[status], filled, tuple(conflicts), tuple(warnings)
-        )
-        rows = [*described, *declared]
-        rows += triples.relate(intent, status, [each.iri for each in conflicts] if conflicts else ())
-        rows += [*self._key_triples(intent, keys), *marks]
+            warnings += _absent(options.absent)
+        status = STATUS_NAMES[standing.status]
+        receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
+        rows = [*statements.described, *statements.declared]
+        rows += triples.relate(intent, standing.status, [each.iri for each in conflicts] if conflicts else ())
+        rows += [*self._key_triples(intent, keys), *standing.marks]
         if intent.idempotency_key:
-            rows += retry_triples(iri(receipt.iri), intent, request, receipt)
+            rows += retry_triples(iri(receipt.iri), intent, draft.request, receipt)
         return self.decision(receipt, rows, view)
 
     def memory_names(self, project: str) -> KnownMemories:
@@ -307,8 +381,8 @@ class Pipeline:
 
     def describe(
         self, intent: MemoryUpdateIntent, options: SubmitOptions, view: WriteSnapshot, now: datetime
-    ) -> tuple[list[Triple], list[Triple], list[str]]:
-        """Return the triples of the intent, the stubs it declares and the warnings.
+    ) -> Statements:
+        """Stage 2, continued: return the statements of the intent.
 
         Raises IntentRefused for what the ontology or a shape forbids.
         """
@@ -334,7 +408,7 @@ class Pipeline:
             faults = [replace(fault, message=fault.message.replace(plain_value(item), "this memory"))
                       for fault in refusal.violations]  # fmt: skip
             raise IntentRefused(faults) from None
-        return described, declared, warnings
+        return Statements(described, declared, warnings)
 
     def screened(self, matches: Iterable[tuple[str, secrets.SecretMatch]]) -> list[str]:
         """Return warnings of likely secrets where the policy says so; raise IntentRefused where it refuses them."""
@@ -389,8 +463,9 @@ class Pipeline:
         item = iri(intent.iri or "")
         return [(item, CONFLICT_KEY, literal(key)) for key in all_keys]
 
-    def _deduplicated(self, intent: MemoryUpdateIntent, same: str, request: str, view: WriteSnapshot) -> Decision:
+    def _deduplicated(self, draft: Draft, same: str, view: WriteSnapshot) -> Decision:
         """Return the receipt of the identical memory *same*; a retry of its key gets the same."""
+        intent = draft.intent
         commit, version = commit_of(iri(same), view)
         authors = sorted(map(vocab.local_name, view.objects(iri(same), jido("assertedBy"))))
         text = f"{same} of {' and '.join(authors)} says this already: nothing was added, and your word for it"
@@ -400,7 +475,7 @@ class Pipeline:
         if not intent.idempotency_key:
             return Decision(receipt)
         node = iri(f"{vocab.BASE}submissions/{self.new_id()}")
-        return self.decision(receipt, submission_triples(node, intent, request, receipt), view)
+        return self.decision(receipt, submission_triples(node, intent, draft.request, receipt), view)
 
 
 def _absent(files: Mapping[str, str | None]) -> Iterator[str]:
@@ -451,7 +526,8 @@ def refusal_with_repair(
     values: Mapping[str, Any] = intent.to_dict() if isinstance(intent, MemoryUpdateIntent) else intent
 
     def judged_again(mended: Mapping[str, Any]) -> None:
-        triples.read_back(pipeline.run_stages(replace(submission, intent=mended), view, now).triples)
+        again = pipeline.run(replace(submission, intent=mended), view, now, repairs=False)
+        triples.read_back(again.triples)
 
     mended = mend(values, refusal, judged_again)
     faults = _unique(refusal.violations, _FormCheck(pipeline, submission, view, now).faults(values))

@@ -251,7 +251,7 @@ class _Correcting:
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         try:
-            decision = pipeline.run_stages(self.submission, view, now)
+            decision = pipeline.run(self.submission, view, now, repairs=False)
         except IntentRefused as refusal:
             intent = self.submission.intent
             for old in intent.get("revives", ()) if isinstance(intent, Mapping) else ():

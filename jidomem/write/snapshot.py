@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from jidomem.rdf import vocab
@@ -128,6 +128,20 @@ class WriteSnapshot:
         if types is None:
             types = self._types[subject] = frozenset(self._of(subject, vocab.TYPE))
         return types
+
+    def about_all(self, subjects: Collection[Term], pointed: Iterable[Term]) -> list[Triple]:
+        """Return all triples of *subjects*, and the types of the other nodes *pointed* at."""
+        triples = list[Triple]()
+        for subject in subjects:
+            for predicate, values in self.properties(subject).items():
+                for value in values:
+                    triples.append((subject, predicate, value))
+        for node in pointed:
+            if node not in subjects:
+                types = self._types.get(node)
+                for cls in self.types(node) if types is None else types:
+                    triples.append((node, vocab.TYPE, cls))
+        return triples
 
     def is_item(self, subject: Term) -> bool:
         """Return whether *subject* is a memory of this project."""

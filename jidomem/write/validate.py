@@ -322,17 +322,8 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
             pointed[value] = None
         if predicate in schema.properties or (predicate == TYPE and value in schema.classes):
             focus[subject] = None
-    rows = [*triples]
-    for node in described:
-        for predicate, values in view.properties(node).items():
-            for value in values:
-                rows.append((node, predicate, value))
-    for node in pointed:
-        if node not in described:
-            for cls in view.types(node):
-                rows.append((node, TYPE, cls))
     violations, warnings = [], []
-    for finding in schema.judge(rows, focus):
+    for finding in schema.judge([*triples, *view.about_all(described, pointed)], focus):
         if finding.severity != "violation":
             warnings.append(finding.message)
             continue
@@ -482,12 +473,10 @@ def check_terms(
     warnings: dict[str, None] = {}
     violations = _second_values(triples, types, schema)
 
-    kinds: dict[Term, frozenset[Term]] = {}
+    kinds = {node: given | view.types(node) for node, given in types.items()}
 
     def kinds_of(node: Term) -> frozenset[Term]:
-        if node not in kinds:
-            kinds[node] = types[node] | view.types(node) if node in types else view.types(node)
-        return kinds[node]
+        return kinds.get(node) or view.types(node)
 
     individuals = schema.individuals
     for subject, predicate, value in triples:
@@ -496,8 +485,9 @@ def check_terms(
             if value[0] != "<":
                 kind = value[value.rindex('"') + 1 :]
             else:
-                kind = kinds_of(value) | individuals[value] if value in individuals else kinds_of(value)
-            if _stands(schema, predicate, kinds.get(subject) or kinds_of(subject), kind):
+                kind = kinds.get(value) or view.types(value)
+                kind = kind | individuals[value] if value in individuals else kind
+            if _stands(schema, predicate, kinds.get(subject) or view.types(subject), kind):
                 continue
         problem = _term_problem((subject, predicate, value), kinds_of, schema, policy, warnings)
         if problem is None:
@@ -554,11 +544,10 @@ def _second_values(triples: Iterable[Triple], types: Mapping[Term, frozenset[Ter
     """
     first: dict[tuple[Term, Term], Term] = {}
     of_one, violations = _functional(schema), list[Violation]()
+    items = {subject for subject, given in types.items() if schema.fits(given, _ITEM)}
     for triple in triples:
         subject, predicate, value = triple
-        if predicate not in of_one:
-            continue
-        if field_of(predicate) != "extra_triples" and schema.fits(types.get(subject, _NONE), _ITEM):
+        if predicate not in of_one or (subject in items and field_of(predicate) != "extra_triples"):
             continue
         if first.setdefault((subject, predicate), value) != value:
             message = f"{plain_value(predicate)} has one value, and {plain_value(subject)} was given another"

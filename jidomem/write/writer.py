@@ -22,7 +22,7 @@ from jidomem.write.conflict import UniqueKey
 from jidomem.write.context import WriteContext
 from jidomem.write.conversation import ConversationWriter, EntryChanges, TurnTexts
 from jidomem.write.corrections import Corrections
-from jidomem.write.group_commit import CommitQueues
+from jidomem.write.group_commit import CommitQueues, receipt_of
 from jidomem.write.other_writes import Descriptions, PolicyChanges, WorkSessions
 from jidomem.write.pipeline import Pipeline, no_blobs, none_absent
 from jidomem.write.rollback import Rollback, Rollbacks
@@ -176,7 +176,9 @@ class MemoryWriter:
         """
         queue = self._queues.of(project_id)
         submission = self._pipeline.submission(project_id, intent, SubmitOptions(blobs, propose, under=under))
-        return queue.submit_one(self._pipeline, submission, dry_run=dry_run)
+        if dry_run:
+            return queue.dry_run_one(self._pipeline, submission)
+        return receipt_of(queue.submit(self._pipeline, [submission])[0])
 
     @overload
     def submit_many(  # type: ignore[overload-overlap]  # a collection is an iterable that is all there

@@ -82,7 +82,7 @@ def test_a_commit_the_index_could_not_take_in_is_acknowledged_and_seen_by_the_ne
 
 
 def test_what_a_block_points_at_is_known_by_a_look_up(memory):
-    view = queue_of(memory).view()
+    view = queue_of(memory).snapshot()
     view.add(("<urn:s>", "<urn:p>", f"<urn:o:{n}>") for n in range(3))
     assert view.mentions("<urn:o:2>")
     assert not view.mentions("<urn:o:3>")

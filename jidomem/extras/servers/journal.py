@@ -367,6 +367,8 @@ class MirroredJournal(FileJournal):
         after = CheckpointPosition(reach, commit.id, advance(position.version, [commit]), orders, position.life)
         with suppress(JidomemError, OSError), self._lock_files(stream, self.wait) as (folder, lock):
             if self._position(stream) == position and folder.look() == position.version:
-                self._place(stream, commit, folder, lock, checkpoints.put_copy)
+                with folder.changing(lock.descriptor, appended=commit):
+                    checkpoints.put_copy(folder.path, file_name(commit.head), commit.data)
+                self._seal_when_due(stream, folder)
                 checkpoints.save(checkpoints.path_of(str(self.folder), stream), after)
         return after.version
