@@ -139,10 +139,20 @@ class App:
 
 
 def _keep(context: click.Context, param: click.Parameter, value: Any) -> None:
-    if value == "" or value != value:  # an empty value, as from an unset shell variable, or NaN
-        raise click.BadParameter(f"{value!r} is no value", context, param)
+    _refuse_empty(param, value)
+    if value != value:
+        raise click.BadParameter("not a number", context, param)
     if value is not None and value is not False and param.name:
         setattr(context.ensure_object(App), param.name, value)
+
+
+def _refuse_empty(param: click.Parameter, value: Any) -> None:
+    """Raise InvalidRequest for an option whose value is empty, as that of an unset shell variable is."""
+    if "" in (value if isinstance(value, tuple) else (value,)):
+        from jidomem.errors import InvalidRequest
+
+        option = max(param.opts, key=len)
+        raise InvalidRequest(f"{option} is empty", hint=f"give {option} a value, or leave it out")
 
 
 def _option(*names: str, **attributes: Any) -> click.Option:
@@ -195,7 +205,9 @@ _PAGED = (
 )
 
 # Options that several commands declare, each with one meaning.
-dry_run_option = click.option("--dry-run", is_flag=True, help="Show the outcome and write nothing.")
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Show the outcome and write nothing; a receipt then has no commit."
+)
 include_inactive_option = click.option(
     "--include-inactive", is_flag=True,
     help="Include memories that are not active: superseded, rejected, proposed, expired.",
@@ -269,17 +281,20 @@ class Command(click.Command):
         self.takes = {"as_of": as_of, "valid_at": valid_at}
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; raises InvalidRequest for a moment option that it does not take."""
+        """Run the command; raises InvalidRequest for an empty option, and for a moment option that it does not take."""
         app = ctx.ensure_object(App)
-        app.options = {p.name: max(p.opts, key=len) for p in self.params if isinstance(p, click.Option) and p.name}
+        options = [p for p in self.params if isinstance(p, click.Option) and p.name]
+        for option in options:
+            _refuse_empty(option, ctx.params.get(str(option.name)))
+        app.options = {str(option.name): max(option.opts, key=len) for option in options}
         if not app.colors:
             ctx.color = False
         for name, is_taken in self.takes.items():
             if getattr(app, name) is not None and not is_taken:
                 from jidomem.errors import InvalidRequest
 
-                option = f"--{name.replace('_', '-')}"
-                raise InvalidRequest(f"{ctx.command_path} does not take {option}", hint=f"leave out {option}")
+                moment = f"--{name.replace('_', '-')}"
+                raise InvalidRequest(f"{ctx.command_path} does not take {moment}", hint=f"leave out {moment}")
         return super().invoke(ctx)
 
 

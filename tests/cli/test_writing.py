@@ -439,3 +439,30 @@ def test_a_check_of_no_curator_is_said_to_wait_for_one():
     words = ["remember", "No print", "--type", "convention", "--enforcement-level", "Strict", "--forbids", "print[(]"]
     assert "its check waits for a curator" in run(*words).stderr
     assert "waits" not in run(*words[:1], "No eval", *words[2:-1], "eval[(]", "--agent", "curator").stderr
+
+
+@pytest.mark.parametrize("name", sorted(set(HELP) - {"type"}))
+def test_an_option_that_a_script_left_empty_records_nothing(repository, name):
+    before = run("journal", "log").stdout
+    option = f"--{name.replace('_', '-')}"
+
+    refused = run("remember", "the cache holds 4 GiB", option, "")
+
+    assert (refused.exit_code, run("journal", "log").stdout) == (2, before)
+    assert refused.stderr == f"error: {option} is empty\nhint: give {option} a value, or leave it out\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["remember", "x", "--about", "ci", "--about", "", "--agent", "ana"],
+        ["edit", FACT, "--confirm", "--set", ""],
+        ["recall", "cache", "--kind", ""],
+        ["--project", "", "status"],
+        ["journal", "verify", "--anchor", ""],
+        ["access", "policy", "grant", "bob", "admin", "--reason", ""],
+    ],
+)
+def test_an_empty_option_of_any_command_is_named(words):
+    option = words[words.index("") - 1]
+    assert json.loads(run(*words, "--json").stdout)["detail"] == f"{option} is empty"
