@@ -33,11 +33,10 @@ from jidomem.rdf.terms import Term, plain_value
 from jidomem.rdf.vocab import JIDO, jido
 from jidomem.read import memory_detail
 from jidomem.read.memory_detail import short_id
-from jidomem.records.intent import ANCHOR, SHORT, anchors_of
+from jidomem.records.intent import ANCHOR, SHORT, anchors_of, properties_of
 from jidomem.runtime.root import INDEX
 from jidomem.write import canonical
 from jidomem.write.rollback import Rollback
-from jidomem.write.triples import TEXTS
 from jidomem_cli.fields import Paths, memory_iri
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import form_of, show_json, show_result, show_rows
@@ -86,12 +85,7 @@ def pack(app: App) -> int:
 #: The most memories that a line names.
 _NAMED = 5
 _REDACTION_COLUMNS = ("stream", "commit", "item", "property", "why", "form")
-_PROPERTIES: Mapping[str, str] = {
-    **TEXTS,
-    "evidence": "derivedFrom",
-    "alternatives": "hasAlternative",
-    "tracked_by": "trackedBy",
-}
+_PROPERTIES = properties_of("text", "url", "evidence", "alternative")
 
 
 @click.command(cls=Command, writes=("agent", "wait"))

@@ -23,7 +23,7 @@ from jidomem.read.lists import Page
 from jidomem.read.playbook import Rows
 from jidomem.records import intent
 from jidomem.records.active import ACTIVE, is_accepted
-from jidomem.records.intent import CommitRef, Version, read
+from jidomem.records.intent import FIELD_PROPERTIES, CommitRef, Version, read
 from jidomem.records.named_query import FOREVER, to_term
 
 if TYPE_CHECKING:
@@ -204,16 +204,6 @@ def _feed_row(item: Term, of: Mapping[Term, list[Term]], status: str, may_lack: 
     }
 
 
-#: property -> the field of an intent that sets it, in the order in which changes are listed.
-FIELD_OF_PROPERTY: Mapping[str, str] = {
-    "class": "type", "summary": "summary", "decisionStatus": "status", "hasTaskStatus": "status",
-    "hasErrorStatus": "status", "rationale": "rationale", "detailedExplanation": "detailed_explanation",
-    "topic": "topic", "about": "about", "derivedFrom": "evidence", "hasAlternative": "alternatives",
-    "confidenceValue": "confidence", "hasConfidence": "confidence", "severityLevel": "severity",
-    "assignedTo": "assigned_to", "trackedBy": "tracked_by", "conventionName": "convention_name",
-    "hasConventionScope": "convention_scope", "hasEnforcementLevel": "enforcement_level",
-    "hasSourceType": "source_type", "validFrom": "valid_from", "validUntil": "valid_until", "expiresOn": "expires_on",
-}  # fmt: skip
 _LISTS = ("about", "evidence", "alternatives")
 #: Who recorded a version, when, why, in whose place and from which source: no part of what a memory says.
 _NO_CONTENT = frozenset((
@@ -222,6 +212,11 @@ _NO_CONTENT = frozenset((
     "assertedIn", "appliesToProject", "supersedes", "invalidates", "revives", "coexistsWith", "revisionReason",
     "localId", "sourceBlob", "sourceLine", "sourceDigest", "sourceState", "previousImport",
 ))  # fmt: skip
+#: property -> the field of an intent that sets it, in the order in which changes are listed.
+FIELD_OF_PROPERTY: Mapping[str, str] = {
+    "class": "type",
+    **{each.name: each.field for each in FIELD_PROPERTIES.values() if each.name not in _NO_CONTENT},
+}
 #: What says in words what a memory rests on: evidence given as text, turns of a conversation, entries of an agent.
 _WORDED = tuple(f"{BASE}{folder}/" for folder in ("evidence", "turns", "entries"))
 _ALTERNATIVE = "/alternatives/"

@@ -247,6 +247,69 @@ LIST_FIELDS = frozenset(
 )
 
 
+class FieldProperty(NamedTuple):
+    """A property of a memory, and the field of an intent that it is written from.
+
+    `form` is the form of its value. An extra triple with this property is `lifted` into the field, `refused`, as the
+    field has to be used, or `kept` beside the field.
+    """
+
+    name: str
+    field: str
+    form: str
+    as_extra: str
+
+
+#: By property; first those of the content, in the order in which changes of a memory are listed.
+FIELD_PROPERTIES: Mapping[str, FieldProperty] = {
+    name: FieldProperty(name, field, form, as_extra)
+    for name, field, form, as_extra in (
+        ("summary", "summary", "text", "refused"),
+        ("decisionStatus", "status", "status", "lifted"),
+        ("hasTaskStatus", "status", "status", "lifted"),
+        ("hasErrorStatus", "status", "status", "lifted"),
+        ("rationale", "rationale", "text", "lifted"),
+        ("detailedExplanation", "detailed_explanation", "text", "lifted"),
+        ("topic", "topic", "text", "lifted"),
+        ("about", "about", "entry", "lifted"),
+        ("derivedFrom", "evidence", "evidence", "kept"),
+        ("hasAlternative", "alternatives", "alternative", "kept"),
+        ("confidenceValue", "confidence", "confidence", "refused"),
+        ("hasConfidence", "confidence", "confidence", "refused"),
+        ("severityLevel", "severity", "text", "lifted"),
+        ("assignedTo", "assigned_to", "iri", "lifted"),
+        ("trackedBy", "tracked_by", "url", "lifted"),
+        ("conventionName", "convention_name", "text", "lifted"),
+        ("hasConventionScope", "convention_scope", "name", "lifted"),
+        ("hasEnforcementLevel", "enforcement_level", "name", "lifted"),
+        ("hasSourceType", "source_type", "name", "lifted"),
+        ("validFrom", "valid_from", "moment", "lifted"),
+        ("validUntil", "valid_until", "moment", "lifted"),
+        ("expiresOn", "expires_on", "moment", "lifted"),
+        # who asserts it, when, why and in whose place
+        ("hasTimestamp", "timestamp", "moment", "refused"),
+        ("appliesToProject", "applies_to_project", "iri", "refused"),
+        ("assertedBy", "asserted_by", "iri", "refused"),
+        ("assertedIn", "asserted_in", "iri", "refused"),
+        ("revisionReason", "reason", "text", "kept"),
+        ("supersedes", "supersedes", "memory", "refused"),
+        ("invalidates", "invalidates", "memory", "refused"),
+        ("coexistsWith", "coexists_with", "memory", "refused"),
+        ("revives", "revives", "memory", "refused"),
+        ("idempotencyKey", "idempotency_key", "key", "refused"),
+    )
+}
+
+
+def properties_of(*forms: str) -> dict[str, str]:
+    """Return the property of each field whose values have one of *forms*.
+
+    >>> properties_of("url")
+    {'tracked_by': 'trackedBy'}
+    """
+    return {each.field: each.name for each in FIELD_PROPERTIES.values() if each.form in forms}
+
+
 def parse_json(text: str | bytes) -> Any:
     """Return the JSON value in *text*; raises InvalidRequest `malformed_json` with line and column.
 

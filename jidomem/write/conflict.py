@@ -155,7 +155,7 @@ def detect(
     conflicts: dict[str, ConflictItem] = {}
     ends: dict[str, str | None] = {}
     warnings: list[str] = []
-    alone: set[str] = set()  # no two of these are active, whatever they are about
+    exclusive: set[str] = set()  # not active beside the intent, wherever each applies
     for stale, end in _stale(intent, view):
         conflicts[stale.iri], ends[stale.iri] = stale, ends.get(stale.iri) or end
     settled = {*intent.supersedes, *intent.invalidates}
@@ -177,11 +177,11 @@ def detect(
             differs = literal(value) not in view.objects(item, CONFLICT_KEY)
             if other not in settled and differs and _overlap(intent, item, view):
                 conflicts.setdefault(other, _conflict("contradiction", intent, other, view))
-                alone.add(other)
+                exclusive.add(other)
     for other in _unknown(under, view) if under else ():
         if other not in settled:
             conflicts.setdefault(other, _conflict("same_key", intent, other, view))
-            alone.add(other)
+            exclusive.add(other)
     warnings += [
         f"{plain_value(item)} is an active fact on the same topic that was not compared:"
         f" {_summary(plain_value(item), view)};"
@@ -195,7 +195,7 @@ def detect(
         return [], warnings
     settlement = _settlement(intent, conflicts.values(), ends)
     still_active = [other for other in intent.coexists_with if view.in_force(iri(other))]
-    beside = () if alone or ends else tuple(dict.fromkeys([*still_active, *conflicts]))
+    beside = () if exclusive or ends else tuple(dict.fromkeys([*still_active, *conflicts]))
     return [replace(item, resolve_with=settlement, coexists_with=beside) for item in conflicts.values()], warnings
 
 

@@ -22,7 +22,7 @@ from jidomem.base.words import slug
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import iri, plain_value
-from jidomem.records.intent import LIST_FIELDS, MemoryUpdateIntent
+from jidomem.records.intent import FIELD_PROPERTIES, LIST_FIELDS, MemoryUpdateIntent, properties_of
 from jidomem.records.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST, TRIPLES_LIMIT
 from jidomem.schema.ontology import Schema
 from jidomem.write import canonical
@@ -288,7 +288,7 @@ def _spelt_out(tidy: FieldNormalizer, predicate: str, value: Mapping[str, Any]) 
         tidy.refuse("invalid_argument", _NAME, value, "an object that is text is not blank")
         return None
     datatype = tidy.iri(_NAME, value.get("@type", vocab.XSD + "string"))
-    is_text = datatype == vocab.XSD + "string" and predicate not in FIELD_OF_PROPERTY  # fields are trimmed
+    is_text = datatype == vocab.XSD + "string" and predicate not in LIFTED  # fields are trimmed
     text = tidy.verbatim(_NAME, value["@value"]) if is_text else tidy.text(_NAME, value["@value"])
     if "@language" in value:
         if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", value["@language"]):
@@ -322,7 +322,7 @@ def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:
     choices = choices_of(values["type"])
     rest = []
     for subject, predicate, value in triples:
-        field = FIELD_OF_PROPERTY.get(predicate) if subject == values["iri"] else None
+        field = LIFTED.get(predicate) if subject == values["iri"] else None
         said = _object_field(field, value, choices.get(field)) if field else None
         if field is None or said is None or (field == "status" and not _is_status_of(predicate, values["type"])):
             rest.append([subject, predicate, value])
@@ -354,29 +354,14 @@ def _is_status_of(predicate: str, kind: str | None) -> bool:
     return predicate == vocab.JIDO + {"task": "hasTaskStatus", "error": "hasErrorStatus"}.get(family_, "decisionStatus")
 
 
-_DATATYPE_OF: Mapping[str, str] = {"tracked_by": "anyURI", **dict.fromkeys(MOMENTS, "dateTime")}
-#: Properties that say what a field of the intent says -> the field.
-FIELD_OF_PROPERTY: Mapping[str, str] = {
-    vocab.JIDO + name: field
-    for name, field in {
-        "hasTaskStatus": "status",
-        "hasErrorStatus": "status",
-        "decisionStatus": "status",
-        "severityLevel": "severity",
-        "conventionName": "convention_name",
-        "hasConventionScope": "convention_scope",
-        "hasEnforcementLevel": "enforcement_level",
-        "hasSourceType": "source_type",
-        "assignedTo": "assigned_to",
-        "rationale": "rationale",
-        "detailedExplanation": "detailed_explanation",
-        "topic": "topic",
-        "about": "about",
-        "trackedBy": "tracked_by",
-        "expiresOn": "expires_on",
-        "validFrom": "valid_from",
-        "validUntil": "valid_until",
-    }.items()
+#: The datatypes of fields that are no plain texts.
+_DATATYPE_OF: Mapping[str, str] = {
+    **dict.fromkeys(properties_of("url"), "anyURI"),
+    **dict.fromkeys(properties_of("moment"), "dateTime"),
+}
+#: The properties of extra triples that are put into a field.
+LIFTED: Mapping[str, str] = {
+    vocab.JIDO + each.name: each.field for each in FIELD_PROPERTIES.values() if each.as_extra == "lifted"
 }
 
 

@@ -16,7 +16,7 @@ from jidomem.base.regex import compiled
 from jidomem.errors import Violation
 from jidomem.rdf.terms import Triple, is_iri, parse_literal
 from jidomem.rdf.vocab import local_name
-from jidomem.records.intent import MemoryUpdateIntent
+from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS, MemoryUpdateIntent, properties_of
 from jidomem.write.canonical import MINTED
 
 
@@ -173,11 +173,18 @@ _SPOKEN = ("PRIVATE KEY", "uthorization", "curl")
 _MARKS = tuple(form.mark for form in FORMS if form.mark not in (*_WIDE, *_SPOKEN))
 _UNMARKED = tuple(form for form in FORMS if form.mark in (*_WIDE, *_SPOKEN))
 _LONG = re.compile(r"[A-Za-z0-9_.-]{15}")
-_TEXT_FIELDS = ("summary", "detailed_explanation", "rationale", "topic", "convention_name", "reason", "tracked_by")
-_LIST_FIELDS = ("evidence", "about", "alternatives", "extra_triples")
-_TEXTS = attrgetter(*_TEXT_FIELDS)
 #: What may be drawn by lot, as an id or a key, and is no token of a known form all the same.
 _NAME_FIELDS = ("iri", "asserted_by", "asserted_in", "assigned_to", "idempotency_key")
+#: The fields that the other stages hold to names from a list, moments, a number, the project or memories.
+_CLOSED_FIELDS = {
+    "type", "status", "severity", "confidence", "convention_scope", "enforcement_level", "source_type",
+    "applies_to_project", *properties_of("moment", "memory"),
+}  # fmt: skip
+#: All other fields of an intent are screened as texts, or as lists of texts.
+_OPEN_FIELDS = [name for name in INTENT_FIELDS if name not in _CLOSED_FIELDS and name not in _NAME_FIELDS]
+_TEXT_FIELDS = tuple(name for name in _OPEN_FIELDS if name not in LIST_FIELDS)
+_LIST_FIELDS = tuple(name for name in _OPEN_FIELDS if name in LIST_FIELDS)
+_TEXTS, _LISTS = attrgetter(*_TEXT_FIELDS), attrgetter(*_LIST_FIELDS)
 _NAMED = attrgetter(*_NAME_FIELDS)
 _RUN = re.compile(r"[A-Za-z0-9+_-]{32,}={0,2}")
 _PLAIN = re.compile(
@@ -313,7 +320,7 @@ def _is_named_before(text: str) -> bool:
 def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, SecretMatch]]:
     """Yield each field of an intent that holds a likely secret, and what it is."""
     texts = _TEXTS(intent)
-    lists = (intent.evidence, intent.about, intent.alternatives, [*map(_entry_texts, intent.extra_triples)])
+    lists = [[*map(_entry_texts, entries)] if entries else () for entries in _LISTS(intent)]
     whole = "\n".join(filter(None, chain(texts, *lists)))
     forms, has_random = _forms_in(whole), _has_random(whole)
     if forms or has_random:

@@ -30,38 +30,14 @@ from jidomem.rdf.terms import (
     plain_value,
 )
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.records.intent import MemoryUpdateIntent, digest
+from jidomem.records.intent import FIELD_PROPERTIES, MemoryUpdateIntent, digest, properties_of
 from jidomem.records.policy import AgentPolicy, Policy
 from jidomem.write.canonical import DECISIONS, ERRORS, is_absolute, moment, nearest, put, squash
 from jidomem.write.snapshot import WriteSnapshot
 
-#: Where each text field of an intent is written.
-TEXTS: Mapping[str, str] = {
-    "summary": "summary",
-    "detailed_explanation": "detailedExplanation",
-    "rationale": "rationale",
-    "topic": "topic",
-    "severity": "severityLevel",
-    "convention_name": "conventionName",
-    "reason": "revisionReason",
-}
-MOMENTS: Mapping[str, str] = {
-    "timestamp": "hasTimestamp",
-    "expires_on": "expiresOn",
-    "valid_from": "validFrom",
-    "valid_until": "validUntil",
-}
-IRIS: Mapping[str, str] = {
-    "applies_to_project": "appliesToProject",
-    "asserted_by": "assertedBy",
-    "asserted_in": "assertedIn",
-    "assigned_to": "assignedTo",
-}
-NAMES: Mapping[str, str] = {
-    "convention_scope": "hasConventionScope",
-    "enforcement_level": "hasEnforcementLevel",
-    "source_type": "hasSourceType",
-}
+#: The properties of the fields of an intent, by the form of their values.
+TEXTS, NAMES, URLS = properties_of("text"), properties_of("name"), properties_of("url")
+MOMENTS, IRIS = properties_of("moment"), properties_of("iri")
 ASSERTED, PROPOSED = jido("Asserted"), jido("Proposed")
 #: The agent that commits: the writer itself.
 WRITER_AGENT = iri(vocab.BASE + "agents/memory-writer")
@@ -85,8 +61,9 @@ def describe(intent: MemoryUpdateIntent) -> list[Triple]:
         triples.append((item, jido("about"), value_of(entry)))
     for other in intent.coexists_with:
         triples.append((item, jido("coexistsWith"), iri(other)))
-    if intent.tracked_by is not None:
-        triples.append((item, jido("trackedBy"), literal(intent.tracked_by, vocab.XSD + "anyURI")))
+    for field, name in URLS.items():
+        if (value := getattr(intent, field)) is not None:
+            triples.append((item, jido(name), literal(value, vocab.XSD + "anyURI")))
     for field, name in MOMENTS.items():
         if value := getattr(intent, field):
             triples.append((item, jido(name), date_time(value)))
@@ -275,15 +252,8 @@ def _alternatives(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
     return triples
 
 
-#: What a field says once and a memory may say again in an extra triple.
+#: The properties that a field has once, and a memory may have again by an extra triple.
 _MAY_REPEAT: Mapping[str, str] = {"assignedTo": "assigned_to", "trackedBy": "tracked_by"}
-_STATUS = ("hasTaskStatus", "hasErrorStatus", "decisionStatus")
-_ITEMS: Mapping[str, str] = {
-    "supersedes": "supersedes",
-    "invalidates": "invalidates",
-    "coexistsWith": "coexists_with",
-    "revives": "revives",
-}
 #: Written by the writer, or by what came later; an intent does not say them.
 _IMPLIED = {
     jido(name)
@@ -343,26 +313,20 @@ def _say(values: dict[str, Any], predicate: Term, value: Term, label_of: Mapping
     """Put one triple into the field that says it."""
     name = vocab.local_name(predicate) if predicate.startswith(f"<{vocab.JIDO}") else ""
     plain = plain_value(value)
-    if _MAY_REPEAT.get(name) in values:
+    written = FIELD_PROPERTIES.get(name)
+    form = written.form if written is not None and _MAY_REPEAT.get(name) not in values else ""
+    if form == "alternative" and not plain.startswith(f"{values['iri']}/alternatives/"):
+        form = ""
+    if written is None or not form:
         values.setdefault("extra_triples", []).append([plain_value(predicate), object_of(value)])
-    elif name in _FIELD_OF_TEXT:
-        values.setdefault(_FIELD_OF_TEXT[name], plain)
-    elif name in _FIELD_OF_IRI:
-        values.setdefault(_FIELD_OF_IRI[name], plain)
-    elif name in _FIELD_OF_NAME or name in _STATUS:
-        values.setdefault(_FIELD_OF_NAME.get(name, "status"), vocab.local_name(plain))
-    elif name in _ITEMS:
-        values.setdefault(_ITEMS[name], []).append(plain)
-    elif name == "about":
-        values.setdefault("about", []).append(plain)
-    elif name == "trackedBy":
-        values.setdefault("tracked_by", plain)
-    elif name == "derivedFrom":
-        values.setdefault("evidence", []).append(label_of.get(value, plain))
-    elif name == "hasAlternative" and plain.startswith(f"{values['iri']}/alternatives/"):
-        values.setdefault("alternatives", []).append(label_of.get(value, plain))
-    else:
-        values.setdefault("extra_triples", []).append([plain_value(predicate), object_of(value)])
+    elif form in ("text", "moment", "iri", "url"):
+        values.setdefault(written.field, plain)
+    elif form in ("name", "status"):
+        values.setdefault(written.field, vocab.local_name(plain))
+    elif form in ("memory", "entry"):
+        values.setdefault(written.field, []).append(plain)
+    else:  # evidence and alternatives
+        values.setdefault(written.field, []).append(label_of.get(value, plain))
 
 
 def object_of(term: Term) -> dict[str, str]:
@@ -382,13 +346,12 @@ def _confidence(values: dict[str, Any], rows: Iterable[Triple]) -> None:
         values["confidence"] = vocab.local_name(level).lower()
 
 
-_FIELD_OF_TEXT = {name: field for field, name in [*TEXTS.items(), *MOMENTS.items()]}
-_FIELD_OF_IRI = {name: field for field, name in IRIS.items()}
-_FIELD_OF_NAME = {name: field for field, name in NAMES.items()}
-#: What an intent says once at most.
+#: The properties that an intent gives one value at most.
 SINGLE_VALUED = frozenset(
-    map(jido, (*_FIELD_OF_TEXT, *_FIELD_OF_IRI, *_FIELD_OF_NAME, *_STATUS, "hasConfidence", "confidenceValue"))
-) - frozenset(map(jido, _MAY_REPEAT))
+    jido(each.name)
+    for each in FIELD_PROPERTIES.values()
+    if each.form in ("text", "moment", "iri", "name", "status", "confidence") and each.name not in _MAY_REPEAT
+)
 
 
 ENDED = ("Closed", "Abandoned")

@@ -16,7 +16,7 @@ from jidomem.errors import IntentRefused, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.records.intent import INTENT_FIELDS, MemoryUpdateIntent
+from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, MemoryUpdateIntent
 from jidomem.records.policy import Policy
 from jidomem.schema.ontology import Schema
 from jidomem.write.canonical import (
@@ -31,7 +31,7 @@ from jidomem.write.canonical import (
     put,
     swap,
 )
-from jidomem.write.normalize import FIELD_OF_PROPERTY, ITEM_LISTS, check_size, is_written
+from jidomem.write.normalize import ITEM_LISTS, LIFTED, check_size, is_written
 from jidomem.write.snapshot import WriteSnapshot
 
 REQUIRED = ("type", "summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
@@ -50,20 +50,9 @@ _QUOTED = re.compile("`([a-z_]+)`")
 _PATTERNS = (f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern")
 #: What an extra triple may not say of a memory, and the field that says it.
 OWN_FIELD: Mapping[str, str] = {
-    "summary": "summary",
-    "appliesToProject": "applies_to_project",
-    "assertedBy": "asserted_by",
-    "assertedIn": "asserted_in",
-    "hasConfidence": "confidence",
-    "confidenceValue": "confidence",
-    "hasTimestamp": "timestamp",
-    "supersedes": "supersedes",
+    **{each.name: each.field for each in FIELD_PROPERTIES.values() if each.as_extra == "refused"},
     "supersededBy": "supersedes",
-    "invalidates": "invalidates",
     "invalidatedBy": "invalidates",
-    "coexistsWith": "coexists_with",
-    "revives": "revives",
-    "idempotencyKey": "idempotency_key",
 }
 #: What only the writer says.
 WRITER_ONLY = frozenset(
@@ -214,7 +203,7 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: WriteSnapshot, schema:
             violations.append(broken_triple(predicate, f"jido:{name} has a field of its own: use {OWN_FIELD[name]}"))
         elif name in WRITER_ONLY:
             violations.append(broken_triple(predicate, f"jido:{name} is written by the writer alone: leave it out"))
-        elif (field := FIELD_OF_PROPERTY.get(predicate)) in _SINGLE_VALUED and getattr(intent, field) is not None:
+        elif (field := LIFTED.get(predicate)) in _SINGLE_VALUED and getattr(intent, field) is not None:
             message = f"jido:{name} is said twice: {field} is {getattr(intent, field)!r:.200} already"
             violations.append(broken_triple(predicate, message))
         elif iri(predicate) == TYPE and value.get("@id", "").startswith(vocab.JIDO) and value["@id"] != own:
@@ -357,7 +346,7 @@ def field_of(path: str | None) -> str | None:
 
 _FIELD_OF_NAME: Mapping[str, str] = {
     **OWN_FIELD,
-    **{vocab.local_name(term): field for term, field in FIELD_OF_PROPERTY.items()},
+    **{vocab.local_name(term): field for term, field in LIFTED.items()},
     "derivedFrom": "evidence",
 }
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem.errors import Failed, IntentRefused
 from jidomem.rdf.terms import literal
+from jidomem.rdf.vocab import CLASS_OF_TYPE
+from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS
 from jidomem.write.secrets import find, screen_rows
 
 CHANCE = random.Random(7)
@@ -189,6 +191,26 @@ def test_an_intent_with_a_likely_secret_is_refused_by_field_and_kind_and_says_it
     assert (refused.value.code, [v.field for v in refused.value.violations]) == ("policy_denied", [field])
     assert secret not in json.dumps(refused.value.to_dict())
     assert "say where it is kept" in refused.value.hint
+
+
+#: Fields in which a secret does not get past the rules for their values: names from a list, moments, the project.
+CLOSED = {
+    "type", "applies_to_project", "confidence", "status", "severity", "convention_scope", "enforcement_level",
+    "source_type", "timestamp", "expires_on", "valid_from", "valid_until", "supersedes", "invalidates",
+    "coexists_with", "revives",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", sorted(CLASS_OF_TYPE))
+def test_each_field_of_each_kind_is_screened_or_refuses_what_is_no_value_of_it(writer, kind):
+    secret = "ghp_" + drawn(36)
+    for field in INTENT_FIELDS:
+        shown = PLACES.get(field, {field: ["{}"] if field in LIST_FIELDS else "{}"})
+        values = json.loads(json.dumps({**intent(type=kind), **shown}).replace("{}", secret))
+        with pytest.raises(IntentRefused) as refused:
+            writer.submit_intent("p", values)
+        screened = [each.field for each in refused.value.violations if "GitHub token" in each.message]
+        assert (field in screened) == (field not in CLOSED)
 
 
 def test_alternatives_are_screened_and_what_is_declared_or_appended_too(writer):
