@@ -16,9 +16,10 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
-from jidomem.index.list_keys import FOREVER, NEVER, UNDATED, ticks, timed
+from jidomem.index.list_keys import FOREVER, NEVER, UNDATED, key_parts, ticks, timed
 from jidomem.index.results import Solutions
-from jidomem.index.store import OxigraphIndex
+from jidomem.index.store import OxigraphIndex, stored_triples
+from jidomem.journal.commit import Commit
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, ONTOLOGY_GRAPH, RDFS, TYPE, graph_iri, graphs_of, jido
 from jidomem.records.active import ACCEPTED, Convention
@@ -35,14 +36,15 @@ _COMPARED = {*KINDS, _SLOT, _VALUE}
 #: How many characters of an id are shown.
 SHORT = 8
 #: Of `node`, `id` is the last part of the IRI of a memory of the project, `reversed_id` its characters backwards, and
-#: `short_id` the last of them, as they are shown. The `key` of a pair puts it in the order of rows.
+#: `short_id` the last of them, as they are shown. The time in a key of a `list` is at most `ahead` microseconds after
+#: the `since` of its row. The `key` of a pair puts it in the order of rows.
 TABLES = """
 CREATE TABLE node (number INTEGER PRIMARY KEY, item TEXT UNIQUE, since INTEGER, until INTEGER, id TEXT,
   reversed_id TEXT, short_id TEXT);
 CREATE INDEX node_id ON node (id) WHERE id IS NOT NULL;
 CREATE INDEX node_reversed_id ON node (reversed_id) WHERE reversed_id IS NOT NULL;
 CREATE INDEX node_short_id ON node (short_id) WHERE short_id IS NOT NULL;
-CREATE TABLE list (number INTEGER PRIMARY KEY, definition TEXT UNIQUE, is_sortable INTEGER);
+CREATE TABLE list (number INTEGER PRIMARY KEY, definition TEXT UNIQUE, is_sortable INTEGER, ahead INTEGER DEFAULT 0);
 CREATE TABLE listed (list INTEGER, key TEXT, since INTEGER, until INTEGER, PRIMARY KEY (list, key)) WITHOUT ROWID;
 CREATE TABLE holder (key TEXT, number INTEGER, PRIMARY KEY (key, number)) WITHOUT ROWID;
 CREATE TABLE successor (old INTEGER, new INTEGER, PRIMARY KEY (old, new)) WITHOUT ROWID;
@@ -78,6 +80,8 @@ UNION SELECT item FROM node WHERE reversed_id >= :signs_reversed AND reversed_id
 ORDER BY item LIMIT :most"""
 
 RECORDED, STATUS, DECIDED = jido("recordedAt"), jido("hasAssertionStatus"), jido("decisionStatus")
+#: What decides since when a node ended others.
+BEGINS = {RECORDED, STATUS}
 PROPOSED, ASSERTED = jido("Proposed"), jido("Asserted")
 _SUPERSEDED, _INVALIDATED = jido("supersededBy"), jido("invalidatedBy")
 _DATES = (jido("validFrom"), jido("validUntil"))
@@ -146,8 +150,21 @@ class IndexedProject:
         """Return the triples of *graph* that match."""
         asked = (graph, subject, predicate, value)
         if asked not in self._triples:
-            self._triples[asked] = [*self._index.triples(*asked)]
+            whole = self._triples.get((graph, subject, None, None)) if subject is not None else None
+            rows = self._index.triples(*asked) if whole is None else _matching(whole, predicate, value)
+            self._triples[asked] = [*rows]
         return iter(self._triples[asked])
+
+    def describe(self, nodes: Iterable[Term], commits: Iterable[Commit]) -> None:
+        """Take what is said of *nodes*, until the next `look`, from *commits*, which reads them faster than the index.
+
+        Later commits may say more of them.
+        """
+        rows: dict[Term, dict[Triple, None]] = {name: {} for name in nodes}
+        for row in stored_triples(commits):
+            if row[0] in rows:
+                rows[row[0]][row] = None
+        self._triples.update(((self.graph, name, None, None), [*some]) for name, some in rows.items())
 
     def statements(self, node: Term) -> Statements:
         """Return all that the memory says of *node*."""
@@ -206,25 +223,16 @@ class IndexedProject:
         for row in self._rows(text, order.variable, nodes):
             yield row[0] or "", row[1] if order.time else None
 
-    def targets(self, order: ListOrder, nodes: Collection[Term]) -> set[Term]:
-        """Return what *nodes* point at as a list says in `unless`."""
-        text = f"{order.prologue} SELECT ?{order.variable} WHERE {{ %s {order.unless} }}"
-        return {row[0] or "" for row in self._rows(text, order.unless.split(" ")[0][1:], nodes)}
-
-    def referrers(self, order: ListOrder, nodes: Collection[Term]) -> dict[Term, list[Interval]]:
-        """Return the intervals of all that points at each of *nodes* as a list says in `unless`.
+    def referrers(self, pointer: Term, target: Term) -> Iterator[Interval]:
+        """Yield the intervals of all that points at *target* by the property *pointer*, as a list says in `unless`.
 
         A referrer that holds for a time only is left out: whether it counts, depends on the moment it is asked for. So
         is one that is not accepted, which is never active.
         """
-        pointer = order.unless.split(" ")[0]
-        text = f"{order.prologue} SELECT ?{order.variable} {pointer} WHERE {{ %s {order.unless} }}"
-        found: dict[Term, list[Interval]] = defaultdict(list)
-        for target, name in self._rows(text, order.variable, nodes):
-            node = self.node(name or "")
+        for name, _, _ in self.triples(self.graph, None, pointer, target):
+            node = self.node(name)
             if RECORDED in node.statements and node.is_accepted and not any(date in node.statements for date in _DATES):
-                found[target or ""].append((node.since, node.active_until))
-        return found
+                yield node.since, node.active_until
 
     def _ends(self, statements: Statements) -> Iterator[int]:
         for end in (*statements.get(_SUPERSEDED, ()), *statements.get(_INVALIDATED, ())):
@@ -261,24 +269,33 @@ class Projection:
             after = step[-1][0]
             self._list(lists, {name: source.node(name) for _, name in step}, source)
 
-    def update(self, names: Collection[Term], source: IndexedProject, *, alone: bool = False) -> None:
-        """Make the rows of *names* again, of which something new is said, and unless *alone* of what this changes."""
+    def update(
+        self, names: Collection[Term], source: IndexedProject, *, ending: Collection[Term] | None = None
+    ) -> None:
+        """Make the rows of *names* again, of which something new is said, and of what this changes.
+
+        Only of those *ending*, all unless given, something is said that decides since when they ended others.
+        """
         lists = self._lists()
-        nodes = {name: source.node(name) for name in {*names} | source.ended(() if alone else names)}
+        nodes = {name: source.node(name) for name in {*names} | source.ended(names if ending is None else ending)}
         self._put_nodes(nodes, source.project)
-        pointing = [] if alone else [order for order in lists.values() if order.unless]
-        pointed = {target for order in pointing for target in source.targets(order, nodes.keys()) - nodes.keys()}
-        self._list(lists, {**nodes, **{name: source.node(name) for name in pointed}}, source)
+        pointers = {order.pointer for order in lists.values() if order.pointer}
+        pointed = {
+            old for name in pointers for node in nodes.values() for old in node.statements.get(name, ()) if is_iri(old)
+        }
+        self._list(lists, {**nodes, **{name: source.node(name) for name in pointed - nodes.keys()}}, source)
         self._pair(nodes, source)
 
     def page(self, order: ListOrder, start: str, moment: int, inactive: bool, count: int) -> list[str] | None:
         """Return up to *count* keys of a list, from *start* on, of what was known at *moment* and, unless *inactive*,
         active; None where only the engine can put them in order.
         """
-        text = "SELECT number, is_sortable FROM list WHERE definition = ?"
+        text = "SELECT number, is_sortable, ahead FROM list WHERE definition = ?"
         row = self._store.execute(text, (_definition(order),)).fetchone()
         if row is None or not row[1]:
             return None
+        if order.newest_first:  # what comes before was not known yet, so it need not be read
+            start = max(start, timed(moment + row[2], "", newest_first=True))
         rows = self._store.execute(_PAGE, (row[0], start, moment, inactive, moment, count))
         return [key for (key,) in rows]
 
@@ -357,13 +374,21 @@ class Projection:
                         fitting[number][name] = None
         for number, named in fitting.items():
             order, names = lists[number], {name: nodes[name] for name in named}
-            pointing = source.referrers(order, names) if order.unless else {}
+            pointer = order.pointer
+            members = [*source.members(order, names)]
             try:
-                keys = [(name, _key(order, name, time)) for name, time in source.members(order, names)]
+                keys = [(name, _key(order, name, time)) for name, time in members]
             except NotSortable:
                 self._store.execute("UPDATE list SET is_sortable = 0 WHERE number = ?", (number,))
                 continue
-            rows = ((number, key, nodes[name].since, _listed_until(order, nodes[name], pointing.get(name, ())))
+            if order.time:  # a node that has a time by now is no longer listed without one
+                undated = ((number, _key(order, name, None)) for name, time in members if time)
+                self._store.executemany("DELETE FROM listed WHERE list = ? AND key = ?", undated)
+            if order.newest_first:
+                ahead = max((key_parts(key, newest_first=True)[0] - nodes[name].since for name, key in keys), default=0)
+                self._store.execute("UPDATE list SET ahead = MAX(ahead, ?) WHERE number = ?", (ahead, number))
+            rows = ((number, key, nodes[name].since,
+                     _listed_until(order, nodes[name], source.referrers(pointer, name) if pointer else ()))
                     for name, key in keys)  # fmt: skip
             self._store.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?)", rows)
 
@@ -412,6 +437,10 @@ class Projection:
         for a, b, span in overlapping_pairs(line):
             if len(named[a][1] | named[b][1]) > 1:
                 self._store.execute(_PUT_PAIR, _pair_row((named[a][0], a), (named[b][0], b), STALE, span))
+
+
+def _matching(rows: Iterable[Triple], predicate: Term | None, value: Term | None) -> Iterator[Triple]:
+    return (row for row in rows if predicate in (None, row[1]) and value in (None, row[2]))
 
 
 def opposed(source: IndexedProject, item: Term) -> list[str]:

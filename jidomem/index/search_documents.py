@@ -10,7 +10,7 @@ What the history of a project holds, as it is looked through: entries of agents,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -74,11 +74,13 @@ class Document:
     place: str = ""
 
 
-def touched_memories(index: TripleReader, graph: str, nodes: Iterable[Term]) -> list[Term]:
-    """Return the memories that may have to be looked at again once something new was said of *nodes*, sorted."""
-    found = set(nodes)
-    for node in [*found]:
-        for link in (*_ENDS, *(link for link, _ in _LEADS.values())):
+def touched_memories(index: TripleReader, graph: str, changes: Mapping[Term, Collection[Term]]) -> list[Term]:
+    """Return the memories that may have to be read again after *changes*: node -> properties with new values."""
+    found = set(changes)
+    for node, names in changes.items():
+        links = [link for link, by in _LEADS.values() if by in names]
+        links += _ENDS if _STATUS in names or _RECORDED in names else ()
+        for link in links:
             found.update(item for item, _, _ in index.triples(graph, None, link, node))
     return sorted(found)
 

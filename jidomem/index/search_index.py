@@ -23,7 +23,7 @@ from jidomem.errors import Busy, Failed, JidomemError
 from jidomem.index import search_documents
 from jidomem.index.cache_file import CacheDatabase, CacheFolder, CacheInvalid, several
 from jidomem.index.follower import steps
-from jidomem.index.projection import IndexedProject
+from jidomem.index.projection import BEGINS, IndexedProject
 from jidomem.index.search_documents import Document, TripleReader
 from jidomem.index.search_tables import SearchIndexReader
 from jidomem.index.store import OxigraphIndex, Watermark
@@ -247,7 +247,8 @@ class _NotYet(Exception):
 class _DocumentReader:
     """The functions that read the searchable documents of a graph from the index."""
 
-    touched: Callable[[TripleReader, str, Iterable[Term]], list[Term]]  # those that new triples of nodes change
+    #: The nodes to be read again after changes: node -> properties that got values.
+    touched: Callable[[TripleReader, str, Mapping[Term, Collection[Term]]], list[Term]]
     document: Callable[[TripleReader, str, Term], Document | None]
 
 
@@ -438,7 +439,7 @@ class Texts:
                     if file.mark != then:  # another process went on
                         return
                     fresh = [commit for commit in step if commit.id not in later]
-                    self._take(file, stream, fresh, alone=True)
+                    self._take(file, stream, fresh, fills=True)
                     then = then.after(fresh)
                     file.set_metadata(mark=then.term)
             with file.writing():
@@ -480,20 +481,28 @@ class Texts:
         """Return the ids of the commits that came after *mark*."""
         return {commit.id for commit in self._journal.read(stream, after=mark.version)}
 
-    def _take(self, file: SearchIndexReader, stream: Stream, commits: Sequence[Commit], *, alone: bool = False) -> None:
-        """Look again at every memory that *commits* say something of, or change; *alone*: at those not there yet."""
-        nodes = {subject for commit in commits for subject, _, _ in commit.triples if subject != iri(commit.iri)}
+    def _take(self, file: SearchIndexReader, stream: Stream, commits: Sequence[Commit], *, fills: bool = False) -> None:
+        """Look again at every memory that *commits* say something of, or change.
+
+        While the file *fills*, a memory that is new is read from the commits: what the index knows of it besides is
+        in later commits, which are still to come.
+        """
+        changes: dict[Term, set[Term]] = {}
+        for commit in commits:
+            for subject, name, _ in commit.triples:
+                changes.setdefault(subject, set()).add(name)
+            changes.pop(iri(commit.iri), None)
         source, kind = self._project(stream), _KINDS[stream.name]
         source.look()
-        if alone and stream.name == "memory":
-            again = names = file.projection.lacking(sorted(nodes))
-        else:
-            again, names = kind.touched(source, stream.graph, nodes), sorted(nodes)
+        new = file.projection.lacking(sorted(changes)) if fills and stream.name == "memory" else []
+        source.describe(new, commits)
+        others = {node: changes[node] for node in changes.keys() - {*new}}
+        again = sorted({*new, *kind.touched(source, stream.graph, others)})
         known = [found for node in again if (found := kind.document(source, stream.graph, node)) is not None]
         file.remove({plain_value(node) for node in again} - {document.item for document in known})
         file.put(known)
         if stream.name == "memory":
-            file.projection.update(names, source, alone=alone)
+            file.projection.update(changes, source, ending=[node for node, names in others.items() if names & BEGINS])
 
     def _project(self, stream: Stream) -> IndexedProject:
         return self._projects.setdefault(stream.project, IndexedProject(self._index, stream.project))

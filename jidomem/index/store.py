@@ -83,6 +83,23 @@ def trig(graph: str, commits: Iterable[Commit], mark: Watermark | None = None) -
     return b"".join([head, *bodies, b"}\n", mark_graph.encode()])
 
 
+_TYPED = '"^^<'
+
+
+def stored_triples(commits: Iterable[Commit]) -> Iterator[Triple]:
+    """Yield the triples that *commits* add to a store, their literals as the engine writes them."""
+    rows: list[Triple] = []
+    for commit in commits:
+        rows += commit.triples
+        if _TOPIC in commit.data:
+            rows += missing_keys(commit.triples)
+    typed = [*{value for _, _, value in rows if _TYPED in value}]
+    store, about = ox.Store(), ox.NamedNode(HOLDS)
+    store.extend([ox.Quad(ox.NamedNode(f"urn:{at}"), about, node(value)) for at, value in enumerate(typed)])
+    written = {typed[int(quad.subject.value[4:])]: str(quad.object) for quad in store}
+    return ((subject, predicate, written.get(value, value)) for subject, predicate, value in rows)
+
+
 _STRING = XSD + "string"
 
 

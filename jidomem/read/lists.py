@@ -65,7 +65,7 @@ def fetch_page(
     """
     rows: list[Row] = []
     wanted, start = place.given + size + 1, place.key
-    count = min(wanted + wanted // 8, MAX_CANDIDATES)
+    count, more = min(wanted, MAX_CANDIDATES), 0
     while len(rows) < wanted:
         keys = candidates(start, count)
         if keys is None:
@@ -73,7 +73,8 @@ def fetch_page(
         rows += judged(_values(course, keys)) if keys else ()
         if len(keys) < count:
             break
-        start, count = keys[-1] + "\0", min(count * 2, MAX_CANDIDATES)
+        more = 2 * max(more, wanted - len(rows))  # most candidates are shown, but of some lists hardly any
+        start, count = keys[-1] + "\0", min(more, MAX_CANDIDATES)
     page, key_of = rows[place.given : place.given + size], _keys(course, columns)
     if len(rows) < wanted:
         return page, None

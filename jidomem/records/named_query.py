@@ -32,7 +32,6 @@ _OPTIONAL_KEYS = ("over", "unless")
 _UNSTEADY = re.compile(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
 _WHERE = re.compile(r"^(?!#).*\bWHERE \{", re.MULTILINE)
 _OVER = re.compile(r"(?:\{ )?\?(\w+)\s.*")
-_UNLESS = re.compile(r"\?\w+ \S+ \?(\w+)")
 _PAIRS = re.compile(r"\?\w+( \?\w+)+")
 #: What a pattern opens with, and patterns that stand beside each other.
 _NAME = r"(?:\w*:\w+|<[^<>\s]+>)"
@@ -43,6 +42,7 @@ _PART = re.compile(
     r" (?P<how>;|FILTER NOT EXISTS|OPTIONAL)(?: \{ \?(?P<of>\w+))? "
     rf"(?P<name>{_NAME}) (?P<value>\?\w+|{_NAME})(?: \}})?(?= |$)"
 )
+_UNLESS = re.compile(rf"\?\w+ {_NAME} \?(\w+)")
 _UNION = re.compile(r"\{ [^{}]* \}(?: UNION \{ [^{}]* \})+")
 _PREFIX = re.compile(r"PREFIX (\w*): <([^<>]*)>")
 _PARAM = re.compile(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
@@ -104,6 +104,11 @@ class ListOrder:
     def proposals(self) -> bool:
         """Return whether what is only proposed is listed: where the pattern asks for it."""
         return "hasAssertionStatus" in self.pattern
+
+    @property
+    def pointer(self) -> Term | None:
+        """Return the property by which an active memory takes out what it points at; None where none does."""
+        return _expanded(self.unless.split(" ")[1], self.prologue) if self.unless else None
 
     @property
     def openings(self) -> tuple[Opening, ...] | None:
