@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +23,18 @@ from jidomem.base.words import cut
 from jidomem.clients import setup
 from jidomem.clients.setup import CLIENTS
 from jidomem.errors import Failed, InvalidRequest
-from jidomem.guard.guard import Edit, Guard, Verdict, changes_of, edited, of_patch, stopped, text_of
+from jidomem.guard.guard import (
+    Edit,
+    Guard,
+    Verdict,
+    broken,
+    changes_of,
+    edited,
+    of_patch,
+    override_notice,
+    stopped,
+    text_of,
+)
 from jidomem.guard.rules import Stop
 from jidomem.read.playbook import plain
 from jidomem.recall.governing import GOVERNING_COLUMNS, RelatedMemory, nearest, related_memories
@@ -65,7 +77,7 @@ _WRITTEN = ("content", "contents")
 def guard(
     app: App, paths: tuple[str, ...], staged: bool, hook: str | None, session: str | None, override: str | None
 ) -> None:
-    """Show the rules for files before an edit: strict conventions, decisions and past errors.
+    """Show the rules for files before an edit: conventions, decisions, errors and lessons.
 
     Each rule is shown once per session, within 300 tokens. If the check of a strict convention fails, the reason is
     printed and the exit code is 3. Prints nothing for files without rules.
@@ -88,10 +100,15 @@ def guard(
         _override(app, local.guard, local.paths.others(paths), name, override)
         return
     folder = local.paths.folder
-    edits = (
-        _staged(local) if staged else [Edit(path, None, text_of(folder / path)) for path in local.paths.others(paths)]
-    )
-    _print_verdict(app, local.guard.judge(edits, name))
+    given = local.paths.others(paths)
+    edits = _staged(local) if staged else [Edit(path, None, text_of(folder / path)) for path in given]
+    verdict = local.guard.judge(edits, name, tells_with_stops=True)
+    _print_verdict(app, verdict)
+    if verdict.earlier and not staged and not app.json:
+        files = shlex.join(given)
+        app.info(f"{verdict.earlier} shown earlier in session {name}; all: jidomem governing {files}")
+    if verdict.stops:
+        click.get_current_context().exit(_STOPPED)
 
 
 class _LocalGuard:
@@ -127,7 +144,7 @@ def _of_hook(app: App, client: str, hook_input: Mapping[str, Any], session: str 
         edits = [Edit(edit.path) for edit in edits]
     name = session or setup.session_of(hook_input) or f"day-{now():%Y-%m-%d}"
     verdict = local.guard.judge(edits, name, tells=event != "preToolUse")
-    return {"context": verdict.text, "stop": stopped(verdict.stops)}
+    return {"context": verdict.text, "stop": stopped(verdict.stops), "warning": override_notice(verdict.stops)}
 
 
 def _edits(local: _LocalGuard, tool_input: Any) -> Iterator[Edit]:
@@ -197,9 +214,7 @@ def _print_verdict(app: App, verdict: Verdict) -> None:
     elif verdict.text:
         click.echo(verdict.text, nl=False)
     if verdict.stops and not app.json:
-        click.echo(stopped(verdict.stops), err=True)
-    if verdict.stops:
-        click.get_current_context().exit(_STOPPED)
+        click.echo(broken(verdict.stops), err=True)
 
 
 def _plain(verdict: Verdict) -> dict[str, Any]:

@@ -64,7 +64,8 @@ def answer(client: str, event: Mapping[str, Any], *, context: str = "", stop: st
 def _of_cursor(event: Mapping[str, Any], context: str, stop: str, warning: str) -> str:
     found: dict[str, Any] = {}
     if stop:
-        found = {"permission": "deny", "user_message": stop, "agent_message": f"{stop}\n{context}".rstrip()}
+        messages = {"user_message": f"{stop}\n{warning}".rstrip(), "agent_message": f"{stop}\n{context}".rstrip()}
+        found = {"permission": "deny", **messages}
     # preToolUse shows text to an agent only if the edit is stopped
     elif context and event.get("hook_event_name") != "preToolUse":
         found = {"additional_context": context}

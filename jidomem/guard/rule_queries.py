@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from jidomem.base.clock import format_timestamp
-from jidomem.guard.rules import FORCES, Check, Rule, RuleInputs, Rules
+from jidomem.guard.rules import Check, Rule, RuleInputs, Rules
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import BASE, TYPE_OF_CLASS, graph_iri, jido, local_name
 from jidomem.recall.governing import earlier_names
-from jidomem.recall.nearness import is_note
+from jidomem.recall.nearness import BINDING, force, is_note
 from jidomem.records import active
 from jidomem.records.intent import Version
 from jidomem.runtime.root import Jidomem
@@ -49,21 +49,26 @@ _PAIRS = {
 #: What stands beside memories in their commits and governs nothing.
 _BESIDE = ("Agent", "Project", "WorkSession", "SessionEvent", "Evidence", "Submission", "Commit")
 _ACTIVITY = "<http://www.w3.org/ns/prov#Activity>"
-_LABELS = {"strict": "strict convention", "lesson": "lesson"}
+_LABELS = {"strict": "strict convention", "required": "required convention", "lesson": "lesson"}
 
 
 def gather_rules(memory: Jidomem, project: str) -> Rules:
     """Return the rules of *project*; raises what the catch-up raises."""
     memory.catch_up(project)
     memories = _RuleRows(memory, project)
-    found: dict[str, tuple[Rule, tuple[str, ...]]] = {}
+    found: dict[str, Rule] = {}
     for row in memories.rows:
-        if row["item"] in found or (rule := memories.rule(row)) is None:
+        if row["item"] in found:
             continue
         named = tuple(dict.fromkeys(plain_path(text) for text in memories.named(row)))
         if named:
-            found[row["item"]] = replace(rule, about=named), named
-    return Rules(tuple(found.values()), earlier_names(memory.reader, memory.tree, project))
+            found[row["item"]] = replace(memories.rule(row), about=named)
+    now = memory.now()
+    rivals = memory.reader.conflicts_with(project, found.keys(), valid_at=now)
+    rules = [replace(rule, rivals=tuple(rivals.get(item, ()))) for item, rule in found.items()]
+    bounds = [bound for rule in rules for bound in (rule.valid_from, rule.valid_until) if bound > now]
+    earlier = earlier_names(memory.reader, memory.tree, project)
+    return Rules(tuple((rule, rule.about) for rule in rules), earlier, min(bounds, default=""))
 
 
 def basis(memory: Jidomem, project: str) -> RuleInputs:
@@ -94,22 +99,20 @@ class _RuleRows:
             self._by[name] = pairs
         self._curators = memory.writer.authority(project).curators
 
-    def rule(self, row: Mapping[str, Any]) -> Rule | None:
-        """Return the rule of one memory; None where it is shown before no edit."""
+    def rule(self, row: Mapping[str, Any]) -> Rule:
+        """Return the rule of one memory."""
         family, level = self._family[row["kind"]], local_name(row["level"] or "")
-        force = _force(family, level, local_name(row["state"] or ""))
-        if force is None:
-            return None
+        binds = force(family, level, local_name(row["state"] or ""), is_error=family == "Error")
         checks = tuple(
             Check(kind, each["value"])
             for kind in ("forbids", "requires", "command")
             for each in self._by[kind].get(row["item"], ())
-            if force == "strict"
+            if binds == "strict"
         )
         accepted = not self._curators or bool(row["word"]) or row["agent"] in self._curators
         kind = local_name(row["kind"])
-        label = _LABELS.get(force) or (force if family == "Error" else TYPE_OF_CLASS.get(kind, kind).replace("_", " "))
-        return Rule(row["item"], force, label, row["summary"], _moment(row["recorded"]), local_name(row["agent"]),
+        label = _LABELS.get(binds) or (binds if family == "Error" else TYPE_OF_CLASS.get(kind, kind).replace("_", " "))
+        return Rule(row["item"], binds, label, row["summary"], _moment(row["recorded"]), local_name(row["agent"]),
                     _moment(row["from"]), _moment(row["until"]), checks if accepted else (),
                     bool(checks) and not accepted)  # fmt: skip
 
@@ -122,17 +125,9 @@ class _RuleRows:
         found += [each["value"] for each in self._by["module"].get(row["item"], ())]
         found = [text for text in found if not is_note(text, row["level"])]
         is_bound = row["item"] in self._by["about"] or row["item"] in self._by["domain"]
-        of_all = row["level"] and not is_bound and local_name(row["scope"] or "") != "AgentScope"
+        is_binding = local_name(row["level"] or "") in BINDING
+        of_all = is_binding and not is_bound and local_name(row["scope"] or "") != "AgentScope"
         return [*found, ""] if of_all else found
-
-
-def _force(family: str, level: str, state: str) -> str | None:
-    if level:
-        return "strict" if level == "Strict" else None
-    if family == "Error":
-        return "past error" if state in ("Resolved", "Deferred") else "open error"
-    force = {"Decision": "decision", "RootCause": "lesson", "LessonLearned": "lesson"}.get(family)
-    return force if force in FORCES else None
 
 
 def _moment(value: Any) -> str:

@@ -33,8 +33,6 @@ from jidomem.rdf.vocab import TYPE, jido
 from jidomem.records.intent import CommitRef, Version
 from jidomem.repository.worktree import matches
 
-#: What is put before an agent, the most binding first; the rest of what governs a file is for `jidomem governing`.
-FORCES = ("strict", "decision", "open error", "lesson", "past error")
 #: What a new memory says of an older one, and of a session that ends.
 _LINKS = set(map(jido, ("supersededBy", "invalidatedBy", "confirmedBy", "conflictsWith", "coexistsWith", "endedAt")))
 _COMMIT = jido("Commit")
@@ -57,7 +55,7 @@ class Check:
 class Rule:
     """One active memory that governs files: what it says, how binding it is, from when until when, and its checks.
 
-    *about* are the texts that name the files: `""` is every file.
+    *about* are the texts that name the files: `""` is every file. *rivals* are the memories in conflict with it.
     A check counts once a curator has accepted it: `waits` says that one has not been.
     """
 
@@ -72,6 +70,7 @@ class Rule:
     checks: tuple[Check, ...] = ()
     waits: bool = False
     about: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
 
     def holds(self, now: str) -> bool:
         """Return whether it holds in the world at *now*."""
@@ -82,11 +81,13 @@ class Rule:
 class Rules:
     """The rules of a project, the newest first, each with the texts that name what it governs: `""` is every file.
 
-    `earlier` are the names that files had when a memory about them was written, by the name each has now.
+    `earlier` are the names that files had when a memory about them was written, by the name each has now. `until` is
+    the next moment at which the validity of a rule begins or ends, empty without one: its conflicts change then.
     """
 
     rules: tuple[tuple[Rule, tuple[str, ...]], ...] = ()
     earlier: Mapping[str, list[str]] = field(default_factory=dict)
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def places(path: str) -> Iterator[str]:
 
 
 FOLDER = Path("cache", "guard")
-FORM = 3
+FORM = 4
 _INDEX = "index"
 _STREAMS = ("memory", "history", "codebase", "system")
 #: Two changes of a folder may have one time on it within so many nanoseconds.
@@ -168,21 +169,23 @@ def input_fingerprint(root: Path, project: str, git: Path | None) -> dict[str, o
     return {"form": FORM, "root": str(root), "project": project, "seen": [_state(path) for path in seen]}
 
 
-def read(root: Path, project: str, state: Mapping[str, object], paths: Iterable[str]) -> dict[str, list[Rule]] | None:
-    """Return the rules of each of *paths*; None where nothing is kept that is of *state*, and was made here."""
+def read(
+    root: Path, project: str, state: Mapping[str, object], paths: Iterable[str], now: str
+) -> dict[str, list[Rule]] | None:
+    """Return the rules of each of *paths*; None without a cache of *state* that is valid at *now*."""
     here = local_marker(root / _INDEX)
     with suppress(*_CACHE_ERRORS):
         head = _head(root / FOLDER / f"{project}.json")
-        if here and head == {**head, **state, "here": here}:
+        if here and head == {**head, **state, "here": here} and _is_current(head, now):
             with _opened(root, head) as store:
                 return {path: list(_rules(store, path)) for path in paths}
     return None
 
 
 def follow(
-    root: Path, project: str, git: Path | None, state: Mapping[str, object], paths: Iterable[str]
+    root: Path, project: str, git: Path | None, state: Mapping[str, object], paths: Iterable[str], now: str
 ) -> dict[str, list[Rule]] | None:
-    """Return the rules of each of *paths* where all that came since they were kept are commits that change none.
+    """Return the rules of each of *paths* where all commits since the cache was made change none of those at *now*.
 
     They are kept as those of *state* then. None where more came, or it cannot be told.
     """
@@ -193,9 +196,11 @@ def follow(
         head = _head(root / FOLDER / f"{project}.json")
         if not here or _but_memory({**head, **state, "here": here}) != _but_memory(head) or not head["heads"]:
             return None
+        if not _is_current(head, now):
+            return None
         journal, stream, kinds = FileJournal(root, wait=1.0), Stream(project), frozenset(head["kinds"])
         commits = list(journal.read(stream, after=Version.of(CommitRef(*each) for each in head["heads"])))
-        now, is_whole = journal.head(stream), not journal.damage(stream)
+        version, is_whole = journal.head(stream), not journal.damage(stream)
         if not commits or not is_whole:  # something old was redacted, set aside or restored
             return None
         with _opened(root, head) as store:
@@ -203,7 +208,7 @@ def follow(
                 return None
             found = {path: list(_rules(store, path)) for path in paths}
         if is_settled(state) and input_fingerprint(root, project, git) == state:
-            _put(root, project, {**head, **state, "heads": _heads(now)})
+            _put(root, project, {**head, **state, "heads": _heads(version)})
         return found
     return None
 
@@ -216,7 +221,8 @@ def keep(root: Path, project: str, state: Mapping[str, object], rules: Rules, ba
         disk.make_folders(folder)
         file = folder / f"{project}-{token_hex(8)}.sqlite"
         _write(file, rules)
-        head = {"here": create_local_marker(root / _INDEX), "file": file.name, "heads": _heads(basis.version)}
+        head = {"here": create_local_marker(root / _INDEX), "file": file.name, "heads": _heads(basis.version),
+                "until": rules.until}  # fmt: skip
         _put(root, project, {**state, **head, "kinds": sorted(basis.kinds)})
         for old in folder.glob(f"{project}-*"):
             if old != file and old.stem.rpartition("-")[0] == project:
@@ -225,6 +231,10 @@ def keep(root: Path, project: str, state: Mapping[str, object], rules: Rules, ba
 
 def _put(root: Path, project: str, head: Mapping[str, object]) -> None:
     files.write_atomically(root / FOLDER / f"{project}.json", json.dumps(head).encode())
+
+
+def _is_current(head: Mapping[str, Any], now: str) -> bool:
+    return not head["until"] or now < head["until"]
 
 
 def _heads(version: Version) -> list[list[object]]:
@@ -303,12 +313,12 @@ def _is_rule(store: sqlite3.Connection, item: Term) -> bool:
 def _rule_values(rule: Rule) -> list[object]:
     checks = [[check.kind, check.text] for check in rule.checks]
     return [rule.item, rule.force, rule.label, rule.summary, rule.recorded, rule.agent, rule.valid_from,
-            rule.valid_until, checks, rule.waits, list(rule.about)]  # fmt: skip
+            rule.valid_until, checks, rule.waits, list(rule.about), list(rule.rivals)]  # fmt: skip
 
 
 def _rule(values: list[object]) -> Rule:
-    *plain, checks, waits, about = values
-    return Rule(*plain, tuple(Check(*check) for check in checks), waits, tuple(about))  # type: ignore[arg-type,attr-defined,call-arg]
+    *plain, checks, waits, about, rivals = values
+    return Rule(*plain, tuple(Check(*check) for check in checks), waits, tuple(about), tuple(rivals))  # type: ignore[arg-type,attr-defined,call-arg]
 
 
 def _head(path: Path) -> dict[str, Any]:

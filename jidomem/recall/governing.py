@@ -21,7 +21,7 @@ from jidomem.rdf.terms import iri, literal
 from jidomem.rdf.vocab import TYPE_OF_CLASS, graph_iri, local_name, type_of
 from jidomem.read import memory_detail
 from jidomem.read.reader import MemoryReader
-from jidomem.recall.nearness import MOST_SHOWN, is_note, nearness
+from jidomem.recall.nearness import FORCES, MOST_SHOWN, force, is_note, nearness
 from jidomem.records import active
 from jidomem.records.active import ACTIVE, Inactive
 from jidomem.records.intent import ANCHOR, Anchor, anchors_of
@@ -93,11 +93,8 @@ def fresh(
 
 
 GOVERNING_COLUMNS = ("path", "item", "kind", "force", "about", "freshness", "summary", "status", "time")
-#: The forces of memories, the most binding first.
-FORCES = ("strict", "required", "decision", "open error", "lesson", "advisory", "past error")
 _PAGE = 200
 _NOWHERE = (-1, 0)
-_OF_LEVEL = {"Strict": "strict", "Required": "required", "Advisory": "advisory"}
 
 
 def governing(
@@ -284,7 +281,7 @@ def _described(index: OxigraphIndex, project: str, row: Row, filters: Mapping[st
         "path": row["path"],
         "item": row["item"],
         "kind": kind,
-        "force": _force(memory["class"], level, state, "hasErrorStatus" in properties),
+        "force": force(memory["class"], level, state, is_error="hasErrorStatus" in properties),
         "about": row["about"],
         "freshness": [],
         "summary": row["summary"],
@@ -299,14 +296,6 @@ def _described(index: OxigraphIndex, project: str, row: Row, filters: Mapping[st
         "recorded": memory["recorded_at"],
         **({"conflicts_with": row["conflicts_with"]} if "conflicts_with" in row else {}),
     }
-
-
-def _force(kind: str, level: str | None, state: str | None, is_error: bool) -> str:
-    if level is not None:
-        return _OF_LEVEL.get(level, "advisory")
-    if is_error:
-        return "past error" if state in ("Resolved", "Deferred") else "open error"
-    return "lesson" if kind in ("LessonLearned", "RootCause") else "decision"
 
 
 #: The properties are optional patterns: in a join, the engine would read them for all memories.

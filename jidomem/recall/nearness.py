@@ -1,4 +1,4 @@
-"""The nearness of a memory to a file, by the path that the memory is about. Pure."""
+"""The nearness of a memory to a file, by the path that the memory is about, and its force. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,27 @@ from jidomem.write.canonical import plain_path
 MOST_SHOWN = 10
 #: The levels of conventions that govern every file if they name no place.
 BINDING = ("Strict", "Required")
+#: The forces of memories, the most binding first.
+FORCES = ("strict", "required", "decision", "open error", "lesson", "advisory", "past error")
+_OF_LEVEL = {"Strict": "strict", "Required": "required"}
 _WILD = str.maketrans("", "", "*?[]{}!/.")
 _FILE, _FOLDER, _PATTERN = 3, 2, 1
+
+
+def force(kind: str, level: str | None, state: str | None, *, is_error: bool) -> str:
+    """Return the force of a memory of the class *kind*: by its enforcement *level* if it is a convention, by its
+    *state* if it is an error.
+
+    >>> force("Convention", "Required", None, is_error=False), force("Bug", None, "Resolved", is_error=True)
+    ('required', 'past error')
+    >>> force("LessonLearned", None, None, is_error=False), force("ArchitecturalDecision", None, None, is_error=False)
+    ('lesson', 'decision')
+    """
+    if level:
+        return _OF_LEVEL.get(level, "advisory")
+    if is_error:
+        return "past error" if state in ("Resolved", "Deferred") else "open error"
+    return "lesson" if kind in ("LessonLearned", "RootCause") else "decision"
 
 
 def is_general(about: str | None) -> bool:

@@ -28,8 +28,8 @@ from jidomem.recall.briefing import (
     quoted_name,
     recall_command,
 )
-from jidomem.recall.governing import FORCES, anchors_by_item, anchors_in_force, governing, related_memories
-from jidomem.recall.nearness import is_about, is_general, nearness
+from jidomem.recall.governing import anchors_by_item, anchors_in_force, governing, related_memories
+from jidomem.recall.nearness import FORCES, is_about, is_general, nearness
 from jidomem.records.active import ACTIVE, state_text
 from jidomem.records.intent import Anchor
 from jidomem.records.named_query import FOREVER, to_term

@@ -116,35 +116,44 @@ def test_a_stop_is_heeded_or_overridden_and_counted(repository):
     first = written("print(1)")
     heeded = written("log(1)")
     after = counts()
-    again = written("print(2)")
-    command = again.partition("let one edit pass: jidomem ")[2].splitlines()[0]
+    again = hooked(repository, "Write", file_path=f"{repository}/src/a.py", content="print(2)")
+    command = again["systemMessage"].partition("let one edit pass: jidomem ")[2]
     let = run(*shlex.split(command.replace("REASON", "the demo needs it")))
     passed, once_more = written("print(2)"), written("print(3)")
 
     assert (heeded, passed, let.exit_code) == ("", "", 0)
-    assert "" not in (first, again, once_more)
+    assert "" not in (first, denied(again), once_more)
+    assert "--override" not in denied(again)  # the command is for a person
     assert after == (1, 1, 1, 0)
     assert counts() == (1, 3, 1, 1)
     assert "guard" in run("status").stdout
 
 
 def test_a_file_is_judged_as_it_is_by_its_path_alone(repository):
-    keep(repository, convention("No print", "src", forbidsPattern="print"))
+    keep(repository, convention("No print", "src", forbidsPattern="print"), convention("No tabs", "src"))
     (repository / "src" / "a.py").write_text("print(1)\n")
 
     stopped = run("guard", "src/a.py")
+    other = run("guard", "src/a.py")
     told_json = json.loads(run("guard", "src/a.py", "--json").stdout)
 
-    assert (stopped.exit_code, stopped.stdout) == (3, "")
+    assert stopped.exit_code == other.exit_code == 3
+    assert "No tabs" in stopped.stdout
+    assert "No print" not in stopped.stdout
     assert "line 1 has" in stopped.stderr
+    assert "edit breaks" not in stopped.stderr
+    assert other.stdout == ""
+    assert "1 shown earlier" in other.stderr
     assert [stop["path"] for stop in told_json["stops"]] == ["src/a.py"]
 
 
 @pytest.mark.parametrize("level", ["Required", "Advisory"])
 def test_a_convention_that_is_not_strict_stops_nothing(repository, level):
     keep(repository, convention("No print", "src", level=level, forbidsPattern="print"))
+    answer = hooked(repository, "Write", file_path=f"{repository}/src/a.py", content="print(1)")
 
-    assert hooked(repository, "Write", file_path=f"{repository}/src/a.py", content="print(1)") == {}
+    assert denied(answer) == ""
+    assert "No print" in told(answer)
 
 
 def test_a_check_counts_once_a_curator_has_accepted_it(repository):

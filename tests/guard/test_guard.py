@@ -11,11 +11,14 @@ from conftest import intent
 from guard_world import choice, convention, guard_of, hooked, keep, repository_at, run, told
 
 import jidomem
+from jidomem.base.clock import parse_moment
 from jidomem.base.words import tokens
 from jidomem.guard import rules
-from jidomem.guard.rules import FORCES
+from jidomem.guard.guard import Guard
 from jidomem.records.policy import PolicyChange
+from jidomem.runtime.settings import load
 
+NOW = "2026-06-01T00:00:00.000000Z"
 PATHS = ("src/a.py", "src/billing/api.py", "lib/x/y.rs", "a.py", "docs/how.md", "src/a", "src/[b]/c.py")
 ABOUTS = ("src/a.py", "./src/a.py", "src", "src/", "./src/billing/", "billing.api", "src.a", "src/**/*.py", "*.py",
           "lib/*/y.rs", "docs/", "a", "src/[b]/c.py", "src//billing/../a.py", "nothing.py", ".", "./")  # fmt: skip
@@ -30,8 +33,10 @@ def test_the_guard_finds_what_governing_finds_of_every_place_and_kind(repository
     every = [choice(f"decided of {about}", about) for about in ABOUTS]
     every += [convention(f"ruled of {about}", about) for about in ABOUTS]
     every += [convention(f"wished of {about}", about, level="Required") for about in ABOUTS[:3]]
+    every += [convention(f"advised of {about}", about, level="Advisory") for about in ABOUTS[3:6]]
     every += [
         convention("of all"),
+        convention("of all, and required", level="Required"),
         {**convention("of one agent"), "convention_scope": "AgentScope"},
         convention("of all, and only advised", level="Advisory"),
         intent(type="error", summary="it failed", about=["src/a.py"], severity="high"),
@@ -51,12 +56,47 @@ def test_the_guard_finds_what_governing_finds_of_every_place_and_kind(repository
     for _ in ("gathered", "kept"):
         found = guard.governing(PATHS)
         for path in PATHS:
-            expected = {r["item"]: r["force"] for r in asked if r["path"] == path and r["force"] in FORCES}
+            expected = {r["item"]: r["force"] for r in asked if r["path"] == path}
             over = [iri for iri, each in zip(iris, every, strict=True) if each.get("valid_until")]
             assert {r.item: r.force for r in found[path]} == {i: f for i, f in expected.items() if i not in over}, path
             near = [row["item"] for row in asked if row["path"] == path]
             ranks = [(rule.force != "strict", near.index(rule.item)) for rule in found[path]]
             assert ranks == sorted(ranks)
+
+
+def test_an_imported_rule_is_shown_before_an_edit_of_its_file_once_it_is_accepted(repository):
+    (repository / "CLAUDE.md").write_text("# Rules\n\n- When you change `src/a.py`, ask Ben for a review.\n")
+    run("access", "policy", "grant", "ana", "admin")
+    run("init", "--from", "auto")
+    before = run("guard", "src/a.py")
+    accepted = run("review", "accept", "--all", "--agent", "ana")
+    after = run("guard", "src/a.py")
+
+    assert (before.stdout, accepted.exit_code) == ("", 0)
+    assert 'convention: "When you change `src/a.py`, ask Ben for a review." (' in after.stdout
+
+
+def test_rules_in_conflict_are_marked_until_one_ends(repository):
+    (repository / ".jidomem" / "config.toml").write_text('project = "p"\n[conflicts]\nconvention = "warn"\n')
+    said = {"type": "convention", "about": ["src/a.py"], "topic": "money", "enforcement_level": "Required"}
+    cents, euros = keep(
+        repository,
+        intent(summary="Amounts are cents", convention_name="cents", **said),
+        intent(summary="Amounts are euros", convention_name="euros", **said, valid_until="2999-01-01T00:00:00Z"),
+    )
+    both = run("guard", "src/a.py", "--session", "one").stdout
+    moment = parse_moment("2999-06-01T00:00:00Z")
+    later = Guard(load(repository / ".jidomem", "p"), lambda: moment, lambda command: False)
+    (left,) = later.governing(["src/a.py"])["src/a.py"]
+    with jidomem.open(repository / ".jidomem") as memory:
+        memory.writer.invalidate("p", euros, reason="no more")
+    one = run("guard", "src/a.py", "--session", "two").stdout
+
+    assert f"disagrees with {euros[-8:]}" in both
+    assert f"disagrees with {cents[-8:]}" in both
+    assert (left.item, left.rivals) == (cents, ())
+    assert "Amounts are cents" in one
+    assert "disagrees" not in one
 
 
 #: What is written next -> whether the rules are what they were.
@@ -92,7 +132,7 @@ def test_after_one_more_commit_the_rules_are_those_the_index_gives(repository, w
     guard, root = guard_of(repository), repository / ".jidomem"
     git, paths = guard.tree.git, ["src/a.py"]
     while (
-        rules.read(root, "p", rules.input_fingerprint(root, "p", git), paths) is None
+        rules.read(root, "p", rules.input_fingerprint(root, "p", git), paths, NOW) is None
     ):  # not before the folder's time has passed
         before = guard.governing(paths)
     says, same = NEXT[what]
@@ -102,7 +142,7 @@ def test_after_one_more_commit_the_rules_are_those_the_index_gives(repository, w
             memory.writer.submit_intent("p", said)
 
     state = rules.input_fingerprint(root, "p", git)
-    followed = rules.follow(root, "p", git, state, paths)
+    followed = rules.follow(root, "p", git, state, paths, NOW)
     found = guard.governing(paths)
     shutil.rmtree(root / "cache")
     anew = guard.governing(paths)
@@ -130,7 +170,7 @@ sys.exit("jidomem.index.store" in sys.modules)
 def test_what_was_redacted_is_not_told_by_what_was_kept_before(repository):
     keep(repository, choice("topsecretword", "src/a.py"))
     guard, root = guard_of(repository), repository / ".jidomem"
-    while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"]) is None:
+    while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW) is None:
         guard.governing(["src/a.py"])
 
     done = run("journal", "redact", "--text", "topsecretword", "--reason", "it was a password", "--root", root)
@@ -140,7 +180,7 @@ def test_what_was_redacted_is_not_told_by_what_was_kept_before(repository):
     keep(repository, intent(summary="a fact"))
 
     assert (
-        rules.follow(root, "p", guard.tree.git, rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"])
+        rules.follow(root, "p", guard.tree.git, rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW)
         is None
     )
     assert "topsecretword" not in str(guard.governing(["src/a.py"]))
@@ -149,11 +189,11 @@ def test_what_was_redacted_is_not_told_by_what_was_kept_before(repository):
 def test_what_was_followed_is_kept_for_the_next_and_reads_no_index(repository):
     keep(repository, choice("one", "src/a.py"))
     guard, root = guard_of(repository), repository / ".jidomem"
-    while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"]) is None:
+    while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW) is None:
         guard.governing(["src/a.py"])
     for number in range(3):
         keep(repository, intent(summary=f"fact {number}"))
-        while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"]) is None:
+        while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW) is None:
             done = subprocess.run([sys.executable, "-c", ASKING, str(root)], capture_output=True, text=True)
             assert (done.returncode, done.stdout) == (0, "one\n"), done.stderr
 
@@ -194,6 +234,19 @@ def test_each_memory_is_told_once_a_session_within_the_budget_and_the_rest_the_n
     assert "more:" not in shown[-1]
     assert texts[-1] == ""
     assert other == shown[0]
+
+
+def test_the_command_line_counts_the_memories_shown_earlier_in_the_session(repository):
+    keep(repository, choice("Use Oxigraph", "src/a.py"))
+    first, second = run("guard", "src/a.py"), run("guard", "src/a.py")
+    (new,) = keep(repository, choice("Use SQLite beside it", "src/a.py"))
+    third = run("guard", "src/a.py")
+
+    assert ("Use Oxigraph" in first.stdout, first.stderr) == (True, "")
+    assert (second.stdout, "1 shown earlier in session day-" in second.stderr) == ("", True)
+    assert new[-8:] in third.stdout
+    assert "1 shown earlier" in third.stderr
+    assert "jidomem governing src/a.py" in third.stderr
 
 
 def test_what_was_told_is_told_again_once_the_client_has_lost_it(repository):
@@ -261,7 +314,7 @@ def test_what_is_kept_is_read_again_only_where_it_was_made(repository, tmp_path)
     (iri,) = keep(repository, choice("Use Oxigraph", "src/a.py"))
     guard = guard_of(repository)
     state = rules.input_fingerprint(guard.root, "p", guard.tree.git)
-    while rules.read(guard.root, "p", state, ["src/a.py"]) is None:  # not before the folder's time has passed
+    while rules.read(guard.root, "p", state, ["src/a.py"], NOW) is None:  # not before the folder's time has passed
         guard.governing(["src/a.py"])
     clone = tmp_path / "clone"
     shutil.copytree(repository, clone, symlinks=True)
@@ -271,7 +324,8 @@ def test_what_is_kept_is_read_again_only_where_it_was_made(repository, tmp_path)
     copied = guard_of(clone)
 
     assert (
-        rules.read(copied.root, "p", rules.input_fingerprint(copied.root, "p", copied.tree.git), ["src/a.py"]) is None
+        rules.read(copied.root, "p", rules.input_fingerprint(copied.root, "p", copied.tree.git), ["src/a.py"], NOW)
+        is None
     )
     assert [rule.item for rule in copied.governing(["src/a.py"])["src/a.py"]] == [iri]
     assert len(list((repository / ".jidomem" / "cache" / "guard").iterdir())) == 2
