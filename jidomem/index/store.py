@@ -190,19 +190,23 @@ class PendingCommits:
     def __init__(self) -> None:
         self.commits: dict[str, list[Commit]] = {}
         self.marks: dict[str, Watermark] = {}
+        self._bytes = 0
         self._lock = Lock()
 
     def add(self, graph: str, commit: Commit, mark: Callable[[str], Watermark]) -> int:
         """Let *commit* wait, which follows from the *mark* of its graph; return how many bytes wait."""
         with self._lock:
             ahead = mark(graph).after([commit])
-            self.commits[graph] = [*self.commits.get(graph, ()), commit]  # first: what is marked is there, or waits
+            self.commits.setdefault(graph, []).append(commit)  # first: what is marked is there, or waits
             self.marks[graph] = ahead
-            return sum([len(each.data) for commits in self.commits.values() for each in commits])
+            self._bytes += len(commit.data)
+            return self._bytes
 
     def flush(self, load: Callable[[str, list[Commit]], None]) -> None:
         """Have *load* take in what waits; where it fails, what follows from what is not in waits no more either."""
-        for graph, commits in [*self.commits.items()]:
+        with self._lock:
+            pending = [(graph, [*commits]) for graph, commits in self.commits.items()]  # more may be added meanwhile
+        for graph, commits in pending:
             is_in = False
             try:
                 load(graph, commits)
@@ -215,10 +219,11 @@ class PendingCommits:
                     else:
                         self.marks.pop(graph, None)
                         self.commits.pop(graph, None)
+                    self._bytes = sum(len(each.data) for left in self.commits.values() for each in left)
 
     def forget(self) -> None:
         """Let nothing wait any more."""
-        self.commits, self.marks = {}, {}
+        self.commits, self.marks, self._bytes = {}, {}, 0
 
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
-"""Stage 3: find what is active and disagrees.  A pure judgement over rows; never by similarity alone.
+"""Stage 3 detects the active memories that contradict an intent. Pure over rows; similarity is no conflict.
 
-Each memory carries keys (`jido:conflictKey`), digests of what it would disagree on, so that finding the others costs
-a look-up and not a search.  docs/conflicts.md has the rules in words.
+Each memory carries conflict keys, digests of the fields on which two memories must agree, so that a look-up finds the
+others. docs/conflicts.md has the rules.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Stage 1: bring an intent into its one written form.  Pure: the clock, the ids and the ontology are arguments.
+"""Stage 1 normalises an intent: each value, extra triple and reference gets its one written form. Pure.
 
-Tidy single values, and gather what cannot be tidied.  Pure; the tools stage 1 works with.
-
-The extra triples of an intent in their one written form.  Pure.
-
-References: the memories that an intent names by short ids or other names, written out as IRIs.  Pure.
+The clock, the ids and the ontology are arguments. The `FieldNormalizer` collects a violation for each value that has no
+such form; `resolve` writes the short ids and other names of memories out as IRIs, which stage 2 needs.
 """
 
 from __future__ import annotations

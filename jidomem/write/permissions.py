@@ -1,4 +1,7 @@
-"""May this agent assert this, propose it, or neither; and does it rest on a source that is trusted.  Pure over rows."""
+"""Permissions decide whether an agent may assert an intent, only propose it, or neither. Pure over rows.
+
+An intent that rests on an untrusted source is only proposed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What looks like a secret in what is to be remembered.  Pure; a table of forms, and a measure of randomness."""
+"""The secret screen detects likely secrets in intents and descriptions, by a table of forms and by randomness. Pure."""
 
 from __future__ import annotations
 

@@ -165,3 +165,18 @@ def test_what_follows_from_what_could_not_be_taken_in_is_not_marked_as_held():
     index.load(STREAM.graph, [first, second])
     assert index.mark(STREAM.graph).commits == 2
     assert len(list(index.triples(STREAM.graph, predicate="<urn:p>"))) == 2 * SUBJECTS
+
+
+def test_the_bytes_of_the_commits_that_wait_are_counted_beside_a_thread_that_applies_others():
+    store, (first, second, third, *_) = Slow(), commits()
+    index = OxigraphIndex(store)
+    assert index.queue(STREAM.graph, first) == len(first.data)
+    applying = beside(index)
+    store.began.wait()
+    assert index.queue(STREAM.graph, second) == len(first.data) + len(second.data)
+    store.may_go_on.set()
+    applying.join()
+
+    assert index.queue(STREAM.graph, third) == len(second.data) + len(third.data)
+    index.apply_pending()
+    assert index.mark(STREAM.graph).commits == 3
