@@ -1,9 +1,9 @@
 """The check of a project: its memory, or any Turtle file, against ontology, shapes and gates.
 
 `check_project` checks a project and its journal, `check_files` checks Turtle files. Beside the rules of
-`jidomem.check.rules` and `jidomem.check.terms` this module finds supersession chains with a cycle or two ends
-(`chains`), references to missing nodes and orphaned nodes (`dangling`, `orphans`) and tasks that an issue tracker has
-closed (`tasks_closed`). `brought` limits findings to those that a git range introduced.
+`jidomem.check.rules`, `jidomem.check.terms` and `jidomem.check.supersession` this module finds references to missing
+nodes and orphaned nodes (`dangling`, `orphans`) and tasks that an issue tracker has closed (`tasks_closed`). `brought`
+limits findings to those that a git range introduced.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from jidomem.check.report import (
 )
 from jidomem.check.rules import Ask, GateQuery, idle, shacl, untargeted, untargeted_shapes
 from jidomem.check.sources import FileSource, JournalSource, TripleSource, line_of_error
+from jidomem.check.supersession import chains
 from jidomem.check.terms import literals, terms_used
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.exchange.synchroniser import BLOB, STATE
@@ -59,106 +60,6 @@ from jidomem.records.intent import anchors_of
 from jidomem.repository.other_tools import kind_of
 from jidomem.schema.ontology import Schema
 from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED
-
-_BY, _OF, _ENDED = jido("supersededBy"), jido("supersedes"), jido("invalidatedBy")
-_REVIVES, _STATUS, _PROPOSED = jido("revives"), jido("hasAssertionStatus"), jido("Proposed")
-_INVALIDATES = jido("invalidates")
-
-
-def chains(source: TripleSource) -> list[UnplacedFinding]:
-    """Return the cycles of supersession, and the items superseded by two memories that are both active in the end."""
-    after, ended, revived, proposed = _links(source)
-    rounds = list(_circles(after))
-    findings = []
-    for circle in rounds:
-        others = [(item, by) for item, by in revived if item in circle and by not in circle and by not in proposed]
-        if not any(_later(source, by, circle) for _, by in others):
-            findings.append(_circle(sorted(circle), after))
-    for item, successors in after.items():
-        ends = _ends(item, after) - ended - proposed if len(successors) > 1 else set()
-        if len(ends) > 1:
-            some = sorted(map(plain_value, ends))
-            names, both = " and ".join(some), " --against ".join(some[:2])
-            text = f"superseded by more than one memory, and {names} are active: jidomem review supersede {both}"
-            findings.append(UnplacedFinding(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
-    return findings
-
-
-def _links(
-    source: TripleSource,
-) -> tuple[dict[Term, set[Term]], set[Term], list[tuple[Term, Term]], set[Term]]:
-    """Return, by item: its successors, the invalidated items, pairs of revived and reviving item, and the proposals."""
-    proposed = {subject for subject, _, value in source.of(_STATUS) if value == _PROPOSED}
-    pairs = [(old, new) for old, _, new in source.of(_BY)] + [(old, new) for new, _, old in source.of(_OF)]
-    after: dict[Term, set[Term]] = {}
-    for old, new in pairs:
-        if new not in proposed:
-            after.setdefault(old, set()).add(new)
-    ends = [(old, new) for old, _, new in source.of(_ENDED)] + [(old, new) for new, _, old in source.of(_INVALIDATES)]
-    ended = {old for old, new in ends if new not in proposed}
-    revived = [(value, subject) for subject, _, value in source.of(_REVIVES)]
-    return after, ended, revived, proposed
-
-
-def _ends(item: Term, after: Mapping[Term, set[Term]]) -> set[Term]:
-    """Return the last items of all supersession chains from *item*."""
-    seen = further = {item}
-    while further:
-        further = {each for node in further for each in after.get(node, ())} - seen
-        seen = seen | further
-    return {node for node in seen if node not in after}
-
-
-def _circle(circle: list[Term], after: Mapping[Term, set[Term]]) -> UnplacedFinding:
-    first = circle[0]
-    following = min(after[first] & {*circle})
-    members = ", ".join(map(plain_value, circle))
-    text = f"supersession runs in a circle through {members}: record anew what holds, reviving one"
-    return UnplacedFinding(first, CIRCLE, "violation", text, _BY, following, tuple(circle[1:]))
-
-
-def _circles(after: Mapping[Term, set[Term]]) -> Iterator[set[Term]]:
-    """Yield the strongly connected sets of more than one item, and the items that supersede themselves."""
-    order: dict[Term, int] = {}
-    low: dict[Term, int] = {}
-    open_: dict[Term, None] = {}
-    for start in sorted(after):
-        if start in order:
-            continue
-        walk = [(start, iter(sorted(after[start])))]
-        order[start] = low[start] = len(order)
-        open_[start] = None
-        while walk:
-            node, rest = walk[-1]
-            following = next(rest, None)
-            if following is None:
-                walk.pop()
-                if walk:
-                    low[walk[-1][0]] = min(low[walk[-1][0]], low[node])
-                if low[node] == order[node]:
-                    yield from _closed(node, open_, after)
-            elif following not in order:
-                order[following] = low[following] = len(order)
-                open_[following] = None
-                walk.append((following, iter(sorted(after.get(following, ())))))
-            elif following in open_:
-                low[node] = min(low[node], order[following])
-
-
-def _closed(node: Term, open_: dict[Term, None], after: Mapping[Term, set[Term]]) -> Iterator[set[Term]]:
-    """Remove the set that *node* completes from *open_*, and yield it if it is a cycle."""
-    members: set[Term] = set()
-    while node not in members:
-        members.add(open_.popitem()[0])
-    if len(members) > 1 or node in after.get(node, ()):
-        yield members
-
-
-def _later(source: TripleSource, item: Term, circle: set[Term]) -> bool:
-    """Return whether *item* was recorded after all of *circle*, or the times are unknown."""
-    own = source.recorded_at(item)
-    moments = [moment for moment in map(source.recorded_at, circle) if moment is not None]
-    return own is None or not moments or own > max(moments)
 
 
 def brought(

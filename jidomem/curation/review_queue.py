@@ -468,7 +468,8 @@ def _disagreements(reader: MemoryReader, project: str, view: WriteSnapshot) -> l
             "other_summary": row["b_summary"], "why": row["kind"], "actions": ACTIONS,
         })  # fmt: skip
         if row["kind"] in (STALE, VALUE):
-            pair["actions"] = _OF_ONE
+            is_withdrawal = any(jido("DeletedMarker") in view.types(iri(row[side])) for side in ("a", "b"))
+            pair["actions"] = _OF_DUE if is_withdrawal else _OF_ONE
         pair["is_apart"] = conflict.are_apart(iri(row["a"]), iri(row["b"]), view)
     return [*pairs.values()]
 

@@ -37,7 +37,8 @@ _COMPARED = {*KINDS, _SLOT, _VALUE}
 SHORT = 8
 #: Of `node`, `id` is the last part of the IRI of a memory of the project, `reversed_id` its characters backwards, and
 #: `short_id` the last of them, as they are shown. The time in a key of a `list` is at most `ahead` microseconds after
-#: the `since` of its row. The `key` of a pair puts it in the order of rows.
+#: the `since` of its row. A `successor` that `withdraws` the old node invalidates it. The `key` of a pair puts it in
+#: the order of rows.
 TABLES = """
 CREATE TABLE node (number INTEGER PRIMARY KEY, item TEXT UNIQUE, since INTEGER, until INTEGER, id TEXT,
   reversed_id TEXT, short_id TEXT);
@@ -47,7 +48,7 @@ CREATE INDEX node_short_id ON node (short_id) WHERE short_id IS NOT NULL;
 CREATE TABLE list (number INTEGER PRIMARY KEY, definition TEXT UNIQUE, is_sortable INTEGER, ahead INTEGER DEFAULT 0);
 CREATE TABLE listed (list INTEGER, key TEXT, since INTEGER, until INTEGER, PRIMARY KEY (list, key)) WITHOUT ROWID;
 CREATE TABLE holder (key TEXT, number INTEGER, PRIMARY KEY (key, number)) WITHOUT ROWID;
-CREATE TABLE successor (old INTEGER, new INTEGER, PRIMARY KEY (old, new)) WITHOUT ROWID;
+CREATE TABLE successor (old INTEGER, new INTEGER, withdraws INTEGER, PRIMARY KEY (old, new)) WITHOUT ROWID;
 CREATE INDEX successor_new ON successor (new);
 CREATE TABLE pair (key TEXT PRIMARY KEY, a INTEGER, b INTEGER, since INTEGER, until INTEGER);
 CREATE INDEX pair_a ON pair (a);
@@ -61,12 +62,13 @@ _PUT_NAME = f"INSERT OR IGNORE INTO node (item, since, until) VALUES (?, -1, {FO
 _PUT_PAIR = "INSERT OR REPLACE INTO pair VALUES (?, ?, ?, ?, ?)"
 _RIVALS = """SELECT h.key, n.number, n.item, n.since, n.until FROM holder h JOIN node n USING (number)
 WHERE h.key IN (SELECT value FROM json_each(?)) AND h.number <> ? AND n.since < ? AND n.until > ?"""
-#: The nodes that these took, in the end, the place of, and that have several successors.
+#: The nodes that these took, in the end, the place of or withdrew, and that have several successors.
 _FORKS = """WITH RECURSIVE before (number) AS (SELECT value FROM json_each(?)
   UNION SELECT old FROM successor JOIN before ON new = number)
 SELECT number FROM before WHERE (SELECT COUNT(*) FROM successor WHERE old = number) > 1"""
 #: A successor of a fork and all that came after it.
-_LINE = """WITH RECURSIVE line (number) AS (VALUES (?) UNION SELECT new FROM successor JOIN line ON old = number)
+_LINE = """WITH RECURSIVE line (number) AS (VALUES (?)
+  UNION SELECT new FROM successor JOIN line ON old = number AND NOT withdraws)
 SELECT number, item, since, until FROM line JOIN node USING (number) WHERE number <> ?"""
 _PAGE = """SELECT key FROM listed WHERE list = ? AND key >= ? AND since <= ? AND (? OR until > ?)
 ORDER BY key LIMIT ?"""
@@ -352,12 +354,17 @@ class Projection:
             part = _ID_START.split(item)[-1] if project in node.statements.get(_OF, ()) else None
             rows.append((item, node.since, node.active_until, part, part and part[::-1], part and part[-SHORT:]))
         self._store.executemany(_PUT_NODE, rows)
-        ends = [(_item(name), _item(new))
-                for name, node in nodes.items() for new in node.statements.get(_SUPERSEDED, ())]  # fmt: skip
-        self._store.executemany(_PUT_NAME, ((new,) for _, new in ends))
-        numbers = self._numbers({*map(_item, nodes), *(new for _, new in ends)})
-        links = ((numbers[old], numbers[new]) for old, new in ends)
-        self._store.executemany("INSERT OR IGNORE INTO successor VALUES (?, ?)", links)
+        links = ((_SUPERSEDED, False), (_INVALIDATED, True))
+        ends = [
+            (_item(name), _item(new), withdraws)
+            for link, withdraws in links
+            for name, node in nodes.items()
+            for new in node.statements.get(link, ())
+        ]
+        self._store.executemany(_PUT_NAME, ((new,) for _, new, _ in ends))
+        numbers = self._numbers({*map(_item, nodes), *(new for _, new, _ in ends)})
+        successors = ((numbers[old], numbers[new], withdraws) for old, new, withdraws in ends)
+        self._store.executemany("INSERT OR IGNORE INTO successor VALUES (?, ?, ?)", successors)
         keys = ((key, numbers[_item(name)]) for name, node in nodes.items() for key in _keys(node.statements))
         self._store.executemany("INSERT OR IGNORE INTO holder VALUES (?, ?)", keys)
 
@@ -423,11 +430,12 @@ class Projection:
     def _pair_after(self, fork: int) -> None:
         """Put the pairs that came, in the end, in the place of *fork*, after different successors of it.
 
-        Of two in one line, the earlier of which ended only in name, a fork that is recorded later would make a pair
-        that disagreed before.
+        Two withdrawals of it do not disagree. Of two in one line, the earlier of which ended only in name, a fork that
+        is recorded later would make a pair that disagreed before.
         """
         after: dict[tuple[int, str, int, int], set[int]] = defaultdict(set)
-        for (successor,) in self._store.execute("SELECT new FROM successor WHERE old = ?", (fork,)).fetchall():
+        successors = dict(self._store.execute("SELECT new, withdraws FROM successor WHERE old = ?", (fork,)).fetchall())
+        for successor in successors:
             for row in self._store.execute(_LINE, (successor, fork)):
                 after[tuple(row)].add(successor)
         line = {
@@ -435,7 +443,8 @@ class Projection:
         }
         named = {item: (number, after[number, item, *line[item]]) for number, item, *_ in after if item in line}
         for a, b, span in overlapping_pairs(line):
-            if len(named[a][1] | named[b][1]) > 1:
+            are_withdrawals = all(successors.get(named[each][0]) for each in (a, b))
+            if len(named[a][1] | named[b][1]) > 1 and not are_withdrawals:
                 self._store.execute(_PUT_PAIR, _pair_row((named[a][0], a), (named[b][0], b), STALE, span))
 
 

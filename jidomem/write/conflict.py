@@ -389,13 +389,13 @@ def end_of_chain(item: Term, view: WriteSnapshot) -> Term | None:
 
 
 def of_one_origin(item: Term, other: Term, view: WriteSnapshot) -> bool:
-    """Return whether both took, in the end, the place of one memory: then one of them has to go."""
+    """Return whether both took, in the end, the place of one memory, or one withdrew it: then one of them has to go."""
     return not _origins(item, view).isdisjoint(_origins(other, view))
 
 
 def _origins(item: Term, view: WriteSnapshot) -> set[Term]:
-    """Return all that *item* took the place of, however many steps ago."""
-    seen: set[Term] = set()
+    """Return all that *item* took the place of, however many steps ago, and all that it withdrew."""
+    seen = set(view.subjects(jido("invalidatedBy"), item))
     todo = {item}
     while todo:
         todo = {old for node in todo for old in view.subjects(jido("supersededBy"), node)} - seen

@@ -376,6 +376,32 @@ def test_two_successors_of_one_memory_do_not_stand_beside_each_other(repository,
     assert run("check").exit_code == 0
 
 
+@pytest.mark.parametrize(("action", "active"), [("accept", ["it holds 8 GiB"]), ("reject", [])])
+def test_a_withdrawal_and_a_supersession_of_two_branches_conflict_until_one_is_chosen(
+    action, active, repository, tmp_path
+):
+    branch = shutil.copytree(repository, tmp_path / "branch")
+    ours = run("edit", FACT, "--supersede", "it holds 8 GiB", "--reason", "r").stdout.strip()
+    withdrawal = ["edit", FACT, "--invalidate", "--reason", "there is no cache"]
+    theirs = run(*withdrawal, "--root", branch / ".jidomem").stdout.strip()
+    shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
+
+    (row,) = rows("review", "--conflicts")
+    (waits,) = json.loads(run("review", "--json").stdout)["rows"]
+    problems = json.loads(run("check", "--json").stdout)["problems"]
+    (text,) = [each["message"] for each in problems if each["rule"].endswith("SupersessionHasOneEnd")]
+    kept = run("review", "keep-both", ours, "--against", theirs)
+
+    assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, theirs})
+    assert waits["actions"] == ["accept", "reject"]
+    assert f"superseded by {ours} and withdrawn by {theirs}" in text
+    assert (kept.exit_code, "both cannot be kept" in kept.stderr) == (2, True)
+    assert run("review", action, ours, "--against", theirs).exit_code == 0
+    assert rows("review", "--conflicts") == []
+    assert run("check").exit_code == 0
+    assert [fact["summary"] for fact in rows("ask", "facts")] == active
+
+
 def test_check_says_how_to_settle_two_ends_of_a_chain_that_are_some_steps_on(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
     first = run("edit", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "r").stdout.strip()

@@ -58,15 +58,18 @@ class World:
         found = set()
         for a, b in combinations(sorted(known.keys() - ended), 2):
             kinds = self._shared(known[a][2], known[b][2])
-            kinds |= {"stale_supersession"} if self._origins(a, known) & self._origins(b, known) else set()
+            withdrawn = {old for old, how in known[a][1].items() if how == known[b][1].get(old) == "invalidated"}
+            common = self._origins(a, known) & self._origins(b, known)
+            kinds |= {"stale_supersession"} if common - withdrawn else set()
             settled = a in known[b][4] or b in known[a][4]
             found |= {(a, b, kind) for kind in kinds if kind in LASTING or not settled}
         return found
 
     def _origins(self, name, known):
-        """Return what *name* took, in the end, the place of."""
-        named = {old for old, how in known[name][1].items() if how == "superseded"}
-        return named.union(*(self._origins(old, known) for old in named if old in known))
+        """Return what *name* took, in the end, the place of, and what it or one that it replaced withdrew."""
+        ends = known[name][1]
+        replaced = [old for old, how in ends.items() if how == "superseded" and old in known]
+        return {*ends}.union(*(self._origins(old, known) for old in replaced))
 
     @staticmethod
     def _shared(first, second):
