@@ -12,25 +12,15 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
-from threading import BoundedSemaphore, Event, Lock, Thread
+from threading import Condition, Event, Thread
 from time import monotonic, perf_counter, sleep
 from typing import Any
 
-from jidomem.base.background import BackgroundTask
 from jidomem.errors import Busy, InvalidRequest, JidomemError
 from jidomem.runtime.user_config import RootLimits
 from jidomem.serve import monitoring, wire
-from jidomem.serve.app import parse_address
-from jidomem.serve.connection import (
-    App,
-    ClientDisconnected,
-    ClientSocket,
-    HttpExchange,
-    TooSlow,
-    build_environ,
-    wsgi_headers,
-)
+from jidomem.serve.app import HEADERS, parse_address
+from jidomem.serve.connection import App, ClientDisconnected, ClientSocket, HttpExchange, TooSlow
 from jidomem.serve.server_state import Operation
 
 #: Seconds after which a failed accept is tried again.
@@ -49,12 +39,10 @@ class ConnectionPool:
     def __init__(self, app: App, environ: dict[str, Any], limits: RootLimits, operation: Operation) -> None:
         """Answer by *app*; *environ* is the same for all requests."""
         self._app, self._environ, self._limits, self._operation = app, environ, limits, operation
-        self._slots = BoundedSemaphore(limits.connections)
         self._open: set[ClientSocket] = set()
-        self._idle: dict[ClientSocket, float] = {}  # since when each waits for a request, the longest first
-        self._lock = Lock()
-        self._stopping, self._full = Event(), Event()
+        self._changed = Condition()  # of the open ones
         self._full_since: float | None = None
+        self._stopping = Event()
 
     def serve(self, listening: socket.socket) -> None:
         """Accept and serve connections until `stop`."""
@@ -65,130 +53,88 @@ class ConnectionPool:
                 sleep(_PAUSE)
                 continue
             link = ClientSocket(accepted, self._limits.idle_seconds)
-            if not (self._acquire_slot() and self._start(link, address[0])):
-                detail = f"the server has {self._limits.connections} connections, and takes no more"
-                with suppress(ClientDisconnected, TooSlow):
-                    self._refuse(self._exchange(link), Busy(detail, hint="try again"), {}, address[0], perf_counter())
-                    link.end(0)
-                link.close()
+            with suppress(RuntimeError):  # this machine gives no more threads
+                if self._admit(link):
+                    Thread(target=self._serve, args=(link, address[0]), name="jidomem-connection", daemon=True).start()
+                    continue
+            detail = f"the server has {self._limits.connections} connections, and takes no more"
+            with suppress(ClientDisconnected, TooSlow):
+                self._refuse(self._exchange(link), Busy(detail, hint="try again"), address[0], perf_counter())
+                link.end(0)
+            self._close(link)
 
     def stop(self, seconds: float) -> None:
         """Accept no further request; return when those under way have ended, or after *seconds*."""
         self._stopping.set()
-        with self._lock:
-            for link in self._idle:
-                link.interrupt()
         end = monotonic() + seconds
-        for _ in range(self._limits.connections):
-            while not self._slots.acquire(timeout=_PAUSE):
-                if monotonic() > end:
-                    return
-                with self._lock:
-                    for link in self._open:
-                        if link.silent() > _SILENT:
-                            link.interrupt()
+        with self._changed:
+            while self._open and monotonic() < end:
+                for link in self._open:
+                    if link.is_idle or link.reading.silent() > _SILENT:
+                        link.interrupt()
+                self._changed.wait(_PAUSE)
 
-    def _start(self, link: ClientSocket, client: str) -> bool:
-        """Return whether this machine had a thread for the connection of *client*."""
-        try:
-            Thread(target=self._serve, args=(link, client), name="jidomem-connection", daemon=True).start()
-        except RuntimeError:
-            self._slots.release()
-            return False
+    def _admit(self, link: ClientSocket) -> bool:
+        """Return whether *link* is one of the open connections, after a wait of at most the idle time."""
+        limit = self._limits.idle_seconds
+        with self._changed:
+            while len(self._open) >= self._limits.connections:
+                self._full_since = self._full_since or monotonic()
+                if self._stopping.is_set() or monotonic() > self._full_since + limit:
+                    return False
+                idle = [each for each in self._open if each.is_idle and not each.reading.is_ready()]
+                longest = max(idle, key=lambda each: each.reading.silent(), default=None)
+                if longest and longest.reading.silent() > limit / 10:
+                    longest.interrupt()
+                self._changed.wait(limit / 20)
+            self._full_since = None
+            self._open.add(link)
         return True
+
+    def _close(self, link: ClientSocket, *, abort: bool = False) -> None:
+        with self._changed:
+            link.close(abort=abort)
+            self._open.discard(link)
+            self._changed.notify_all()
+
+    def _keeps_connections(self) -> bool:
+        return self._full_since is None and not self._stopping.is_set()
+
+    def _exchange(self, link: ClientSocket) -> HttpExchange:
+        return HttpExchange(link, self._limits, self._keeps_connections)
 
     def _serve(self, link: ClientSocket, client: str) -> None:
         """Answer the requests of *link* until it ends; raise nothing."""
-        exchange = self._exchange(link)
+        exchange, is_kept = self._exchange(link), True
         try:
-            received = self._next_request(link)
-            while received:
-                exchange = self._exchange(link, received)
-                if not self._answer(exchange, client):
-                    break
-                received = exchange.behind() or self._next_request(link)
+            while is_kept and (received := exchange.behind() or link.begin()):
+                exchange, began = self._exchange(link), perf_counter()
+                try:
+                    exchange.receive_head(received)
+                except JidomemError as refusal:
+                    self._refuse(exchange, refusal, client, began)
+                else:
+                    exchange.respond(self._app, {**self._environ, "REMOTE_ADDR": client})
+                is_kept = exchange.finish()
         except (ClientDisconnected, TooSlow):
             pass
         except Exception as error:  # the client sees that the answer broke off, the operator why
             monitoring.log_bug(self._operation, error)
         finally:
-            link.close(abort=exchange.is_partial)
-            with self._lock:
-                self._open.discard(link)
-                self._idle.pop(link, None)
-            self._slots.release()
+            self._close(link, abort=exchange.is_partial())
 
-    def _exchange(self, link: ClientSocket, received: bytes = b"") -> HttpExchange:
-        return HttpExchange(link, self._limits, self._keeps_connections, received)
-
-    def _keeps_connections(self) -> bool:
-        return not (self._full.is_set() or self._stopping.is_set())
-
-    def _next_request(self, link: ClientSocket) -> bytes:
-        """Return the first bytes of the next request; empty at the end of the connection."""
-        with self._lock:
-            self._open.add(link)
-            self._idle[link] = monotonic()
-            if self._stopping.is_set():
-                link.interrupt()
-        received = link.begin()
-        with self._lock:
-            self._idle.pop(link, None)
-        return received
-
-    def _answer(self, exchange: HttpExchange, client: str) -> bool:
-        """Answer one request, and return whether another one may follow."""
-        began, named = perf_counter(), dict[str, str]()
-        try:
-            request = exchange.request()
-            named = wsgi_headers(request)
-            environ = build_environ(request, named)
-        except JidomemError as refusal:
-            self._refuse(exchange, refusal, named, client, began)
-            return exchange.finish()
-        own = {"REMOTE_ADDR": client, "wsgi.input": exchange, wire.CONNECTION: exchange.link.fileno()}
-        exchange.respond(self._app, {**self._environ, **environ, **own})
-        return exchange.finish()
-
-    def _refuse(
-        self, exchange: HttpExchange, refusal: JidomemError, headers: Mapping[str, str], client: str, began: float
-    ) -> None:
-        """Send *refusal* to a request that no application sees."""
-        request_id = monitoring.id_of(headers)
+    def _refuse(self, exchange: HttpExchange, refusal: JidomemError, client: str, began: float) -> None:
+        """Send *refusal*, as the last answer of the connection, to a request that no application sees."""
+        request_id = monitoring.id_of(exchange.environ)
         monitoring.log_refusal(self._operation, refusal, request_id, client, perf_counter() - began)
-        exchange.refuse(refusal, request_id)
-
-    def _acquire_slot(self) -> bool:
-        """Return whether a slot became free within the idle time."""
-        idle = self._limits.idle_seconds
-        is_free = self._slots.acquire(blocking=False)
-        if not is_free:
-            self._full_since = self._full_since or monotonic()
-            self._full.set()
-            while not (is_free or self._stopping.is_set()):
-                left = self._full_since + idle - monotonic()
-                if left <= 0:
-                    break
-                self._close_idle(monotonic() - idle / 10)
-                is_free = self._slots.acquire(timeout=min(left, idle / 20))
-            self._full.clear()
-        self._full_since = None if is_free else self._full_since
-        return is_free
-
-    def _close_idle(self, since: float) -> None:
-        """Close a connection that has waited for a request *since* then, or longer."""
-        with self._lock:
-            for link, began in self._idle.items():
-                if began <= since and not link.has_more():
-                    del self._idle[link]
-                    link.interrupt()
-                    return
+        response = wire.refused({**wire.described(refusal), "request_id": request_id}, refusal)
+        response.headers.update({monitoring.HEADER: request_id, **HEADERS})
+        exchange.respond(response, {})
 
 
 HOST, PORT = "127.0.0.1", 8700
 #: Seconds that requests under way get when the server stops.
 GRACE = 10
-_BACKLOG = 128
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _ENVIRON: Mapping[str, Any] = {
     "SCRIPT_NAME": "",
@@ -215,7 +161,7 @@ def listen(host: str, port: int, *, has_tokens: bool = False) -> socket.socket:
         )
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     try:
-        listening = socket.create_server((str(address), port), family=family, backlog=_BACKLOG)
+        listening = socket.create_server((str(address), port), family=family, backlog=128)
     except OSError as error:
         problem = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be served: {error.strerror}"
         hint = "stop what listens there, or give another port: --port 0 takes any that is free"
@@ -237,26 +183,20 @@ def serve(
 
     Requests that take longer than GRACE seconds end with the process: what was acknowledged is durable.
     """
-    signals = _signals()
+    signals, sending = socket.socketpair()  # a byte for each signal, whichever thread of this process gets that
+    sending.setblocking(False)
+    signal.set_wakeup_fd(sending.detach())
+    for number in _STOPS:
+        signal.signal(number, lambda *_: None)
     host, port = listening.getsockname()[:2]
     pool = ConnectionPool(app, {**_ENVIRON, "SERVER_NAME": host, "SERVER_PORT": str(port)}, limits, operation)
-    BackgroundTask("jidomem-listening", daemon=True).start(partial(pool.serve, listening))
+    Thread(target=pool.serve, args=(listening,), name="jidomem-listening", daemon=True).start()
     while signals.recv(1)[0] not in _STOPS:
         pass
     with suppress(OSError):
         listening.shutdown(socket.SHUT_RDWR)  # no new connections
     stopping()
     pool.stop(GRACE)
-
-
-def _signals() -> socket.socket:
-    """Return a socket that receives a byte for each signal, whichever thread of this process gets that."""
-    receiving, sending = socket.socketpair()
-    sending.setblocking(False)
-    signal.set_wakeup_fd(sending.detach())
-    for number in _STOPS:
-        signal.signal(number, lambda *_: None)
-    return receiving
 
 
 def leave() -> None:

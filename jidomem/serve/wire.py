@@ -274,7 +274,7 @@ def body() -> bytes:
     limit = current_app.config[LIMITS].body
     stream = request.environ["wsgi.input"]
     length = request.content_length
-    data = stream.read(limit + 1) if length is None or 0 < length <= limit else b""
+    data = stream.read(limit + 1 if length is None else length) if (length or 0) <= limit else b""
     if len(data) > limit or (length or 0) > limit:
         raise too_large("the body", limit)
     return data
