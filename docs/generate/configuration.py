@@ -13,7 +13,6 @@ from typing import Any
 from docs.generate.tables import code, table
 from jidomem.records.policy import JUDGES, ON_CONFLICT, ON_SECRET, PRESETS, AgentPolicy, Policy
 from jidomem.runtime import model_choice, root_config, settings, user_config
-from jidomem.runtime import user_config as runtime_own
 
 _INTRODUCTION = """\
 # Configuration: every key
@@ -112,9 +111,9 @@ def pages() -> dict[str, str]:
     """Return the page, by its name."""
     head = ["key", "default", "is"]
     known = {**_ROOT, **{name: (text, {}) for name, text in _TABLES.items()}}
-    _same(known, (*root_config._KEYS, *root_config.OF_TRUST))
+    _same(known, root_config._RULES)
     own = {**_OTHERS, "limits": ("see below", {}), "embedder": ("see below", {}), "model": ("see below", {})}
-    _same(own, runtime_own._KNOWN)
+    _same(own, user_config._RULES)
     families = "".join(f"`{name}`, " for name in root_config._FAMILIES).removesuffix(", ")
     parts = [
         _INTRODUCTION,

@@ -9,24 +9,22 @@ import math
 import os
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from jidomem.errors import Failed, JidomemError, ModelUnavailable, did_you_mean
+from jidomem.errors import JidomemError, ModelUnavailable
 from jidomem.models.endpoint import ApiKey
 from jidomem.records.interfaces import Embedder
+from jidomem.runtime.config_table import TRUTH, Rule, choice, config_fault, number, read_table, require_keys, text
 
 if TYPE_CHECKING:
     from jidomem.records.interfaces import LanguageModel
 
 #: The environment variables that have the key, where none is named.
 KEYS = ("OPEN_AI_API_KEY", "OPENAI_API_KEY")
-#: What is wrong with the value of a key, None where nothing is.
-Fault = Callable[[Any], str | None]
 #: The most bytes that a file with a key has, and what nobody else may do with it.
 _LONGEST, _OTHERS = 4_096, 0o077
-C = TypeVar("C")
 
 
 class OfEndpoint(Protocol):
@@ -41,44 +39,28 @@ class OfEndpoint(Protocol):
         """Return the file, None where it is in none."""
 
 
-def table(kind: type[C], name: str, values: Any, where: str, faults: Mapping[str, Fault], example: str) -> C:
-    """Return what the table *name* sets; raises Failed `invalid_config`, naming *where* and the key that is wrong."""
-    if not isinstance(values, dict):
-        raise wrong(where, f"{name} is a table", f"write [{name}]")
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # it is a dataclass
-    for key, value in values.items():
-        if key not in known:
-            hint = did_you_mean(key, known, f"there are {', '.join(known)}")
-            raise wrong(where, f"{name}.{key} is not known", hint)
-        if (fault := faults[key](value)) is not None:
-            raise wrong(where, f"{name}.{key} = {value!r:.100} is {fault}", example)
+def _is_variable(name: str) -> bool:
+    return not name or not name.isspace()
+
+
+def _is_absolute(path: str) -> bool:
+    return Path(path).expanduser().is_absolute()
+
+
+#: The rules of the keys of an endpoint, whatever its model is.
+_ENDPOINT: Mapping[str, Rule] = {
+    "base_url": text("http://127.0.0.1:11434/v1"),
+    "key_env": text("MODEL_KEY", 'the name of an environment variable, or ""', is_valid=_is_variable),
+    "key_file": text("~/.secrets/endpoint", "the whole path of a file", is_valid=_is_absolute),
+}
+
+
+def _check_endpoint(values: Mapping[str, Any], name: str, file: Path | str) -> None:
+    """Raise Failed `invalid_config` if the table *name* has keys that do not go together."""
     if values.get("use") != "endpoint" and (more := sorted(values.keys() - {"use"})):
-        raise wrong(where, f"{name}.{more[0]} is of an endpoint, and none is used", 'use = "endpoint"')
+        raise config_fault(file, f"{name}.{more[0]} is of an endpoint, and none is used", 'write use = "endpoint"')
     if {"key_env", "key_file"} <= values.keys():
-        raise wrong(where, f"{name}.key_env and {name}.key_file both say where the key is", "leave one of them out")
-    return kind(**values)
-
-
-def one_of(*names: str) -> Fault:
-    """Return what is wrong with a value that is none of *names*."""
-    return lambda value: None if isinstance(value, str) and value in names else f"none of {', '.join(names)}"
-
-
-def a_text(value: Any) -> str | None:
-    """Return what is wrong with a value that is no text, or a blank one."""
-    return None if isinstance(value, str) and value.strip() else "no text"
-
-
-def a_variable(value: Any) -> str | None:
-    """Return what is wrong with what names no environment variable, nor says by "" that there is none."""
-    return None if value == "" else a_text(value)
-
-
-def a_file(value: Any) -> str | None:
-    """Return what is wrong with what names no file by its whole path."""
-    if a_text(value) is None and Path(value).expanduser().is_absolute():
-        return None
-    return "no whole path of a file, as in ~/.secrets/endpoint"
+        raise config_fault(file, f"{name}.key_env and {name}.key_file both name the key", "leave one of them out")
 
 
 def key(chosen: OfEndpoint, of: str, environment: Callable[[str], str | None]) -> ApiKey | None:
@@ -129,11 +111,6 @@ def is_remote(model: object) -> bool:
     return bool(getattr(model, "is_remote", False))
 
 
-def wrong(where: str, what: str, hint: str) -> Failed:
-    """Return the error that tells *what* is wrong with the configuration *where*."""
-    return Failed(f"{where}: {what}", hint=hint, code="invalid_config")
-
-
 #: What may be used; where nothing is said, the local one if it is installed.
 EMBEDDER_USES = ("local", "endpoint", "none")
 
@@ -154,9 +131,19 @@ class EmbedderChoice:
     key_file: str | None = None
 
 
-def embedder_choice(values: Any, where: str) -> EmbedderChoice:
-    """Return the choice in the table *values*; raises Failed `invalid_config`, naming *where* and the key."""
-    return table(EmbedderChoice, "embedder", values, where, _EMBEDDER_FAULTS, _EMBEDDER_EXAMPLE)
+_EMBEDDER: Mapping[str, Rule] = {
+    **_ENDPOINT,
+    "use": choice(EMBEDDER_USES),
+    "model": text("nomic-embed-text"),
+    "dimensions": number(1, 65_536, 768),
+}
+
+
+def embedder_choice(values: Any, file: Path | str) -> EmbedderChoice:
+    """Return the choice in the table *values* of *file*; raise Failed `invalid_config`."""
+    checked = read_table(file, "embedder", values, _EMBEDDER)
+    _check_endpoint(checked, "embedder", file)
+    return EmbedderChoice(**checked)
 
 
 def embedder(chosen: EmbedderChoice, environment: Callable[[str], str | None]) -> Embedder | None:
@@ -196,24 +183,6 @@ def _unavailable(name: str, dimensions: int, why: JidomemError) -> Embedder:
     return EmbedderUnavailable(name, dimensions, why)
 
 
-def _a_dimension(value: Any) -> str | None:
-    whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 65_536
-    return None if whole else "no number of dimensions, from 1 to 65536"
-
-
-_EMBEDDER_FAULTS: Mapping[str, Fault] = {
-    "use": one_of(*EMBEDDER_USES),
-    "base_url": a_text,
-    "model": a_text,
-    "dimensions": _a_dimension,
-    "key_env": a_variable,
-    "key_file": a_file,
-}
-_EMBEDDER_EXAMPLE = (
-    'as in use = "endpoint", base_url = "http://127.0.0.1:11434/v1", model = "nomic-embed-text", dimensions = 768'
-)
-
-
 #: What may be used; where nothing is said, the offline one.
 LANGUAGE_MODEL_USES = ("offline", "endpoint")
 
@@ -236,16 +205,41 @@ class LanguageModelChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def language_model_choice(values: Any, where: str) -> LanguageModelChoice:
-    """Return the choice in the table *values*; raises Failed `invalid_config`, naming *where* and the key."""
-    chosen = table(LanguageModelChoice, "model", values, where, _LANGUAGE_MODEL_FAULTS, _LANGUAGE_MODEL_EXAMPLE)
-    if chosen.use == "endpoint":
-        for name in ("base_url", "model"):
-            if getattr(chosen, name) is None:
-                raise wrong(
-                    where, f"model.{name} is not said, and what agents said would go there", _LANGUAGE_MODEL_EXAMPLE
-                )
-    return chosen
+def _is_json(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return all(map(_is_json, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+
+
+_LANGUAGE_MODEL: Mapping[str, Rule] = {
+    **_ENDPOINT,
+    "use": choice(LANGUAGE_MODEL_USES),
+    "model": text("qwen3:8b"),
+    "seconds": number(1, 3_600, 120.0),
+    "json_mode": TRUTH,
+    "options": Rule(
+        lambda value: isinstance(value, dict) and _is_json(value),
+        "a table of texts, numbers, truths, lists and tables",
+        "{temperature = 0.2}",
+    ),
+}
+
+
+def language_model_choice(values: Any, file: Path | str) -> LanguageModelChoice:
+    """Return the choice in the table *values* of *file*; raise Failed `invalid_config`.
+
+    An endpoint has no default: what agents write would go there.
+    """
+    checked = read_table(file, "model", values, _LANGUAGE_MODEL)
+    _check_endpoint(checked, "model", file)
+    if "options" in checked:
+        from jidomem.models.chat import OURS  # few set any
+
+        if ours := [name for name in checked["options"] if name in OURS]:
+            raise config_fault(file, f"model.options.{ours[0]} is set by the client itself", f"leave {ours[0]} out")
+    if checked.get("use") == "endpoint":
+        require_keys(file, "model", checked, _LANGUAGE_MODEL, ("base_url", "model"))
+    return LanguageModelChoice(**checked)
 
 
 def model(chosen: LanguageModelChoice, embedder: Embedder, environment: Callable[[str], str | None]) -> LanguageModel:
@@ -268,37 +262,3 @@ def model(chosen: LanguageModelChoice, embedder: Embedder, environment: Callable
     except JidomemError as error:
         asked = EndpointUnavailable(address, error)
     return ChatModel(asked, name, embedder, options=chosen.options or OPTIONS, json_mode=chosen.json_mode)
-
-
-def _a_time(value: Any) -> str | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return None if is_number and 1 <= value <= 3_600 else "no number of seconds, from 1 to 3600"
-
-
-def _a_truth(value: Any) -> str | None:
-    return None if isinstance(value, bool) else "neither true nor false"
-
-
-def _options(value: Any) -> str | None:
-    """Return what is wrong with what is no table of values that JSON has, or has what the client says itself."""
-    from jidomem.models.chat import OURS  # few set any
-
-    if not isinstance(value, dict) or not _is_json(value):
-        return "no table of texts, numbers, truths, lists and tables"
-    ours = [name for name in value if name in OURS]
-    return f"more than options: the client itself says {ours[0]}" if ours else None
-
-
-def _is_json(value: Any) -> bool:
-    if isinstance(value, dict | list):
-        return all(map(_is_json, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
-
-
-_LANGUAGE_MODEL_FAULTS: Mapping[str, Fault] = {
-    "use": one_of(*LANGUAGE_MODEL_USES), "base_url": a_text, "model": a_text, "key_env": a_variable, "key_file": a_file,
-    "seconds": _a_time, "json_mode": _a_truth, "options": _options,
-}  # fmt: skip
-_LANGUAGE_MODEL_EXAMPLE = (
-    'as in use = "endpoint", base_url = "http://127.0.0.1:11434/v1", model = "qwen3:8b", key_env = ""'
-)

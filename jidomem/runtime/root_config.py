@@ -17,12 +17,23 @@ from typing import Any
 from unicodedata import normalize
 
 from jidomem.base.clock import format_timestamp
-from jidomem.base.json_values import decode_toml
 from jidomem.base.words import slug
-from jidomem.errors import Failed, NotFound, did_you_mean
+from jidomem.errors import Failed, NotFound
 from jidomem.rdf import vocab
 from jidomem.records.policy import JUDGES, ON_CONFLICT, ON_SECRET, PRESETS, AgentPolicy, Policy
 from jidomem.runtime import user_config
+from jidomem.runtime.config_table import (
+    TABLE,
+    TRUTH,
+    Rule,
+    choice,
+    choices,
+    config_fault,
+    number,
+    parse_config,
+    read_table,
+    text,
+)
 from jidomem.runtime.user_config import Trusted
 from jidomem.write.canonical import family
 
@@ -211,7 +222,6 @@ def _listed(config: user_config.UserConfig) -> str:
     return ", ".join(each.root for each in config.trusted) or "none that is"
 
 
-_KEYS = ("project", "strict", "create_projects", "judge", "secrets", "read_log", "conflicts", "agents", "policy")
 #: What a root found on disk may not decide: it may be somebody else's repository.
 _AUTHORITY = (
     "bind", "embedder", "endpoint", "index", "base_url", "limits", "model", "models", "token", "tokens", "url",
@@ -221,25 +231,54 @@ OF_TRUST = ("host", "port")
 _FAMILIES = sorted({family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
 
 
-def read(path: Path, own: Path | None) -> dict[str, Any]:
-    """Return the configuration in *path*, empty when there is none; raises Failed `invalid_config`.
+def slug_of(name: str) -> str:
+    """Return *name* as a project id, `[a-z0-9][a-z0-9_-]{0,63}`: letters without their accents, `-` for other signs.
 
-    *own* is the file of the user that says which roots are trusted; None for a root that is open, in which what only
-    a trusted one may set means nothing any more.
+    >>> slug_of("My Käse.git")
+    'my-kase-git'
+    """
+    plain = re.sub(r"[\u0300-\u036f]", "", normalize("NFKD", name.casefold()))
+    return re.sub(r"[^a-z0-9_-]+", "-", plain).strip("-_")[:64] or "project"
+
+
+_PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_RULES: Mapping[str, Rule] = {
+    "project": text(
+        "my-project",
+        "a project id: a-z, 0-9, - and _, at most 64",
+        is_valid=_PROJECT.fullmatch,
+        repaired=lambda value: slug_of(str(value)),
+    ),
+    "strict": TRUTH,
+    "create_projects": TRUTH,
+    "judge": choice(JUDGES),
+    "secrets": choice(ON_SECRET),
+    "read_log": TRUTH,
+    "conflicts": TABLE,
+    "agents": TABLE,
+    "policy": choice(PRESETS),
+    "host": text("127.0.0.1"),
+    "port": number(0, 65_535, 8700),
+}
+_CONFLICTS = dict.fromkeys(_FAMILIES, choice(ON_CONFLICT))
+_AGENT = {"role": choice(vocab.AGENT_ROLE), "capabilities": choices(vocab.CAPABILITY)}
+
+
+def read(path: Path, own: Path | None) -> dict[str, Any]:
+    """Return the configuration in *path*, empty when there is none; raise Failed `invalid_config`.
+
+    *own* is the file of the user that names the trusted roots; None for a root that is open, in which the keys that
+    need trust are of no use any more.
     """
     try:
-        text = read_config(path)
-
-        config = decode_toml(text)
+        config = parse_config(read_config(path), path)
     except FileNotFoundError:
         return {}
     except (ValueError, OSError) as error:
-        raise Failed(f"{path}: {error}", hint="correct the line it names", code="invalid_config") from error
+        raise config_fault(path, str(error), "correct the line it names") from error
     for key in config:
         _refuse_authority(key, path, own)
-        _known(key, (*_KEYS, *OF_TRUST), path, "")
-    _project_id(config, path)
-    _place(config, path)
+    read_table(path, "", config, _RULES)
     return config
 
 
@@ -261,109 +300,30 @@ def _refuse_authority(key: str, path: Path, own: Path | None) -> None:
         )
 
 
-def _place(config: Mapping[str, Any], path: Path) -> None:
-    """Raise Failed unless host, if any, is a text and port a port."""
-    host, port = config.get("host", ""), config.get("port", 0)
-    if not isinstance(host, str):
-        raise Failed(f"{path}: host = {host!r} is no text", hint='host = "127.0.0.1"', code="invalid_config")
-    if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= 65_535:
-        raise Failed(f"{path}: port = {port!r} is no port", hint="port = 8700", code="invalid_config")
-
-
-def _project_id(config: Mapping[str, Any], path: Path) -> None:
-    """Raise Failed `invalid_config` unless the project that *config* names, if any, is a project id."""
-    named = config.get("project", "project")
-    if not isinstance(named, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", named):
-        raise Failed(
-            f"{path}: project = {named!r} is no project id: a-z, 0-9, - and _, at most 64",
-            hint=f'project = "{slug_of(str(named))}"',
-            code="invalid_config",
-        )
-
-
-def slug_of(name: str) -> str:
-    """Return *name* as a project id, `[a-z0-9][a-z0-9_-]{0,63}`: letters without their accents, `-` for other signs.
-
-    >>> slug_of("My Käse.git")
-    'my-kase-git'
-    """
-    plain = re.sub(r"[\u0300-\u036f]", "", normalize("NFKD", name.casefold()))
-    return re.sub(r"[^a-z0-9_-]+", "-", plain).strip("-_")[:64] or "project"
-
-
 def policy(config: Mapping[str, Any], path: Path) -> Policy:
-    """Return the policy that *config*, which *path* holds, sets; raises Failed `invalid_config`."""
-    conflicts = _table(config, "conflicts", path)
-    for kind, choice in conflicts.items():
-        _known(kind, _FAMILIES, path, "conflicts.")
-        _known(choice, ON_CONFLICT, path, f"conflicts.{kind} = ")
-    judge = config.get("judge", Policy().judge)
-    _known(judge, JUDGES, path, "judge = ")
-    secrets = config.get("secrets", Policy().secrets)
-    _known(secrets, ON_SECRET, path, "secrets = ")
-    preset = config.get("policy", Policy().preset)
-    _known(preset, PRESETS, path, "policy = ")
+    """Return the policy that *config*, as read from *path*, sets; raise Failed `invalid_config`."""
+    default = Policy()
     return Policy(
-        on_conflict=conflicts,
-        agents=_agents(_table(config, "agents", path), path),
-        strict=flag(config, "strict", False, path),
-        create_projects=flag(config, "create_projects", True, path),
-        judge=judge,
-        secrets=secrets,
-        preset=preset,
+        on_conflict=read_table(path, "conflicts", config.get("conflicts", {}), _CONFLICTS),
+        agents=_agents(config.get("agents", {}), path),
+        strict=config.get("strict", default.strict),
+        create_projects=config.get("create_projects", default.create_projects),
+        judge=config.get("judge", default.judge),
+        secrets=config.get("secrets", default.secrets),
+        preset=config.get("policy", default.preset),
     )
 
 
-def _agents(entries: Mapping[str, Any], path: Path) -> dict[str, AgentPolicy]:
-    """Return what is set for each agent, by its name as memory writes it."""
+def _agents(tables: Mapping[str, Any], path: Path) -> dict[str, AgentPolicy]:
+    """Return the policy of each agent, by its name as memory writes it."""
     found: dict[str, AgentPolicy] = {}
-    for written, entry in entries.items():
+    for written, table in tables.items():
         name = slug(written)
         if not name or name in found:
-            wrong = f"is there twice, as {written!r}" if name else "is no name of an agent"
+            fault = f"is there twice, as {written!r}" if name else "is no name of an agent"
             hint = f"keep one of them: [agents.{name}]" if name else "write [agents.rita]"
-            raise Failed(f"{path}: agents.{name or written} {wrong}", hint=hint, code="invalid_config")
-        found[name] = _agent(written, entry, path)
+            raise config_fault(path, f"agents.{name or written} {fault}", hint)
+        values, default = read_table(path, f"agents.{written}", table, _AGENT), AgentPolicy()
+        capabilities = tuple(values.get("capabilities", default.capabilities))
+        found[name] = AgentPolicy(values.get("role", default.role), capabilities)
     return found
-
-
-def _agent(name: str, entry: Any, path: Path) -> AgentPolicy:
-    if not isinstance(entry, dict):
-        raise Failed(f"{path}: agents.{name} is a table", hint=f"write [agents.{name}]", code="invalid_config")
-    for key in entry:
-        _known(key, ("role", "capabilities"), path, f"agents.{name}.")
-    role = entry.get("role", AgentPolicy().role)
-    capabilities = entry.get("capabilities", list(AgentPolicy().capabilities))
-    _known(role, vocab.AGENT_ROLE, path, f"agents.{name}.role = ")
-    if not isinstance(capabilities, list) or not capabilities:
-        raise Failed(
-            f"{path}: agents.{name}.capabilities is a list of at least one",
-            hint='write capabilities = ["CanQueryMemory"]',
-            code="invalid_config",
-        )
-    for capability in capabilities:
-        _known(capability, vocab.CAPABILITY, path, f"agents.{name}.capabilities: ")
-    return AgentPolicy(role, tuple(capabilities))
-
-
-def _table(config: Mapping[str, Any], key: str, path: Path) -> dict[str, Any]:
-    found = config.get(key, {})
-    if not isinstance(found, dict):
-        raise Failed(f"{path}: {key} is a table", hint=f"write [{key}]", code="invalid_config")
-    return found
-
-
-def flag(config: Mapping[str, Any], key: str, default: bool, path: Path) -> bool:
-    """Return what *config* says of *key*, true or false; raises Failed `invalid_config` for anything else."""
-    found = config.get(key, default)
-    if not isinstance(found, bool):
-        raise Failed(f"{path}: {key} is true or false, not {found!r}", hint=f"{key} = true", code="invalid_config")
-    return found
-
-
-def _known(key: Any, names: Any, path: Path, where: str) -> None:
-    if isinstance(key, str) and key in names:
-        return
-    known = ", ".join(names)
-    hint = did_you_mean(key, names, f"known here: {known}")
-    raise Failed(f"{path}: {where}{key} is not known here ({known})", hint=hint, code="invalid_config")

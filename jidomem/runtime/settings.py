@@ -99,7 +99,7 @@ def load(
         session=session or os.environ.get("JIDOMEM_SESSION"),
         policy=root_config.policy(said, folder / CONFIG),
         configured=said.get("project"),
-        read_log=root_config.flag(said, "read_log", True, folder / CONFIG),
+        read_log=said.get("read_log", True),
         host=said.get("host"),
         port=said.get("port"),
         limits=limits,

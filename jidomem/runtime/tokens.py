@@ -201,7 +201,7 @@ class SharedTokens:
             return (), None
         try:
             tables = decode_json(found.data)["tokens"]
-            return tuple(user_config.entries(ApiToken, {"tokens": tables}, "tokens", Path(TOKENS))), found.tag
+            return user_config.entries(ApiToken, tables, "tokens", TOKENS), found.tag
         except (ValueError, KeyError, TypeError) as error:
             raise Failed(
                 f"{TOKENS} of {self._log.name} cannot be read: {error}",

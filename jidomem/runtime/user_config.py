@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
 
 from jidomem.base.files import atomic_file, file_lock
-from jidomem.base.json_values import decode_toml
-from jidomem.errors import Failed, PolicyDenied, did_you_mean
+from jidomem.errors import Failed, PolicyDenied
 from jidomem.rdf.sparql import MAX_BYTES, MAX_DEPTH
 from jidomem.records.policy import LITERAL_LIMIT, LITERAL_MOST
 from jidomem.runtime import model_choice
+from jidomem.runtime.config_table import (
+    TABLE,
+    TABLES,
+    Rule,
+    choice,
+    config_fault,
+    number,
+    parse_config,
+    read_table,
+    require_keys,
+    text,
+    to_toml,
+)
 
 _KIB, _MIB, _GIB = 1024, 1024**2, 1024**3
-#: The least and the most of each: below, nothing would be answered; above, the engine's stack or the machine gives out.
+#: The least and the greatest value of each: below, nothing would be answered; above, the machine or the engine fails.
 _BETWEEN: Mapping[str, tuple[float, float]] = {
     "queries": (1, 256),
     "query_seconds": (0.05, 3600),
@@ -43,9 +54,10 @@ _BETWEEN: Mapping[str, tuple[float, float]] = {
 class RootLimits:
     """Limits with their defaults; sizes are in bytes.
 
-    `queries` are answered apart at once, each within `query_seconds`, `query_memory`, `query_rows` and `query_answer`,
-    where its text has at most `query_text` bytes and `query_nesting` brackets in each other. A `body` is one request's,
-    a `stream` is one of lines, each a `line` at most. A `literal` is one text of a memory, by whichever door it comes.
+    At most `queries` ad hoc queries run at once, each within `query_seconds`, `query_memory`, `query_rows` and
+    `query_answer`; the text of one has at most `query_text` bytes and `query_nesting` nested brackets. A `body` is that
+    of one request, a `stream` is a body of lines, each of at most `line` bytes. A `literal` is one text of a memory,
+    over any interface.
     """
 
     queries: int = 4
@@ -65,43 +77,43 @@ class RootLimits:
     idle_seconds: float = 10.0
 
 
-def limits(values: Any, where: str) -> RootLimits:
-    """Return the limits in the table *values*; raises Failed `invalid_config`, naming *where* and the limit."""
-    if not isinstance(values, dict):
-        raise _limit_error(where, "limits is a table", "write [limits]")
-    known = {field.name: field.type for field in fields(RootLimits)}
-    for name, value in values.items():
-        if name not in known:
-            hint = did_you_mean(name, known, f"there are {', '.join(known)}")
-            raise _limit_error(where, f"limits.{name} is no limit", hint)
-        least, most = _BETWEEN[name]
-        kind = (int, float) if known[name] == "float" else (int,)
-        if not isinstance(value, kind) or isinstance(value, bool) or not least <= value <= most:
-            number = "a number" if known[name] == "float" else "a whole number"
-            raise _limit_error(where, f"limits.{name} = {value!r} is not {number} from {least:,} to {most:,}",
-                         f"write {name} = {getattr(RootLimits(), name):g}, or leave it out")  # fmt: skip
-    return RootLimits(**values)
+_LIMITS = {name: number(*_BETWEEN[name], usual) for name, usual in asdict(RootLimits()).items()}
 
 
-def _limit_error(where: str, what: str, hint: str) -> Failed:
-    return Failed(f"{where}: {what}", hint=hint, code="invalid_config")
+def limits(values: Any, file: Path | str) -> RootLimits:
+    """Return the limits in the table *values* of *file*; raise Failed `invalid_config`."""
+    return RootLimits(**read_table(file, "limits", values, _LIMITS))
 
 
-#: What a token may be given out for: the words of `jidomem.records.policy` for the roles of whoever speaks at a door.
+#: The roles of a token, as `jidomem.records.policy` names those of callers.
 ROLES = ("agent", "curator", "admin", "reader")
-#: What stands for every project there is or will be; no project id is written so.
+#: All projects, present and future; no project id is written so.
 EVERY = "*"
 _HEAD = "# Written by jidomem access token and jidomem access trust. Nobody else may read it: mode 0600.\n"
 _OTHERS = 0o077
-_KNOWN = ("tokens", "trusted", "commands", "limits", "embedder", "model", "index")
+_RULES: Mapping[str, Rule] = {
+    "tokens": TABLES,
+    "trusted": TABLES,
+    "commands": TABLES,
+    "limits": TABLE,
+    "embedder": TABLE,
+    "model": TABLE,
+    "index": text("sparql+http://localhost:7878/query", is_valid=lambda _: True),
+}
+_STRING = text("...", is_valid=lambda _: True)
+_STRINGS = Rule(
+    lambda value: isinstance(value, list) and all(map(_STRING.is_valid, value)), "a list of texts", '["..."]'
+)
+#: Keys of the array tables that are no plain text.
+_ENTRY_RULES = {"role": choice(ROLES), "projects": _STRINGS}
 T = TypeVar("T", "ApiToken", "Trusted", "TrustedCommand")
 
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """A token that was given out, of which only a digest is kept: who speaks with it, and what it may reach.
+    """An issued token, of which only the digest is stored: the agent that has it, and what that may reach.
 
-    `root` is the memory it was given out for, `projects` those of its projects that it reaches.
+    `root` is the memory that it was issued for, `projects` those of its projects that it reaches.
     """
 
     digest: str
@@ -113,15 +125,15 @@ class ApiToken:
 
     @property
     def id(self) -> str:
-        """Return what names it to people."""
+        """Return the short form of the digest, for people."""
         return self.digest[:8]
 
     def reaches(self, project: str) -> bool:
-        """Return whether *project* is there for who has this token."""
+        """Return whether the token reaches *project*."""
         return EVERY in self.projects or project in self.projects
 
     def check_writes(self) -> None:
-        """Raise PolicyDenied for a reader's token, with which nothing is written."""
+        """Raise PolicyDenied if the token is that of a reader."""
         if self.role == "reader":
             raise PolicyDenied(
                 f"{self.agent} has the token of a reader, who writes nothing",
@@ -131,7 +143,7 @@ class ApiToken:
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """A root whose own words of authority count, as long as its files have this `digest`."""
+    """A root that may set `host` and `port`, as long as its files have this `digest`."""
 
     root: str
     digest: str
@@ -140,7 +152,7 @@ class Trusted:
 
 @dataclass(frozen=True, slots=True)
 class TrustedCommand:
-    """A command that a convention of a root names, and that its user lets run."""
+    """A command of a convention of a root that the user permits."""
 
     root: str
     command: str
@@ -149,7 +161,7 @@ class TrustedCommand:
 
 @dataclass(frozen=True, slots=True)
 class UserConfig:
-    """What the user's own configuration says."""
+    """The values of the user's own configuration."""
 
     tokens: tuple[ApiToken, ...] = ()
     trusted: tuple[Trusted, ...] = ()
@@ -161,9 +173,9 @@ class UserConfig:
 
 
 def digest(token: str) -> str:
-    """Return what is kept of *token*.
+    """Return the digest of *token*.
 
-    It is 256 random bits, which nobody can try out: so one fast hash does what a slow one does for a password.
+    A token has 256 random bits, too many for guesses, so it needs no slow hash as a password does.
 
     >>> digest("jido_x") == digest("jido_x") != digest("jido_y")
     True
@@ -172,40 +184,40 @@ def digest(token: str) -> str:
 
 
 def read(path: Path) -> UserConfig:
-    """Return what *path* says, nothing where it is not there; raises Failed `invalid_config`.
+    """Return the configuration in *path*, the default one if there is no file; raise Failed `invalid_config`.
 
-    So it does for a file that others may read or write: a token in it may be one of theirs.
+    A file that others may read or write is refused: a token in it may be theirs.
     """
     try:
         with path.open("rb") as file:
             _check_private(path, os.fstat(file.fileno()))
-            said = decode_toml(file.read().decode())
+            content = file.read().decode()
     except FileNotFoundError:
         return UserConfig()
     except (ValueError, OSError) as error:
-        raise _config_error(path, str(error)) from error
-    if unknown := said.keys() - _KNOWN:
-        raise _config_error(path, f"{min(unknown)} is not known here ({', '.join(_KNOWN)})")
+        hint = f"correct it, or move it away and issue new tokens: mv {path} {path}.old"
+        raise config_fault(path, str(error), hint) from error
+    values = read_table(path, "", parse_config(content, path), _RULES)
     return UserConfig(
-        tuple(entries(ApiToken, said, "tokens", path)),
-        tuple(entries(Trusted, said, "trusted", path)),
-        tuple(entries(TrustedCommand, said, "commands", path)),
-        limits(said.get("limits", {}), str(path)),
-        model_choice.embedder_choice(said.get("embedder", {}), str(path)),
-        model_choice.language_model_choice(said.get("model", {}), str(path)),
-        _index(said.get("index", ""), path),
+        entries(ApiToken, values.get("tokens", []), "tokens", path),
+        entries(Trusted, values.get("trusted", []), "trusted", path),
+        entries(TrustedCommand, values.get("commands", []), "commands", path),
+        limits(values.get("limits", {}), path),
+        model_choice.embedder_choice(values.get("embedder", {}), path),
+        model_choice.language_model_choice(values.get("model", {}), path),
+        values.get("index", ""),
     )
 
 
-def change(path: Path, how: Callable[[UserConfig], UserConfig]) -> UserConfig:
-    """Return what *path* says once it says what *how* makes of it: all of it at once, and after who else changes it.
+def change(path: Path, edit: Callable[[UserConfig], UserConfig]) -> UserConfig:
+    """Return the configuration in *path* after *edit*, written atomically, one process at a time.
 
-    Raises Failed `invalid_config` where it cannot be read, `write_failed` where it cannot be written.
+    Raise Failed `invalid_config` if it cannot be read, `write_failed` if it cannot be written.
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with file_lock(f"{path}.lock", 0o600):
-            changed = how(read(path))
+            changed = edit(read(path))
             with atomic_file(path, 0o600, durable=True) as file:
                 file.write(_written(changed).encode())
     except (OSError, UnicodeError) as error:
@@ -214,77 +226,44 @@ def change(path: Path, how: Callable[[UserConfig], UserConfig]) -> UserConfig:
 
 
 def _check_private(path: Path, status: os.stat_result) -> None:
-    """Raise Failed unless the file is the user's, and nobody else's."""
+    """Raise Failed unless the file belongs to the user, and others have no access."""
     if status.st_uid not in (os.geteuid(), 0):
-        raise Failed(
-            f"{path} belongs to another user (uid {status.st_uid})",
-            hint=f"take it for your own: sudo chown {os.geteuid()} {path}",
-            code="invalid_config",
-        )
-    if stat.S_IMODE(status.st_mode) & _OTHERS:
-        raise Failed(
-            f"{path} has tokens, and its mode {stat.S_IMODE(status.st_mode):04o} lets others at it",
-            hint=f"chmod 600 {path}",
-            code="invalid_config",
-        )
+        hint = f"make it yours: sudo chown {os.geteuid()} {path}"
+        raise config_fault(path, f"belongs to another user (uid {status.st_uid})", hint)
+    if (mode := stat.S_IMODE(status.st_mode)) & _OTHERS:
+        raise config_fault(path, f"has tokens, and its mode {mode:04o} gives others access", f"chmod 600 {path}")
 
 
-def entries(kind: type[T], values: Mapping[str, Any], key: str, path: Path) -> Iterator[T]:
-    """Yield what the tables *key* of *path* say; raises Failed for one that says it in another form."""
-    tables = values.get(key, [])
-    names = [field.name for field in fields(kind)]
-    for table in tables if isinstance(tables, list) else [tables]:
-        if not isinstance(table, dict) or sorted(table) != sorted(names):
-            raise _config_error(path, f"each of [[{key}]] has {', '.join(names)}, and nothing else")
-        for name, value in table.items():
-            texts = value if name == "projects" else [value]
-            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-                raise _config_error(
-                    path, f"{name} of [[{key}]] is {'a list of texts' if name == 'projects' else 'a text'}"
-                )
-        if kind is ApiToken and table["role"] not in ROLES:
-            raise _config_error(path, f"role of [[{key}]] is one of {', '.join(ROLES)}, not {table['role']!r}")
-        said_of: dict[str, Any] = {name: tuple(value) if name == "projects" else value for name, value in table.items()}
-        yield kind(**said_of)
+def entries(kind: type[T], values: Any, name: str, file: Path | str) -> tuple[T, ...]:
+    """Return the values of the array of tables *name* of *file*; raise Failed `invalid_config`."""
+    rules = {each.name: _ENTRY_RULES.get(each.name, _STRING) for each in fields(kind)}
+    found: list[T] = []
+    for each in values if isinstance(values, list) else [values]:
+        table = read_table(file, name, each, rules)
+        require_keys(file, name, table, rules, rules)
+        members: dict[str, Any] = {**table, **({"projects": tuple(table["projects"])} if "projects" in table else {})}
+        found.append(kind(**members))
+    return tuple(found)
 
 
-def _index(values: Any, path: Path) -> str:
-    """Return the address of the store that answers, empty where there is none."""
-    if not isinstance(values, str):
-        raise _config_error(path, 'index is a text: index = "sparql+http://localhost:7878/query"')
-    return values
+def _written(config: UserConfig) -> str:
+    """Return *config* as a file; values outside tables come first, or they would be in one."""
+    index = [f"index = {to_toml(config.index)}\n"] if config.index else []
+    chosen = [part for name in ("limits", "embedder", "model") for part in _changed(name, getattr(config, name))]
+    arrays = [
+        _table(f"[[{name}]]", asdict(each))
+        for name in ("tokens", "trusted", "commands")
+        for each in getattr(config, name)
+    ]
+    return "\n".join([_HEAD, *index, *chosen, *arrays])
 
 
-def _config_error(path: Path, what: str) -> Failed:
-    hint = f"correct it, or move it away and give out new tokens: mv {path} {path}.old"
-    return Failed(f"{path}: {what}", hint=hint, code="invalid_config")
-
-
-def _written(own: UserConfig) -> str:
-    tables = [_table("tokens", each) for each in own.tokens] + [_table("trusted", each) for each in own.trusted]
-    tables += [_table("commands", each) for each in own.commands]
-    chosen = [line for name in ("limits", "embedder", "model") for line in _settings(name, getattr(own, name))]
-    index = [f"index = {_value(own.index)}\n"] if own.index else []  # before any table, or it would be in one
-    return "\n".join([_HEAD, *index, *chosen, *tables])
-
-
-def _settings(name: str, given: Any) -> list[str]:
-    """Return the table of what is set otherwise than it usually is; nothing where that is nothing."""
+def _changed(name: str, given: Any) -> list[str]:
+    """Return the table of the values of *given* that are no defaults, if there are any."""
     usual = asdict(type(given)())
-    said = {key: value for key, value in asdict(given).items() if value != usual[key]}
-    lines = (f"{key} = {_value(value)}\n" for key, value in said.items())
-    return [f"[{name}]\n{''.join(lines)}"] if said else []
+    values = {key: value for key, value in asdict(given).items() if value != usual[key]}
+    return [_table(f"[{name}]", values)] if values else []
 
 
-def _table(key: str, each: ApiToken | Trusted | TrustedCommand) -> str:
-    said = ((field.name, getattr(each, field.name)) for field in fields(each))
-    return f"[[{key}]]\n" + "".join(f"{name} = {_value(value)}\n" for name, value in said)
-
-
-def _value(value: Any) -> str:
-    """Return a text, number or truth, or a list or table of them, as TOML has it."""
-    if isinstance(value, str | bool | int | float):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_value(key)} = {_value(each)}' for key, each in value.items())}}}"
-    return f"[{', '.join(map(_value, value))}]"
+def _table(head: str, values: Mapping[str, Any]) -> str:
+    return f"{head}\n" + "".join(f"{name} = {to_toml(value)}\n" for name, value in values.items())

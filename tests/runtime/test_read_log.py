@@ -83,7 +83,7 @@ def test_a_briefing_is_given_where_the_log_cannot_be_written(memory, tmp_path):
 def test_a_switch_that_is_neither_on_nor_off_is_refused(tmp_path):
     (tmp_path / "config.toml").write_text('read_log = "no"\n')
 
-    with pytest.raises(Failed, match="read_log is true or false") as refusal:
+    with pytest.raises(Failed, match='read_log = "no" is not true or false') as refusal:
         jidomem.open(tmp_path)
 
     assert refusal.value.code == "invalid_config"

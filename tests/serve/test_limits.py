@@ -144,15 +144,15 @@ def test_limits_are_the_users_own_and_survive_a_change_of_the_tokens(tmp_path):
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ({"querys": 1}, "limits.querys is no limit"),
+        ({"querys": 1}, "limits.querys is not known here"),
         ({"queries": 0}, "limits.queries = 0 is not a whole number from 1 to 256"),
         ({"queries": 1.5}, "limits.queries = 1.5 is not a whole number"),
-        ({"queries": True}, "limits.queries = True is not"),
+        ({"queries": True}, "limits.queries = true is not"),
         ({"literal": 1023}, "limits.literal = 1023 is not a whole number from 1,024 to 2,097,152"),
         ({"query_seconds": float("nan")}, "limits.query_seconds = nan is not a number from"),
         ({"query_nesting": 65}, "limits.query_nesting = 65 is not a whole number from 1 to 64"),
-        ({"body": "1 MiB"}, "limits.body = '1 MiB' is not"),
-        ([], "limits is a table"),
+        ({"body": "1 MiB"}, 'limits.body = "1 MiB" is not'),
+        ([], "limits is not a table"),
     ],
 )
 def test_a_limit_that_is_none_is_refused(said, why):

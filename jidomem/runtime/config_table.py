@@ -1,0 +1,152 @@
+"""The tables of a TOML configuration, checked key by key.
+
+Every fault is Failed `invalid_config`. It names the file, the table, the key and its value, and the hint says what
+to write instead.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jidomem.base.json_values import decode_toml
+from jidomem.errors import Failed, did_you_mean, nearest_names
+
+#: The longest value that a message shows.
+_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The rule of a key: the check of its value, *what* the value is in words, and an *example* as TOML writes it.
+
+    *names* are the only values, or elements of a list, if there are any. A table has no example. *repaired* returns the
+    nearest right value of a wrong one.
+    """
+
+    is_valid: Callable[[Any], bool]
+    what: str
+    example: str = ""
+    names: tuple[str, ...] = ()
+    repaired: Callable[[Any], str] | None = None
+
+    def hint(self, key: str, value: Any) -> str:
+        """Return what to write instead of the wrong *value* of *key*."""
+        for each in value if isinstance(value, list) else [value]:
+            if self.names and each not in self.names and (near := nearest_names(each, self.names)):
+                return f"did you mean {near[0]!r}?"
+        if not self.example:
+            return f"write [{key}]"
+        return f"write {key.rpartition('.')[2]} = {to_toml(self.repaired(value)) if self.repaired else self.example}"
+
+
+TABLE = Rule(lambda value: isinstance(value, dict), "a table")
+TABLES = Rule(lambda value: isinstance(value, list | dict), "an array of tables")
+TRUTH = Rule(lambda value: isinstance(value, bool), "true or false", "true")
+
+
+def number(least: float, most: float, example: float) -> Rule:
+    """Return the rule of a number from *least* to *most*; of a whole one if *example* is an int."""
+    is_whole = isinstance(example, int)
+    kinds, kind = ((int,), "whole number") if is_whole else ((int, float), "number")
+    what = f"a {kind} from {least:,} to {most:,}"
+    return Rule(lambda value: type(value) in kinds and least <= value <= most, what, f"{example:g}")
+
+
+def _is_filled(value: str) -> bool:
+    return bool(value.strip())
+
+
+def text(
+    example: str,
+    what: str = "a text",
+    *,
+    is_valid: Callable[[str], object] = _is_filled,
+    repaired: Callable[[Any], str] | None = None,
+) -> Rule:
+    """Return the rule of a text, by default any that is not blank."""
+    return Rule(lambda value: isinstance(value, str) and bool(is_valid(value)), what, json.dumps(example), (), repaired)
+
+
+def choice(names: Collection[str]) -> Rule:
+    """Return the rule of one of *names*."""
+    known = (*names,)  # of a mapping its keys
+    return Rule(known.__contains__, f"one of {', '.join(known)}", json.dumps(known[0]), known)
+
+
+def choices(names: Collection[str]) -> Rule:
+    """Return the rule of a list of some of *names*."""
+    one = choice(names)
+    return Rule(
+        lambda value: isinstance(value, list) and bool(value) and all(map(one.is_valid, value)),
+        f"a list of at least {one.what}",
+        f"[{one.example}]",
+        one.names,
+    )
+
+
+def parse_config(content: str, file: Path) -> dict[str, Any]:
+    """Return the tables in the *content* of *file*; raise Failed `invalid_config` if it is not TOML."""
+    try:
+        return decode_toml(content)
+    except ValueError as error:
+        raise config_fault(file, str(error), "correct the line it names") from error
+
+
+def read_table(file: Path | str, name: str, values: Any, rules: Mapping[str, Rule]) -> dict[str, Any]:
+    """Return the *values* of the table *name* of *file*, "" for the whole file.
+
+    Raise Failed `invalid_config` if they are no table, for a key without a rule, and for a value against its rule. What
+    stands for an unknown key or in place of a table is not shown: it may be a secret.
+    """
+    if not TABLE.is_valid(values):
+        raise config_fault(file, f"{name} is not a table", f"write [{name}]")
+    for key, value in values.items():
+        place = f"{name}.{key}" if name else key
+        if (rule := rules.get(key)) is None:
+            known = f"the keys are {', '.join(rules)}"
+            raise config_fault(file, f"{place} is not known here", did_you_mean(key, rules, known))
+        if not rule.is_valid(value):
+            shown = f"{place} = {_shown(value)}" if rule.example else place
+            raise config_fault(file, f"{shown} is not {rule.what}", rule.hint(place, value))
+    return dict(values)
+
+
+def require_keys(
+    file: Path | str, name: str, values: Mapping[str, Any], rules: Mapping[str, Rule], keys: Iterable[str]
+) -> None:
+    """Raise Failed `invalid_config` if one of *keys* is missing in the table *name* of *file*."""
+    for key in keys:
+        if key not in values:
+            raise config_fault(file, f"{name}.{key} is missing", f"write {key} = {rules[key].example}")
+
+
+def config_fault(file: Path | str, detail: str, hint: str) -> Failed:
+    """Return the error of a configuration."""
+    return Failed(f"{file}: {detail}", hint=hint, code="invalid_config")
+
+
+def to_toml(value: Any) -> str:
+    """Return a text, number or truth, or a list or table of them, as TOML writes it.
+
+    >>> to_toml({"a b": [1, True, "x"]})
+    '{"a b" = [1, true, "x"]}'
+    """
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{to_toml(key)} = {to_toml(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(to_toml, value))}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, str | bool | int | float):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value)  # a date or a time
+
+
+def _shown(value: Any) -> str:
+    shown = to_toml(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
