@@ -102,13 +102,9 @@ def submit(site: RequestContext, project: str) -> Response:
         return _each(site, project, values, dry_run)
     g.seen.claimed = _by(site, values)
     receipt = site.writer.submit_intent(project, _keyed(values), dry_run=dry_run)
-    return answer_receipt(receipt, f"/projects/{project}/memories/{_id(receipt.iri)}")
-
-
-def answer_receipt(receipt: Receipt, place: str) -> Response:
-    """Return *receipt* as 201 with its place, or as 200 if nothing was written."""
     is_new = receipt.commit is not None and receipt.status != "deduplicated"
-    return wire.answer(receipt.to_dict(), 201 if is_new else 200, Location=place)
+    place = f"/projects/{project}/memories/{_id(receipt.iri)}"
+    return wire.answer(wire.outcome(receipt, project), 201 if is_new else 200, Location=place)
 
 
 def _id(item: str) -> str:

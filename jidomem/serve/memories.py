@@ -356,7 +356,8 @@ def revise(site: RequestContext, project: str, id: str) -> Response:  # noqa: A0
         raise InvalidRequest(f"set cannot set {taken[0]}", hint=f"give {taken[0]} beside set")
     item = site.memory.reader.resolve(project, id)
     receipt = site.writer.correct(project, item, changes=changes, dry_run=dry_run, who=who, **values)
-    return wire.answer(receipt.to_dict(), 200 if dry_run or receipt.status == "deduplicated" else 201)
+    status = 200 if dry_run or receipt.status == "deduplicated" else 201
+    return wire.answer(wire.outcome(receipt, project), status)
 
 
 #: Kinds of hits that belong to one agent.

@@ -1,6 +1,6 @@
 """The wire format: request bodies and arguments, content negotiation, JSON answers and problem documents.
 
-The library names commands in its hints. Over HTTP and MCP a hint names the request or the tool that
+Hints and warnings of the library name commands. Over HTTP and MCP they name the request or the tool that
 does the same. A command stays only if nothing but a shell can help, and the hint then says so.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -73,21 +73,50 @@ _COMMANDS: Sequence[HintTranslation] = (
 )
 
 
+#: The commands of warnings. The words before them are part of the pattern: a warning quotes texts of memories, too.
+_WARNED: Sequence[HintTranslation] = (
+    HintTranslation(
+        r"(if yours takes its place: )jidomem review supersede \S+ --against (?:https://jido\.ai/memory/)?([^\s;]+)",
+        r'\1POST /projects/PROJECT/memories/\2/revise {"invalidate": true, "reason": "..."}',
+        r"\1the tool revise with id \2, invalidate true and a reason",
+    ),
+    HintTranslation(
+        r"(about the same files or things: )jidomem governing FILE$",
+        r"\1GET /projects/PROJECT/governing?file=FILE",
+        r'\1the tool ask with name governing and params {"file": "FILE"}',
+    ),
+)
+
+
 def for_requests(values: Mapping[str, Any], project: str) -> dict[str, Any]:
-    """Return the *values* of an error with the commands in its hints as requests about *project*."""
-    return _translated(values, [(each.pattern, each.request) for each in _COMMANDS], project)
+    """Return the *values* of an error or a receipt, with commands in its texts as requests about *project*."""
+    return _translated(values, lambda each: each.request, project)
 
 
 def for_tools(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the *values* of an error with the commands in its hints as calls of tools."""
-    return _translated(values, [(each.pattern, each.call) for each in _COMMANDS if each.call], "")
+    """Return the *values* of an error or a receipt, with commands in its texts as calls of tools."""
+    return _translated(values, lambda each: each.call, "")
 
 
-def _translated(values: Mapping[str, Any], table: Sequence[tuple[str, str]], project: str) -> dict[str, Any]:
-    found = {**values, "hint": _hint(values["hint"], table, project)}
+def _translated(values: Mapping[str, Any], instead: Callable[[HintTranslation], str], project: str) -> dict[str, Any]:
+    hints = [(each.pattern, instead(each)) for each in _COMMANDS if instead(each)]
+    warned = [(each.pattern, instead(each)) for each in _WARNED]
+    found = dict(values)
+    if "hint" in values:
+        found["hint"] = _hint(values["hint"], hints, project)
     if "violations" in values:
-        found["violations"] = [{**each, "hint": _hint(each["hint"], table, project)} for each in values["violations"]]
+        found["violations"] = [{**each, "hint": _hint(each["hint"], hints, project)} for each in values["violations"]]
+    if "warnings" in values:
+        found["warnings"] = [_replaced(each, warned, project) for each in values["warnings"]]
     return found
+
+
+def _replaced(text: str, table: Sequence[tuple[str, str]], project: str) -> str:
+    for pattern, instead in table:
+        while found := re.search(pattern, text):
+            words = found.expand(instead).replace("PROJECT", quote(project))
+            text = text[: found.start()] + words + text[found.end() :]
+    return text
 
 
 def _hint(hint: str, table: Sequence[tuple[str, str]], project: str) -> str:
@@ -98,10 +127,7 @@ def _hint(hint: str, table: Sequence[tuple[str, str]], project: str) -> str:
     """
     if "jidomem " not in hint:
         return hint
-    for pattern, instead in table:
-        while found := re.search(pattern, hint):
-            words = found.expand(instead).replace("PROJECT", quote(project))
-            hint = hint[: found.start()] + words + hint[found.end() :]
+    hint = _replaced(hint, table, project)
     if _SHELL in hint:
         return hint
     if "run: jidomem " in hint:
@@ -196,8 +222,8 @@ def described(error: JidomemError, project: str = "PROJECT") -> dict[str, Any]:
 
 
 def outcome(result: Receipt | WriteResult | JidomemError, project: str) -> dict[str, Any]:
-    """Return a receipt, the result of an entry, or an error, its hints as requests about *project*, as plain values."""
-    return for_requests(result.to_dict(), project) if isinstance(result, JidomemError) else result.to_dict()
+    """Return a receipt, the result of an entry, or an error as plain values, its texts for requests about *project*."""
+    return for_requests(result.to_dict(), project)
 
 
 def arguments(*known: str) -> dict[str, str]:

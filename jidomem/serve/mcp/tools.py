@@ -301,9 +301,8 @@ def _put_right(given: Arguments, astray: list[str]) -> Arguments | None:
 def _remember(session: ClientSession, given: Arguments) -> ToolResult:
     dry_run, fields = given.get("dry_run", False), _fields(given)
     who = session.who() if dry_run else session.begin()
-    values = session.record(
-        session.writer.remember(session.project, given["text"], dry_run=dry_run, **who, **fields)
-    ).to_dict()
+    receipt = session.writer.remember(session.project, given["text"], dry_run=dry_run, **who, **fields)
+    values = for_tools(session.record(receipt).to_dict())
     if values["status"] != "deduplicated":
         values["filled"] = {"applies_to_project": session.project, **who, **values["filled"]}
     return ToolResult(values)
@@ -363,7 +362,7 @@ def _revise(session: ClientSession, given: Arguments) -> ToolResult:
             raise InvalidRequest(f"{name} is not set here", hint=hint)
     item, dry_run = memory.reader.resolve(session.project, given["id"]), given.get("dry_run", False)
     receipt = session.writer.correct(session.project, item, changes=changes, dry_run=dry_run, who=session.who(), **ways)
-    return ToolResult(session.record(receipt).to_dict())
+    return ToolResult(for_tools(session.record(receipt).to_dict()))
 
 
 def _why(session: ClientSession, given: Arguments) -> ToolResult:
