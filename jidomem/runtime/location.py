@@ -40,7 +40,7 @@ FOLDERS = ("ontology", "shapes", "queries")
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """What the files of a root say, read at one moment."""
+    """The configuration, terms, rules and queries of a root, read at one moment."""
 
     schema: Schema
     policy: Policy
@@ -48,7 +48,7 @@ class LoadedConfig:
 
 
 def read(root: Path) -> LoadedConfig:
-    """Return what the files of *root* say now; raises what cannot be used of them."""
+    """Return the configuration in the files of *root*; raise the error of a file that cannot be used."""
     policy = settings.policy_of(root)
     found = ontology.load([root] if _has(root, "ontology", "shapes") else [], by_reference=policy.judge == "pyshacl")
     return LoadedConfig(found, policy, Playbook([root / "queries"] if _has(root, "queries") else []))
@@ -81,9 +81,9 @@ project = "{project}"
 
 
 def init(folder: Path, project: str | None = None) -> Path:
-    """Make the root `.jidomem/` in *folder* and return it; what is there already is left alone.
+    """Make the root `.jidomem/` in *folder* and return it; existing files stay as they are.
 
-    Raises NotFound `invalid_project` for a project id of another form, and what `place` raises.
+    Raise NotFound `invalid_project` for a project id of another form, and as `place` does.
     """
     root = place(folder)
     name = Stream(project or root_config.slug_of(folder.resolve().name)).project
@@ -95,10 +95,7 @@ def init(folder: Path, project: str | None = None) -> Path:
 
 
 def place(folder: Path) -> Path:
-    """Return where the root of *folder* is made; raises Failed for a link there, which came with the folder.
-
-    It leads to another memory, or has files made elsewhere.
-    """
+    """Return the path of the root of *folder*; raise Failed for a symbolic link there, which may lead anywhere."""
     root = folder.resolve() / settings.FOLDER
     for path in (root, *(root / name for name in FILES)):
         refuse_link(path)
@@ -108,15 +105,15 @@ def place(folder: Path) -> Path:
 def opened_log(given: str | PathLike[str] | None, wait: float) -> tuple[SharedLog, Path] | None:
     """Return the log of the shared root that is *given* or named and the folder of its copy; None for a folder.
 
-    What it says of itself is in that folder then. *wait* is how many seconds an answer of it is waited for. Raises
-    what `open_log` and `root_files.bring` raise.
+    The folder then has the files of the root. An answer is waited for *wait* seconds. Raise as `open_log` and
+    `addresses.bring` do.
     """
     address = settings.address_of(given)
     return None if address is None else brought(address, wait)
 
 
 def brought(address: str, wait: float) -> tuple[SharedLog, Path]:
-    """Return the log at *address* and the folder of its copy, with what it says of itself; raises what they raise."""
+    """Return the log at *address* and the folder of its copy, as `opened_log` does."""
     from jidomem.extras.servers import addresses  # most roots are folders
 
     log, home = open_log(address, wait)
@@ -163,7 +160,7 @@ class InFolder:
     def state(self, name: str, tables: str) -> StateStore:
         """Return its working state with these *tables*; they all lie in one file, whatever their *name*.
 
-        Raises MemoryClosed once it was closed.
+        Raise MemoryClosed once it was closed.
         """
         if self._is_closed:
             raise MemoryClosed(self.name)
@@ -190,10 +187,10 @@ class InFolder:
         return Vectors(root, texts, embedder)
 
     def keep_checkpoints(self, level: Callable[[], object]) -> None:
-        """Do nothing: whoever opens a folder has all of it."""
+        """Do nothing: a folder is complete."""
 
     def close(self) -> None:
-        """Answer and keep nothing any more."""
+        """Close the journal."""
         self._is_closed = True
         if self._journal is not None:
             self._journal.close(self.name)
@@ -221,11 +218,11 @@ class SharedLocation:
         return self._journal
 
     def rules(self) -> object:
-        """Return the tag that the configuration, terms, rules and questions had when the log was asked last."""
+        """Return the tag of the configuration, terms, rules and queries at the last request to the log."""
         return self._brought if self._journal is None else self._journal.rules or ""
 
     def bring_rules(self) -> object:
-        """Return the same once they are here as the log has them now."""
+        """Bring the files here as the log has them, and return their tag."""
         from jidomem.extras.servers import addresses
 
         self._brought = addresses.bring(self.log, self._home)
@@ -234,7 +231,7 @@ class SharedLocation:
     def state(self, name: str, tables: str) -> StateStore:
         """Return the working state of that *name*: a database has it all, an object store leaves it to this machine.
 
-        Raises MemoryClosed once it was closed.
+        Raise MemoryClosed once it was closed.
         """
         if self._is_closed:
             raise MemoryClosed(self.name)
@@ -250,11 +247,11 @@ class SharedLocation:
 
         return SharedKeyring(self.log)
 
-    def change_file(self, path: str, how: Callable[[str | None], str]) -> None:
-        """Keep what *how* makes of the text of a file of the root, whoever else changes it, and bring it here."""
+    def change_file(self, path: str, edit: Callable[[str | None], str]) -> None:
+        """Store the text of a file of the root after *edit*, repeated if others change it, and bring it here."""
         from jidomem.extras.servers import addresses
 
-        addresses.change(self.log, lambda files: {**files, path: how(files.get(path))})
+        addresses.change(self.log, lambda files: {**files, path: edit(files.get(path))})
         addresses.bring(self.log, self._home)
 
     def vectors(self, root: Path, texts: Texts, embedder: Embedder) -> Vectors:

@@ -85,8 +85,8 @@ class DoorLog:
             if store is None:
                 return [], []
             refused = store.execute("SELECT * FROM refused WHERE project IN (?, '')", (project,)).fetchall()
-            asked = store.execute("SELECT * FROM clients WHERE project = ? ORDER BY last DESC", (project,)).fetchall()
-        return [RefusedAt(*row) for row in refused], [ClientActivity(*row) for row in asked]
+            clients = store.execute("SELECT * FROM clients WHERE project = ? ORDER BY last DESC", (project,)).fetchall()
+        return [RefusedAt(*row) for row in refused], [ClientActivity(*row) for row in clients]
 
     def forget(self, shows: Callable[[str], bool]) -> None:
         """Delete each row with a text for which *shows* returns True, every byte of it."""
@@ -162,8 +162,10 @@ class ReadLog:
             with self.state.changing() as store:
                 shown = store.execute("SELECT rowid, item, agent FROM shown WHERE project = ?", (project,))
                 gone = [(row,) for row, *texts in shown if any(text and shows(text) for text in texts)]
-                held = store.execute("SELECT number, item, session, reason FROM guarded WHERE project = ?", (project,))
-                also = [(number,) for number, *texts in held if any(text and shows(text) for text in texts)]
+                guarded_rows = store.execute(
+                    "SELECT number, item, session, reason FROM guarded WHERE project = ?", (project,)
+                )
+                also = [(number,) for number, *texts in guarded_rows if any(text and shows(text) for text in texts)]
                 store.executemany("DELETE FROM shown WHERE rowid = ?", gone)
                 store.executemany("DELETE FROM guarded WHERE number = ?", also)
             if gone or also:
@@ -203,8 +205,8 @@ class GuardLog:
     def is_let(self, path: str) -> bool:
         """Return whether the next edit of *path* is allowed."""
         since = format_timestamp(self._log.now() - _LET_FOR)
-        asked = "SELECT what, at FROM guarded WHERE project = ? AND path = ? AND item = '' ORDER BY number"
-        last = self._rows(asked, path)
+        query = "SELECT what, at FROM guarded WHERE project = ? AND path = ? AND item = '' ORDER BY number"
+        last = self._rows(query, path)
         return bool(last) and last[-1][0] == _LET and last[-1][1] > since
 
     def let(self, session: str, path: str, reason: str) -> None:

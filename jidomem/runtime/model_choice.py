@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 #: The environment variables that have the key, where none is named.
 KEYS = ("OPEN_AI_API_KEY", "OPENAI_API_KEY")
-#: The most bytes that a file with a key has, and what nobody else may do with it.
+#: The greatest size of a file with a key, and the bits of its mode that must not be set.
 _LONGEST, _OTHERS = 4_096, 0o077
 
 
 class OfEndpoint(Protocol):
-    """What is set of an endpoint's key: the environment variable or the file that has it."""
+    """The settings of the key of an endpoint: the environment variable or the file that has it."""
 
     @property
     def key_env(self) -> str | None:
-        """Return the variable, "" where the endpoint asks for no key, None where nothing is said."""
+        """Return the variable, "" if the endpoint needs no key, None if it is not set."""
 
     @property
     def key_file(self) -> str | None:
-        """Return the file, None where it is in none."""
+        """Return the file, None if it is not set."""
 
 
 def _is_variable(name: str) -> bool:
@@ -64,9 +64,9 @@ def _check_endpoint(values: Mapping[str, Any], name: str, file: Path | str) -> N
 
 
 def key(chosen: OfEndpoint, of: str, environment: Callable[[str], str | None]) -> ApiKey | None:
-    """Return the key of the endpoint of *of* (`the embedder`), None where it asks for none.
+    """Return the key of the endpoint of *of* (`the embedder`), None if it needs none.
 
-    Raises ModelUnavailable where there is none, InvalidRequest for what is no key. None of it is in what they say.
+    Raise ModelUnavailable if the key is missing, InvalidRequest if it is malformed. Messages show no part of it.
     """
     if chosen.key_file is not None:
         return _in_file(Path(chosen.key_file).expanduser(), of)
@@ -83,7 +83,7 @@ def key(chosen: OfEndpoint, of: str, environment: Callable[[str], str | None]) -
 
 
 def _in_file(path: Path, of: str) -> ApiKey:
-    """Return the key in a file that nobody else may read."""
+    """Return the key in a file that only its owner may read."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -101,26 +101,26 @@ def _in_file(path: Path, of: str) -> ApiKey:
 
 
 def config_error(model: object) -> JidomemError | None:
-    """Return why a model or an embedder cannot be asked at all, None where that is not known before it is asked."""
+    """Return the fault in the configuration of a model or an embedder; None if none is known before a request."""
     why: JidomemError | None = getattr(model, "why", None)
     return why
 
 
 def is_remote(model: object) -> bool:
-    """Return whether who asks a model or an embedder waits for another machine, as `is_remote` of it says."""
+    """Return whether a model or an embedder runs on another machine."""
     return bool(getattr(model, "is_remote", False))
 
 
-#: What may be used; where nothing is said, the local one if it is installed.
+#: The values of `use`; the default is the local embedder if it is installed.
 EMBEDDER_USES = ("local", "endpoint", "none")
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderChoice:
-    """What is set of the embedder; all but `use` is of an endpoint.
+    """The settings of the embedder; all but `use` are of an endpoint.
 
-    `dimensions` are those of its model's vectors, `key_env` names the environment variable with its key, "" for one
-    that asks for none, `key_file` a file that has it instead.
+    `dimensions` are those of its vectors. The key is in the environment variable `key_env`, which is "" for an endpoint
+    without key, or in the file `key_file`.
     """
 
     use: str | None = None
@@ -147,9 +147,9 @@ def embedder_choice(values: Any, file: Path | str) -> EmbedderChoice:
 
 
 def embedder(chosen: EmbedderChoice, environment: Callable[[str], str | None]) -> Embedder | None:
-    """Return the embedder that is *chosen*; its key, if it has one, is in the *environment*. None where none is used.
+    """Return the *chosen* embedder, with its key from the *environment*; None if none is used.
 
-    One that cannot be asked, as its key or its packages are missing, says so each time it is asked for vectors.
+    An embedder without its key or packages raises that error at each request.
     """
     if chosen.use == "none":
         return None
@@ -183,16 +183,17 @@ def _unavailable(name: str, dimensions: int, why: JidomemError) -> Embedder:
     return EmbedderUnavailable(name, dimensions, why)
 
 
-#: What may be used; where nothing is said, the offline one.
+#: The values of `use`; the default is the offline model.
 LANGUAGE_MODEL_USES = ("offline", "endpoint")
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageModelChoice:
-    """What is set of the language model; all but `use` is of an endpoint, which has an address and a model.
+    """The settings of the language model; all but `use` are of an endpoint, which has an address and a model.
 
-    The key is in the environment variable `key_env`, which is "" for an endpoint that asks for none, or in the file
-    `key_file`. `seconds` bound all tries of one request, `options` go with each, `json_mode` is as of `ChatModel`.
+    The key is in the environment variable `key_env`, which is "" for an endpoint without key, or in the file
+    `key_file`. All tries of one request take at most `seconds`. `options` are sent with each; `json_mode` is that of
+    `ChatModel`.
     """
 
     use: str | None = None
@@ -243,9 +244,9 @@ def language_model_choice(values: Any, file: Path | str) -> LanguageModelChoice:
 
 
 def model(chosen: LanguageModelChoice, embedder: Embedder, environment: Callable[[str], str | None]) -> LanguageModel:
-    """Return the language model that is *chosen*, with that *embedder*; its key, if any, is in the *environment*.
+    """Return the *chosen* language model with its *embedder*, and its key from the *environment*.
 
-    One that cannot be asked, as its key is missing, says so each time it is asked something.
+    A model without its key raises that error at each request.
     """
     if chosen.use != "endpoint":
         from jidomem.models.offline import OfflineModel  # an endpoint has no need of it
@@ -255,10 +256,10 @@ def model(chosen: LanguageModelChoice, embedder: Embedder, environment: Callable
     from jidomem.models.endpoint import EndpointUnavailable, ModelEndpoint, Patience
 
     address, name = chosen.base_url or "", chosen.model or ""
-    asked: ModelEndpoint | EndpointUnavailable
+    endpoint: ModelEndpoint | EndpointUnavailable
     try:
         patience = Patience(silence=chosen.seconds, overall=chosen.seconds)
-        asked = ModelEndpoint(address, key(chosen, "the language model", environment), patience)
+        endpoint = ModelEndpoint(address, key(chosen, "the language model", environment), patience)
     except JidomemError as error:
-        asked = EndpointUnavailable(address, error)
-    return ChatModel(asked, name, embedder, options=chosen.options or OPTIONS, json_mode=chosen.json_mode)
+        endpoint = EndpointUnavailable(address, error)
+    return ChatModel(endpoint, name, embedder, options=chosen.options or OPTIONS, json_mode=chosen.json_mode)

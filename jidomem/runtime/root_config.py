@@ -53,10 +53,10 @@ _DEPTHS = {"": 1, "projects": 2, "index": 3, "state": 2, "cache": 2, **dict.from
 
 
 def check_root(root: Path) -> None:
-    """Raise Failed `invalid_config` where something of *root* is a symbolic link, or an overlay too large or no files.
+    """Raise Failed `invalid_config` if *root* has a symbolic link, or an overlay that is too large or has no files.
 
-    Every opening of a root begins here. A clone brings links along, to wherever its author liked: what is read, written
-    or removed would be so there.
+    Every opening of a root begins here. The links of a clone may lead anywhere, and jidomem would read, write or remove
+    files there.
     """
     for name, depth in _DEPTHS.items():
         found = _entries(root / name, depth)
@@ -70,7 +70,7 @@ def check_root(root: Path) -> None:
 
 
 def root_folder(path: str | os.PathLike[str]) -> Path:
-    """Return the folder of the root at *path*, absolute; raises Failed `invalid_config` where it is a symbolic link.
+    """Return the folder of the root at *path*, absolute; raise Failed `invalid_config` if it is a symbolic link.
 
     Links above it are followed: a home or a temporary folder may lie behind one.
     """
@@ -91,20 +91,20 @@ def _check_overlay(top: Path, paths: Iterator[Path], depth: int) -> None:
         size, count = size + _size(path), count + 1
         if size > OVERLAY or count > OVERLAY_FILES or len(path.relative_to(top).parts) == depth:
             most = f"{OVERLAY:,} bytes, {OVERLAY_FILES:,} files or {depth - 1} folders in each other"
-            hint = "an overlay is a few terms, rules and questions: take out what is none"
+            hint = "an overlay has a few terms, rules and queries: remove all else"
             raise Failed(f"{top} has more than {most}", hint=hint, code="invalid_config")
 
 
 def read_config(path: Path, most: int = CONFIG) -> str:
     """Return the text of the configuration, or baseline, at *path*, of *most* bytes at most.
 
-    Raises OSError, ValueError and Failed.
+    Raise OSError, ValueError and Failed.
     """
     refuse_link(path)
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        hint = "it has a few keys: take out what is none"
+        hint = "a configuration has a few keys: remove all else"
         raise Failed(f"{path} has more than {most:,} bytes", hint=hint, code="invalid_config")
     text = data.decode()
     if long := _LONG_KEY.search(text):
@@ -115,11 +115,11 @@ def read_config(path: Path, most: int = CONFIG) -> str:
 
 
 def refuse_link(path: Path) -> None:
-    """Raise Failed `invalid_config` where *path* is a symbolic link."""
+    """Raise Failed `invalid_config` if *path* is a symbolic link."""
     if path.is_symlink():
         raise Failed(
             f"{path} is a symbolic link, and nothing of a root leads out of it",
-            hint=f"put what it leads to in its place, or take it away: rm {path}",
+            hint=f"put what it leads to in its place, or remove it: rm {path}",
             code="invalid_config",
         )
 
@@ -132,13 +132,13 @@ def _entries(path: Path, depth: int) -> Iterator[Path]:
             with os.scandir(path) as found:
                 names = [entry.name for entry in found]
         except (FileNotFoundError, NotADirectoryError, PermissionError):
-            return  # a folder that this user may not read is an error of whoever reads it
+            return  # a folder that this user may not read fails where it is read
         for name in names:
             yield from _entries(path / name, depth - 1)
 
 
 def _size(path: Path) -> int:
-    """Return the bytes of a file, none for a folder and for what is not there; raise Failed for what cannot be read."""
+    """Return the size of a file, 0 for a folder and for no file; raise Failed for anything else, such as a pipe."""
     refuse_link(path)
     if path.is_file():
         return path.stat().st_size
@@ -151,21 +151,21 @@ def _no_file(path: Path) -> Failed:
     return Failed(f"{path} is no file", hint=f"take it away: mv {path} /tmp", code="invalid_config")
 
 
-#: What of a root is trusted: its configuration, and the terms, rules and questions it adds.
+#: The parts of a root that trust is for: its configuration, and its own terms, rules and queries.
 _JUDGED = ("config.toml", "ontology", "shapes", "queries")
 
 
 def trust(config: Path, root: Path, now: datetime) -> Trusted:
-    """Return what is kept in *config* of trusting *root* as it is now; raises Failed for one that leads outside."""
+    """Record in *config* that *root* is trusted as it is now; raise Failed as `check_root` does."""
     made = Trusted(str(root), digest(root), format_timestamp(now))
     user_config.change(
-        config, lambda said: replace(said, trusted=(*(t for t in said.trusted if t.root != made.root), made))
+        config, lambda own: replace(own, trusted=(*(t for t in own.trusted if t.root != made.root), made))
     )
     return made
 
 
 def distrust(config: Path, root: Path) -> None:
-    """Trust *root* no longer; raises NotFound where it was not."""
+    """End the trust in *root*; raise NotFound if there was none."""
 
     def without(config: user_config.UserConfig) -> user_config.UserConfig:
         left = tuple(each for each in config.trusted if each.root != str(root))
@@ -177,7 +177,7 @@ def distrust(config: Path, root: Path) -> None:
 
 
 def let_run(config: Path, root: Path, command: str, now: datetime, *, off: bool = False) -> None:
-    """Let conventions of *root* have *command* run, as it is written, or no longer; raises NotFound for one not let."""
+    """Permit *command* to conventions of *root*, or with *off* no longer; raise NotFound if it was not permitted."""
 
     def changed(config: user_config.UserConfig) -> user_config.UserConfig:
         left = tuple(each for each in config.commands if (each.root, each.command) != (str(root), command))
@@ -206,27 +206,27 @@ def trust_state(config: Path, root: Path) -> str:
 
 
 def digest(root: Path) -> str:
-    """Return what stands for the files by which *root* says more than memories; raises Failed for a link."""
+    """Return a digest of the parts of *root* that trust is for; raise Failed as `check_root` does."""
     check_root(root)
-    said = blake2b(digest_size=32)
+    hashed = blake2b(digest_size=32)
     for name in _JUDGED:
         top = root / name
         paths = [top] if top.is_file() else [Path(at) / file for at, _, files in os.walk(top) for file in files]
         for path in sorted(paths):
             data = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-            said.update(f"{len(data)} {path.relative_to(root)}\0".encode("utf-8", "surrogateescape") + data)
-    return said.hexdigest()
+            hashed.update(f"{len(data)} {path.relative_to(root)}\0".encode("utf-8", "surrogateescape") + data)
+    return hashed.hexdigest()
 
 
 def _listed(config: user_config.UserConfig) -> str:
     return ", ".join(each.root for each in config.trusted) or "none that is"
 
 
-#: What a root found on disk may not decide: it may be somebody else's repository.
+#: The keys that no root on disk may set: it may be a cloned repository.
 _AUTHORITY = (
     "bind", "embedder", "endpoint", "index", "base_url", "limits", "model", "models", "token", "tokens", "url",
 )  # fmt: skip
-#: What it may decide once its user trusts it: where `jidomem serve` listens.
+#: The keys that a trusted root may set: where `jidomem serve` listens.
 OF_TRUST = ("host", "port")
 _FAMILIES = sorted({family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
 

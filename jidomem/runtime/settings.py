@@ -32,13 +32,13 @@ _USES = ("local", "none")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The root folder, the project asked for when none is named, and the policy of the memory.
+    """The settings of an open root.
 
-    `found` says how the root was found, for `status`; `agent` and `session` are who asserts when nobody is named.
-    `configured` is the project `config.toml` names, which is there before anything is written. `read_log` says whether
-    it is kept which memories were shown. `host` and `port` are where a trusted root wants to be served, `limits`,
-    `embedder`, `model` and `index`, the address of a store that answers beside the index of this process, are the
-    user's own: no root sets them. `address` is that of a shared root, whose copy `root` is then.
+    `project` is the default project, `configured` the one that `config.toml` names, which exists before its first
+    write. `found` says how the root was found, for `status`. `agent` and `session` are the default author and session.
+    With `read_log`, it is recorded which memories were shown. `host` and `port` are the address at which a trusted root
+    is served. `limits`, `embedder`, `model` and `index`, the address of a store that answers beside the index of this
+    process, come from the user's own configuration only. `address` is that of a shared root, whose copy is in `root`.
     """
 
     root: Path
@@ -59,7 +59,7 @@ class Settings:
 
     @property
     def place(self) -> str:
-        """Return where memory is, as it may be shown."""
+        """Return the folder or the address of the root, without a password."""
         if self.address is None:
             return str(self.root)
         from jidomem.extras.servers import addresses  # most roots are folders
@@ -75,20 +75,20 @@ def load(
     session: str | None = None,
     index: str | None = None,
 ) -> Settings:
-    """Return the settings: what is given, else what the environment, the tree above or the config says.
+    """Return the settings: the arguments, else the environment, the tree above or the configuration.
 
-    Raises Failed `invalid_config` naming file, key and the nearest known key, InvalidRequest for a root that is none.
+    Raise Failed `invalid_config` for a fault of a configuration, InvalidRequest for a root that is none.
     """
     (folder, found), address = find(root), address_of(root)
     if folder.exists() and not folder.is_dir():
         raise InvalidRequest(f"{folder} is no folder ({found})", hint="make a memory root in this one: jidomem init")
     own = own_config()
-    said = root_config.read(folder / CONFIG, own)
+    config = root_config.read(folder / CONFIG, own)
     limits, chosen, model, store = _own(own)
     named = (
         project
         or os.environ.get("JIDOMEM_PROJECT")
-        or said.get("project")
+        or config.get("project")
         or _folder_name(folder, found if address is None else OWN)
     )
     return Settings(
@@ -97,11 +97,11 @@ def load(
         found=found,
         agent=agent or os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or account_name(),
         session=session or os.environ.get("JIDOMEM_SESSION"),
-        policy=root_config.policy(said, folder / CONFIG),
-        configured=said.get("project"),
-        read_log=said.get("read_log", True),
-        host=said.get("host"),
-        port=said.get("port"),
+        policy=root_config.policy(config, folder / CONFIG),
+        configured=config.get("project"),
+        read_log=config.get("read_log", True),
+        host=config.get("host"),
+        port=config.get("port"),
         limits=limits,
         embedder=_embedder(chosen),
         model=model,
@@ -131,7 +131,7 @@ def own_config() -> Path:
 
 
 def _embedder(chosen: model_choice.EmbedderChoice) -> model_choice.EmbedderChoice:
-    """Return what is *chosen*, unless the environment says `local` or `none`; raises Failed `invalid_config`."""
+    """Return *chosen*, or `local` or `none` if the environment has one of them; raise Failed `invalid_config`."""
     use = os.environ.get("JIDOMEM_EMBEDDER")
     if use is None:
         return chosen
@@ -142,18 +142,18 @@ def _embedder(chosen: model_choice.EmbedderChoice) -> model_choice.EmbedderChoic
 
 
 def embedder(settings: Settings) -> Embedder | None:
-    """Return the embedder that the user chose, None where there is none; its key is read from the environment now.
+    """Return the embedder that the user chose, None if there is none; its key is read from the environment now.
 
-    One that cannot be asked, as its key or a package is missing, says so each time it is asked for vectors.
+    An embedder without its key or package raises that error at each request.
     """
     return model_choice.embedder(settings.embedder, os.environ.get)
 
 
 def models(settings: Settings, given: Embedder | None = None) -> tuple[LanguageModel, Embedder | None]:
-    """Return the language model that the user chose, the offline one unless they did, and the embedder it has.
+    """Return the language model that the user chose, by default the offline one, and its embedder.
 
-    That is the one *given*, else the one that the user chose; where there is none the model hashes stems. A model that
-    cannot be asked, as its key is missing, says so each time it is asked something.
+    That is the *given* one, else the user's; without an embedder the model hashes stems. A model without its key raises
+    that error at each request.
     """
     from jidomem.models.embeddings import HashedStems  # most processes ask no model
 
@@ -162,7 +162,7 @@ def models(settings: Settings, given: Embedder | None = None) -> tuple[LanguageM
 
 
 def _index(address: str) -> str | None:
-    """Return the *address* of a store, None for none; raises Failed `invalid_config` for what is no address of one."""
+    """Return the *address* of a store, None if it is empty; raise Failed `invalid_config` for any other text."""
     if not address:
         return None
     from jidomem.extras.servers.remote_index import refuse  # most users have none
@@ -172,24 +172,24 @@ def _index(address: str) -> str | None:
 
 
 def environment() -> Mapping[str, str]:
-    """Return the environment: what says how a shared root is reached."""
+    """Return the environment, which has the access to a shared root."""
     return os.environ
 
 
 def _own(path: Path) -> tuple[RootLimits, model_choice.EmbedderChoice, model_choice.LanguageModelChoice, str]:
-    """Return limits, models and index of the user's own configuration; raises Failed `invalid_config`."""
+    """Return limits, models and index of the user's own configuration; raise Failed `invalid_config`."""
     if not path.exists():
         return RootLimits(), model_choice.EmbedderChoice(), model_choice.LanguageModelChoice(), ""
     from jidomem.runtime import user_config  # most users have no configuration
 
-    said = user_config.read(path)
-    return said.limits, said.embedder, said.model, said.index
+    config = user_config.read(path)
+    return config.limits, config.embedder, config.model, config.index
 
 
 def find(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
-    """Return the memory root, and how it was found, for every verb and every opening of one.
+    """Return the folder of the root, and how it was found.
 
-    Raises Failed `invalid_config` for a root in which a link leads elsewhere, InvalidRequest for what cannot be one.
+    Raise Failed `invalid_config` for a root with a symbolic link, InvalidRequest for an address of no shared root.
     """
     folder, found = _located(given)
     check_root(folder)
@@ -213,18 +213,18 @@ def _located(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
 def address_of(given: str | os.PathLike[str] | None) -> str | None:
     """Return the address of the shared root that is *given*, or that the environment names; None for a folder.
 
-    Raises InvalidRequest for an address of another kind.
+    Raise InvalidRequest for an address of another kind.
     """
-    said = os.fspath(given) if given is not None else os.environ.get("JIDOMEM_ROOT", "")
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", said) is None:
+    address = os.fspath(given) if given is not None else os.environ.get("JIDOMEM_ROOT", "")
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", address) is None:
         return None
     from jidomem.extras.servers import addresses
 
-    return addresses.checked(said)
+    return addresses.checked(address)
 
 
 def _folder(root: str | os.PathLike[str]) -> Path:
-    """Return the folder *root*, or that of the copy of a shared one; raises InvalidRequest for another address."""
+    """Return the folder *root*, or that of the copy of a shared one; raise InvalidRequest for another address."""
     if (address := address_of(root)) is not None:
         from jidomem.extras.servers import addresses
 

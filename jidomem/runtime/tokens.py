@@ -22,53 +22,53 @@ from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, UserConfig
 if TYPE_CHECKING:
     from jidomem.extras.servers.log import SharedLog
 
-#: How a token begins, so that who finds one knows what it is.
+#: The first characters of a token, so that a token found somewhere is recognised.
 MARK = "jido_"
-#: The file of a shared root that they are kept in, and for how many seconds a server does not look at it again.
+#: The file of a shared root with its tokens, and the seconds between two reads of it by a server.
 TOKENS, TOKENS_FOR = "tokens.json", 2.0
 
 
 class TokenStorage(Protocol):
-    """Where the tokens for one memory are kept."""
+    """The storage of the tokens for one memory."""
 
     @property
     def root(self) -> str:
         """Return the memory, as each token for it names it."""
 
     def look(self) -> object:
-        """Return what is another value whenever the tokens may be others."""
+        """Return a mark of the tokens, another one once they may have changed."""
 
     def read(self) -> tuple[ApiToken, ...]:
-        """Return the tokens there are; raises Failed where they cannot be read."""
+        """Return the tokens; raise Failed if they cannot be read."""
 
-    def change(self, how: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
-        """Keep what *how* makes of the tokens, of the latest there are."""
+    def change(self, edit: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
+        """Store the tokens after *edit*."""
 
 
 class Keyring:
     """The tokens for the memory in *root*, as the user's own configuration in *path* has them at any moment."""
 
     def __init__(self, path: Path, root: Path) -> None:
-        """Read *path*; raises Failed `invalid_config` where it cannot be."""
+        """Read *path*; raise Failed `invalid_config` if it cannot be read."""
         self._begin(OwnTokens(path, root))
 
     def _begin(self, storage: TokenStorage) -> None:
         self._storage = storage
         self._seen = storage.look()
         self._tokens = storage.read()
-        #: Whether nobody is let in without one. It stays so when the last is taken back: that opens no door.
+        #: Whether callers need a token. It stays true when the last token is revoked.
         self.is_needed = bool(self._tokens)
 
     @property
     def tokens(self) -> tuple[ApiToken, ...]:
-        """Return the tokens given out."""
+        """Return the issued tokens."""
         self._catch_up()
         return self._tokens
 
     def give_out(self, agent: str, role: str, projects: Sequence[str], sources: Sources) -> tuple[str, ApiToken]:
-        """Return a new token, which is told to nobody ever again, and what is kept of it.
+        """Return a new token, which is not stored, and its record.
 
-        Raises InvalidRequest for a role there is not, NotFound `invalid_project`.
+        Raise InvalidRequest for an unknown role, NotFound `invalid_project`.
         """
         if role not in ROLES:
             raise InvalidRequest(f"{role!r} is no role of a token", hint=f"give one of: {', '.join(ROLES)}")
@@ -84,7 +84,7 @@ class Keyring:
         return secret, made
 
     def take_back(self, name: str) -> ApiToken:
-        """Return the token of that id, which is none from now on; raises NotFound."""
+        """Revoke the token of that id and return it; raise NotFound."""
         found: list[ApiToken] = []
 
         def without(tokens: tuple[ApiToken, ...]) -> tuple[ApiToken, ...]:
@@ -95,9 +95,9 @@ class Keyring:
         return found[0]
 
     def whose(self, secret: str) -> ApiToken | None:
-        """Return the token that *secret* is, None where it is none (any more).
+        """Return the record of the token *secret*, None if it is unknown or revoked.
 
-        Each one there is is compared with, in a time that tells nothing. Raises Failed where they cannot be read.
+        Comparison takes a constant time. Raise Failed if the tokens cannot be read.
         """
         self._catch_up()
         given = user_config.digest(secret)
@@ -105,12 +105,12 @@ class Keyring:
         return found[0] if found else None
 
     def has(self, token: ApiToken) -> bool:
-        """Return whether *token* is one still."""
+        """Return whether *token* is not revoked."""
         self._catch_up()
         return token in self._tokens
 
     def _catch_up(self) -> None:
-        """Take in what has changed since; what cannot be read lets nobody in, and its reason is for standard error."""
+        """Read changed tokens; if they cannot be read, write the reason to stderr and raise Failed."""
         now = self._storage.look()
         if now == self._seen:
             return
@@ -120,7 +120,7 @@ class Keyring:
             sys.stderr.write(f"jidomem: {error.detail} ({error.hint})\n")
             raise Failed(
                 "the tokens of this server cannot be read",
-                hint="its standard error says why",
+                hint="the reason is in its standard error",
                 code="invalid_config",
             ) from error
         self._seen = now
@@ -186,11 +186,11 @@ class SharedTokens:
         """Return the tokens there are."""
         return self._read()[0]
 
-    def change(self, how: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
-        """Keep what *how* makes of them, whoever else changes them meanwhile."""
+    def change(self, edit: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
+        """Store the tokens after *edit*, which is repeated if another server changes them meanwhile."""
         while True:
             tokens, tag = self._read()
-            data = json.dumps({"tokens": [asdict(token) for token in how(tokens)]}, indent=0).encode()
+            data = json.dumps({"tokens": [asdict(token) for token in edit(tokens)]}, indent=0).encode()
             if self._log.put(TOKENS, data, tag) is not None:
                 self._looked = (-TOKENS_FOR, "")
                 return

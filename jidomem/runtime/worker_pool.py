@@ -1,7 +1,7 @@
 """Worker processes that can be killed: a pool for untrusted SPARQL queries, and one at a time for checks.
 
 A worker opens the root for itself and answers messages, each a length and as many bytes. It is
-killed on a timeout, and when nobody waits for its answer any more.
+killed on a timeout, and when its client has disconnected.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
 
 _HEAD = 8
-#: What tells that the other end of a connection is closed; elsewhere than on Linux both ends have to be.
+#: The event of a closed other end of a connection; only Linux has it.
 _HUNG_UP = getattr(select, "POLLRDHUP", 0)
 
 
@@ -48,11 +48,11 @@ class Late(Exception):
 
 
 class CallerDisconnected(Exception):
-    """Who asked has hung up, and nobody waits for the answer."""
+    """The client of a request has disconnected."""
 
 
 def send(descriptor: int, data: bytes) -> None:
-    """Write one message; raises Ended when nobody reads it any more."""
+    """Write one message; raise Ended if the other side has closed its end."""
     view = memoryview(len(data).to_bytes(_HEAD, "big") + data)
     try:
         while view:
@@ -81,9 +81,9 @@ def _exactly(descriptor: int, size: int, deadline: float | None, asker: int | No
 
 
 def wait(descriptor: int, deadline: float, asker: int | None = None) -> None:
-    """Return when something came, or will never come; raises Late at the *deadline*.
+    """Return when *descriptor* has bytes or is at its end; raise Late at the *deadline*.
 
-    Raises Left where *asker*, the connection of who asked, is closed at its other end.
+    Raise CallerDisconnected if *asker*, the connection of the client, is closed at its other end.
     """
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
@@ -101,17 +101,17 @@ def is_disconnected(asker: int) -> bool:
     return bool(poll.poll(0))
 
 
-_PATIENCE = 1.0  # seconds that a question of the root waits for its turn: most are short
-_START = 60.0  # seconds until a worker that does not say it is ready is given up
+_PATIENCE = 1.0  # seconds that a query of the root waits for its turn: most are short
+_START = 60.0  # seconds that a worker has to report that it is ready
 _END = 5.0  # seconds that a worker has to close its root
-_ABORTED = -6  # what the engine's allocator does when there is no memory
+_ABORTED = -6  # the exit status when the allocator of the engine has no memory
 
 
 class Pool:
     """The workers of one root for queries; each answers one at a time, and keeps the root open for the next."""
 
     def __init__(self, root: Path, limits: RootLimits, remote: RemoteIndex | None = None) -> None:
-        """Answer as many queries at once as *limits* say, each within them; what *remote* answers is asked there."""
+        """Answer queries within *limits*; a *remote* index gets those that it can answer."""
         self.limits = limits
         self._root = root
         self._remote = remote
@@ -142,12 +142,11 @@ class Pool:
         patience: float = 0.0,
         asker: int | None = None,
     ) -> bytes:
-        """Return the answer to a query that was checked, as bytes; with *as_of* of a memory replayed to that moment.
+        """Return the answer to a checked query, as bytes; with *as_of* from a memory replayed to that moment.
 
-        The variables in *bindings* stand for these terms, and *dataset* for what FROM says. Where as many are asked as
-        can be answered at once, it waits *patience* seconds. Raises Busy `too_many_requests`, QueryTimeout after
-        *seconds*, TooLarge `result_too_large`, InvalidRequest where *asker*, a connection, is closed at its other
-        end, and what the reader raises.
+        *bindings* are the terms of variables, *dataset* stands in place of FROM. The query waits for its turn for
+        *patience* seconds. Raise Busy `too_many_requests`, QueryTimeout after *seconds*, TooLarge `result_too_large`,
+        InvalidRequest if *asker*, a connection, is closed at its other end, and as the reader does.
         """
         query = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as, "as_of": as_of}
         most, known = self.limits, {**(bindings or {})}
@@ -185,7 +184,7 @@ class Pool:
         )
 
     def warm(self) -> None:
-        """Start a worker, so that the first query finds one; where that fails, the query will say why."""
+        """Start a worker for the first query, which raises the error if that fails."""
         with suppress(JidomemError), self._worker():
             pass
 
@@ -194,18 +193,18 @@ class Pool:
         with self._lock:
             self._closed = True
             for worker in self._busy:
-                worker.stop()  # whoever waits for its answer lets go of it
+                worker.stop()  # the thread that waits for its answer ends it
             for worker in self._idle:
                 worker.kill()
             self._idle.clear()
 
     @contextmanager
     def _turn(self, patience: float) -> Iterator[None]:
-        """Let one more be answered; raises Busy `too_many_requests` where it is none's turn."""
+        """Take one of the places of running queries; raise Busy `too_many_requests` if none is free."""
         if not self._place(patience):
             raise Busy(
-                f"{self.limits.queries} ad hoc queries, or questions of the root, are being answered: no more at once",
-                hint="ask again in a moment, or ask a shipped question",
+                f"{self.limits.queries} ad hoc queries, or queries of the root, run at once at most",
+                hint="try again, or use a shipped query",
                 code="too_many_requests",
             )
         try:
@@ -215,7 +214,7 @@ class Pool:
 
     @contextmanager
     def _worker(self, patience: float = 0.0) -> Iterator[Worker]:
-        """Give a worker that lives; it is kept for the next query unless something went wrong with this one."""
+        """Give a live worker, which stays for the next query unless this one fails."""
         with self._turn(patience):
             worker = self._taken()
             try:
@@ -299,8 +298,8 @@ class Worker:
     def ask(self, job: Mapping[str, Any], seconds: float, asker: int | None) -> bytes:
         """Return the answer to *job*, and raise the error that the worker met.
 
-        Raises Late if it does not come in time, Ended if the process died of it, CallerDisconnected if
-        *asker* has hung up, and WorkerExited if the process had ended before it took the job.
+        Raise Late if it does not come in time, Ended if the process died of it, CallerDisconnected if *asker* is
+        closed at its other end, and WorkerExited if the process had ended before it took the job.
         """
         self.is_sound = False
         try:
@@ -380,22 +379,24 @@ def out_of_memory(most: int) -> TooLarge:
 
 
 def hung_up() -> InvalidRequest:
-    """Return why what somebody asked was stopped who does not wait for it any more."""
-    return InvalidRequest("who asked has hung up, and it was stopped", hint="keep the connection open, and ask again")
+    """Return the refusal of a request whose client has disconnected."""
+    return InvalidRequest(
+        "the client has disconnected, and the request was stopped", hint="keep the connection open, and try again"
+    )
 
 
 def stopping() -> Busy:
-    """Return the refusal of who asks a server that is stopping."""
-    return Busy("the server is stopping", hint="ask again when it is there again")
+    """Return the refusal of a request to a stopping server."""
+    return Busy("the server is stopping", hint="try again after its start")
 
 
 SECONDS = 600.0
-#: So long a look at a change of terms or rules may take, and so many of them are kept.
+#: The seconds that a preview of a change of terms or rules may take, and the number of previews that are kept.
 PREVIEW_SECONDS, PREVIEWS = 120.0, 20
 
 
 class Checks:
-    """The checks of one root; whoever asks while one is made is told to come back."""
+    """The checks of one root, one at a time; a request during one is refused."""
 
     def __init__(self, root: Path, now: Callable[[], datetime], *, seconds: float = SECONDS) -> None:
         """Give each check up to *seconds*."""
@@ -413,9 +414,8 @@ class Checks:
     def answer(self, project: str, form: str, asker: int | None = None) -> bytes:
         """Return the report on the memory of *project* as `json`, `sarif` or `junit`.
 
-        Raises Busy `too_many_requests` while another one is made, QueryTimeout after the stated seconds, TooLarge
-        where the process was ended by others, InvalidRequest where *asker*, a connection, is closed at its other end,
-        and what the check raises.
+        Raise Busy `too_many_requests` during another check, QueryTimeout after the stated seconds, TooLarge if the
+        process was killed, InvalidRequest if *asker*, a connection, is closed at its other end, and as the check does.
         """
         found = self._run({"job": "check", "project": project, "form": form}, self.seconds, asker)
         if form == "json":
@@ -423,9 +423,9 @@ class Checks:
         return found
 
     def preview(self, project: str, name: str, text: str, asker: int | None = None) -> str:
-        """Return the name under which `previews` has what would newly fail in *project* if a file of terms said *text*.
+        """Return the name of the report in `previews` of what *text* as a file of terms would make fail in *project*.
 
-        Nothing of the root is changed. Raises what `govern.preview.lay` and `answer` raise.
+        The root stays as it is. Raise as `check.overlay.lay` and `answer` do.
         """
         from jidomem.check.overlay import lay  # most processes have no need of it
 

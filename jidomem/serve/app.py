@@ -49,7 +49,7 @@ def parse_origins(
     for text in sorted(found):
         if not _ORIGIN.fullmatch(text):
             raise InvalidRequest(
-                f"{text!r} is no origin: a scheme, a host and a port where it is another one, and nothing after them",
+                f"{text!r} is no origin: a scheme, a host and, if it is not the default, a port",
                 hint=hint,
             )
     return found
@@ -66,8 +66,8 @@ class Cors:
         asks = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
         if not asks or self._origin() is None:
             return None
-        told = {"Allow-Methods": _METHODS, "Allow-Headers": _HEADERS, "Max-Age": _AGE}
-        return Response(status=204, headers={f"Access-Control-{name}": text for name, text in told.items()})
+        allowed = {"Allow-Methods": _METHODS, "Allow-Headers": _HEADERS, "Max-Age": _AGE}
+        return Response(status=204, headers={f"Access-Control-{name}": text for name, text in allowed.items()})
 
     def add_headers(self, response: Response) -> Response:
         """Return *response*, readable for pages of the allowed origins."""
@@ -89,7 +89,7 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
 }
-_TELLS_MORE = frozenset(f"{route.method} {route.path}" for route in ROUTES if route.tells_more)
+_WITH_DETAILS = frozenset(f"{route.method} {route.path}" for route in ROUTES if route.has_details)
 _HINT = (
     "send the header Authorization: Bearer TOKEN;"
     " the operator of the server creates one in a shell: jidomem access token add"
@@ -131,7 +131,7 @@ def caller_of(keyring: Keyring, authorization: str) -> ApiToken:
     """Return the token in the header *authorization*; raise Unauthenticated unless it is on the keyring."""
     scheme, _, secret = authorization.partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
-        raise Unauthenticated("this server answers those who have a token", hint=_HINT)
+        raise Unauthenticated("this server needs a token", hint=_HINT)
     caller = keyring.whose(secret.strip())
     if caller is None:
         raise Unauthenticated("the token is unknown or revoked", hint=_HINT)
@@ -139,7 +139,7 @@ def caller_of(keyring: Keyring, authorization: str) -> ApiToken:
 
 
 class AccessGate:
-    """The door before every route of one site; without a keyring, or tokens on it, it is open."""
+    """The check of tokens before every route of one site; without a keyring, or tokens on it, every caller passes."""
 
     def __init__(self, site: RequestContext) -> None:
         self._site = site
@@ -152,7 +152,7 @@ class AccessGate:
         """
         g.caller = None
         route = request.url_rule.endpoint if request.url_rule is not None else ""
-        if self._keyring is None or (route in _public_routes() and route not in _TELLS_MORE):
+        if self._keyring is None or (route in _public_routes() and route not in _WITH_DETAILS):
             return
         root, header = self._site.memory.settings.root, request.headers.get("Authorization", "")
         authorization = _pages().authorization(root) if _pages() else header
@@ -339,7 +339,7 @@ def _bug(operation: Operation, error: Exception) -> Response:
     """Return 500 without the traceback, which is written to the log, or else to standard error."""
     log_bug(operation, error, request_id=g.seen.id)
     g.seen.refusal = "internal_error"
-    told = {
+    document = {
         "type": "urn:jido:error:internal_error",
         "title": "internal error",
         "status": 500,
@@ -348,4 +348,6 @@ def _bug(operation: Operation, error: Exception) -> Response:
         "hint": "this is a bug in jidomem; its traceback is in the server's standard error",
         "request_id": g.seen.id,
     }
-    return _pages().broken(told) if _requests_page() else Response(wire.dump(told), 500, content_type=wire.PROBLEM)
+    return (
+        _pages().broken(document) if _requests_page() else Response(wire.dump(document), 500, content_type=wire.PROBLEM)
+    )

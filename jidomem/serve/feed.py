@@ -43,7 +43,7 @@ def journal(site: RequestContext, project: str) -> Response:
     if form == "lines":
         return _lines(feed, limit or SOME, wait or 0)
     if wait is not None:
-        raise InvalidRequest("events are waited for as long as they are read", hint="leave out wait")
+        raise InvalidRequest("a stream of events takes no wait", hint="leave out wait")
     return _events(feed, limit)
 
 
@@ -90,8 +90,8 @@ class _Feed:
         """Take one of the places of waiting readers; raise Busy `too_many_requests` if there is none."""
         if not self.site.operation.feeds.acquire(blocking=False):
             raise Busy(
-                "as many wait for what is not written yet as may",
-                hint="ask again in a moment, or without wait",
+                "the number of readers that wait for commits is at its limit",
+                hint="try again, or leave out wait",
                 code="too_many_requests",
             )
 

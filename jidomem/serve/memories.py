@@ -68,7 +68,7 @@ def wait_for_version(site: RequestContext, project: str, given: Mapping[str, str
             at = site.memory.catch_up(project)
             raise Busy(
                 f"{project} is at version {at} here, and {wanted} has not arrived",
-                hint="ask again in a moment, or without min_position",
+                hint="try again, or leave out min_position",
                 code="index_behind",
             )
         sleep(_VERSION_PAUSE)
@@ -274,7 +274,7 @@ def briefing(site: RequestContext, project: str) -> Response:
     given, about = _arguments(_KNOWN, "about")
     form = negotiate({wire.JSON: "json", MARKDOWN: "md"})
     wait_for_version(site, project, given)
-    told = site.memory.briefing(
+    briefing = site.memory.briefing(
         project,
         agent=site.listener(given.get("agent")),
         role=given.get("role"),
@@ -285,9 +285,9 @@ def briefing(site: RequestContext, project: str) -> Response:
         valid_at=given.get("valid_at"),
     )
     return (
-        wire.answer(told.to_dict())
+        wire.answer(briefing.to_dict())
         if form == "json"
-        else Response(told.text, content_type=f"{MARKDOWN}; charset=utf-8")
+        else Response(briefing.text, content_type=f"{MARKDOWN}; charset=utf-8")
     )
 
 

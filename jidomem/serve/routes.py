@@ -204,7 +204,7 @@ def _operation(route: Route) -> dict[str, Any]:
     problem = {"application/problem+json": {"schema": _ref("Problem")}}
     for status in _refusals(route):
         operation["responses"][str(status)] = {"description": _REFUSALS[status], "content": problem}
-    if route.public and not route.tells_more:
+    if route.public and not route.has_details:
         operation["security"] = []
     if route.reads:
         content = {media: {"schema": _ref(schema)} for media, schema in route.reads.items()}
@@ -215,7 +215,7 @@ def _operation(route: Route) -> dict[str, Any]:
 def _refusals(route: Route) -> list[int]:
     """Return the statuses with which *route* refuses a request."""
     statuses = {400, 403, 500}
-    statuses |= set() if route.public and not route.tells_more else {401}
+    statuses |= set() if route.public and not route.has_details else {401}
     statuses |= {404, 503} if "{project}" in route.path or route.takes else set()
     statuses |= {406} if len(route.gives) > 1 else set()
     statuses |= {413, 415} if route.reads else set()
@@ -587,7 +587,7 @@ ROUTES: tuple[Route, ...] = (
         "Report readiness; with a token, also versions and problems",
         statuses=_READY,
         public=True,
-        tells_more=True,
+        has_details=True,
     ),
     Route("GET", "/metrics", monitoring.metrics, "Return metrics for Prometheus", gives={"text/plain": "Text"}),
     Route("GET", "/openapi.json", _described, "Describe this interface"),

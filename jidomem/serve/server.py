@@ -156,8 +156,8 @@ def listen(host: str, port: int, *, has_tokens: bool = False) -> socket.socket:
     address = parse_address(host)
     if not (address.is_loopback or has_tokens):
         raise InvalidRequest(
-            f"{host} can be reached from elsewhere, and this server has no tokens that say who asks",
-            hint="give out one first: jidomem access token add AGENT; or serve on this machine only: --host 127.0.0.1",
+            f"{host} can be reached from other machines, and this root has no tokens",
+            hint="issue one first: jidomem access token add AGENT; or serve on this machine only: --host 127.0.0.1",
         )
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     try:

@@ -625,7 +625,7 @@ class Route:
     `takes` are the arguments of the query string with their descriptions; with `is_open` there are more, which the
     named query decides. `reads` and `gives` are the media types of the body and of the answer, with the names of their
     schemas; `statuses` describes each success. A reader's token is refused by a route that `writes`. A route that is
-    `public` needs no token, and `tells_more` to callers with one.
+    `public` needs no token, and `has_details` for callers with one.
     """
 
     method: str
@@ -640,4 +640,4 @@ class Route:
     is_open: bool = False
     writes: bool = False
     public: bool = False
-    tells_more: bool = False
+    has_details: bool = False

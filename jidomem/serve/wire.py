@@ -187,7 +187,7 @@ def document(data: bytes, media: str) -> Response:
 
 
 def problem(error: JidomemError) -> Response:
-    """Return *error* as a problem document (RFC 9457) that has the members every door shows."""
+    """Return *error* as a problem document (RFC 9457), with the members of an error on every interface."""
     seen: Seen = g.seen
     seen.refusal = error.code
     project = str((request.view_args or {}).get("project", "PROJECT"))

@@ -126,7 +126,7 @@ def test_a_port_that_is_taken_and_an_address_others_can_reach_are_refused(server
     code, no_tokens = refused("--host", "0.0.0.0", "--allow-host", "memory.example.org")
     assert (code, no_tokens["code"]) == (2, "invalid_argument")
     assert "has no tokens" in no_tokens["detail"]
-    assert no_tokens["hint"].startswith("give out one first: jidomem access token add AGENT")
+    assert no_tokens["hint"].startswith("issue one first: jidomem access token add AGENT")
 
 
 def test_with_tokens_another_address_is_served_to_those_who_have_one_and_ask_by_its_name(tmp_path):

@@ -58,8 +58,7 @@ class ClientSession:
         """Return author and session; raise PolicyDenied for a curator's name that the client gave itself."""
         if not self._is_named and self.writer.is_curator(self.project, self.agent):
             raise PolicyDenied(
-                f"this client calls itself {self.agent}, and {self.agent} judges for {self.project}: none becomes that"
-                " by its own name",
+                f"{self.agent} is a curator of {self.project}, and the name of a client does not prove that it is one",
                 hint=f"start the server in a shell as: jidomem mcp --agent {self.agent};"
                 " or, for another agent, with its name",
             )
