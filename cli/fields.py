@@ -6,21 +6,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from jidomem import Jidomem
 from jidomem.base.json_values import TooDeep, decode_json
-from jidomem.errors import InvalidRequest
+from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf import vocab
 from jidomem.records.intent import LIST_FIELDS, path_of
 from jidomem.repository.worktree import Addresses, Worktree, path_below
 from jidomem.runtime.settings import FOLDER
 from jidomem_cli.options import reject_placeholder
+
+if TYPE_CHECKING:
+    from jidomem.exchange.lineage import SourceVersion
 
 
 class Paths:
@@ -184,25 +188,63 @@ def memory_iri(memory: Jidomem, name: str) -> str:
 def memory_path(memory: Jidomem, name: str) -> str:
     """Return *name* with a file, with or without line, as a path of the memory.
 
-    A line within an imported paragraph becomes the first line of the paragraph.
+    A line of a file that is there becomes the IRI of the memory that was imported from it.
     """
     path, colon, line = name.rpartition(":") if name.rpartition(":")[2].isdecimal() else (name, "", "")
     seen = Paths(memory.settings.root, memory.tree).seen(path)
-    first = _first_line(memory, seen, int(line)) if line else None
-    return seen + colon + (line if first is None else str(first))
+    return (_memory_at(memory, seen, int(line)) if line else None) or seen + colon + line
 
 
-def _first_line(memory: Jidomem, path: str, line: int) -> int | None:
-    """Return the first line of the memory that was imported from *line* of a file, or None.
+def entries_now(memory: Jidomem, paths: Collection[str]) -> dict[str, dict[int, list[str]]]:
+    """Return for each file of *paths* the lines at which entries begin now, each with the memories of the entry.
 
-    It is the nearest line above at which a memory begins, without a blank line or heading in between.
+    A file that is not there, or from whose lines nothing was imported, is left out.
     """
-    data = memory.tree.read(path) if memory.tree is not None and path_of(path) == path else None
-    begins = memory.reader.source_lines(memory.project, path) if data is not None else frozenset()
-    lines = data.decode("utf-8", "replace").splitlines() if data is not None else []
-    for number in range(min(line, len(lines)), 0, -1) if line <= len(lines) else ():
-        if number in begins:
-            return number
-        if not lines[number - 1].strip() or lines[number - 1].startswith("#"):
-            return None
-    return None
+    tree = memory.tree
+    if tree is None or not paths:
+        return {}
+    from jidomem.exchange.synchroniser import SourceFile, imported, read_sources
+    from jidomem.repository.other_tools import ADR
+
+    memory.catch_up(memory.project)
+    versions: dict[str, list[SourceVersion]] = {}
+    for version in imported(memory.reader.index, memory.project):
+        if version.path in paths and version.kind != ADR:
+            versions.setdefault(version.path, []).append(version)
+    data = {path: tree.read(path) for path in versions if path_of(path) == path}
+    files = [SourceFile(versions[path][0].kind, path, text) for path, text in data.items() if text is not None]
+    entries: dict[str, dict[int, list[str]]] = {file.path: {} for file in files}
+    for entry in read_sources(files).entries:
+        if entry.entry.line is not None:
+            items = entries[entry.path].setdefault(entry.entry.line, [])
+            items += [version.iri for version in versions[entry.path] if entry.says(version)]
+    return entries
+
+
+def _memory_at(memory: Jidomem, path: str, line: int) -> str | None:
+    """Return the IRI of the memory that was imported from *line* of a file; None if nothing was imported from there.
+
+    It is the nearest line above at which an entry begins, without a blank line or heading in between. Raises NotFound
+    for a line of a file from which other lines were imported.
+    """
+    entries = entries_now(memory, [path]).get(path)
+    if not entries:
+        return None
+    assert memory.tree is not None
+    lines = (memory.tree.read(path) or b"").decode("utf-8", "replace").splitlines()
+    for number in range(line, 0, -1) if line <= len(lines) else ():
+        if entries.get(number):
+            return min(entries[number], key=partial(_standing, memory))
+        if number in entries or not lines[number - 1].strip() or lines[number - 1].startswith("#"):
+            break
+    near = sorted(filter(entries.get, entries), key=lambda number: (abs(number - line), number))[:3]
+    if not near:
+        return None
+    named = " or ".join(f"{path}:{number}" for number in near)
+    raise NotFound(f"{memory.project} has no memory '{path}:{line}'", hint=f"did you mean {named}?")
+
+
+def _standing(memory: Jidomem, item: str) -> int:
+    """Return 0 for an active memory, 1 for a proposal, 2 for another one."""
+    status = str(memory.reader.get_memory(memory.project, item)["status"])
+    return {"active": 0, "proposed": 1}.get(status, 2)

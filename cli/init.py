@@ -11,7 +11,7 @@ import shlex
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from posixpath import basename, dirname
@@ -122,9 +122,11 @@ def show(
     dry_run = not made
     read = {path for each in adopted for path in each.files}
     scan.passed[:] = [each for each in scan.passed if each.path not in read]
-    rows = [_row(each) for each in adopted]
+    proposals = [one for one in _pending(memory) if one.kind == "proposal"]
+    pending = {one.item for one in proposals}
+    rows = [_row(each, pending) for each in adopted]
     refusals = [(entry, entry.outcome) for entry in report.entries if isinstance(entry.outcome, JidomemError)]
-    following = _next(app, memory, adopted, dry_run)
+    following = [] if dry_run else _next(memory, adopted, proposals)
     code = refusals[0][1].exit_code if refusals else 0
     if app.json:
         passed = [{"path": each.path, "why": each.why} for each in _passed(scan, report)]
@@ -314,9 +316,10 @@ def _print_refused(app: App, refusals: Sequence[tuple[ImportedEntry, JidomemErro
         app.info(f"and {left:,} more refusals: see them with --json")
 
 
-def _row(adopted: Adopted) -> dict[str, Any]:
+def _row(adopted: Adopted, pending: Collection[str]) -> dict[str, Any]:
+    """Return the row of a source; *pending* are the IRIs of all proposals, also those of earlier imports."""
     many = f" ({len(adopted.files)})" if len(adopted.files) > 1 else ""
-    counts = {**adopted.changes(), "pending": adopted.counts()["waits"]}
+    counts = {**adopted.changes(), "pending": sum(entry.iri in pending for entry in adopted.entries)}
     words = {name: str(count) if count else "-" for name, count in counts.items()}
     return {"found": adopted.path + many, "what": KINDS[adopted.kind], **words}
 
@@ -397,10 +400,8 @@ def _named(folder: str, paths: Sequence[str]) -> str:
     return f"{folder or '.'}/ ({', '.join(names if not more else names[:2])}{more})"
 
 
-def _next(app: App, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool) -> list[tuple[str, str]]:
+def _next(memory: Jidomem, adopted: Sequence[Adopted], proposals: Sequence[Waiting]) -> list[tuple[str, str]]:
     """Return the commands for the next steps, each with its purpose."""
-    if dry_run:
-        return []
     commands_: list[tuple[str, str]] = []
     if title := _title(memory):
         commands_.append((f"jidomem recall {shlex.quote(title)}", "ask it a question"))
@@ -408,15 +409,16 @@ def _next(app: App, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool) 
         commands_.append((f"jidomem governing {shlex.quote(file)}", "show the memories about a file before an edit"))
     elif any(each.counts()["taken_in"] for each in adopted):
         commands_.append(("jidomem ask decisions", "the active decisions"))
-    proposals = [one for one in _pending(memory) if one.kind == "proposal"]
     if proposals:
-        commands_.append(("jidomem review", f"review {_proposals(len(proposals))}"))
+        commands_.append(("jidomem review", f"review {_count(len(proposals), 'pending proposal')}"))
         curators = memory.writer.authority(memory.project).curators
         if not curators:
             agent = shlex.quote(memory.writer.agent)
             commands_.append((f"jidomem access policy grant {agent} admin", "become administrator and curator"))
         if opposed := sum(one.other is not None for one in proposals):
-            commands_.append(("jidomem review --conflicts", f"resolve the {opposed} conflicts with active memories"))
+            commands_.append(
+                ("jidomem review --conflicts", f"resolve {_count(opposed, 'conflict')} with active memories")
+            )
         if opposed < len(proposals) and (not curators or memory.writer.is_curator(memory.project)):
             commands_.append(("jidomem review accept --all", "accept the others" if opposed else "accept them"))
     if not adopted:
@@ -424,8 +426,8 @@ def _next(app: App, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool) 
     return [*commands_, ("git add .jidomem", "commit the memory with the code")] if memory.tree else commands_
 
 
-def _proposals(count: int) -> str:
-    return f"{count} pending proposal{'' if count == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _pending(memory: Jidomem) -> list[Waiting]:

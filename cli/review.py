@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -22,7 +22,7 @@ from jidomem.read.memory_detail import is_number
 from jidomem.records.active import ENDED
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
 from jidomem_cli.errors import place, print_error, print_refusal
-from jidomem_cli.fields import memory_iri
+from jidomem_cli.fields import entries_now, memory_iri
 from jidomem_cli.options import REASON, ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import PIPED, fit_line, form_of, short, shortened, show_json, show_receipt, show_rows
 
@@ -124,6 +124,7 @@ def review(
         return _apply_review(app, memory, _decode(source.read()), dry_run)
     now = memory.sources.now()
     queue_page = queued(memory.reader, memory.project, now, limit=app.limit, cursor=app.cursor)
+    queue_page = replace(queue_page, waiting=_at_present_lines(memory, queue_page.waiting))
     if edit:
         return _edit_review(app, memory, queue_page.waiting, dry_run)
     if as_todo:
@@ -274,6 +275,18 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
         several = "proposals" if len(unopposed) > 1 else "proposal"
         many = f"{len(unopposed):,} {several} ({_kinds(unopposed)})" if queue_page.cursor is None else "all proposals"
         app.info(f"accept {many} without a conflict: jidomem review{options} accept --all")
+
+
+def _at_present_lines(memory: Jidomem, waiting: Sequence[Waiting]) -> list[Waiting]:
+    """Return *waiting* with the lines of its texts in their files now, and no line for a text that is not there."""
+    entries = entries_now(memory, {one.file for one in waiting if one.file})
+    line_of = {item: line for each in entries.values() for line, items in each.items() for item in items}
+    return [
+        replace(one, place=f"{one.file}:{line_of[one.item]}" if one.item in line_of else one.file)
+        if one.file and one.file in entries
+        else one
+        for one in waiting
+    ]
 
 
 def _group(rows: Sequence[dict[str, Any]], waiting: Sequence[Waiting]) -> None:

@@ -291,12 +291,6 @@ class MemoryReader:
             return name
         return self.resolve(project, name)
 
-    def source_lines(self, project: str, path: str) -> frozenset[int]:
-        """Return the lines of the file at *path* with which imported memories begin."""
-        self._catch_up(project)
-        sources = memory_detail.sources(self.index, project)
-        return frozenset(each.line for each in sources if each.line is not None and each.path == path)
-
     # The past
 
     def log(self, project: str, **options: Any) -> Page:

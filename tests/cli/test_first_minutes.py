@@ -328,6 +328,23 @@ def test_each_part_of_a_page_that_is_left_out_is_named_with_its_line_when_asked(
         assert "1 left out (is a table)" in plain
 
 
+def test_the_column_pending_counts_the_proposals_of_earlier_imports_until_they_are_decided(repository):
+    (repository / "AGENTS.md").write_text("# Rules\n\n- Never push\n- Sign each commit\n")
+
+    def pending():
+        (row,) = [
+            line.split() for line in run("init", "--from", "AGENTS.md").stdout.splitlines() if "AGENTS.md" in line
+        ]
+        return row[-1]
+
+    assert [pending(), pending()] == ["2", "2"]
+    assert run("review", "reject", "AGENTS.md:3", "--reason", "we do push").exit_code == 0
+    assert pending() == "1"
+    run("access", "policy", "grant", "ana", "admin")
+    assert run("review", "accept", "AGENTS.md:4").exit_code == 0
+    assert pending() == "-"
+
+
 def test_a_file_that_nothing_governs_has_one_line_about_proposals_then_points_at_the_conventions(repository):
     taken_in("auto")
     (repository / "other.txt").write_text("x")

@@ -194,6 +194,24 @@ def test_a_line_inside_the_lines_of_a_note_names_it(noted):
     assert "did you mean AGENTS.md:9 or AGENTS.md:5?" in blank.stderr
 
 
+def test_a_line_of_a_file_edited_since_the_import_names_the_note_that_stands_there_now(noted):
+    before = run("show", "AGENTS.md:9").stdout
+    page = noted / "AGENTS.md"
+    page.write_text(page.read_text().replace("# Agents\n", "# Agents\n\n- Sign each commit.\n", 1))
+
+    assert run("show", "AGENTS.md:11").stdout == before
+    not_imported = run("show", "AGENTS.md:3")
+    assert (not_imported.exit_code, "did you mean AGENTS.md:7" in not_imported.stderr) == (4, True)
+    run("init", "--from", "auto")
+    page.write_text(page.read_text().replace("Never push to main", "Push to main only after a review"))
+    listed = {row["summary"]: row["place"] for row in rows("review")}
+    lines = page.read_text().splitlines()
+    numbers = {text: int(place.rpartition(":")[2]) for text, place in listed.items() if ":" in place}
+    assert [text for text in listed if text not in numbers] == ["Tests: Never push to main."]
+    assert {lines[number - 1] for number in numbers.values()} >= {"- Sign each commit."}
+    assert len(numbers) == 2
+
+
 def test_a_unique_beginning_of_the_name_of_a_file_names_its_memory(noted):
     assert "Use Meilisearch" in run("show", "20201103").stdout
     several = run("show", "2020110")
