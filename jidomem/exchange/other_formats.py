@@ -296,6 +296,9 @@ HEADINGS: Mapping[str, str] = {
     "LessonLearned": "Lessons", "Unknown": "Open questions", "Fact": "Facts", "MemoryItem": "Further memories",
 }  # fmt: skip
 _MARKUP = re.compile(r"[\\`*_\[\]<>&#~|!]")
+#: A line of a text that begins a list item, a heading, a table row, a quotation or code.
+_BLOCK = re.compile(r"\s*(?:[-*+•]\s+|\d+[.)]\s|#{1,6}\s|[|>]|```|~~~)")
+_BULLET, _HEADING = re.compile(r"\s*[-*+•]\s+"), re.compile(r"\s*#{1,6}\s+")
 #: The beginnings of a line that Markdown would parse as a list or a heading.
 _BEGINS = re.compile(r"^([-+=]|\d+(?=[.)]))")
 _DONE = frozenset({"Completed"})
@@ -305,7 +308,8 @@ WORDED = (_INSTEAD, _EVIDENCE)
 #: The properties that are shown with a label, and the label.
 _NAMED = (
     ("about", "About"), ("topic", "Topic"), (_INSTEAD, "Instead of"), ("assignedTo", "Assigned to"),
-    ("severity", "Severity"), ("enforcementLevel", "Enforcement"), (_SOURCE, "Source"), (_EVIDENCE, "Evidence"),
+    ("hasTaskStatus", "Status"), ("hasErrorStatus", "Status"), ("severityLevel", "Severity"),
+    ("hasEnforcementLevel", "Enforcement"), (_SOURCE, "Source"), (_EVIDENCE, "Evidence"),
     ("validFrom", "Valid from"), ("validUntil", "Valid until"), ("expiresOn", "Expires on"),
 )  # fmt: skip
 
@@ -403,9 +407,29 @@ def _markdown_entry(memory: Memory) -> str:
     who = _who_and_when(memory)
     how = [f"confidence {_short(value).lower()}" for value in properties.get("hasConfidence", ())]
     what = f"{_words(memory['class'])}, {', '.join([*who, *how])}, {memory['iri']}"
-    paragraphs = [part for text in [*more, what] if text for part in re.split(r"\n\s*\n", text) if part.strip()]
-    below = "".join(f"\n  {escaped(part)}\n" for part in paragraphs)
+    paragraphs = [lines for text in [*more, what] if text for lines in _paragraphs(text)]
+    below = "".join("\n  " + "\\\n  ".join(map(escaped, lines)) + "\n" for lines in paragraphs)
     return f"- {box}{escaped(_one(memory, 'summary'))}\n{below}\n"
+
+
+def _paragraphs(text: str) -> Iterator[list[str]]:
+    """Yield the paragraphs of a text, each as its lines; a list item, heading, table row or line of code is a line.
+
+    A dash stands for the mark of a list, so that the entry remains one item of the page, also for an import.
+    """
+    is_code = False
+    for part in re.split(r"\n\s*\n", text):
+        lines: list[str] = []
+        is_heading = False
+        for line in part.splitlines():
+            starts = is_code or is_heading or not lines or _BLOCK.match(line)
+            is_code ^= line.strip().startswith(("```", "~~~"))
+            is_heading = bool(_HEADING.match(line)) and not is_code
+            line = line if is_code else _HEADING.sub("", _BULLET.sub("– ", line))
+            if line.strip():
+                lines[len(lines) if starts else -1 :] = [line if starts else f"{lines[-1]} {line}"]
+        if lines:
+            yield lines
 
 
 def _who_and_when(memory: Memory) -> list[str]:

@@ -52,6 +52,33 @@ def test_the_page_tells_each_memory_once_below_its_kind_with_why_what_and_who(me
     assert "withdrawn" not in page(memory)
 
 
+def test_the_page_has_the_status_and_severity_of_errors_and_the_enforcement_of_conventions(memory):
+    memory.writer.submit_intent("p", intent(type="bug", summary="it hangs", severity="high", status="Investigating"))
+    memory.writer.submit_intent("p", intent(type="convention", summary="Sign", enforcement_level="Strict"))
+    memory.writer.submit_intent("p", intent(type="task", summary="tidy", status="Blocked"))
+
+    lines = page(memory).splitlines()
+
+    assert "  Enforcement: Strict" in lines[: lines.index("- [ ] tidy")]
+    assert "  Status: Blocked" in lines[lines.index("- [ ] tidy") : lines.index("- it hangs")]
+    assert {"  Status: Investigating", "  Severity: high"} < set(lines[lines.index("- it hangs") :])
+
+
+def test_lists_headings_and_code_of_an_explanation_keep_their_lines_on_the_page(memory):
+    text = "Money is\n* Decimal or\n* Integer\n  cents\n\n## Consequences\nNone.\n\n```\na = 1\n\nb = 2\n```"
+    memory.writer.submit_intent("p", intent(summary="No floats", detailed_explanation=text))
+
+    tokens = MarkdownIt().parse(page(memory))
+
+    texts = ["".join(child.content or "\n" for child in token.children) for token in tokens if token.type == "inline"]
+    first = texts.index("No floats") + 1
+    assert texts[first : first + 4] == [
+        "Money is\n– Decimal or\n– Integer cents", "Consequences\nNone.", "```\na = 1", "b = 2\n```",
+    ]  # fmt: skip
+    (note,) = memory_md.read("p_memory.md", page(memory).encode()).entries
+    assert note.summary == "No floats"
+
+
 def test_the_page_comes_in_as_notes_of_the_same_kinds(memory):
     memory.writer.submit_intent("p", decision(summary="Use Jena"))
     memory.writer.submit_intent("p", intent(type="convention", summary="Sign commits", convention_name="signing"))
@@ -70,7 +97,8 @@ def test_the_page_comes_in_as_notes_of_the_same_kinds(memory):
 @given(st.one_of(st.text(max_size=40), st.text("#-+*_`[]()<>&!|~=\\ 1.x\n", max_size=20)))
 def test_markdown_shows_any_text_as_it_is_in_one_entry(text):
     words = " ".join(text.split())
-    memory = {"iri": "urn:a", "type": "fact", "class": "Fact", "properties": {"summary": [text]}}
+    properties = {"summary": [text], "detailedExplanation": [text]}
+    memory = {"iri": "urn:a", "type": "fact", "class": "Fact", "properties": properties}
     said = other_formats.markdown("p", [memory], lambda cls, above: "MemoryItem" in above, "now").decode()
 
     body = said.split("## Further memories\n\n")[1]
