@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -329,11 +331,17 @@ def _against(app: App, row: Mapping[str, Any]) -> str:
     return fit_line(app, f"against {short(row['other'])}: {row['other_summary']}", PIPED - 4)
 
 
+_EDITOR = "set $VISUAL or $EDITOR, or: jidomem review --todo > FILE, edit it, and jidomem review --from FILE"
+
+
 def _edit_review(app: App, memory: Jidomem, waiting: list[Waiting], dry_run: bool) -> int:
     """Apply the edited lines; unless all succeed, keep the file and print its path."""
     if not waiting:
         app.info("nothing to review")
         return 0
+    has_editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not has_editor and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InvalidRequest("--edit needs a terminal for the default editor; nothing was done", hint=_EDITOR)
     offered = todo(waiting, _rewordings(memory, waiting))
     with tempfile.NamedTemporaryFile("w", suffix=".review", delete=False, encoding="utf-8") as file:
         file.write(offered)
@@ -355,14 +363,13 @@ def _edit_review(app: App, memory: Jidomem, waiting: list[Waiting], dry_run: boo
 
 def _open_editor(path: Path, offered: str) -> bool:
     """Return whether the editor changed the file at *path*, which contained *offered*; raises InvalidRequest."""
-    hint = "set $VISUAL or $EDITOR, or: jidomem review --todo > FILE, edit it, and jidomem review --from FILE"
     try:
         click.edit(filename=str(path))
         return path.read_bytes() != offered.encode()
     except click.ClickException as error:
-        raise InvalidRequest(f"{error.format_message()}; nothing was done", hint=hint) from None
+        raise InvalidRequest(f"{error.format_message()}; nothing was done", hint=_EDITOR) from None
     except OSError as error:
-        raise InvalidRequest(f"the editor left no file: {error}; nothing was done", hint=hint) from None
+        raise InvalidRequest(f"the editor left no file: {error}; nothing was done", hint=_EDITOR) from None
 
 
 def _decode(data: bytes) -> str:

@@ -51,6 +51,20 @@ def test_a_line_that_cannot_be_read_is_named_and_the_file_is_kept(repository, mo
     assert [json.loads(line)["action"] for line in done.stdout.splitlines()] == ["accept", "reject"]
 
 
+def test_without_a_terminal_no_editor_is_started_that_nobody_chose(repository, monkeypatch, tmp_path):
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("sensible-editor", "vim", "nano", "vi"):
+        (tmp_path / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+
+    refused = run("review", "--edit")
+
+    assert (refused.exit_code, refused.stdout, (tmp_path / "started").exists()) == (2, "", False)
+    assert "jidomem review --todo > FILE" in refused.stderr
+
+
 @pytest.mark.parametrize(("code", "words"), [
     ("sys.exit(3)", ["Editing failed", "set $VISUAL or $EDITOR"]),
     ("import os; os.remove(path); sys.exit()", ["the editor left no file", "jidomem review --from FILE"]),
