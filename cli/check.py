@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,9 +55,10 @@ class CheckArguments:
 @click.option("--shapes", type=FILE, help="SHACL shapes for --data.")
 @pass_app
 def check(app: App, /, **arguments: Any) -> int:
-    """Check the project's memory, or Turtle files at PATHS: ontology, shapes, gates, references, the journal.
+    """Check the memory, or Turtle files at PATHS: ontology, shapes, gates, references, the journal.
 
-    For a memory, also every byte of the journal is verified, and conflicts between active memories are reported.
+    Without --project all projects of the root are checked. For a memory, also every byte of the journal is verified,
+    and conflicts between active memories are reported.
     Exit codes: 0 no violation, 1 a violation, 2 usage error, 3 something could not be checked.
 
     Examples:
@@ -113,6 +115,7 @@ def _report(app: App, arguments: CheckArguments) -> CheckReport:
     from jidomem.check.check import check_files
     from jidomem.check.report import waive
     from jidomem.check.rules import check_data
+    from jidomem.runtime.settings import OWN
 
     if (arguments.data is None) != (arguments.shapes is None) or (arguments.data and arguments.paths):
         raise InvalidRequest("--data and --shapes go together, without PATHS", hint="see: jidomem check --help")
@@ -133,7 +136,10 @@ def _report(app: App, arguments: CheckArguments) -> CheckReport:
     else:
         memory = app.read()
         options = _options(memory, arguments, memory.settings.root)
-        return memory.check(options=replace(options, baseline=baseline or options.baseline))
+        options = replace(options, baseline=baseline or options.baseline)
+        # your own memory has the projects of all folders without one
+        is_one = app.project or os.environ.get("JIDOMEM_PROJECT") or memory.settings.found == OWN
+        return memory.check(options=options) if is_one else memory.check_all(options)
     if baseline:
         waive(report, baseline, _today(), in_part=bool(arguments.since))
     return report

@@ -22,6 +22,7 @@ import click
 from click.core import ParameterSource
 from platformdirs import user_data_dir
 
+import jidomem
 from jidomem.check.report import command as workflow_command
 from jidomem.curation.review_queue import Waiting, queue
 from jidomem.curation.review_text import commands
@@ -512,6 +513,7 @@ def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int
       jidomem init services/billing --project billing
       jidomem init --root postgresql://db/team --project billing
     """
+    app.creates_project = True
     is_named = click.get_current_context().get_parameter_source("folder") is ParameterSource.COMMANDLINE
     if dry_run and not sources:
         raise InvalidRequest("--dry-run is for an import", hint="jidomem init --from auto --dry-run")
@@ -533,7 +535,9 @@ def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int
             app.info(f"found, and not imported: {', '.join(made['importable'])}")
             app.info("next: jidomem init --from auto --dry-run shows the import; without --dry-run it is written")
         else:
-            app.info(f"next: git add .jidomem, then: {_FIRST}" if _top_of(folder) else f"next: {_FIRST}")
+            is_default = made["project"] == settings.load(made["root"]).project
+            first = _FIRST if is_default else f"{_FIRST} --project {made['project']}"
+            app.info(f"next: git add .jidomem, then: {first}" if _top_of(folder) else f"next: {first}")
         return 0
     return _adopt(app, folder, sources, address, dry_run)
 
@@ -562,7 +566,7 @@ def _importable(folder: Path) -> list[str]:
 
 
 def _make(app: App, folder: Path) -> dict[str, Any]:
-    """Create the root in *folder* and return its description."""
+    """Create the root in *folder*, or another project in it, and return its description."""
     before = {name for name in location.FILES if (folder / settings.FOLDER / name).exists()}
     try:
         made = location.init(folder, app.project)
@@ -574,7 +578,22 @@ def _make(app: App, folder: Path) -> dict[str, Any]:
         error.hint = f"{error.hint.partition(':')[0]}: jidomem init --project {name}"
         raise
     fresh = [name for name in location.FILES if name not in before]
-    return {"root": str(made), "project": settings.load(made).project, "made": fresh, "kept": sorted(before)}
+    if app.project is not None and settings.CONFIG in before:
+        with jidomem.open(made, project=app.project) as memory:
+            fresh += _create_project(memory)
+    project = settings.load(made, app.project).project
+    return {"root": str(made), "project": project, "made": fresh, "kept": sorted(before)}
+
+
+def _create_project(memory: Jidomem) -> list[str]:
+    """Record the project of *memory* in its root; return the folder, nothing if the root has the project already."""
+    from jidomem.write.context import project_node
+    from jidomem.write.triples import project_stub
+
+    if memory.project in memory.projects():
+        return []
+    memory.writer.declare(memory.project, project_stub(project_node(memory.project)))
+    return [f"projects/{memory.project}"]
 
 
 def _print_result(
@@ -656,6 +675,7 @@ def _init_shared(app: App, address: str) -> None:
         log.close()
     with app.open() as memory:
         project = memory.project
+        made += _create_project(memory)
     show_result(
         app, {"root": log.name, "project": project, "made": made, "kept": [] if made else [settings.CONFIG]}, log.name
     )

@@ -25,6 +25,8 @@ EMBEDS_FOR = 1.0
 _WARNINGS = 20
 #: The placeholder for a reason in commands to paste.
 REASON = '"..."'
+#: The likeness from which on the name of a new project is taken for a misspelling of another one.
+_MISSPELT = 0.75
 _PLACEHOLDERS = ("...", "…", "TEXT")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -56,6 +58,7 @@ class App:
     cursor: str | None = None
     format: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    creates_project: bool = False
 
     def open(self, *, stays: bool = False) -> Jidomem:
         """Return the memory, whose root the first write creates; it is closed when the command ends.
@@ -75,7 +78,28 @@ class App:
         memory.embeds_for = None if stays else EMBEDS_FOR
         if context := click.get_current_context(silent=True):
             context.call_on_close(memory.close)  # closing it explicitly saves a second with a store on disk
+            if isinstance(context.command, Command) and context.command.is_writing and not self.creates_project:
+                self._refuse_misspelt(memory)
         return memory
+
+    def _refuse_misspelt(self, memory: Jidomem) -> None:
+        """Raise NotFound if a project is named that the root lacks, and that is spelled like one of its projects."""
+        from shlex import quote
+
+        from jidomem.errors import NotFound, nearest_names
+        from jidomem.runtime.settings import FOLDER
+
+        given, root = self.project or os.environ.get("JIDOMEM_PROJECT"), memory.settings.root
+        can_create = memory.settings.address is not None or root.name == FOLDER
+        if not given or not can_create or given in (projects := memory.projects()):
+            return
+        if near := nearest_names(given, projects, likeness=_MISSPELT):
+            place = f" {quote(str(root.parent))}" if memory.settings.address is None else ""
+            raise NotFound(
+                f"no project {given!r} in {memory.settings.place}",
+                hint=f"did you mean --project {near[0]}? For a new project: jidomem init{place} --project {given}",
+                code="unknown_project",
+            )
 
     def read(self, *, look: bool = True) -> Jidomem:
         """Return the memory to read from; with *look*, warn of each damage of its journal.
@@ -279,6 +303,7 @@ class Command(click.Command):
         shared = [option for option in shared_options(hidden=True) if not taken.intersection(option.opts)]
         super().__init__(*args, **{**_help(attributes), "params": [*own, *shared]})
         self.takes = {"as_of": as_of, "valid_at": valid_at}
+        self.is_writing = "agent" in writes
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; raises InvalidRequest for an empty option, and for a moment option that it does not take."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from hashlib import blake2b
@@ -230,6 +230,27 @@ class CheckReport:
             "tasks_not_compared": self.not_compared,
             "notes": self.notes,
         }
+
+
+def merge(reports: Mapping[str, CheckReport]) -> CheckReport:
+    """Return one report on several projects, given by name; a problem of the root is in it once."""
+    if len(reports) == 1:
+        return next(iter(reports.values()))
+    every = [*reports.values()]
+    compared = [each.not_compared for each in every if each.not_compared is not None]
+    return CheckReport(
+        judged=sum(each.judged for each in every),
+        problems=in_order(problem for each in every for problem in each.problems),
+        unchecked=[*dict.fromkeys(reason for each in every for reason in each.unchecked)],
+        waived=[waived for each in every for waived in each.waived],
+        idle=[name for name in every[0].idle if all(name in each.idle for each in every)],
+        untargeted=dict(sum((Counter(each.untargeted) for each in every), Counter[str]())),
+        not_compared=sum(compared) if compared else None,
+        notes=[
+            f"projects checked: {', '.join(reports)}",
+            *dict.fromkeys(note for each in every for note in each.notes),
+        ],
+    )
 
 
 def in_order(problems: Iterable[Problem], *, once: bool = True) -> list[Problem]:
@@ -462,15 +483,17 @@ def _waiver(where: str, row: dict[str, Any], line: int) -> Waiver:
     return Waiver(rule, item, reason.strip(), until, line, row.get("by", "").strip(), row.get("project", ""))
 
 
-def waive(
-    report: CheckReport, baseline: Baseline, today: date, *, project: str | None = None, in_part: bool = False
-) -> None:
+def waive(report: CheckReport, baseline: Baseline, today: date, *, in_part: bool = False) -> None:
     """Remove from *report* the findings that *baseline* waives today, and add each expired or unused waiver.
 
-    Waivers of another *project* are left out. If the memory was checked *in_part*, the subject of a waiver may be in
-    the rest.
+    If the data was checked *in_part*, the subject of a waiver may be in the rest.
     """
-    waivers = [each for each in baseline.waivers if project is None or each.project in ("", project)]
+    used = remove_waived(report, baseline.waivers, today)
+    add_waivers(report, baseline.waivers, used, baseline.path, today, in_part=in_part)
+
+
+def remove_waived(report: CheckReport, waivers: Sequence[Waiver], today: date) -> Counter[Waiver]:
+    """Remove from *report* the findings that *waivers* cover today; return the number of findings of each."""
     counted: list[Problem] = []
     used: Counter[Waiver] = Counter()
     for problem in report.problems:
@@ -481,12 +504,21 @@ def waive(
             counted.append(problem)
         else:
             report.waived.append(Waived(problem, holding.reason, holding.until.isoformat(), holding.by))
+    report.problems = in_order(counted)
+    return used
+
+
+def add_waivers(
+    report: CheckReport, waivers: Sequence[Waiver], used: Counter[Waiver], path: str, today: date, *, in_part: bool
+) -> None:
+    """Add to *report* the state of each of *waivers*, of the file *path*, and a finding for one expired or unused."""
+    problems = [*report.problems]
     for waiver in waivers:
         state = "expired" if waiver.until < today else "holds" if used[waiver] or in_part else "unused"
-        counted += _waiver_problems(waiver, state, baseline.path)
+        problems += _waiver_problems(waiver, state, path)
         until = waiver.until.isoformat()
         report.waivers.append(Standing(waiver.rule, waiver.item, waiver.reason, until, waiver.by, state, used[waiver]))
-    report.problems = in_order(counted)
+    report.problems = in_order(problems)
 
 
 def _waiver_problems(waiver: Waiver, state: str, path: str) -> list[Problem]:

@@ -53,8 +53,10 @@ class NamedQueries:
         rules: EffectiveRules,
         now: Callable[[], datetime],
         projects: Callable[[], Sequence[str]],
+        default_project: str | None,
     ) -> None:
         """Answer from *lists*, and look up in *index* how the memories of a row are annotated."""
+        self._default_project = default_project
         self._index, self._playbook, self._lists = index, playbook, lists
         self._catch_up, self._rules, self._now, self._projects = catch_up, rules, now, projects
 
@@ -75,7 +77,7 @@ class NamedQueries:
         All pages of a list show the moment at which the first one was read.
         """
         self._playbook.get(name)  # an unknown query is refused before the index catches up
-        project = self._only_project() if project is None else project
+        project = self._project() if project is None else project
         version = self._catch_up(project)
         query = self._playbook.get(name)
         values = self.with_iris(query, project, {_camel(key): value for key, value in params.items()}, as_of)
@@ -96,8 +98,10 @@ class NamedQueries:
         page = self._lists.page(query, project, bound, limit, start)
         return replace(page, rows=self._annotate(query, project, bindings, page.rows, start.as_of))
 
-    def _only_project(self) -> str:
-        """Return the project if there is exactly one; raises InvalidRequest otherwise."""
+    def _project(self) -> str:
+        """Return the default project, else the only one there is; raises InvalidRequest if there are others."""
+        if self._default_project is not None:
+            return self._default_project
         projects = self._projects()
         if len(projects) != 1:
             known = f"there are the projects {', '.join(projects)}" if projects else "there is no project yet"

@@ -57,19 +57,21 @@ class MemoryReader:
         remote: RemoteIndex | None = None,
         now: Callable[[], datetime] = clock.now,
         projects: Callable[[], Sequence[str]] = tuple,
+        default_project: str | None = None,
     ) -> None:
         """Read from *index*; *catch_up* applies new commits of a project to it, and refuses an unknown project.
 
         Lists and short ids are read from the files of *texts*; *past* replays a project to a moment
         for raw SPARQL, and *apart* runs the queries that came with a root in a worker process. A
         *remote* index answers what it can: the named queries, and SPARQL about the present. *rules*
-        has the schema in effect, *shown* when and to whom a memory was shown, *projects* all projects.
+        has the schema in effect, *shown* when and to whom a memory was shown, *projects* all projects;
+        *default_project* is the one of a named query that names none.
         """
         self.playbook = playbook
         self.index = index
         self._catch_up, self._rules, self._shown, self._now = catch_up, rules, shown, now
         self._lists = Lists(index, texts, apart, remote)
-        self._queries = NamedQueries(index, playbook, self._lists, catch_up, rules, now, projects)
+        self._queries = NamedQueries(index, playbook, self._lists, catch_up, rules, now, projects, default_project)
         self._sparql = RawSparql(index, remote, catch_up, past)
         self._history = History(self)
         self.architect = Architect(self, "architect")
@@ -87,9 +89,9 @@ class MemoryReader:
         """Return the rows of one named query.
 
         The options are as_of, valid_at, include_inactive, limit and cursor; the parameters of the
-        query go by the names in its header, or in snake_case. The default project is the only one
-        of the root. Raises NotFound `unknown_query`, InvalidRequest for a parameter that does not
-        fit, and without a project if there are several.
+        query go by the names in its header, or in snake_case. The default project is that of the
+        configuration, else the only one of the root. Raises NotFound `unknown_query`, InvalidRequest
+        for a parameter that does not fit, and without a project if there are several and no default.
         """
         return self._queries.page(name, project=project, **options).rows
 

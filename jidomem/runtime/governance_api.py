@@ -5,6 +5,7 @@ Each part is loaded when it is first used, as readers and writers need none of i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -142,27 +143,39 @@ class GovernanceApi:
             self._read_log.shown(project, briefing.items, by=agent, in_="briefing")
         return briefing
 
-    def check(self, project: str, requested: Options | None) -> CheckReport:
-        """Return the report of a check of *project*, without the findings that the baseline waives.
+    def check(self, projects: Sequence[str], requested: Options | None) -> CheckReport:
+        """Return the report of a check of *projects*, without the findings that the baseline waives.
 
         The gates of the root run in the worker pool.
         """
+        from jidomem.check.report import SECRET, Waiver, add_waivers, merge, remove_waived
+
+        options, today = requested or self.check_options(), self._sources.now().date()
+        reports = {project: self._check_project(project, options) for project in projects}
+        baseline = options.baseline
+        if baseline is None:
+            return merge(reports)
+        if options.secrets:
+            baseline = baseline.without(SECRET)
+        used = Counter[Waiver]()
+        for project, report in reports.items():
+            waivers = [each for each in baseline.waivers if each.project in ("", project)]
+            used += remove_waived(report, waivers, today)
+        report = merge(reports)
+        waivers = [each for each in baseline.waivers if each.project in ("", *projects)]
+        add_waivers(report, waivers, used, baseline.path, today, in_part=options.revision is not None)
+        return report
+
+    def _check_project(self, project: str, requested: Options) -> CheckReport:
         from jidomem.check.check import check_project
-        from jidomem.check.report import SECRET, waive
 
         options = replace(
-            requested or self.check_options(),
+            requested,
             disagreements=lambda: self._reader.ask("conflicts", project=project),
             changed_files=lambda: self.changed_files(project),
             ask_own=partial(self._pool.solutions, project),
         )
-        report = check_project(self._follower, self._rules.schema, project, options)
-        if options.baseline is not None and options.secrets:
-            options = replace(options, baseline=options.baseline.without(SECRET))
-        if options.baseline is not None:
-            today, in_part = self._sources.now().date(), options.revision is not None
-            waive(report, options.baseline, today, project=project, in_part=in_part)
-        return report
+        return check_project(self._follower, self._rules.schema, project, options)
 
     def check_options(self) -> Options:
         """Return the options of a check of this root: its own gates and terms, its baseline and its policy."""

@@ -116,6 +116,7 @@ class Jidomem:
             self.remote,
             now=sources.now,
             projects=self.projects,
+            default_project=given.project if given.configured else None,
         )
         self._agents = AgentApi(self)
         self._recall = RecallApi(
@@ -191,6 +192,8 @@ class Jidomem:
                     find=self.reader.find,
                     blobs=self.tree.blobs if self.tree else lambda paths: {},
                     absent=self.tree.absent if self.tree else lambda paths: {},
+                    # your own memory has a project for each folder without a memory: a new one there is no surprise
+                    projects=self.projects if given.found != settings.OWN else tuple,
                 )
             return self._writer
 
@@ -368,7 +371,14 @@ class Jidomem:
         """
         name = project or self.project
         self.catch_up(name)
-        return self._governance.check(name, options)
+        return self._governance.check([name], options)
+
+    def check_all(self, options: Options | None = None) -> CheckReport:
+        """Return the problems of the memory of every project of this root, as `check` does of one."""
+        projects = self.projects() or [self.project]
+        for name in projects:
+            self.catch_up(name)
+        return self._governance.check(projects, options)
 
     def check_options(self) -> Options:
         """Return the options of a check of this root: its gates, terms and waivers, and its policy."""

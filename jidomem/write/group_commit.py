@@ -11,7 +11,7 @@ from itertools import chain, repeat
 from threading import Lock
 
 from jidomem.base.clock import Sources
-from jidomem.errors import IntentRefused, JidomemError, NotFound
+from jidomem.errors import IntentRefused, JidomemError, NotFound, nearest_names
 from jidomem.index.follower import IndexFollower, gc_paused
 from jidomem.journal import commit as commits
 from jidomem.journal.commit import is_redaction_record
@@ -31,6 +31,8 @@ BLOCK_TRIPLES = 1_000
 BLOCK_CHARACTERS = 1_000_000
 #: The triples that a cached snapshot may hold before a new one is begun: some 18 MB.
 VIEW_TRIPLES = 50_000
+#: The most projects that a warning names.
+_PROJECTS_NAMED = 3
 
 #: The submissions that are to share a commit, worked out from the rows at the moment of their turn. It may be a
 #: generator: each submission is judged before the next one is asked for.
@@ -113,8 +115,15 @@ class _CachedSnapshot:
 class CommitQueue:
     """The pending submissions of one stream, committed in the order in which they came."""
 
-    def __init__(self, stream: Stream, follower: IndexFollower, sources: Sources, rules: EffectiveRules) -> None:
-        self._stream = stream
+    def __init__(
+        self,
+        stream: Stream,
+        follower: IndexFollower,
+        sources: Sources,
+        rules: EffectiveRules,
+        projects: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self._stream, self._projects = stream, projects
         self._follower = follower
         self._sources = sources
         self._rules = rules
@@ -219,7 +228,27 @@ class CommitQueue:
         """Return the receipt that *submission* would get, of the present version; raise its refusal."""
         (decision,) = self.dry_run(pipeline, lambda view, now: [submission])
         version = self._follower.catch_up(Stream(self._stream.project))
-        return replace(decision.receipt, version=version) if decision.triples else decision.receipt
+        if not decision.triples:
+            return decision.receipt
+        warnings = self._new_project_warnings(pipeline, self._other_projects(version))
+        return replace(decision.receipt, version=version, warnings=(*decision.receipt.warnings, *warnings))
+
+    def _other_projects(self, version: Version) -> Sequence[str]:
+        """Return the other projects of the root if the next commit, after *version*, begins this one."""
+        projects = () if version.heads else self._projects()
+        return () if self._stream.project in projects else projects
+
+    def _new_project_warnings(self, pipeline: Pipeline, others: Sequence[str]) -> Sequence[str]:
+        """Return the warning that a project begins beside *others*, which an agent with a token need not know."""
+        if not others:
+            return ()
+        project = self._stream.project
+        if pipeline.speaker is not None:
+            return (f"this begins the project {project}, which this root did not have",)
+        near = (nearest_names(project, others) or ["one of them"])[0]
+        named = ", ".join(others[:_PROJECTS_NAMED]) + (" ..." if len(others) > _PROJECTS_NAMED else "")
+        text = f"this begins the project {project} beside {named}; if you meant {near}, write it there"
+        return (f"{text}, and remove projects/{project} from the root",)
 
     def _commit_planned(self, pipeline: Pipeline, plan: Plan) -> list[Receipt] | None:
         """Return the receipts of one commit of all; None when the stream moved on and nothing was committed."""
@@ -321,6 +350,7 @@ class CommitQueue:
             if not block.reopen():
                 raise
             return None
+        others = self._other_projects(version)
         after = journal.append(self._stream, version, commit)
         if isinstance(after, VersionMismatch):
             block.reopen()
@@ -334,7 +364,12 @@ class CommitQueue:
             self._cache(block.cached, after)
         for pending, decision in block.members:
             receipt = decision.receipt
-            pending.outcome = receipt if receipt.commit else replace(receipt, commit=commit.id, version=after)
+            if not receipt.commit:
+                receipt = replace(receipt, commit=commit.id, version=after)
+            if others:
+                warnings = self._new_project_warnings(pending.pipeline, others)
+                receipt = replace(receipt, warnings=(*receipt.warnings, *warnings))
+            pending.outcome = receipt
         return after
 
     def _moment_of(self, version: Version, now: datetime) -> str:
@@ -346,10 +381,16 @@ class CommitQueue:
 class CommitQueues:
     """The commit queues of a root, one for each stream."""
 
-    def __init__(self, follower: IndexFollower, sources: Sources, rules: EffectiveRules) -> None:
+    def __init__(
+        self,
+        follower: IndexFollower,
+        sources: Sources,
+        rules: EffectiveRules,
+        projects: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
         self.follower = follower
         self.sources = sources
-        self._rules = rules
+        self._rules, self._projects = rules, projects
         self._queues: dict[Stream, CommitQueue] = {}
         self._lock = Lock()
 
@@ -369,7 +410,7 @@ class CommitQueues:
             )
         with self._lock:
             if stream not in self._queues:
-                self._queues[stream] = CommitQueue(stream, self.follower, self.sources, self._rules)
+                self._queues[stream] = CommitQueue(stream, self.follower, self.sources, self._rules, self._projects)
             return self._queues[stream]
 
     def refresh(self, project: str) -> Version:

@@ -46,13 +46,14 @@ class MemoryWriter:
         literal: int = LITERAL_LIMIT,
         blobs: Callable[[Iterable[str]], Mapping[str, str]] = no_blobs,
         absent: Callable[[Iterable[str]], Mapping[str, str | None]] = none_absent,
+        projects: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         """Write to the journal of *follower* what *rules* accept.
 
         *agent* and *session* are the author of writes that name none. A text has at most *literal* bytes. *find*
         returns the IRI that a short id, or another name, of a memory of a project stands for, else raises NotFound.
         *blobs* gives the blob ids of files that a memory is about, *absent* those that do not exist, each with the
-        nearest existing path.
+        nearest existing path. *projects* returns the projects of the root: the first receipt of another one warns.
         """
 
         def listed(project: str) -> list[str]:
@@ -69,7 +70,7 @@ class MemoryWriter:
             blobs=blobs,
             absent=absent,
         )
-        self._build(WriteContext(agent, session, pipeline, CommitQueues(follower, sources, rules)))
+        self._build(WriteContext(agent, session, pipeline, CommitQueues(follower, sources, rules, projects)))
 
     def _build(self, context: WriteContext) -> None:
         """Build the parts of the writer."""

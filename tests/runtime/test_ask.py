@@ -5,6 +5,7 @@ from conftest import intent
 
 import jidomem
 from jidomem.errors import InvalidRequest, NotFound
+from jidomem.runtime.location import init
 
 ANA = "https://jido.ai/agents/ana"
 
@@ -47,6 +48,16 @@ def test_the_reader_asks_the_only_project_there_is_and_names_them_where_there_ar
 
     assert "there are the projects p, q" in refused.value.detail
     assert refused.value.hint == "give project='p'"
+
+
+def test_the_reader_asks_the_configured_project_of_a_root_with_several(tmp_path):
+    root = init(tmp_path, "parcel")
+    with jidomem.open(root) as memory:
+        memory.remember("API is v1")
+        memory.remember("API is v2", project="parcl")
+
+        assert [row["summary"] for row in memory.reader.ask("facts")] == ["API is v1"]
+        assert [row["summary"] for row in memory.reader.ask("facts", project="parcl")] == ["API is v2"]
 
 
 def test_the_reader_of_a_root_without_a_project_says_that_there_is_none(tmp_path):

@@ -288,6 +288,20 @@ def test_a_first_write_creates_its_project(memory):  # C022
     assert memory.projects() == ["fresh"]
 
 
+def test_the_first_receipt_of_a_project_beside_others_warns_and_names_the_nearest(memory):
+    first = memory.writer.submit_intent("parcel", intent(applies_to_project="parcel"))
+    dry = memory.writer.submit_intent("parcl", intent(applies_to_project="parcl"), dry_run=True)
+    stray = memory.writer.submit_intent("parcl", intent(applies_to_project="parcl"))
+    later = memory.writer.submit_intent("parcl", intent(applies_to_project="parcl", summary="two"))
+    other = memory.writer.acting_as("ana", "agent").start_session("new", "s-1")
+
+    assert first.warnings == later.warnings == ()
+    assert dry.warnings == stray.warnings
+    assert "begins the project parcl beside parcel; if you meant parcel, write it there" in stray.warnings[0]
+    # an agent with a token may not know the other projects
+    assert other.warnings == ("this begins the project new, which this root did not have",)
+
+
 def test_without_create_projects_an_unknown_project_is_refused(tmp_path):  # C022
     with open_with(tmp_path) as memory:
         memory.writer.submit_intent("p", intent())

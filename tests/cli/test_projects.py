@@ -1,0 +1,95 @@
+"""A root with several projects at the command line: how one begins, and what a mistyped name does."""
+
+import json
+
+import pytest
+from cli_world import run, stand_in
+from conftest import intent
+
+import jidomem
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path, monkeypatch):
+    folder = stand_in(tmp_path / "repo", monkeypatch)
+    (folder / ".jidomem" / "config.toml").write_text('project = "parcel"\n')
+    assert run("remember", "API is v1").exit_code == 0
+    return folder
+
+
+def projects(folder):
+    with jidomem.open(folder / ".jidomem") as memory:
+        return memory.projects()
+
+
+@pytest.mark.parametrize("command", [("remember", "API is v2"), ("submit", "-"), ("agent", "session", "start", "s-1")])
+def test_a_command_that_writes_refuses_a_project_spelled_like_another(repository, monkeypatch, command):
+    given = json.dumps(intent(applies_to_project="parcl"))
+
+    refused = run(*command, "--project", "parcl", stdin=given)
+    monkeypatch.setenv("JIDOMEM_PROJECT", "parcl")
+    by_environment = run(*command, stdin=given)
+
+    for each in (refused, by_environment):
+        assert each.exit_code == 4
+        assert "no project 'parcl'" in each.stderr
+        assert (
+            f"did you mean --project parcel? For a new project: jidomem init {repository} --project parcl"
+            in each.stderr
+        )
+    assert projects(repository) == ["p", "parcel"]
+
+
+def test_init_creates_a_project_in_a_root_that_has_others(repository):
+    made = json.loads(run("init", "--project", "parcel2", "--json").stdout)
+    again = run("init", "--project", "parcel2")
+    written = run("remember", "API is v3", "--project", "parcel2")
+
+    assert (made["project"], made["made"]) == ("parcel2", ["projects/parcel2"])
+    assert "project parcel2: it exists already" in again.stderr
+    assert (written.exit_code, "warning" in written.stderr) == (0, False)
+    assert projects(repository) == ["p", "parcel", "parcel2"]
+
+
+def test_an_import_into_a_new_project_creates_it(repository):
+    (repository / "AGENTS.md").write_text("- Sign every commit\n")
+    dry = run("init", "--from", "auto", "--project", "parcels", "--dry-run")
+    before = projects(repository)
+    done = run("init", "--from", "auto", "--project", "parcels")
+
+    assert (dry.exit_code, done.exit_code) == (0, 0)
+    assert "parcels" not in before
+    assert "parcels" in projects(repository)
+
+
+def test_the_first_receipt_of_another_project_warns_and_no_later_one(repository):
+    first, second = (run("remember", text, "--project", "billing") for text in ("one", "two"))
+
+    assert "this begins the project billing beside p, parcel" in first.stderr
+    assert "remove projects/billing" in first.stderr
+    assert "warning" not in second.stderr
+
+
+def test_check_checks_all_projects_unless_one_is_named(repository):
+    run("remember", "API is v2", "--project", "billing")
+    (commit,) = (repository / ".jidomem" / "projects" / "billing" / "memory").glob("*.ttl")
+    commit.write_text(commit.read_text().replace("API is v2", "API is v9"))
+
+    every, one = run("check", "--json"), run("check", "--json", "--project", "parcel")
+    found = json.loads(every.stdout)
+    (violation,) = (each for each in found["problems"] if each["severity"] == "violation")
+
+    assert (every.exit_code, one.exit_code) == (1, 0)
+    assert violation["path"] == f".jidomem/projects/billing/memory/{commit.name}"
+    assert "projects checked: billing, p, parcel" in found["notes"]
+    assert json.loads(one.stdout)["notes"] == []
+
+    def check_with_waiver(more):
+        waiver = f'rule = "{violation["rule"]}"\nitem = "{violation["item"]}"\nreason = "known"\nuntil = 2999-01-01\n'
+        (repository / "waivers.toml").write_text(f"[[waiver]]\n{waiver}{more}")
+        answer = json.loads(run("check", "--json", "--baseline", "waivers.toml").stdout)
+        return answer["conforms"], [each["state"] for each in answer["waivers"]]
+
+    assert check_with_waiver("") == (True, ["holds"])  # a waiver that only one project uses is of use
+    assert check_with_waiver('project = "billing"\n') == (True, ["holds"])
+    assert check_with_waiver('project = "parcel"\n') == (False, ["unused"])
