@@ -414,8 +414,8 @@ def _next(memory: Jidomem, adopted: Sequence[Adopted], proposals: Sequence[Waiti
         commands_.append(("jidomem review", f"review {_count(len(proposals), 'pending proposal')}"))
         curators = memory.writer.authority(memory.project).curators
         if not curators:
-            agent = shlex.quote(memory.writer.agent)
-            commands_.append((f"jidomem access policy grant {agent} admin", "become administrator and curator"))
+            owner = shlex.quote(memory.settings.owner)
+            commands_.append((f"jidomem access policy grant {owner} admin", "become administrator and curator"))
         if opposed := sum(one.other is not None for one in proposals):
             commands_.append(
                 ("jidomem review --conflicts", f"resolve {_count(opposed, 'conflict')} with active memories")

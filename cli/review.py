@@ -314,13 +314,13 @@ def _may_settle(memory: Jidomem, waiting: Sequence[Waiting]) -> bool:
 def _curators(memory: Jidomem) -> str:
     """Return who may settle the pending reviews, or how to become a curator."""
     authority = memory.writer.authority(memory.project)
-    names, agent = ", ".join(map(short, authority.curators)), quote(memory.writer.agent)
+    names, owner = ", ".join(map(short, authority.curators)), quote(memory.settings.owner)
     text = f"reviewed by a curator: {names}" if names else "proposals are reviewed by a curator, and there is none"
     if authority.administrators:  # administrators are curators too
         return text
     return (
         f"{text}\nname an administrator, who is a curator too; until then anybody can name themselves one:"
-        f" jidomem access policy grant {agent} admin"
+        f" jidomem access policy grant {owner} admin"
     )
 
 

@@ -187,6 +187,7 @@ class Jidomem:
                     self._rules,
                     self.sources,
                     agent=given.agent,
+                    owner=given.owner,
                     session=given.session,
                     literal=given.limits.literal,
                     find=self.reader.find,

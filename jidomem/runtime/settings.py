@@ -35,7 +35,8 @@ class Settings:
     """The settings of an open root.
 
     `project` is the default project, `configured` the one that `config.toml` names, which exists before its first
-    write. `found` says how the root was found, for `status`. `agent` and `session` are the default author and session.
+    write. `found` says how the root was found, for `status`. `agent` and `session` are the default author and session;
+    `owner` is the user of this environment, whom hints name as the first curator.
     With `read_log`, it is recorded which memories were shown. `host` and `port` are the address at which a trusted root
     is served. `limits`, `embedder`, `model` and `index`, the address of a store that answers beside the index of this
     process, come from the user's own configuration only. `address` is that of a shared root, whose copy is in `root`.
@@ -45,6 +46,7 @@ class Settings:
     project: str
     found: str
     agent: str = "user"
+    owner: str = "user"
     session: str | None = None
     policy: Policy = field(default_factory=Policy)
     configured: str | None = None
@@ -91,11 +93,13 @@ def load(
         or config.get("project")
         or _folder_name(folder, found if address is None else OWN)
     )
+    owner = os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or account_name()
     return Settings(
         root=folder,
         project=named,
         found=found,
-        agent=agent or os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or account_name(),
+        agent=agent or owner,
+        owner=owner,
         session=session or os.environ.get("JIDOMEM_SESSION"),
         policy=root_config.policy(config, folder / CONFIG),
         configured=config.get("project"),

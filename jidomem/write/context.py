@@ -18,9 +18,13 @@ from jidomem.write.submission import AnySubmission
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """The agent and session of writes that name neither, with the pipeline and the queues of their submissions."""
+    """The agent and session of writes that name neither, with the pipeline and the queues of their submissions.
+
+    `owner` is the user of the machine, who may name the first curator.
+    """
 
     agent: str
+    owner: str
     session_name: str | None
     pipeline: Pipeline
     queues: CommitQueues

@@ -137,10 +137,10 @@ class Corrections:
         """Return the refusal of a settlement by the writer's agent, which names the curators of the project."""
         pipeline, name = self._context.pipeline, self._context.agent
         names = ", ".join(map(vocab.local_name, permissions.authority(view, pipeline.policy).curators))
-        agent = (
-            "AGENT" if pipeline.speaker else quote(name)
-        )  # an agent that a token identifies is given no role by name
-        hint = f"ask a curator: {names}" if names else f"nobody is a curator: jidomem access policy grant {agent} admin"
+        # an agent is not told to name itself; by a token it may work on another machine than the owner
+        owner = "NAME" if pipeline.speaker else quote(self._context.owner)
+        none = "nobody is a curator; the owner of the repository, not an agent, becomes one with"
+        hint = f"ask a curator: {names}" if names else f"{none}: jidomem access policy grant {owner} admin"
         return PolicyDenied(f"{name} may not settle this: {why}", hint=hint)
 
     def undo(

@@ -61,11 +61,9 @@ _EVIDENCE = jido("Evidence")
 #: How the warning begins that says why a memory is only proposed.
 PROPOSED_PREFIX = "proposed, not asserted: "
 _CHECK_WAITS = "its check waits for a curator: the guard applies it once one accepts or confirms it"
+_CHECK_NOT_APPLIED = "its check stops no edit: the guard applies the checks of Strict conventions only"
 STATUS_NAMES = {triples.ASSERTED: "asserted", triples.PROPOSED: "proposed"}
-_STORED_ELSEWHERE = (
-    "leave it out, and say where it is kept instead; if it is none, say it in other words,"
-    ' or set secrets = "warn" in config.toml'
-)
+_STORED_ELSEWHERE = "leave it out, and say where it is kept instead; if it is none, say it in other words"
 _WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
 
 #: Conflicts that are refused under every policy.
@@ -268,8 +266,7 @@ class Pipeline:
             warnings.append(f"{PROPOSED_PREFIX}{held_back}")
         if status == triples.ASSERTED:
             validate.check_reason(intent, statements.described, view)
-            if self._check_waits(intent, view):
-                warnings.append(_CHECK_WAITS)
+        warnings += self._check_warnings(intent, status, view)
         return Standing(status, conflicts, marks, [*warnings, *close])
 
     def _decide(
@@ -440,15 +437,18 @@ class Pipeline:
             raise Conflict(conflicts, items=items, needs_reason=needs_reason)
         return triples.PROPOSED if policy == "propose" else triples.ASSERTED
 
-    def _check_waits(self, intent: MemoryUpdateIntent, view: WriteSnapshot) -> bool:
-        """Return whether *intent* brings a check for the guard that counts only once a curator accepts it."""
+    def _check_warnings(self, intent: MemoryUpdateIntent, status: Term, view: WriteSnapshot) -> list[str]:
+        """Return a warning for a check that the guard does not apply: of advice, or until a curator accepts it."""
         if not intent.extra_triples:
-            return False
+            return []
         predicates = {predicate for subject, predicate, _ in intent.extra_triples if subject == intent.iri}
         if predicates.isdisjoint(_CHECKS):
-            return False
+            return []
+        if vocab.local_name(intent.enforcement_level or "") != "Strict":
+            return [_CHECK_NOT_APPLIED]
         curators = permissions.authority(view, self.rules.policy).curators
-        return bool(curators) and intent.asserted_by not in curators
+        waits = status == triples.ASSERTED and curators and intent.asserted_by not in curators
+        return [_CHECK_WAITS] if waits else []
 
     def _is_functional(self, prop: Term) -> bool:
         declared = self.rules.schema.properties.get(prop)

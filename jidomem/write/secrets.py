@@ -145,6 +145,16 @@ FORMS: tuple[SecretPattern, ...] = (
         )
         for sign in "=:"
     ),
+    *(
+        SecretPattern(
+            "an API key",
+            sign,
+            rf"(?i:\b(?:api|access|secret|private|account) (?:key|token)[\"'`]?{_BLANKS}{sign}{_BLANKS})[\"'`]?"
+            r"(?=[^\s\"'`]{0,99}[0-9])(?=[^\s\"'`]{0,99}[A-Za-z])(?P<said>[A-Za-z0-9+/=]{16,}+)(?![\w(-])",
+            _ABOUT,
+        )
+        for sign in ("=", ":", " is ")
+    ),
 )
 #: Words of which manuals make up passwords and keys.
 _SAMPLES = (

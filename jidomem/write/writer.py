@@ -41,6 +41,7 @@ class MemoryWriter:
         sources: Sources,
         *,
         agent: str,
+        owner: str,
         session: str | None,
         find: Callable[[str, str], str],
         literal: int = LITERAL_LIMIT,
@@ -50,10 +51,11 @@ class MemoryWriter:
     ) -> None:
         """Write to the journal of *follower* what *rules* accept.
 
-        *agent* and *session* are the author of writes that name none. A text has at most *literal* bytes. *find*
-        returns the IRI that a short id, or another name, of a memory of a project stands for, else raises NotFound.
-        *blobs* gives the blob ids of files that a memory is about, *absent* those that do not exist, each with the
-        nearest existing path. *projects* returns the projects of the root: the first receipt of another one warns.
+        *agent* and *session* are the author of writes that name none, *owner* is the user who may name the first
+        curator. A text has at most *literal* bytes. *find* returns the IRI that a short id, or another name, of a
+        memory of a project stands for, else raises NotFound. *blobs* gives the blob ids of files that a memory is
+        about, *absent* those that do not exist, each with the nearest existing path. *projects* returns
+        the projects of the root: the first receipt of another one warns.
         """
 
         def listed(project: str) -> list[str]:
@@ -70,7 +72,7 @@ class MemoryWriter:
             blobs=blobs,
             absent=absent,
         )
-        self._build(WriteContext(agent, session, pipeline, CommitQueues(follower, sources, rules, projects)))
+        self._build(WriteContext(agent, owner, session, pipeline, CommitQueues(follower, sources, rules, projects)))
 
     def _build(self, context: WriteContext) -> None:
         """Build the parts of the writer."""

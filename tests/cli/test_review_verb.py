@@ -305,6 +305,11 @@ def test_where_nobody_is_a_curator_a_review_names_the_command_that_makes_one(tmp
     assert nobody == "proposals are reviewed by a curator, and there is none"
     assert hint.startswith("name an administrator, who is a curator too; until then anybody can name themselves one")
     assert hint.endswith(": jidomem access policy grant ana admin")
+    (proposal,) = rows("review")
+    refused = run("review", "accept", proposal["item"], "--agent", "claude-code")
+    assert (refused.exit_code, run("review", "--agent", "claude-code").stderr.splitlines()[-1]) == (3, hint)
+    assert "the owner of the repository, not an agent" in refused.stderr
+    assert refused.stderr.strip().endswith(": jidomem access policy grant ana admin")
     assert run(*hint.partition(": jidomem ")[2].split()).exit_code == 0
 
     assert "jidomem review accept --all" in run("review").stderr

@@ -156,6 +156,15 @@ def test_a_convention_that_is_not_strict_stops_nothing(repository, level):
     assert "No print" in told(answer)
 
 
+@pytest.mark.parametrize("level", ["Strict", "Required", "Advisory"])
+def test_the_receipt_warns_of_a_check_that_is_not_applied(repository, level):
+    told = run("remember", "No print", "--type", "convention", "--about", "src", "--forbids", "print",
+               "--enforcement-level", level)  # fmt: skip
+
+    assert told.exit_code == 0
+    assert ("the guard applies the checks of Strict conventions only" in told.stderr) == (level != "Strict")
+
+
 def test_a_check_counts_once_a_curator_has_accepted_it(repository):
     with jidomem.open(repository / ".jidomem") as memory:
         memory.writer.submit_intent("p", intent(summary="the first of all"))

@@ -316,10 +316,12 @@ def test_what_was_asserted_and_is_confirmed_ends_only_itself(memory):
 
 
 @pytest.mark.parametrize(("agents", "hint"), [
-    ("", "nobody is a curator: jidomem access policy grant bob admin"),
+    ("", "nobody is a curator; the owner of the repository, not an agent, becomes one with: "
+         "jidomem access policy grant ana admin"),
     ('[agents.rita]\nrole = "Curator"\n[agents.tom]\nrole = "Administrator"\n', "ask a curator: rita, tom"),
 ])  # fmt: skip
-def test_who_may_not_confirm_is_told_why_and_who_may(tmp_path, agents, hint):
+def test_who_may_not_confirm_is_told_why_and_who_may(tmp_path, monkeypatch, agents, hint):
+    monkeypatch.setenv("USER", "ana")
     with open_with(tmp_path, 'policy = "curated"\n' + agents, agent="bob") as memory:
         proposal = memory.writer.submit_intent("p", decision(asserted_by="bob", topic="store"))
         with pytest.raises(PolicyDenied, match=r"^bob may not settle this: .*may only propose") as refusal:

@@ -72,6 +72,8 @@ SECRETS = {
     "a token in a URL": ["https://" + drawn(40, HEX) + "@github.com/a/b.git"],
     "a credential": ["Authorization: Bearer " + drawn(40, HEX), '"authorization": "Basic YWRtaW46aHVudGVyMg=="'],
     "a token": ["GITLAB_TOKEN=qfbxcw1307461951", "_auth=dXNlcjpwYXNzd29yZDE=", "token: 'qfbxcw1307461951'"],
+    "an API key": ["the DHL api key: " + drawn(32, HEX), "the API key is " + drawn(20) + ".",
+                   "Secret key = " + drawn(24, HEX)],
     "a random token": [drawn(40), drawn(32) + "==", "the code " + drawn(64) + " opens it"],
 }  # fmt: skip
 CASES = [(kind, text) for kind, texts in SECRETS.items() for text in texts]
@@ -126,6 +128,9 @@ HARMLESS = [
     "password=\ndatabase.url=jdbc:x", "api_key='sk-...'", "-----BEGIN PRIVATE KEY-----\n...", "API_KEY=abc123",
     "POSTGRES_PASSWORD=postgres", "wss://x.org?apiKey=KEY&region=us", "clusterId=83fabd45-685d-7f8d-9495-18fab6f50d5e",
     "_RNvXINtC7mycrate3FoomEINtC7mycrate3BaryE3foo", "assertion=eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9...",
+    "the API key: see the vault of team-2", "the private key: ed25519-signatures",
+    "the api key is renewed every 90 days",
+    "its access key is commit 538ee42c1f0b9d7a6e5d4c3b2a19080706050403", "API key: AuthenticationProvider",
     "die Datenschutzgrundverordnungsdurchführung",
 ]  # fmt: skip
 
