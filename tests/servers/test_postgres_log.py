@@ -252,7 +252,7 @@ def test_an_append_that_nobody_waited_for_until_it_was_safe_is_not_acknowledged_
 
     monkeypatch.setattr(postgres_connection.PostgresConnection, "execute", warning)
     asked = []
-    monkeypatch.setattr(log, "_appended", lambda *given, of=log._appended: asked.append(1) or of(*given))
+    monkeypatch.setattr(log, "_appended", lambda *given, of=log._try_append: asked.append(1) or of(*given))
 
     assert log.append(ONE, 1, commit(1), document(1)) is True
     assert len(asked) == 2
@@ -296,11 +296,11 @@ def listens(address):
 
 def hears(log):
     """Whether the log trusts that it is told, and looks seldom."""
-    return log._ear._hears
+    return log._listener._is_receiving
 
 
 def test_who_waits_hears_at_once_and_asks_seldom(log, address, monkeypatch):
-    monkeypatch.setattr(postgres_log, "HEARD", LONG)
+    monkeypatch.setattr(postgres_log, "SLOW_POLL", LONG)
     other, heard = PostgresLog(address), []
     waiting = threading.Thread(target=lambda: heard.append(other.wait(ONE, Reach(), LONG * 5)), daemon=True)
     waiting.start()
@@ -325,7 +325,7 @@ def test_who_is_told_nothing_looks_by_itself(log, address, monkeypatch):
 
 
 def test_a_pooler_that_passes_nothing_on_is_found_out(log, address, monkeypatch):
-    monkeypatch.setattr(postgres_log, "HEARD", 0.05)
+    monkeypatch.setattr(postgres_log, "SLOW_POLL", 0.05)
     other, number = PostgresLog(address), 0
     other.wait(ONE, Reach(), 0)
     while not hears(other):
@@ -338,11 +338,11 @@ def test_a_pooler_that_passes_nothing_on_is_found_out(log, address, monkeypatch)
         assert other.wait(ONE, Reach(number - 1), LONG) == Reach(number)
         later.join()
 
-    log._tells = False  # as where what is told gets lost on its way
+    log._notifies = False  # as where what is told gets lost on its way
     while hears(other):
         number += 1
         waited()
-    log._tells = True
+    log._notifies = True
     while not hears(other):
         number += 1
         waited()

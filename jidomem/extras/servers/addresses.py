@@ -88,23 +88,23 @@ def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
     mark, place = home / _MARK, _place(address, environment)
     try:
         if not home.exists() or all(entry.name.startswith(f".{_MARK}") for entry in home.iterdir()):
-            _put(mark, place)
+            _write_mark(mark, place)
         if not mark.exists():  # checked again: another process may have created the file meanwhile
-            what = "is a folder with something else in it"
+            problem = "is a folder with something else in it"
         elif (owner := mark.read_text("utf-8")) == place:
             return
         else:
-            what = f"has the copy of {owner}"
+            problem = f"has the copy of {owner}"
     except OSError as error:
-        what = f"cannot be used: {error.strerror}"
+        problem = f"cannot be used: {error.strerror}"
     raise Failed(
-        f"{home} {what}, and no copy of {shown(address)} can be kept there",
+        f"{home} {problem}, and no copy of {shown(address)} can be kept there",
         hint="name an empty folder, one for each root: export JIDOMEM_HOME=FOLDER; or unset it",
         code="invalid_config",
     )
 
 
-def _put(mark: Path, place: str) -> None:
+def _write_mark(mark: Path, place: str) -> None:
     mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError), atomic_file(mark, 0o666, replace=False) as file:
         file.write(place.encode())
@@ -116,8 +116,8 @@ def _place(address: str, environment: Mapping[str, str]) -> str:
     host = split.netloc.rpartition("@")[2].lower()
     if split.scheme == "s3":
         endpoint = urlsplit(next(filter(None, map(environment.get, _ENDPOINTS)), ""))
-        there = endpoint._replace(netloc=endpoint.netloc.rpartition("@")[2]).geturl()
-        return f"s3://{host}{split.path.rstrip('/')} at {there}"
+        endpoint_url = endpoint._replace(netloc=endpoint.netloc.rpartition("@")[2]).geturl()
+        return f"s3://{host}{split.path.rstrip('/')} at {endpoint_url}"
     options = sorted([*(pair for pair in parse_qsl(split.query) if pair[0] in _NAMING), *_implied(split, environment)])
     return f"postgresql://{host}{quote(unquote(split.path)).rstrip('/')}?{urlencode(options)}"
 
@@ -129,13 +129,13 @@ def _implied(split: SplitResult, environment: Mapping[str, str]) -> Iterator[tup
     if "service" in pairs:
         return
     user = login.partition(":")[0] or pairs.get("user") or environment.get("PGUSER", "")
-    for name, is_given, instead in (
+    for name, is_given, default in (
         ("host", host or "hostaddr" in pairs, ""),
         ("port", ":" in host, ""),
         ("dbname", split.path.strip("/"), user),
         ("service", "", ""),
     ):
-        value = environment.get("PGDATABASE" if name == "dbname" else f"PG{name.upper()}") or instead
+        value = environment.get("PGDATABASE" if name == "dbname" else f"PG{name.upper()}") or default
         if value and not is_given and name not in pairs:
             yield name, value
 
@@ -178,11 +178,11 @@ def load(log: SharedLog) -> dict[str, str]:
     return _read(log)[0]
 
 
-def change(log: SharedLog, how: Callable[[Files], Files]) -> None:
+def change(log: SharedLog, edit: Callable[[Files], Files]) -> None:
     """Replace the files of the root by `how(files)`; raises InvalidRequest for a path that is no file of a root."""
     while True:
         files, tag = _read(log)
-        changed = how(files)
+        changed = edit(files)
         for path in changed:
             check(path)
         data = json.dumps({"files": dict(sorted(changed.items()))}, ensure_ascii=False, indent=0).encode()
@@ -198,12 +198,12 @@ def bring(log: SharedLog, home: Path) -> str:
     tag_file = home / _TAG
     with copying(str(home), log.name):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _text(tag_file) == (there := _read(log)[1] or ""):
-            return there
+        if _text(tag_file) == (current_tag := _read(log)[1] or ""):
+            return current_tag
         with file_lock(home / ".root.lock", 0o600):
             files, tag = _read(log)
             tag_file.unlink(missing_ok=True)
-            for path in {*_there(home)} - files.keys():
+            for path in {*_root_files(home)} - files.keys():
                 (home / path).unlink(missing_ok=True)
             for path, text in files.items():
                 write(home / path, text)
@@ -214,7 +214,7 @@ def bring(log: SharedLog, home: Path) -> str:
 def of_folder(folder: Path) -> dict[str, str]:
     """Return the files in *folder* that belong to a shared root; raises InvalidRequest for a file that is no text."""
     texts = {}
-    for path in sorted(_there(folder)):
+    for path in sorted(_root_files(folder)):
         try:
             if (size := (folder / path).stat().st_size) > LARGEST:
                 raise ValueError(f"it has {size:,} bytes, more than {LARGEST:,}")
@@ -266,7 +266,7 @@ def _read(log: SharedLog) -> tuple[dict[str, str], str | None]:
     return files, file.tag
 
 
-def _there(folder: Path) -> Iterator[str]:
+def _root_files(folder: Path) -> Iterator[str]:
     """Yield the paths of the files in *folder* that belong to a shared root, without links and hidden files."""
     tops = [*(folder / name for name in _ALONE), *folder.glob(f"projects/*/*/*{_ASIDE}")]
     for path in (*tops, *overlay_files(folder)):

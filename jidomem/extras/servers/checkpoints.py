@@ -121,7 +121,7 @@ def empty(folder: Folder, descriptor: int, path: str) -> None:
     """Empty a copy under the lock of its folder. Its position is removed first, so that no process uses the copy."""
     with suppress(FileNotFoundError):
         disk.unlink(path)
-    with _sharing(folder, descriptor):
+    with _changing_folder(folder, descriptor):
         for name in [name for name in disk.names(folder.path) if name.endswith(".ttl")]:
             with suppress(FileNotFoundError):
                 disk.unlink(f"{folder.path}/{name}")
@@ -149,8 +149,8 @@ def fill(
         known = {each.head.id for each in sound}.union(position.version.ids)
         if not doubted and not all(_follows(folder, each, known) for each in sound):
             raise LogMismatch
-        with _sharing(folder, descriptor):
-            _put(folder, chunk, outlines)
+        with _changing_folder(folder, descriptor):
+            _write_chunk(folder, chunk, outlines)
         version = advance(position.version, sound)
         orders = (*position.orders, *(entry.commit for entry in chunk if is_redaction_record(entry.document)))
         reach = replace(position.reach, length=chunk[-1].number)
@@ -159,7 +159,7 @@ def fill(
     return position
 
 
-def outlined(entry: LogEntry) -> CommitRef | None:
+def commit_ref(entry: LogEntry) -> CommitRef | None:
     """Return the reference of an entry's commit; None if its document is not that commit."""
     outline_ = _outline(entry)
     return outline_.head if outline_ is not None else None
@@ -177,16 +177,16 @@ def _follows(folder: Folder, outline_: PackEntry, known: set[str]) -> bool:
     return all(parent in known or folder.contents.head(parent) is not None for parent in outline_.parents)
 
 
-def _put(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[PackEntry | None]) -> None:
+def _write_chunk(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[PackEntry | None]) -> None:
     ordered = list[tuple[PackEntry, bool, bytes]]()
     for entry, outline_ in zip(chunk, outlines, strict=True):
         if outline_ is None:
             put_copy(folder.path, f"{_NO_MOMENT}-{entry.commit[:SHORT]}.ttl", entry.document)
         else:
             ordered.append((outline_, is_redacted(entry.document), entry.document))
-    ordered.sort(key=lambda one: one[0].head)
+    ordered.sort(key=lambda item: item[0].head)
     is_whole = len(chunk) == CHUNK
-    sound = {one[0].head.id: one for one in ordered if is_whole and one[0] == verified(one[2], folder.graph)}
+    sound = {item[0].head.id: item for item in ordered if is_whole and item[0] == verified(item[2], folder.graph)}
     if sound:
         name, data = write_pack(list(sound.values()))
         _write(f"{folder.path}/{INCOMING}", data)
@@ -198,7 +198,7 @@ def _put(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[PackEntry
 
 
 @contextmanager
-def _sharing(folder: Folder, descriptor: int) -> Iterator[None]:
+def _changing_folder(folder: Folder, descriptor: int) -> Iterator[None]:
     """Change the files of a folder under its lock; then write the new state of the folder into the lock file."""
     disk.overwrite(descriptor, replace(folder.snapshot, mtime=-1).dump())  # not valid until it is true again
     yield
@@ -228,7 +228,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 @contextmanager
-def gathered(home: Path, clones: Clones) -> Iterator[tuple[Path, Mapping[Stream, CheckpointPosition]]]:
+def checkpoint_folder(home: Path, clones: Clones) -> Iterator[tuple[Path, Mapping[Stream, CheckpointPosition]]]:
     """Yield a folder with links to the streams of *home*, loose files as one pack, and its newest index snapshot.
 
     The second value is the position of each stream in it: empty without a snapshot, or if a stream of it is missing
@@ -251,12 +251,12 @@ def _gather(home: Path, clones: Clones, folder: Path) -> Mapping[Stream, Checkpo
     positions = {}
     for path in sorted((home / "reach").glob("*.json")):
         stream = Stream(*path.stem.split("."))
-        if (position := _stream(home, stream, folder)) is not None:
+        if (position := _link_stream(home, stream, folder)) is not None:
             positions[stream] = position
-    return positions if _is_of(snapshot, folder, {stream.graph: stream for stream in positions}) else {}
+    return positions if _matches_streams(snapshot, folder, {stream.graph: stream for stream in positions}) else {}
 
 
-def _is_of(snapshot: Snapshot, folder: Path, streams: Mapping[str, Stream]) -> bool:
+def _matches_streams(snapshot: Snapshot, folder: Path, streams: Mapping[str, Stream]) -> bool:
     """Return whether a snapshot is of the streams in *folder*, with no redaction after it: it still has that text."""
     journal = FileJournal(folder)
     try:
@@ -269,7 +269,7 @@ def _is_of(snapshot: Snapshot, folder: Path, streams: Mapping[str, Stream]) -> b
         return False
 
 
-def _stream(home: Path, stream: Stream, folder: Path) -> CheckpointPosition | None:
+def _link_stream(home: Path, stream: Stream, folder: Path) -> CheckpointPosition | None:
     """Return the position of the linked files of a stream; None if it is not known.
 
     It is not known during a redaction or if a loose file is damaged: a checkpoint must not pass these on.
@@ -281,12 +281,12 @@ def _stream(home: Path, stream: Stream, folder: Path) -> CheckpointPosition | No
         for name in filter(is_pack, names):
             _link(source / name, target / name)
         loose = [(name, (source / name).read_bytes()) for name in names if not is_pack(name)]
-    if position is None or position.orders or not _packed(target, stream.graph, loose):
+    if position is None or position.orders or not _write_loose_pack(target, stream.graph, loose):
         return None
     return position
 
 
-def _packed(target: Path, graph: str, loose: Sequence[tuple[str, bytes]]) -> bool:
+def _write_loose_pack(target: Path, graph: str, loose: Sequence[tuple[str, bytes]]) -> bool:
     """Return whether commit files, given by name and document, are sound; then write one pack of them to *target*."""
     sealed = list[tuple[PackEntry, bool, bytes]]()
     for name, data in loose:
@@ -316,7 +316,7 @@ LEASE, GRACE = 120.0, 3600.0
 #: Bytes of commits that a new server may have to read beyond a checkpoint: some six seconds.
 FAR = 16 << 20
 #: How many pieces are fetched concurrently.
-_AT_ONCE = 4
+_CONCURRENCY = 4
 
 
 def is_due(log: SharedLog, home: Path) -> bool:
@@ -336,32 +336,32 @@ def make(log: SharedLog, home: Path) -> bool:
         if lease is None:
             return False
         newest = _newest(log)
-        manifest = newest[0] if newest else {"files": {}, "going": {}}
+        previous = newest[0] if newest else {"files": {}, "going": {}}
         pieces = {name.removeprefix(PIECES) for name in log.names(PIECES)}
-        there = _named(manifest) & pieces
-        if not lease.goes_on():
+        present = _named_digests(previous) & pieces
+        if not lease.renew():
             return False
-        log.remove([PIECES + digest for digest in pieces - there])  # left by servers that were killed
-        with gathered(home, Clones(home / "index")) as (folder, streams):
+        log.remove([PIECES + digest for digest in pieces - present])  # left by servers that were killed
+        with checkpoint_folder(home, Clones(home / "index")) as (folder, streams):
             if not streams:
                 return False
-            came = list[str]()
-            files = {name: _uploaded(log, path, there, came, lease) for name, path in _files(folder)}
+            uploaded = list[str]()
+            files = {name: _upload(log, path, present, uploaded, lease) for name, path in _files(folder)}
         positions = {f"{stream.project}/{stream.name}": position.to_dict() for stream, position in streams.items()}
-        going = {digest: since for digest, since in manifest["going"].items() if time() - since < GRACE}
-        going |= {digest: time() for digest in _in(manifest["files"]) - _in(files) - going.keys()}
-        made = {"form": _FORM, "size": _size(home), "streams": positions, "files": files, "going": going}
-        data = (json.dumps(made, indent=1, sort_keys=True) + "\n").encode()
-        if lease.goes_on() and _fits(log, made) and log.put(NEWEST, data, newest[1] if newest else None) is not None:
-            if not _fits(log, made):  # rewritten during the put: its files may have the removed text
+        unnamed = {digest: since for digest, since in previous["going"].items() if time() - since < GRACE}
+        unnamed |= {digest: time() for digest in _digests(previous["files"]) - _digests(files) - unnamed.keys()}
+        manifest = {"form": _FORM, "size": _size(home), "streams": positions, "files": files, "going": unnamed}
+        data = (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode()
+        if lease.renew() and _fits(log, manifest) and log.put(NEWEST, data, newest[1] if newest else None) is not None:
+            if not _fits(log, manifest):  # rewritten during the put: its files may have the removed text
                 discard(log)
                 return False
-            if lease.goes_on():
-                log.remove([PIECES + digest for digest in there - _named(made)])
+            if lease.renew():
+                log.remove([PIECES + digest for digest in present - _named_digests(manifest)])
             return True
-        if not _fits(log, made):  # another server has the lease, maybe with the same pieces: it removes the rest
+        if not _fits(log, manifest):  # another server has the lease, maybe with the same pieces: it removes the rest
             newest = _newest(log)
-            log.remove([PIECES + digest for digest in {*came} - (_named(newest[0]) if newest else set())])
+            log.remove([PIECES + digest for digest in {*uploaded} - (_named_digests(newest[0]) if newest else set())])
         return False
 
 
@@ -377,18 +377,18 @@ def fetch(log: SharedLog, home: Path) -> bool:
         newest = _newest(log)
         if newest is None or (home / "reach").exists() or not _fits(log, newest[0]):
             return False
-        return _brought(log, home, newest[0])
+        return _fetch_checkpoint(log, home, newest[0])
 
 
-def _brought(log: SharedLog, home: Path, manifest: Mapping[str, Any]) -> bool:
+def _fetch_checkpoint(log: SharedLog, home: Path, manifest: Mapping[str, Any]) -> bool:
     draft = home / f"checkpoint-{token_hex(4)}"
     try:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            jobs = [pool.submit(_fetched, log, draft / _inside(n), of) for n, of in manifest["files"].items()]
+        with ThreadPoolExecutor(_CONCURRENCY) as pool:
+            jobs = [pool.submit(_fetch_file, log, draft / _inside(n), of) for n, of in manifest["files"].items()]
             is_whole = all(job.result() for job in jobs)
         if not is_whole or not _fits(log, manifest):
             return False
-        return _moved(draft, home, _streams(manifest))
+        return _install(draft, home, _streams(manifest))
     except (OSError, ValueError, KeyError):  # a full disk or an unreadable checkpoint: every commit is read instead
         return False
     finally:
@@ -407,7 +407,7 @@ class _Lease:
         self._log = log
         self.tag: str | None = tag
 
-    def goes_on(self) -> bool:
+    def renew(self) -> bool:
         """Renew the lease and return True; return False if it was lost."""
         if self.tag is not None:
             self.tag = self._log.put(MAKING, _until(), self.tag)
@@ -416,13 +416,13 @@ class _Lease:
 
 @contextmanager
 def _lease(log: SharedLog) -> Iterator[_Lease | None]:
-    there = log.get(MAKING)
-    tag = None if there is not None and _is_leased(there) else log.put(MAKING, _until(), there.tag if there else None)
+    file = log.get(MAKING)
+    tag = None if file is not None and _is_leased(file) else log.put(MAKING, _until(), file.tag if file else None)
     lease = _Lease(log, tag) if tag is not None else None
     try:
         yield lease
     finally:
-        if lease is not None and lease.goes_on():
+        if lease is not None and lease.renew():
             log.remove([MAKING])
 
 
@@ -467,12 +467,12 @@ def _streams(manifest: Mapping[str, Any]) -> dict[Stream, CheckpointPosition]:
     return {Stream(*name.split("/")): CheckpointPosition.from_dict(values) for name, values in streams}
 
 
-def _in(files: Mapping[str, list[str]]) -> set[str]:
+def _digests(files: Mapping[str, list[str]]) -> set[str]:
     return {digest for pieces in files.values() for digest in pieces}
 
 
-def _named(manifest: Mapping[str, Any]) -> set[str]:
-    return _in(manifest["files"]) | set(manifest["going"])
+def _named_digests(manifest: Mapping[str, Any]) -> set[str]:
+    return _digests(manifest["files"]) | set(manifest["going"])
 
 
 def _size(home: Path) -> int:
@@ -485,20 +485,20 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
             yield path.relative_to(folder).as_posix(), path
 
 
-def _uploaded(log: SharedLog, path: Path, there: set[str], came: list[str], lease: _Lease) -> list[str]:
+def _upload(log: SharedLog, path: Path, present: set[str], uploaded: list[str], lease: _Lease) -> list[str]:
     """Upload the missing pieces of a file while the lease is valid; return the digests of all its pieces."""
     digests = []
     with path.open("rb") as file:
         while data := file.read(PIECE):
             digest = blake2b(data, digest_size=32).hexdigest()
             digests.append(digest)
-            if digest not in there and digest not in came and lease.goes_on():
+            if digest not in present and digest not in uploaded and lease.renew():
                 log.put(PIECES + digest, zlib.compress(data, 1), force=True)
-                came.append(digest)
+                uploaded.append(digest)
     return digests
 
 
-def _fetched(log: SharedLog, path: Path, digests: list[str]) -> bool:
+def _fetch_file(log: SharedLog, path: Path, digests: list[str]) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as file:
         for digest in digests:
@@ -527,7 +527,7 @@ def _inside(name: str) -> str:
     return name
 
 
-def _moved(draft: Path, home: Path, streams: Mapping[Stream, CheckpointPosition]) -> bool:
+def _install(draft: Path, home: Path, streams: Mapping[Stream, CheckpointPosition]) -> bool:
     snapshots = home / "index" / "snapshots"
     snapshots.mkdir(parents=True, exist_ok=True)
     for snapshot in sorted((draft / "index" / "snapshots").iterdir()):

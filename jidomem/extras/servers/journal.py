@@ -83,9 +83,9 @@ class MirroredJournal(FileJournal):
         super().__init__(home, wait=wait)
         self.log = log
         self._writers: dict[Stream, StreamLock] = {}
-        self._proved: set[Stream] = set()  # whose copy this process has compared with the log
-        self._given_up: dict[Stream, Reach] = {}  # where the log itself is damaged, and so its copy
-        self._looks = SingleFlight(self._looked)
+        self._verified: set[Stream] = set()  # whose copy this process has compared with the log
+        self._damaged_reaches: dict[Stream, Reach] = {}  # where the log itself is damaged, and so its copy
+        self._reach_requests = SingleFlight(self._look)
         self._local = threading.local()
         self._life = ""
         #: The tag that the file of the root (configuration, terms and rules) had at the last request.
@@ -120,63 +120,63 @@ class MirroredJournal(FileJournal):
 
     def moved(self, stream: Stream, version: Version, seconds: float) -> bool:
         """Return whether a stream gets another version within *seconds*; the log wakes the waiting thread."""
-        position = self._level(stream)
+        position = self._synchronise(stream)
         if position.version == version and self.log.wait(stream, position.reach, seconds) == position.reach:
             return False
         return self.head(stream) != version
 
     def head(self, stream: Stream) -> Version:
         """Return the current version of a stream."""
-        self._level(stream)
+        self._synchronise(stream)
         return super().head(stream)
 
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
         """Return the known damage of a stream in the log; damage of the copy alone is repaired by fetching it again."""
         if self._known(stream)[0].is_damaged:
-            self._level(stream)
+            self._synchronise(stream)
         return super().damage(stream)
 
     def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
         """Return the damage of a stream: reads every byte again from the log, and compares the copy with it."""
-        self._level(stream)
+        self._synchronise(stream)
         folder, ids = self._known(stream)[0], set[str]()
         for entry in self.log.read(stream):
             ids.add(entry.commit)
-            head = checkpoints.outlined(entry)
+            head = checkpoints.commit_ref(entry)
             if head is not None and folder.data(head) != entry.document:
-                self._bring_level(stream, from_scratch=True)
+                self._update_copy(stream, from_scratch=True)
         folder.look()
         if any(head.id not in ids for head in folder.named("")):
-            self._bring_level(stream, from_scratch=True)
+            self._update_copy(stream, from_scratch=True)
         return super().verify(stream, seen)
 
     def holds(self, stream: Stream, version: Version) -> bool:
         """Return whether the heads of *version* are in the copy, after an update if necessary."""
         if super().holds(stream, version):
             return True
-        self._level(stream)
+        self._synchronise(stream)
         return super().holds(stream, version)
 
     def document(self, stream: Stream, head: CommitRef) -> tuple[str, int, bytes] | None:
         """Return the file of the copy with a commit, the number of lines before it there, and its document."""
         if (document_ := super().document(stream, head)) is None:
-            self._level(stream)
+            self._synchronise(stream)
             document_ = super().document(stream, head)
         return document_
 
     def read(self, stream: Stream, after: Version | None = None, *, missed: set[str] | None = None) -> Iterator[Commit]:
         """Return the commits neither in *after* nor before it, as `FileJournal.read` does."""
-        self._level(stream)
+        self._synchronise(stream)
         return super().read(stream, after, missed=missed)
 
     def loose(self, stream: Stream) -> int:
         """Return how many commits of a stream have files of their own in the copy."""
-        self._level(stream)
+        self._synchronise(stream)
         return super().loose(stream)
 
     def seen(self, stream: Stream) -> Folder:
         """Return the folder of a stream's copy, up to date with the log."""
-        self._level(stream)
+        self._synchronise(stream)
         return super().seen(stream)
 
     @contextmanager
@@ -187,7 +187,7 @@ class MirroredJournal(FileJournal):
         """
         folder, lock, seconds = self._known(stream)[0], self._lock_of(stream), self.wait if wait is None else wait
         with lock.hold(folder.path, f"{folder.path}/{_WRITERS}", seconds):
-            version = self._level(stream).version
+            version = self._synchronise(stream).version
             for damage in self.damage(stream):
                 raise damage
             yield version
@@ -215,7 +215,7 @@ class MirroredJournal(FileJournal):
         """
         with self.lock(stream) as version:
             yield version
-            self._level(stream)
+            self._synchronise(stream)
 
     def set_aside(
         self, stream: Stream, which: str, record: Callable[[Version, str], Commit], now: datetime | None = None
@@ -231,12 +231,12 @@ class MirroredJournal(FileJournal):
     def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         self._check_open()
         try:
-            return self._looks.of(streams)
+            return self._reach_requests.of(streams)
         except JidomemError:
-            self._proved.clear()  # the next store that answers may be another one
+            self._verified.clear()  # the next store that answers may be another one
             raise
 
-    def _looked(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+    def _look(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         log_state = self.log.look(streams, addresses.NAME)
         self._life, self.rules = log_state.life, log_state.tag
         return log_state.reaches
@@ -248,34 +248,34 @@ class MirroredJournal(FileJournal):
     def _position(self, stream: Stream) -> CheckpointPosition | None:
         return checkpoints.load(checkpoints.path_of(str(self.folder), stream))
 
-    def _level(self, stream: Stream) -> CheckpointPosition:
+    def _synchronise(self, stream: Stream) -> CheckpointPosition:
         reach, position = self._reach(stream), self._position(stream)
         if position is None and not reach.length and not self._known(stream)[0].look().heads:
             return CheckpointPosition(reach)
         is_level = position is not None and position.is_level(reach, self._life) and not position.orders
-        if position is not None and is_level and stream in self._proved and self._is_sound(stream, position):
+        if position is not None and is_level and stream in self._verified and self._is_sound(stream, position):
             return position
-        return self._bring_level(stream)
+        return self._update_copy(stream)
 
     def _is_sound(self, stream: Stream, position: CheckpointPosition) -> bool:
         folder = self._known(stream)[0]
         is_whole = folder.look() == position.version and not folder.is_damaged
-        return is_whole or self._given_up.get(stream) == position.reach
+        return is_whole or self._damaged_reaches.get(stream) == position.reach
 
-    def _bring_level(self, stream: Stream, *, from_scratch: bool = False) -> CheckpointPosition:
+    def _update_copy(self, stream: Stream, *, from_scratch: bool = False) -> CheckpointPosition:
         """Update the copy and return its position; fetch all again with *from_scratch* or if it differs."""
         home = str(self.folder)
         with checkpoints.copying(home, self.log.name), self._lock_files(stream, self.wait) as (folder, lock):
-            position = self._leveled(stream, folder, lock, None if from_scratch else self._position(stream))
+            position = self._apply_log(stream, folder, lock, None if from_scratch else self._position(stream))
             while position.orders:
-                if not self._carried_out(stream, folder, position):
+                if not self._carry_out(stream, folder, position):
                     position = replace(position, orders=())
                     checkpoints.save(checkpoints.path_of(home, stream), position)
                 else:
-                    position = self._leveled(stream, folder, lock, position)
+                    position = self._apply_log(stream, folder, lock, position)
             return position
 
-    def _leveled(
+    def _apply_log(
         self, stream: Stream, folder: Folder, lock: StreamLock, position: CheckpointPosition | None
     ) -> CheckpointPosition:
         reach = self._reaches([stream])[stream]
@@ -283,12 +283,12 @@ class MirroredJournal(FileJournal):
             reaches[stream] = reach
         if position and (position.is_level(reach, self._life) or position.is_behind(reach, self._life)):
             with suppress(LogMismatch):
-                position = self._filled(stream, folder, lock, position)
+                position = self._fill(stream, folder, lock, position)
                 if self._is_sound(stream, position):
                     return position
-        return self._fetched(stream, folder, lock, reach)
+        return self._refetch(stream, folder, lock, reach)
 
-    def _carried_out(self, stream: Stream, folder: Folder, position: CheckpointPosition) -> bool:
+    def _carry_out(self, stream: Stream, folder: Folder, position: CheckpointPosition) -> bool:
         """Return whether redaction records that arrived were now carried out in the log.
 
         Checkpoints and vectors made of the texts are removed too, also after a process that was killed during a
@@ -306,22 +306,22 @@ class MirroredJournal(FileJournal):
             self.log.remove([mark])
         return bool(documents)
 
-    def _fetched(self, stream: Stream, folder: Folder, lock: StreamLock, reach: Reach) -> CheckpointPosition:
+    def _refetch(self, stream: Stream, folder: Folder, lock: StreamLock, reach: Reach) -> CheckpointPosition:
         path, nothing = (
             checkpoints.path_of(str(self.folder), stream),
             CheckpointPosition(Reach(0, reach.rewrites), life=self._life),
         )
         checkpoints.empty(folder, lock.descriptor, path)
         try:
-            position = self._filled(stream, folder, lock, nothing)
+            position = self._fill(stream, folder, lock, nothing)
         except LogMismatch:
             checkpoints.empty(folder, lock.descriptor, path)
-            position = self._filled(stream, folder, lock, nothing, doubted=True)
+            position = self._fill(stream, folder, lock, nothing, doubted=True)
         if not self._is_sound(stream, position):
-            self._given_up[stream] = position.reach
+            self._damaged_reaches[stream] = position.reach
         return position
 
-    def _filled(
+    def _fill(
         self, stream: Stream, folder: Folder, lock: StreamLock, position: CheckpointPosition, *, doubted: bool = False
     ) -> CheckpointPosition:
         coming = self.log.read(stream, max(position.reach.length - 1, 0))
@@ -331,7 +331,7 @@ class MirroredJournal(FileJournal):
                 raise LogMismatch
         path = checkpoints.path_of(str(self.folder), stream)
         filled = checkpoints.fill(folder, lock.descriptor, path, position, coming, doubted=doubted)
-        self._proved.add(stream)
+        self._verified.add(stream)
         return filled
 
     # writing to the log
@@ -341,7 +341,7 @@ class MirroredJournal(FileJournal):
             return self._writers.setdefault(stream, StreamLock())
 
     def _append_locked(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
-        position, folder = self._position(stream) or self._level(stream), self._known(stream)[0]
+        position, folder = self._position(stream) or self._synchronise(stream), self._known(stream)[0]
         if folder.holds(Version.of([commit.head])):
             return position.version
         if position.version != expected:
@@ -351,13 +351,13 @@ class MirroredJournal(FileJournal):
         try:
             if self.log.append(stream, position.reach.length + 1, commit.id, commit.data, after=position.last):
                 self.on_kept(monotonic() - began)
-                return self._copied(stream, position, commit)
+                return self._copy_commit(stream, position, commit)
         except ValueError:  # the log is shorter than the copy: another log has taken its place
-            self._proved.discard(stream)
-        now = self._bring_level(stream).version
+            self._verified.discard(stream)
+        now = self._update_copy(stream).version
         return now if folder.holds(Version.of([commit.head])) else VersionMismatch(now)
 
-    def _copied(self, stream: Stream, position: CheckpointPosition, commit: Commit) -> Version:
+    def _copy_commit(self, stream: Stream, position: CheckpointPosition, commit: Commit) -> Version:
         """Add *commit*, which is durable in the log, to the copy, and return the version with it.
 
         If the copy cannot be changed now, the next read fetches the commit.

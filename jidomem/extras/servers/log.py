@@ -172,7 +172,7 @@ class Chain:
         self.forms: Forms = {}
         self.size = 0
         self._where = where
-        self._explained = frozenset(explained)
+        self._quarantined = frozenset(explained)
         self._heads: dict[bytes, tuple[str, int]] = {}
 
     def add(self, commit: Commit) -> None:
@@ -180,7 +180,7 @@ class Chain:
         known = [self._heads.get(bytes.fromhex(parent)) for parent in commit.parents]
         missing = [parent for parent, head in zip(commit.parents, known, strict=True) if head is None]
         for parent in missing:
-            if parent[:SHORT] not in self._explained:
+            if parent[:SHORT] not in self._quarantined:
                 raise self._damaged(commit, f"its parent {parent} did not come before it")
         heads = [head for head in known if head is not None]
         if not missing and commit.position != 1 + max((position for _, position in heads), default=0):
@@ -235,45 +235,45 @@ class SingleFlight(Generic[K, V]):
     def __init__(self, ask: Callable[[list[K]], Mapping[K, V]]) -> None:
         """Get values by calling *ask*, in one thread at a time."""
         self._ask = ask
-        self._lock, self._turn = Lock(), Lock()
-        self._next: _Question[K, V] | None = None
+        self._lock, self._call_lock = Lock(), Lock()
+        self._next: _Request[K, V] | None = None
 
     def of(self, keys: Iterable[K]) -> Mapping[K, V]:
         """Return the values of at least *keys*, from a call of *ask* that begins now or later; raises its errors."""
         while True:
             with self._lock:
-                is_mine = self._next is None
-                question = self._next = self._next or _Question()
-                question.keys.update(keys)
-            if is_mine:
-                return self._put(question)
-            question.is_answered.wait()
-            if question.failure is not None:
-                raise copy(question.failure)
-            if question.answer is not None:  # else the calling thread was interrupted
-                return question.answer
+                is_owner = self._next is None
+                request = self._next = self._next or _Request()
+                request.keys.update(keys)
+            if is_owner:
+                return self._answer(request)
+            request.is_answered.wait()
+            if request.failure is not None:
+                raise copy(request.failure)
+            if request.answer is not None:  # else the calling thread was interrupted
+                return request.answer
 
-    def _put(self, question: _Question[K, V]) -> Mapping[K, V]:
+    def _answer(self, request: _Request[K, V]) -> Mapping[K, V]:
         """Return the answer to a request, which is closed to further keys when its call begins."""
         try:
-            with self._turn:
-                self._close(question)
-                question.answer = answer = self._ask(list(question.keys))
+            with self._call_lock:
+                self._close(request)
+                request.answer = answer = self._ask(list(request.keys))
                 return answer
         except Exception as failure:
-            question.failure = failure
+            request.failure = failure
             raise
         finally:
-            self._close(question)
-            question.is_answered.set()
+            self._close(request)
+            request.is_answered.set()
 
-    def _close(self, question: _Question[K, V]) -> None:
+    def _close(self, request: _Request[K, V]) -> None:
         with self._lock:
-            if self._next is question:
+            if self._next is request:
                 self._next = None
 
 
-class _Question(Generic[K, V]):
+class _Request(Generic[K, V]):
     """The keys of one request, and its answer or failure."""
 
     def __init__(self) -> None:

@@ -109,11 +109,11 @@ class Bucket:
             raise InvalidRequest(f"{shown!r} is no address of an object store{kind}", hint=_FORM)
         self.bucket, self.prefix, self.wait = parts.netloc, parts.path.strip("/"), wait
         endpoint = next((environment[name] for name in _ENDPOINTS if environment.get(name)), "")
-        there = urlsplit(endpoint)
+        split = urlsplit(endpoint)
         self.name = f"s3://{self.bucket}/{self.prefix}".rstrip("/")
         if endpoint:
-            self.name += f" at {there._replace(netloc=there.netloc.rpartition('@')[2], query='').geturl()}"
-        plain = there.hostname in _LOOPBACK or environment.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true")
+            self.name += f" at {split._replace(netloc=split.netloc.rpartition('@')[2], query='').geturl()}"
+        plain = split.hostname in _LOOPBACK or environment.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true")
 
         def store(answer: float, retries: int) -> S3Store:
             options: ClientConfig = {
@@ -123,9 +123,9 @@ class Bucket:
                 "timeout": timedelta(seconds=_MINUTES),
             }
             again: RetryConfig = {"max_retries": retries, "retry_timeout": timedelta(seconds=wait)}
-            where: S3Config = {"endpoint": endpoint} if endpoint else {}
+            config: S3Config = {"endpoint": endpoint} if endpoint else {}
             return S3Store(
-                self.bucket, prefix=self.prefix or None, config=where, client_options=options, retry_config=again
+                self.bucket, prefix=self.prefix or None, config=config, client_options=options, retry_config=again
             )
 
         try:
@@ -140,8 +140,8 @@ class Bucket:
         wrong: PutMode = {"e_tag": '"00000000000000000000000000000000"'}
         try:
             ignored = [
-                *(["If-None-Match: *"] if self._takes("create") and self._takes("create") else []),
-                *(["If-Match"] if self._takes(wrong) else []),
+                *(["If-None-Match: *"] if self._accepts("create") and self._accepts("create") else []),
+                *(["If-Match"] if self._accepts(wrong) else []),
             ]
         except _ERRORS as error:
             raise self._unreachable(error) from error
@@ -153,7 +153,7 @@ class Bucket:
                 code="store_unreachable",
             )
 
-    def _takes(self, mode: PutMode) -> bool:
+    def _accepts(self, mode: PutMode) -> bool:
         """Return whether the store accepts a conditional put of an object that exists after the first call."""
         try:
             obstore.put(self._once, "probe", b"1", mode=mode, use_multipart=False)
@@ -204,7 +204,7 @@ class Bucket:
         key: str,
         data: bytes,
         expected: str | None,
-        ours: Callable[[bytes, bool], bool],
+        is_ours: Callable[[bytes, bool], bool],
         what: str,
         *,
         force: bool = False,
@@ -224,40 +224,40 @@ class Bucket:
             except _REFUSED as error:
                 if "NoSuchBucket" in str(error):
                     raise self._unreachable(error) from error
-                there = self._after(key, doubt, what)
-                if there is not None and ours(there.data, doubt):
-                    return there.tag
-                if (there.tag if there else None) != expected:
+                stored = self._read_conflicting(key, doubt, what)
+                if stored is not None and is_ours(stored.data, doubt):
+                    return stored.tag
+                if (stored.tag if stored else None) != expected:
                     return None  # else a concurrent request was in the way: S3 answers 409
                 last: Exception = error
             except _ERRORS as error:
-                why = _cause(error)
-                doubt = doubt or why.served
-                if not why.passing:
-                    raise self._lost(error, doubt, what) from error
+                cause = _cause(error)
+                doubt = doubt or cause.served
+                if not cause.passing:
+                    raise self._put_failure(error, doubt, what) from error
                 last = error
             if time.monotonic() + pause > until:
-                raise self._lost(last, doubt, what) from last
+                raise self._put_failure(last, doubt, what) from last
             time.sleep(pause)
             pause = min(pause * 2, 1.0)
 
-    def _after(self, key: str, doubt: bool, what: str) -> File | None:
+    def _read_conflicting(self, key: str, doubt: bool, what: str) -> File | None:
         try:
             return self.get(key)
         except Failed as error:
             if not doubt:
                 raise
-            raise self._lost(error, doubt, what) from error
+            raise self._put_failure(error, doubt, what) from error
 
     def folders(self, folder: str) -> list[str]:
         """Return the names of the folders in a folder, sorted."""
-        return _inside(folder, self._listed(folder)["common_prefixes"])
+        return _names_in(folder, self._list(folder)["common_prefixes"])
 
     def files(self, folder: str) -> list[str]:
         """Return the names of the objects in a folder, sorted."""
-        return _inside(folder, [each["path"] for each in self._listed(folder)["objects"]])
+        return _names_in(folder, [each["path"] for each in self._list(folder)["objects"]])
 
-    def _listed(self, folder: str) -> ListResult[Sequence[ObjectMeta]]:
+    def _list(self, folder: str) -> ListResult[Sequence[ObjectMeta]]:
         try:
             return obstore.list_with_delimiter(self._patient, folder)
         except _ERRORS as error:
@@ -281,7 +281,7 @@ class Bucket:
         except _ERRORS as error:
             raise self._unreachable(error) from error
 
-    def _lost(self, error: Exception, doubt: bool, what: str) -> Failed:
+    def _put_failure(self, error: Exception, doubt: bool, what: str) -> Failed:
         if not doubt:
             return self._unreachable(error)
         return Failed(
@@ -300,7 +300,7 @@ class Bucket:
         return _cause(error).hint.format(bucket=self.bucket, prefix=self.prefix)
 
 
-def _inside(folder: str, paths: Sequence[str]) -> list[str]:
+def _names_in(folder: str, paths: Sequence[str]) -> list[str]:
     """Return the names in a folder, sorted, without the folder itself, which some stores list."""
     return sorted(path.removeprefix(f"{folder}/") for path in paths if path.startswith(f"{folder}/"))
 
@@ -363,20 +363,20 @@ class Rewriter:
 
     def begin(self) -> str:
         """Return the life of the log, after one was assigned to a new log."""
-        while not (now := self._settled())[0].life:
+        while not (now := self._settle())[0].life:
             self._put(replace(now[0], life=token_hex(8)), now[1])
         return now[0].life
 
     def state(self) -> Rewrites:
         """Return the rewrite counts of the streams and the life of the log, with no rewrite pending."""
-        return self._settled()[0]
+        return self._settle()[0]
 
     def rewrite(self, stream: str, pending: Mapping[str, bytes]) -> None:
         """Replace the bytes of the objects *pending*, and increase the count of *stream*."""
         while True:
-            before, tag = self._settled()
+            before, tag = self._settle()
             if self._put(replace(before, stream=stream, pending=pending), tag):
-                self._settled()
+                self._settle()
                 return
 
     def _look(self) -> tuple[Rewrites, str | None]:
@@ -385,25 +385,25 @@ class Rewriter:
             self._seen = (Rewrites.from_bytes(file.data), file.tag)
         return self._seen
 
-    def _settled(self) -> tuple[Rewrites, str | None]:
+    def _settle(self) -> tuple[Rewrites, str | None]:
         while True:
             now, tag = self._look()
             if not now.pending:
                 return now, tag
-            if all(self._replaced(key, data, tag) for key, data in now.pending.items()):
+            if all(self._replace(key, data, tag) for key, data in now.pending.items()):
                 counts = {**now.counts, now.stream: now.counts.get(now.stream, 0) + 1}
                 self._put(replace(now, counts=counts, stream="", pending={}), tag)
 
-    def _replaced(self, key: str, data: bytes, tag: str | None) -> bool:
+    def _replace(self, key: str, data: bytes, tag: str | None) -> bool:
         """Return True once the object has *data*, False if another process ended the rewrite of that *tag*.
 
         The object is read before the rewrite is seen to be still pending, and put only if it is unchanged; so a process
         that was delayed in between cannot undo a later rewrite.
         """
-        while (there := self._bucket.get(key)) is not None and there.data != data:
+        while (stored := self._bucket.get(key)) is not None and stored.data != data:
             if self._bucket.get(_REWRITES_KEY, unless=tag) is not None:
                 return False
-            self._bucket.put(key, data, there.tag, lambda now, _: now == data, f"the rewriting of {key}")
+            self._bucket.put(key, data, stored.tag, lambda now, _: now == data, f"the rewriting of {key}")
         return True
 
     def _put(self, state: Rewrites, tag: str | None) -> str | None:
@@ -474,19 +474,19 @@ class ObjectLog:
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
         """Yield the entries with a number above *after*, in order, fetched in batches that grow."""
-        number, many = after + 1, 1
+        number, count = after + 1, 1
         while True:
             known = self._lengths.get(stream, 0) - number + 1
-            many = min(max(known + 1, many), _AT_ONCE)
-            fetched = list(self._pool.map(lambda each: self._entry(stream, each), range(number, number + many)))
+            count = min(max(known + 1, count), _AT_ONCE)
+            fetched = list(self._pool.map(lambda each: self._entry(stream, each), range(number, number + count)))
             entries = fetched[: fetched.index(None)] if None in fetched else fetched
             yield from (entry for entry in entries if entry is not None)
-            self._saw(stream, number + len(entries) - 1)
-            number, many = number + len(entries), many * 2
-            if len(entries) < len(fetched) and not self._has(stream, number, any(fetched[len(entries) :])):
+            self._record_length(stream, number + len(entries) - 1)
+            number, count = number + len(entries), count * 2
+            if len(entries) < len(fetched) and not self._is_continued(stream, number, any(fetched[len(entries) :])):
                 return
 
-    def _has(self, stream: Stream, number: int, later: bool) -> bool:
+    def _is_continued(self, stream: Stream, number: int, later: bool) -> bool:
         """Return whether an entry came during the read; raise JournalDamaged if only *later* ones exist."""
         if later and not self._bucket.exists(_key(stream, number)):
             raise JournalDamaged(
@@ -506,21 +506,21 @@ class ObjectLog:
             known = self._length(stream)
         if not 0 < number <= known + 1:
             raise ValueError(f"{number} is not the next number of {stream}, nor one before")
-        top = _top(commit)
+        header = _header(commit)
         tag = self._bucket.put(
             _key(stream, number),
-            top + document,
+            header + document,
             None,
-            lambda there, doubt: there.startswith(top),
+            lambda there, doubt: there.startswith(header),
             f"the commit {commit}",
         )
-        self._saw(stream, number)  # whichever commit it is, the number is taken
+        self._record_length(stream, number)  # whichever commit it is, the number is taken
         return tag is not None
 
     def rewrite(self, stream: Stream, documents: Mapping[str, bytes]) -> None:
         """Replace the documents of these commits, all of them or none, and increase the count of rewrites."""
         numbers = self._numbers(stream, documents)
-        pending = {_key(stream, numbers[commit]): _top(commit) + data for commit, data in documents.items()}
+        pending = {_key(stream, numbers[commit]): _header(commit) + data for commit, data in documents.items()}
         if pending:
             self._rewriter.rewrite(_name(stream), pending)
 
@@ -533,12 +533,12 @@ class ObjectLog:
         last, starts = self._length(stream), {commit: _position(data) for commit, data in documents.items()}
         numbers = self._numbers_of(stream, (start for start in starts.values() if start <= last))
         for commit in sorted(starts, key=lambda each: starts[each]):
-            after, many = starts[commit], _AT_ONCE
+            after, count = starts[commit], _AT_ONCE
             while commit not in numbers:
                 if after > last:
                     raise NotFound(f"{stream} has no commit {commit}", hint="name one that it has")
-                numbers |= self._numbers_of(stream, range(after, min(after + many, last + 1)))
-                after, many = after + many, min(2 * many, _MANY)
+                numbers |= self._numbers_of(stream, range(after, min(after + count, last + 1)))
+                after, count = after + count, min(2 * count, _MANY)
         return numbers
 
     def _numbers_of(self, stream: Stream, numbers: Iterable[int]) -> dict[str, int]:
@@ -549,8 +549,8 @@ class ObjectLog:
         """Return the reach of *stream* as soon as it differs from *known*, or after *seconds*; it polls."""
         until, pause = time.monotonic() + seconds, _FIRST_PAUSE
         while (now := self.reach([stream])[stream]) == known:
-            left = until - time.monotonic()
-            if left <= 0 or self._closed.wait(min(pause, left)):
+            remaining = until - time.monotonic()
+            if remaining <= 0 or self._closed.wait(min(pause, remaining)):
                 break
             pause = min(pause * 1.5, _LAST_PAUSE)
         return now
@@ -585,12 +585,12 @@ class ObjectLog:
         file = self._bucket.get(_key(stream, number))
         if file is None:
             return None
-        top, _, document = file.data.partition(b"\n")
-        if not top.startswith(b"# commit "):
+        header, _, document = file.data.partition(b"\n")
+        if not header.startswith(b"# commit "):
             raise JournalDamaged("this object was not put by jidomem", path=f"{self.name}: {_key(stream, number)}")
-        return LogEntry(number, top.removeprefix(b"# commit ").decode(), document)
+        return LogEntry(number, header.removeprefix(b"# commit ").decode(), document)
 
-    def _saw(self, stream: Stream, number: int) -> None:
+    def _record_length(self, stream: Stream, number: int) -> None:
         with self._guard:
             self._lengths[stream] = max(number, self._lengths.get(stream, 0))
 
@@ -616,7 +616,7 @@ class ObjectLog:
             length += 1
         else:
             length = max(length, self._last(f"log/{_name(stream)}", 2))
-        self._saw(stream, length)
+        self._record_length(stream, length)
         return length
 
     def _last(self, folder: str, levels: int) -> int:
@@ -649,5 +649,5 @@ def _position(document: bytes) -> int:
         return 1
 
 
-def _top(commit: str) -> bytes:
+def _header(commit: str) -> bytes:
     return f"# commit {commit}\n".encode()

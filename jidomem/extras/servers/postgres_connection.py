@@ -76,7 +76,7 @@ def read(text: str) -> PostgresAddress:
     options = {**_DEFAULT_OPTIONS, **given_options}
     if "," in str(options.get("host", "")):
         options = {"target_session_attrs": "read-write", **options}
-    return PostgresAddress(options, schema, _shown(given_options, schema))
+    return PostgresAddress(options, schema, _display_name(given_options, schema))
 
 
 def _unreadable() -> InvalidRequest:
@@ -84,7 +84,7 @@ def _unreadable() -> InvalidRequest:
     return InvalidRequest("the address of the PostgreSQL database cannot be read", hint=hint)
 
 
-def _shown(options: Mapping[str, Any], schema: str) -> str:
+def _display_name(options: Mapping[str, Any], schema: str) -> str:
     """Return the address for display: hosts, ports, user, database, and the service or schema."""
     hosts = str(options.get("host") or options.get("hostaddr") or "").split(",")
     ports = str(options.get("port") or "").split(",")
@@ -113,7 +113,7 @@ _SETTINGS = """
 SELECT set_config('statement_timeout', %s, false), set_config('tcp_keepalives_idle', '10', false),
   set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)"""
 #: The errors after which another try may succeed: deadlocks, races, a server that starts, stops or is full.
-_AGAIN = ("40001", "40P01", "25006", "53300", "57P01", "57P02", "57P03", "57P05")
+_RETRYABLE = ("40001", "40P01", "25006", "53300", "57P01", "57P02", "57P03", "57P05")
 
 
 class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
@@ -149,31 +149,31 @@ class PostgresPool:
 
     def __init__(self, address: PostgresAddress, wait: float, size: int = SIZE) -> None:
         self.address, self.wait = address, wait
-        self._places = BoundedSemaphore(size)
+        self._slots = BoundedSemaphore(size)
         self._lock = Lock()
         self._idle: list[PostgresConnection] = []
-        self._was_there = self._closed = False
+        self._has_connected = self._closed = False
 
     def run(self, work: Callable[[PostgresConnection], T]) -> T:
         """Return the result of *work* with a connection; it is called again, maybe twice, after a lost connection."""
         deadline, pause = monotonic() + self.wait, 0.01
         while True:
             try:
-                with self.lent() as connection:
+                with self.borrow() as connection:
                     return work(connection)
             except Error as error:
-                if not (self._was_there and may_pass(error)) or monotonic() > deadline:
-                    raise self.worded(error) from None
+                if not (self._has_connected and may_pass(error)) or monotonic() > deadline:
+                    raise self.error_of(error) from None
             sleep(pause)
             pause = min(2 * pause, 0.5)
 
     @contextmanager
-    def lent(self) -> Iterator[PostgresConnection]:
+    def borrow(self) -> Iterator[PostgresConnection]:
         """Yield a connection for exclusive use; raises psycopg's errors, and Busy if none is free in time."""
-        if not self._places.acquire(timeout=self.wait):
+        if not self._slots.acquire(timeout=self.wait):
             raise Busy(f"every connection to {self.address.name} was held for {self.wait:g} s", hint="ask again")
         try:
-            connection = self._taken() or self.connected()
+            connection = self._take_idle() or self.new_connection()
             try:
                 yield connection
             except Error as error:
@@ -182,11 +182,11 @@ class PostgresPool:
                     self.drop()  # the others went to the same server
                 raise
             finally:
-                self._put_back(connection)
+                self._return(connection)
         finally:
-            self._places.release()
+            self._slots.release()
 
-    def connected(self) -> PostgresConnection:
+    def new_connection(self) -> PostgresConnection:
         """Return a new connection."""
         connection = PostgresConnection.connect(**self.address.options, autocommit=True, prepare_threshold=None)
         try:
@@ -195,8 +195,8 @@ class PostgresPool:
         except BaseException:
             connection.close()
             raise
-        connection.add_notice_handler(lambda notice: _keep_warning(connection, notice))
-        self._was_there = True
+        connection.add_notice_handler(lambda notice: _record_warning(connection, notice))
+        self._has_connected = True
         return connection
 
     def sql(self, text: LiteralString) -> Composed:
@@ -216,7 +216,7 @@ class PostgresPool:
             self._closed = True
         self.drop()
 
-    def worded(self, error: Error) -> JidomemError:
+    def error_of(self, error: Error) -> JidomemError:
         """Return the error of jidomem that reports *error* of the server."""
         lines = str(error).strip().splitlines() or [type(error).__name__]
         message, name = self.address.clean(" ".join(line.strip() for line in lines[:6])), self.address.name
@@ -228,11 +228,11 @@ class PostgresPool:
         hint = f"look whether it runs, and lets this user in: psql '{name.partition('?')[0]}' -c 'SELECT 1'"
         return Failed(f"{name} did not answer: {message}", hint=hint, code="store_unreachable")
 
-    def _taken(self) -> PostgresConnection | None:
+    def _take_idle(self) -> PostgresConnection | None:
         with self._lock:
             return self._idle.pop() if self._idle else None
 
-    def _put_back(self, connection: PostgresConnection) -> None:
+    def _return(self, connection: PostgresConnection) -> None:
         with self._lock:
             is_usable = not self._closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
             if is_usable:
@@ -245,7 +245,7 @@ def may_pass(error: Error) -> bool:
     """Return whether another try, on another connection, may succeed."""
     if error.sqlstate is None:
         return isinstance(error, (OperationalError, InterfaceError))
-    return error.sqlstate in _AGAIN or error.sqlstate.startswith("08")
+    return error.sqlstate in _RETRYABLE or error.sqlstate.startswith("08")
 
 
 def grants(address: PostgresAddress) -> str:
@@ -266,7 +266,7 @@ def _refuse_other_encoding(connection: PostgresConnection, address: PostgresAddr
         raise Failed(f"{address.name}: the database is in {encoding}, not in UTF8", hint=hint, code="invalid_config")
 
 
-def _keep_warning(connection: PostgresConnection, notice: psycopg.errors.Diagnostic) -> None:
+def _record_warning(connection: PostgresConnection, notice: psycopg.errors.Diagnostic) -> None:
     with suppress(AttributeError):
         if notice.severity_nonlocalized == "WARNING":
             connection.warned = notice.message_primary or "a warning"
@@ -344,7 +344,7 @@ def prepare(link: PostgresPool) -> None:
     may not create them.
     """
     if link.run(lambda connection: _version(connection, link)) < len(STEPS):
-        link.run(lambda connection: _made(connection, link))
+        link.run(lambda connection: _migrate(connection, link))
 
 
 def _version(connection: PostgresConnection, link: PostgresPool) -> int:
@@ -363,11 +363,11 @@ def _version(connection: PostgresConnection, link: PostgresPool) -> int:
     return version
 
 
-def _made(connection: PostgresConnection, link: PostgresPool) -> None:
+def _migrate(connection: PostgresConnection, link: PostgresPool) -> None:
     for _ in range(_TRIES):
         try:
             with connection.transaction():
-                _step_up(connection, link)
+                _apply_steps(connection, link)
             return
         except _RACES:
             if _version(connection, link) == len(STEPS):
@@ -375,7 +375,7 @@ def _made(connection: PostgresConnection, link: PostgresPool) -> None:
     raise Failed(f"{link.address.name}: its tables could not be made", hint="open it again", code="busy")
 
 
-def _step_up(connection: PostgresConnection, link: PostgresPool) -> None:
+def _apply_steps(connection: PostgresConnection, link: PostgresPool) -> None:
     by_name = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
     if connection.execute(by_name, (link.address.schema,)).fetchone() is None:
         connection.execute(link.sql("CREATE SCHEMA {s}"))

@@ -27,7 +27,7 @@ from jidomem.extras.servers.postgres_connection import PostgresConnection, Postg
 from jidomem.journal.journal import Stream
 
 #: Seconds between two polls of a waiting thread: with notifications, and without.
-HEARD, DEAF = 1.0, 0.05
+SLOW_POLL, FAST_POLL = 1.0, 0.05
 #: Seconds between two attempts to listen.
 _AGAIN = 5.0
 
@@ -45,13 +45,13 @@ class NotificationListener:
         self._counts: Counter[str] = Counter()
         self._thread: Thread | None = None
         self._connection: PostgresConnection | None = None
-        self._hears, self._closed = False, False
+        self._is_receiving, self._closed = False, False
 
     def listen(self) -> None:
         """Start the listener thread, unless it runs."""
         with self._news:
             if self._thread is None and not self._closed:
-                self._thread = Thread(target=self._work, name="jidomem-ear", daemon=True)
+                self._thread = Thread(target=self._run, name="jidomem-ear", daemon=True)
                 self._thread.start()
 
     def count(self, stream: str) -> int:
@@ -62,7 +62,7 @@ class NotificationListener:
     def wait(self, stream: str, count: int, seconds: float) -> bool:
         """Return True as soon as the number of notifications differs from *count*, False when a poll is due."""
         with self._news:
-            pause = min(seconds, HEARD if self._hears else DEAF)
+            pause = min(seconds, SLOW_POLL if self._is_receiving else FAST_POLL)
             return self._news.wait_for(lambda: self._closed or self._counts[stream] != count, pause)
 
     @property
@@ -73,7 +73,7 @@ class NotificationListener:
     def missed(self) -> None:
         """Record that a poll found a change without a notification."""
         with self._news:
-            self._hears = False
+            self._is_receiving = False
 
     def close(self) -> None:
         """Stop the thread, and end every wait."""
@@ -87,29 +87,29 @@ class NotificationListener:
         if thread is not None:
             thread.join(1.0)
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while not self._closed:
             with suppress(Error, OSError, JidomemError):
-                self._hear()
+                self._receive()
             with self._news:
-                self._hears = False
+                self._is_receiving = False
                 self._counts.update(list(self._counts))  # notifications may have been lost: every waiting thread polls
                 self._news.notify_all()
-                self._news.wait_for(lambda: self._closed, _AGAIN if self._connection is None else DEAF)
+                self._news.wait_for(lambda: self._closed, _AGAIN if self._connection is None else FAST_POLL)
                 self._connection = None
 
-    def _hear(self) -> None:
-        with self._link.connected() as connection:
+    def _receive(self) -> None:
+        with self._link.new_connection() as connection:
             connection.longest = inf  # there may be no notification for long
             connection.execute(SQL("LISTEN {}").format(Identifier(self._channel)))
             with self._news:
-                self._connection, self._hears = connection, True
+                self._connection, self._is_receiving = connection, True
                 self._counts.update(list(self._counts))
                 self._news.notify_all()
             while not self._closed:
                 for note in connection.notifies(timeout=60.0):
                     with self._news:
-                        self._hears = True
+                        self._is_receiving = True
                         self._counts[note.payload] += 1
                         self._news.notify_all()
 
@@ -132,7 +132,7 @@ _APPEND_NEXT = """
 INSERT INTO {s}.commits (stream, number, commit, document)
 VALUES (%(stream)s, %(number)s, %(commit)s, %(document)b)"""
 #: A separate transaction: notifying transactions run one after the other, each until its commit is durable.
-_TELL = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)"
+_NOTIFY = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)"
 #: A transaction of its own: notifying transactions commit one after the other, and each would wait for the disk.
 _SETTLE = f"""
 UPDATE {{s}}.commits SET commit = commit
@@ -170,11 +170,11 @@ class PostgresLog:
         self._channel = f"{self.address.schema}_news"
         try:
             prepare(self._link)
-            self._tells = self._link.run(self._can_tell)
+            self._notifies = self._link.run(self._supports_notify)
         except BaseException:
             self._link.close()
             raise
-        self._ear = NotificationListener(self._link, self._channel)
+        self._listener = NotificationListener(self._link, self._channel)
 
     @property
     def name(self) -> str:
@@ -222,12 +222,12 @@ class PostgresLog:
             nonlocal doubt
             doubtful, doubt = doubt, True
             try:
-                appended = self._appended(connection, row)
+                appended = self._try_append(connection, row)
             except Error as error:
                 doubt = doubtful or (may_pass(error) and (error.sqlstate is None or error.sqlstate[:2] in ("57", "08")))
                 raise
             if appended:
-                self._tell(connection, row["stream"])
+                self._notify(connection, row["stream"])
             return appended
 
         try:
@@ -253,14 +253,14 @@ class PostgresLog:
         def work(connection: PostgresConnection) -> bool:
             try:
                 with connection.transaction():
-                    if not self._appended(connection, {**rows[0], "after": ""}):
+                    if not self._try_append(connection, {**rows[0], "after": ""}):
                         return False
                     if len(rows) > 1 and connection.execute(self._link.sql(_SETTLE), rows[-1]).rowcount == 1:
                         return True  # stored by a try whose answer was lost
                     connection.cursor().executemany(self._link.sql(_APPEND_NEXT), rows[1:])
             except UniqueViolation:  # the first of them is stored, followed by entries of another writer
                 return False
-            self._tell(connection, key)
+            self._notify(connection, key)
             return True
 
         return not rows or self._link.run(work)
@@ -278,25 +278,25 @@ class PostgresLog:
                     if connection.execute(self._link.sql(f"{statement} AND commit = %(commit)s"), row).rowcount != 1:
                         raise NotFound(f"{self.name}: {key} has no commit {commit}", hint="name one that it has")
                 connection.execute(self._link.sql(_COUNT), (key,))
-            self._tell(connection, key)
+            self._notify(connection, key)
 
         self._link.run(work)
 
     def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
         """Return the reach of *stream* as soon as it differs from *known*, or after *seconds*."""
         deadline, key = monotonic() + seconds, _key(stream)
-        if self._tells:
-            self._ear.listen()
+        if self._notifies:
+            self._listener.listen()
         woken = True
         while True:
-            count = self._ear.count(key)
+            count = self._listener.count(key)
             reach = self.reach([stream])[stream]
-            left = deadline - monotonic()
-            if reach != known and not woken and count == self._ear.count(key):
-                self._ear.missed()
-            if reach != known or left <= 0 or self._ear.closed:
+            remaining = deadline - monotonic()
+            if reach != known and not woken and count == self._listener.count(key):
+                self._listener.missed()
+            if reach != known or remaining <= 0 or self._listener.closed:
                 return reach
-            woken = self._ear.wait(key, count, left)
+            woken = self._listener.wait(key, count, remaining)
 
     def get(self, name: str) -> File | None:
         """Return the file *name*, None if there is none."""
@@ -307,15 +307,15 @@ class PostgresLog:
     def put(self, name: str, data: bytes, expected: str | None = None, *, force: bool = False) -> str | None:
         """Return the new tag of the file once it is durable; None if its tag is not *expected*."""
         check_file(name, data)
-        how = "any" if force else "new" if expected is None else "next"
+        mode = "any" if force else "new" if expected is None else "next"
         row = {"name": name, "tag": token_hex(12), "data": data, "expected": expected}
 
         def work(connection: PostgresConnection) -> str | None:
             with connection.transaction():
                 connection.execute("SET LOCAL synchronous_commit TO on")
-                done = connection.execute(self._link.sql(_PUTS[how]), row).rowcount == 1
-            mine = "SELECT tag FROM {s}.files WHERE name = %(name)s AND tag = %(tag)s"  # of an earlier try
-            done = done or connection.execute(self._link.sql(mine), row).fetchone() is not None
+                done = connection.execute(self._link.sql(_PUTS[mode]), row).rowcount == 1
+            own_put = "SELECT tag FROM {s}.files WHERE name = %(name)s AND tag = %(tag)s"  # of an earlier try
+            done = done or connection.execute(self._link.sql(own_put), row).fetchone() is not None
             return str(row["tag"]) if done else None
 
         return self._link.run(work)
@@ -332,10 +332,10 @@ class PostgresLog:
 
     def close(self) -> None:
         """Release the connections, and end every wait."""
-        self._ear.close()
+        self._listener.close()
         self._link.close()
 
-    def _appended(self, connection: PostgresConnection, row: Mapping[str, Any]) -> bool:
+    def _try_append(self, connection: PostgresConnection, row: Mapping[str, Any]) -> bool:
         append = self._link.sql(_APPEND)
         while True:
             connection.warned = ""
@@ -355,15 +355,15 @@ class PostgresLog:
         (row,) = connection.execute(self._link.sql(_REACH), ("", [stream])).fetchall()
         return int(row[1]), str(row[2])
 
-    def _tell(self, connection: PostgresConnection, stream: object) -> None:
+    def _notify(self, connection: PostgresConnection, stream: object) -> None:
         """Notify the waiting threads; a notification that fails is made up for by their polls."""
-        if self._tells:
+        if self._notifies:
             with suppress(Error):
-                connection.execute(_TELL, (self._channel, stream))
+                connection.execute(_NOTIFY, (self._channel, stream))
 
-    def _can_tell(self, connection: PostgresConnection) -> bool:
+    def _supports_notify(self, connection: PostgresConnection) -> bool:
         try:
-            connection.execute(_TELL, (self._channel, ""))
+            connection.execute(_NOTIFY, (self._channel, ""))
         except Error as error:
             if isinstance(error, UndefinedFunction) or (error.sqlstate or "").startswith("0A"):
                 return False

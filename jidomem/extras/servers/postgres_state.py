@@ -38,8 +38,8 @@ SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_c
 _BEGIN_LOCK = "BEGIN; SET LOCAL idle_in_transaction_session_timeout TO 0"
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO {s}"
 #: Excludes all other writers until the transaction ends, and shows afterwards whether it was committed.
-_MINE = "UPDATE {s}.writers SET number = number + 1, token = %s WHERE name = %s RETURNING number"
-_LAST = "SELECT number, token FROM {s}.writers WHERE name = %s FOR UPDATE"
+_LOCK_WRITERS = "UPDATE {s}.writers SET number = number + 1, token = %s WHERE name = %s RETURNING number"
+_LAST_WRITER = "SELECT number, token FROM {s}.writers WHERE name = %s FOR UPDATE"
 _INDEXED = re.compile(r"\sINDEXED BY \w+")
 
 
@@ -66,9 +66,9 @@ class PostgresState:
         Raises Busy if others write for `WAIT` seconds, and Failed `store_unreachable` if nothing was changed.
         """
         token = token_hex(12)
-        with self._once(), ExitStack() as stack:
-            connection, row = self._begun(stack, _CHANGING, _MINE, (token, self._name))
-            with self._worded():
+        with self._not_nested(), ExitStack() as stack:
+            connection, row = self._open_transaction(stack, _CHANGING, _LOCK_WRITERS, (token, self._name))
+            with self._converting_errors():
                 with _rollback_on_error(connection):
                     yield Tables(connection)
                 try:
@@ -83,9 +83,9 @@ class PostgresState:
     @contextmanager
     def reading(self) -> Iterator[Tables]:
         """Yield the tables in a transaction that sees them as they are now."""
-        with self._once(), ExitStack() as stack:
-            connection, _ = self._begun(stack, _READING)
-            with self._worded():
+        with self._not_nested(), ExitStack() as stack:
+            connection, _ = self._open_transaction(stack, _READING)
+            with self._converting_errors():
                 with _rollback_on_error(connection):
                     yield Tables(connection)
                 connection.execute("COMMIT")
@@ -99,9 +99,9 @@ class PostgresState:
         """
         text = "\0".join((self.address.schema, *name)).encode("utf-8", "surrogateescape")
         key, pause = int.from_bytes(blake2b(text, digest_size=8).digest(), "big", signed=True), 0.02
-        with ExitStack() as stack, self._worded():
-            connection, _ = self._begun(stack, _BEGIN_LOCK, on=self._locks)
-            while not (is_acquired := _try(connection, key)) and wait:
+        with ExitStack() as stack, self._converting_errors():
+            connection, _ = self._open_transaction(stack, _BEGIN_LOCK, on=self._locks)
+            while not (is_acquired := _try_lock(connection, key)) and wait:
                 sleep(pause)
                 pause = min(2 * pause, 0.5)
             with _rollback_on_error(connection):
@@ -114,7 +114,7 @@ class PostgresState:
 
         Only the owner of the tables may do this; for other users an administrator does it.
         """
-        self._prepared()
+        self._prepare()
 
         def work(connection: PostgresConnection) -> None:
             connection.longest = inf
@@ -135,38 +135,42 @@ class PostgresState:
         self._link.close()
         self._locks.close()
 
-    def _prepared(self) -> None:
+    def _prepare(self) -> None:
         if self._is_closed:
             raise MemoryClosed(self.address.name)
         if not self._ready:
             prepare(self._link)
             self._ready = True
 
-    def _begun(
+    def _open_transaction(
         self,
         stack: ExitStack,
         begin: LiteralString,
-        mine: LiteralString | None = None,
+        statement: LiteralString | None = None,
         values: Sequence[Any] = (),
         *,
         on: PostgresPool | None = None,
     ) -> tuple[PostgresConnection, Any]:
-        """Return a connection in a transaction, held until *stack* ends, and the row that *mine* returned."""
-        self._prepared()
+        """Return a connection in a transaction, held until *stack* ends, and the row that *statement* returned."""
+        self._prepare()
         link = on or self._link
         deadline, pause = monotonic() + link.wait, 0.01
         while True:
             tried = ExitStack()
             try:
                 with tried:
-                    connection = tried.enter_context(link.lent())
+                    connection = tried.enter_context(link.borrow())
                     connection.execute(self._link.sql(begin))
-                    row = connection.execute(self._link.sql(mine), values).fetchone() if mine is not None else None
+                    row = (
+                        connection.execute(self._link.sql(statement), values).fetchone()
+                        if statement is not None
+                        else None
+                    )
                     stack.push(tried.pop_all())
                     return connection, row
             except Error as error:
                 if not may_pass(error) or monotonic() > deadline:
-                    raise self._worded_error(error) from None
+                    raise self._error_of(error) from None
             sleep(pause)
             pause = min(2 * pause, 0.5)
 
@@ -175,17 +179,19 @@ class PostgresState:
         try:
             now, last = self._link.run(lambda connection: self._last(connection))
         except JidomemError as failure:
-            raise _unknown(self.address.name, failure.detail) from None
+            raise _unknown_outcome(self.address.name, failure.detail) from None
         if now > number:
-            raise _unknown(self.address.name, f"the connection was lost, and others have written since: {error}")
+            raise _unknown_outcome(
+                self.address.name, f"the connection was lost, and others have written since: {error}"
+            )
         return bool(now == number and last == token)
 
     def _last(self, connection: PostgresConnection) -> tuple[int, str]:
-        row = connection.execute(self._link.sql(_LAST), (self._name,)).fetchone()
+        row = connection.execute(self._link.sql(_LAST_WRITER), (self._name,)).fetchone()
         return (int(row[0]), str(row[1])) if row is not None else (0, "")
 
     @contextmanager
-    def _once(self) -> Iterator[None]:
+    def _not_nested(self) -> Iterator[None]:
         if getattr(self._inside, "now", False):
             raise RuntimeError(f"this thread is in a transaction on {self.address.name} already")
         self._inside.now = True
@@ -195,21 +201,21 @@ class PostgresState:
             self._inside.now = False
 
     @contextmanager
-    def _worded(self) -> Iterator[None]:
+    def _converting_errors(self) -> Iterator[None]:
         try:
             yield
         except Error as error:
             if isinstance(error, ProgrammingError) and error.sqlstate != "42501":
                 raise  # a faulty statement says nothing about the server
-            raise self._worded_error(error) from error
+            raise self._error_of(error) from error
 
-    def _worded_error(self, error: Error) -> JidomemError:
+    def _error_of(self, error: Error) -> JidomemError:
         if isinstance(error, LockNotAvailable):
             return Busy(f"another process has written to {self.address.name} for {WAIT:g} s", hint="ask again")
         if isinstance(error, (DataError, ProgramLimitExceeded)):
             hint = "leave out zero characters, and keep names short"
             return InvalidRequest(f"PostgreSQL cannot keep that: {self.address.clean(str(error))}", hint=hint)
-        return self._link.worded(error)
+        return self._link.error_of(error)
 
 
 class Tables:
@@ -248,18 +254,18 @@ def _rollback_on_error(connection: PostgresConnection) -> Iterator[None]:
         raise
 
 
-def _try(connection: PostgresConnection, key: int) -> bool:
+def _try_lock(connection: PostgresConnection, key: int) -> bool:
     row = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (key,)).fetchone()
     return row is not None and bool(row[0])
 
 
-def _unknown(name: str, why: str) -> Failed:
+def _unknown_outcome(name: str, why: str) -> Failed:
     hint = "look what is kept there before you do it again"
     return Failed(f"{why}; whether the change was kept in {name} is not known", hint=hint, code="outcome_unknown")
 
 
 #: The row of `writers` with the sum of their counts at the last import.
-_CAME = "came"
+_IMPORTED = "came"
 #: How many rows are copied at a time.
 _ROWS = 500
 
@@ -287,17 +293,17 @@ def import_state(state: PostgresState, path: Path) -> None:
     """
     store = connect(f"file:{path}?mode=ro", uri=True)
     try:
-        there = {name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        names = {name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         with state.changing() as tables:
             if not _is_unused(tables):
                 hint = "restore into a root in which nothing was kept: another ?schema="
                 raise InvalidRequest(f"{state.address.name} has a working state that was used", hint=hint)
             for table in STATE:
                 tables.execute(f"DELETE FROM {table}")
-            tables.execute("DELETE FROM writers WHERE name = ?", (_CAME,))
-            tables.execute("INSERT INTO writers SELECT ?, sum(number), '' FROM writers", (_CAME,))
+            tables.execute("DELETE FROM writers WHERE name = ?", (_IMPORTED,))
+            tables.execute("INSERT INTO writers SELECT ?, sum(number), '' FROM writers", (_IMPORTED,))
             for table, number in STATE.items():
-                if table in there:
+                if table in names:
                     _copy(store, tables, table, _columns(tables, table, number), number)
     finally:
         store.close()
@@ -308,16 +314,16 @@ def _is_unused(tables: Tables) -> bool:
     if not any(tables.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in STATE):
         return True
     rows = dict(tables.execute("SELECT name, number FROM writers").fetchall())
-    came = rows.pop(_CAME, None)
-    return came is not None and sum(rows.values()) == came + 1
+    import_count = rows.pop(_IMPORTED, None)
+    return import_count is not None and sum(rows.values()) == import_count + 1
 
 
 def _copy(source: Any, target: Any, table: str, columns: Sequence[str], number: str | None) -> None:
     """Copy the rows of a table; the database assigns its number column again, in the same order."""
     names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
     rows = source.execute(f"SELECT {names} FROM {table}{f' ORDER BY {number}' if number else ''}")
-    while some := rows.fetchmany(_ROWS):
-        target.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", some)
+    while batch := rows.fetchmany(_ROWS):
+        target.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", batch)
 
 
 def _columns(tables: Tables, table: str, number: str | None) -> list[str]:

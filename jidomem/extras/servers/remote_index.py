@@ -37,24 +37,24 @@ def rewrite_query(text: str, bindings: Mapping[str, Term]) -> str:
     """
     pieces = list(_without_from(tokens(text)))
     selects = first_word(pieces) == "SELECT"
-    return f"BASE <{BASE}>\n" + "".join(_placed(pieces, bindings, selects))
+    return f"BASE <{BASE}>\n" + "".join(_bound_tokens(pieces, bindings, selects))
 
 
-def _placed(pieces: Sequence[SparqlToken], bindings: Mapping[str, Term], selects: bool) -> Iterator[str]:
+def _bound_tokens(pieces: Sequence[SparqlToken], bindings: Mapping[str, Term], selects: bool) -> Iterator[str]:
     """Yield the tokens with the terms of bound variables: with AS in the SELECT, in parentheses after the pattern."""
     braces = brackets = 0
-    begun = False
+    in_pattern = False
     for piece in pieces:
         braces += (piece.text == "{") - (piece.text == "}") if piece.kind == "sign" else 0
         brackets += (piece.text == "(") - (piece.text == ")") if piece.kind == "sign" else 0
-        begun |= braces > 0
+        in_pattern |= braces > 0
         name = piece.text[1:]
         if piece.kind != "variable" or name not in bindings:
             yield piece.text
         elif braces or brackets:
             yield bindings[name]
         else:
-            yield f"({bindings[name]})" if begun or not selects else f"({bindings[name]} AS ?{name})"
+            yield f"({bindings[name]})" if in_pattern or not selects else f"({bindings[name]} AS ?{name})"
 
 
 def _without_from(pieces: Iterator[SparqlToken]) -> Iterator[SparqlToken]:
@@ -190,20 +190,20 @@ def probe_endpoint(query: SparqlEndpoint, update: SparqlEndpoint) -> Fit:
     Raises Failed `store_unfit`, which names the first deviation, for a store that neither follows the standard nor is
     Virtuoso.
     """
-    wrong = _wrong(query)
-    if wrong:
-        _put(update)
-        wrong = _wrong(query)
-    if not wrong:
+    deviations = _deviations(query)
+    if deviations:
+        _write_probe(update)
+        deviations = _deviations(query)
+    if not deviations:
         return Fit()
-    name = next(iter(wrong))
-    if speaks(query) and not any(needed in wrong for needed in _NEEDED):
+    name = next(iter(deviations))
+    if speaks(query) and not any(needed in deviations for needed in _NEEDED):
         return Fit(VIRTUOSO_LINES, False, PROVEN, "Virtuoso")
-    detail = f"{query.shown} is no store to ask: {name!r} does not hold there ({wrong[name]})"
+    detail = f"{query.shown} is no store to ask: {name!r} does not hold there ({deviations[name]})"
     raise Failed(detail, hint=_MISFIT, code="store_unfit")
 
 
-def _wrong(query: SparqlEndpoint) -> dict[str, str]:
+def _deviations(query: SparqlEndpoint) -> dict[str, str]:
     """Return the probes that a store answers unlike the local engine: ability -> answer."""
     local = ox.Store()
     local.load(_DATA.encode(), ox.RdfFormat.TURTLE, to_graph=ox.NamedNode(PROBE))
@@ -221,7 +221,7 @@ def _wrong(query: SparqlEndpoint) -> dict[str, str]:
     return differences
 
 
-def _put(update: SparqlEndpoint) -> None:
+def _write_probe(update: SparqlEndpoint) -> None:
     """Write the probe graph, and another graph that no query may reach."""
     aside = f'INSERT DATA {{ GRAPH <{ASIDE}> {{ <urn:p:a> <urn:p:text> "aside" }} }}'
     try:
@@ -250,12 +250,12 @@ class RemoteIndex:
         path = self._query.beside()
         self._update = replace(self._query, path=path, shown=self._query.shown.removesuffix(self._query.path) + path)
         self._journal = journal
-        self._own = own
+        self._local = own
         self._ontology = tuple(ontology)
         self._feed: Feed | None = None
         self._fit: Fit | None = None
         self._lock = Lock()
-        self._following = SyncThread(self.level)
+        self._sync_thread = SyncThread(self.level)
 
     def put_ontology(self, ontology: Iterable[Triple]) -> None:
         """Write *ontology* to the store from now on; a store with another one is refused until that is replaced."""
@@ -276,15 +276,15 @@ class RemoteIndex:
 
     def level(self, streams: Sequence[Stream]) -> None:
         """Return once the store has all commits of *streams*; raises the errors of `Feed.level`."""
-        self._fed().level(streams)
+        self._open_feed().level(streams)
 
     def notify(self, stream: Stream) -> None:
         """Record that *stream* has new commits, and return at once: a thread synchronises the store."""
-        self._following.notify(stream)
+        self._sync_thread.notify(stream)
 
     def rebuild(self) -> dict[Stream, Watermark]:
         """Write all streams again, and return the watermark of each."""
-        return self._fed().rebuild(self._journal.streams())
+        return self._open_feed().rebuild(self._journal.streams())
 
     def answers(self, question: str | None) -> bool:
         """Return whether the store answers the shipped query of that name, or any other query for None."""
@@ -322,16 +322,16 @@ class RemoteIndex:
 
     def close(self) -> None:
         """Close the connections, after a short wait for a synchronisation that is under way."""
-        self._following.close()
+        self._sync_thread.close()
         self._query.close()
         self._update.close()
 
-    def _below(self, name: Term, graphs: Sequence[str]) -> list[Term]:
-        answer = self._own.query(f"SELECT DISTINCT ?k {{ ?k {_UNDER}* {name} }}", graphs=graphs)
+    def _subclasses(self, name: Term, graphs: Sequence[str]) -> list[Term]:
+        answer = self._local.query(f"SELECT DISTINCT ?k {{ ?k {_UNDER}* {name} }}", graphs=graphs)
         assert isinstance(answer, Solutions)
         return [row[0] or "" for row in answer.rows]
 
-    def _fed(self) -> Feed:
+    def _open_feed(self) -> Feed:
         fit = self.fit()
         with self._lock:
             if self._feed is None:
@@ -353,10 +353,10 @@ class RemoteIndex:
         projects = {stream.project for stream in self._journal.streams()}
         streams = (Stream(project, name) for project in sorted(projects) for name in NAMES)
         self.level([stream for stream in streams if stream.graph in reached])
-        words = sparql.first_word(tuple(sparql.tokens(text)))
-        accept = _TRIPLES if words in ("CONSTRUCT", "DESCRIBE") else _ROWS
+        keyword = sparql.first_word(tuple(sparql.tokens(text)))
+        accept = _TRIPLES if keyword in ("CONSTRUCT", "DESCRIBE") else _ROWS
         try:
-            query = self.fit().spelled(rewrite_query(text, bindings or {}), lambda name: self._below(name, graphs))
+            query = self.fit().spelled(rewrite_query(text, bindings or {}), lambda name: self._subclasses(name, graphs))
             data = self._query.ask(
                 query, accept, graphs, graphs if named is None else named, seconds=seconds, most=most
             )

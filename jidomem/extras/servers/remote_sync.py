@@ -106,12 +106,12 @@ class RemoteGraphs:
         except (EndpointError, SyntaxError, ValueError) as refusal:
             raise self._query.unavailable(f"does not tell what it holds: {refusal}") from refusal
         properties: dict[str, dict[str, list[Term]]] = {}
-        there = {row[2] for row in rows if row[3] is not None}
+        written = {row[2] for row in rows if row[3] is not None}
         for graph, name, value, _ in rows:
             properties.setdefault(plain_value(graph or ""), {}).setdefault(plain_value(name or ""), []).append(
                 value or ""
             )
-        watermarks = ((graph, _read_watermark(known, there)) for graph, known in properties.items())
+        watermarks = ((graph, _read_watermark(known, written)) for graph, known in properties.items())
         return {graph: watermark for graph, watermark in watermarks if watermark is not None}
 
     def empty(self, graph: str, watermark: RemoteWatermark) -> None:
@@ -206,7 +206,7 @@ def _swap_watermark(graph: str, before: RemoteWatermark, after: RemoteWatermark)
     )
 
 
-def _read_watermark(properties: dict[str, list[Term]], there: set[Term | None]) -> RemoteWatermark | None:
+def _read_watermark(properties: dict[str, list[Term]], written: set[Term | None]) -> RemoteWatermark | None:
     """Return the watermark with these properties; None if it has no life or more than one."""
     lives, marks = properties.get(_LIFE, []), properties.get(HOLDS, [])
     if len(lives) != 1 or not marks:
@@ -218,7 +218,7 @@ def _read_watermark(properties: dict[str, list[Term]], there: set[Term | None]) 
         plain_value(newest[0]) if newest else None,
         CommitRef(*json.loads(parse_literal(origins[0]).text)) if origins else None,
         frozenset(parse_literal(path).text for path in properties.get(_LACKS, ())),
-        not newest or any(each in there for each in newest),
+        not newest or any(each in written for each in newest),
         parse_literal(min(properties.get(_FORM, ['""']))).text,
     )
 
@@ -259,7 +259,7 @@ class Feed:
         self._journal = journal
         self._remote = remote
         self._rules = _Rules.of(ontology)
-        self._ruled = False  # whether the store had our ontology once
+        self._has_written_rules = False  # whether the store had our ontology once
         self._lock = RLock()
 
     def level(self, streams: Sequence[Stream]) -> None:
@@ -269,29 +269,29 @@ class Feed:
         """
         with self._lock:
             watermarks = self._remote.watermarks([ONTOLOGY_GRAPH, *(stream.graph for stream in streams)])
-            self._level_rules(watermarks.get(ONTOLOGY_GRAPH))
+            self._write_rules(watermarks.get(ONTOLOGY_GRAPH))
             for stream in streams:
-                self._level(stream, watermarks.get(stream.graph))
+                self._synchronise(stream, watermarks.get(stream.graph))
 
     def rebuild(self, streams: Iterable[Stream]) -> dict[Stream, Watermark]:
         """Empty the graphs of *streams*, of whatever root, write them again, and return their watermarks."""
         with self._lock:
             self._remote.fill(ONTOLOGY_GRAPH, self._rules.lines, self._rules.applied)
-            self._ruled = True
-            return {stream: self._level(stream, self._empty_graph(stream)).mark for stream in streams}
+            self._has_written_rules = True
+            return {stream: self._synchronise(stream, self._empty_graph(stream)).mark for stream in streams}
 
-    def _level_rules(self, watermark: RemoteWatermark | None) -> None:
+    def _write_rules(self, watermark: RemoteWatermark | None) -> None:
         """Write the ontology unless it is there; raises Failed if another process has replaced ours."""
         if watermark is None or watermark.applied != self._rules.applied:
-            if self._ruled and watermark is not None:
+            if self._has_written_rules and watermark is not None:
                 raise self._remote.unfit(
                     "was given another ontology by who else feeds it",
                     "let all that feed it have one version of jidomem and one ontology/, or give each its own store",
                 )
             self._remote.fill(ONTOLOGY_GRAPH, self._rules.lines, self._rules.applied)
-        self._ruled = True
+        self._has_written_rules = True
 
-    def _level(self, stream: Stream, watermark: RemoteWatermark | None) -> RemoteWatermark:
+    def _synchronise(self, stream: Stream, watermark: RemoteWatermark | None) -> RemoteWatermark:
         reached, tries = -1, 0
         while tries < TRIES:
             head = self._journal.head(stream)
@@ -304,9 +304,9 @@ class Feed:
                 watermark = self._empty_graph(stream)
             if watermark.mark.version == head:
                 return watermark
-            put = self._add(stream, watermark)
+            written = self._add(stream, watermark)
             watermark = self._remote.watermarks([stream.graph]).get(stream.graph)
-            if not self._remote.conditional and (watermark is None or watermark.life != put.life):
+            if not self._remote.conditional and (watermark is None or watermark.life != written.life):
                 watermark = None  # the triples may have come after another process emptied the graph
             now = watermark.mark.commits if watermark else -1
             tries, reached = (0, now) if now > reached else (tries + 1, reached)
@@ -366,7 +366,7 @@ class SyncThread:
 
     def __init__(self, level: Callable[[Sequence[Stream]], None]) -> None:
         """Synchronise streams by calling *level*."""
-        self._level = level
+        self._synchronise = level
         self._due: dict[Stream, None] = {}
         self._thread: Thread | None = None
         self._lock = Lock()
@@ -394,4 +394,4 @@ class SyncThread:
                     self._thread = None
                     return
             with suppress(Exception):  # the commits are in the journal: the next query reports the error
-                self._level(due)
+                self._synchronise(due)

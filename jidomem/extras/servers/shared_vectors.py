@@ -56,8 +56,8 @@ class PeerVectorCache(VectorFile):
 
     def offer(self, segment: str, rows: Sequence[Row], listed: Sequence[str]) -> None:
         """Add the rows of *segment*, one of the segments *listed*, inside a write transaction."""
-        there = self.numbers([digest for digest, _ in rows])
-        fresh = [row for row in rows if row[0] not in there]
+        present = self.numbers([digest for digest, _ in rows])
+        fresh = [row for row in rows if row[0] not in present]
         self._store.executemany("INSERT OR IGNORE INTO offered VALUES (?, ?)", fresh)
         self.set_metadata(seen=[*(name for name in self.seen if name in listed), segment])
 
@@ -98,42 +98,42 @@ class SharedVectors(Vectors):
         if step.last is not None:
             super()._keep(stream, step, [])
             return True
-        who = self._who(stream)
+        owner = self._lease_owner(stream)
         if not step.more:
-            self._common.end(stream, self._model, who)
+            self._common.end(stream, self._model, owner)
             return self._sweep(stream)
-        if self._brings(stream, step.identity):
+        if self._fetch_segments(stream, step.identity):
             return True
-        if not self._common.acquire_lease(stream, self._model, who):
+        if not self._common.acquire_lease(stream, self._model, owner):
             self._elsewhere.add(stream)
             return False
         self._elsewhere.discard(stream)
         try:
             return super()._embed_next(stream)
         except BaseException:
-            self._common.end(stream, self._model, who)
+            self._common.end(stream, self._model, owner)
             raise
 
     def _keep(self, stream: Stream, step: PieceBatch, values: Sequence[Row]) -> None:
         listed = None
         if values:
             goes_on = len(step.texts) == self._batches.size(self._name(stream))
-            listed = self._common.put(stream, self._model, self._who(stream), values, goes_on=goes_on)
+            listed = self._common.put(stream, self._model, self._lease_owner(stream), values, goes_on=goes_on)
         super()._keep(stream, step, values)
         if listed is not None:
-            self._offers(stream, lambda file: file.set_metadata(seen=listed))
+            self._use_cache(stream, lambda file: file.set_metadata(seen=listed))
 
-    def _brings(self, stream: Stream, identity: str) -> bool:
+    def _fetch_segments(self, stream: Stream, identity: str) -> bool:
         """Return whether segments arrived; none is added if the search text was rebuilt meanwhile."""
-        dimensions, came = self.embedder.dimensions(), False
-        listed, seen = self._common.listed(stream, self._model), self._offers(stream, lambda file: file.seen)
+        dimensions, has_new = self.embedder.dimensions(), False
+        listed, seen = self._common.listed(stream, self._model), self._use_cache(stream, lambda file: file.seen)
         for name in listed:
             rows = None if name in seen else self._common.rows(stream, self._model, name)
             if rows is not None:
                 fit = [row for row in rows if len(row[1]) == dimensions]
                 self._texts.read(stream, partial(self._offer, stream, identity, (name, fit, listed)))
-                came = True
-        return came
+                has_new = True
+        return has_new
 
     def _offer(
         self, stream: Stream, identity: str, given: tuple[str, list[Row], list[str]], texts: SearchIndexReader
@@ -143,12 +143,12 @@ class SharedVectors(Vectors):
                 file.offer(*given)
 
         if identity_of(texts) == identity:
-            self._offers(stream, offer)
+            self._use_cache(stream, offer)
 
-    def _who(self, stream: Stream) -> str:
-        return self._offers(stream, lambda file: str(file.metadata("who")))
+    def _lease_owner(self, stream: Stream) -> str:
+        return self._use_cache(stream, lambda file: str(file.metadata("who")))
 
-    def _offers(self, stream: Stream, use: Callable[[PeerVectorCache], T]) -> T:
+    def _use_cache(self, stream: Stream, use: Callable[[PeerVectorCache], T]) -> T:
         def ask(file: VectorFile) -> T:
             assert isinstance(file, PeerVectorCache)
             return use(file)
@@ -194,9 +194,9 @@ class Listed:
         values = {"form": _FORM, "segments": self.segments, "by": self.by, "until": self.until, "state": token_hex(8)}
         return json.dumps(values).encode()
 
-    def is_leased(self, who: str) -> bool:
-        """Return whether another server than *who* has the lease."""
-        return self.by != who and 0.0 < self.until - time() <= 2 * LEASE  # clocks differ
+    def is_leased(self, owner: str) -> bool:
+        """Return whether another server than *owner* has the lease."""
+        return self.by != owner and 0.0 < self.until - time() <= 2 * LEASE  # clocks differ
 
 
 class VectorSegments:
@@ -223,45 +223,45 @@ class VectorSegments:
             self._seen[folder] = replace(before, damaged=before.damaged | {name})
         return segment_rows
 
-    def acquire_lease(self, stream: Stream, model: str, who: str) -> bool:
-        """Return whether *who* now has the lease and the list is unchanged since `listed` read it."""
+    def acquire_lease(self, stream: Stream, model: str, owner: str) -> bool:
+        """Return whether *owner* now has the lease and the list is unchanged since `listed` read it."""
         folder = _folder(stream, model)
         before = self._seen[folder]
-        if before.is_leased(who):
+        if before.is_leased(owner):
             return False
-        if before.by == who and before.until - time() > LEASE / 2:
+        if before.by == owner and before.until - time() > LEASE / 2:
             return True
-        if not self._put(folder, replace(before, by=who, until=time() + LEASE)):
+        if not self._put(folder, replace(before, by=owner, until=time() + LEASE)):
             return False
         if before.until or not before.by:  # the last holder did not release the lease: unlisted segments are garbage
-            there = {folder + LIST, *(folder + name for name, _ in before.segments)}
-            self._log.remove([name for name in self._log.names(folder) if name not in there])
+            listed = {folder + LIST, *(folder + name for name, _ in before.segments)}
+            self._log.remove([name for name in self._log.names(folder) if name not in listed])
         return True
 
-    def put(self, stream: Stream, model: str, who: str, rows: Sequence[Row], *, goes_on: bool) -> list[str] | None:
-        """Return the segments once one has *rows*; None if *who* no longer had the lease.
+    def put(self, stream: Stream, model: str, owner: str, rows: Sequence[Row], *, goes_on: bool) -> list[str] | None:
+        """Return the segments once one has *rows*; None if *owner* no longer had the lease.
 
         The last segments are merged into the new one if they are no larger. *goes_on* keeps the lease.
         """
         folder = _folder(stream, model)
         before = self._seen[folder]
-        left, merged = self._merged(folder, before, rows)
+        rest, merged = self._merge(folder, before, rows)
         data = packed(merged)
         name = blake2b(data, digest_size=32).hexdigest()
         self._log.put(folder + name, data, force=True)
         until = time() + LEASE if goes_on else 0.0
-        now = replace(before, segments=(*left, (name, len(merged))), by=who, until=until, damaged=frozenset())
-        if before.by != who or not self._put(folder, now):
+        now = replace(before, segments=(*rest, (name, len(merged))), by=owner, until=until, damaged=frozenset())
+        if before.by != owner or not self._put(folder, now):
             self._log.remove([folder + name])
             return None
         self._log.remove(sorted(folder + old for old, _ in {*before.segments} - {*now.segments}))
         return [name for name, _ in now.segments]
 
-    def end(self, stream: Stream, model: str, who: str) -> None:
-        """Release the lease if *who* has it."""
+    def end(self, stream: Stream, model: str, owner: str) -> None:
+        """Release the lease if *owner* has it."""
         folder = _folder(stream, model)
         before = self._seen.get(folder, Listed())
-        if before.by == who and before.until:
+        if before.by == owner and before.until:
             self._put(folder, replace(before, until=0.0))
 
     def _put(self, folder: str, now: Listed) -> bool:
@@ -275,12 +275,12 @@ class VectorSegments:
             return None
         return unpacked(file.data)
 
-    def _merged(self, folder: str, before: Listed, rows: Sequence[Row]) -> tuple[list[tuple[str, int]], list[Row]]:
-        left, merged = [each for each in before.segments if each[0] not in before.damaged], [*rows]
+    def _merge(self, folder: str, before: Listed, rows: Sequence[Row]) -> tuple[list[tuple[str, int]], list[Row]]:
+        rest, merged = [each for each in before.segments if each[0] not in before.damaged], [*rows]
         most = min(MANY, MUCH // (_DIGEST + len(rows[0][1])))
-        while left and left[-1][1] <= len(merged) and left[-1][1] + len(merged) <= most:
-            merged = [*(self._rows(folder, left.pop()[0]) or []), *merged]
-        return left, merged
+        while rest and rest[-1][1] <= len(merged) and rest[-1][1] + len(merged) <= most:
+            merged = [*(self._rows(folder, rest.pop()[0]) or []), *merged]
+        return rest, merged
 
 
 def discard(log: SharedLog, project: str) -> None:
@@ -310,7 +310,9 @@ def unpacked(data: bytes) -> list[Row] | None:
         return None
     values = 4 + count * _DIGEST
     starts = ((4 + at * _DIGEST, values + at * size) for at in range(count))
-    return [(data[one : one + _DIGEST], data[other : other + size]) for one, other in starts]
+    return [
+        (data[digest_at : digest_at + _DIGEST], data[vector_at : vector_at + size]) for digest_at, vector_at in starts
+    ]
 
 
 def _folder(stream: Stream, model: str) -> str:
