@@ -124,8 +124,8 @@ def names_of(node: Node, *, with_atoms: bool = False) -> list[Node]:
 
 def option(call: Node, name: str) -> Node | None:
     """Return the value of a keyword argument of a call."""
-    for given in arguments(call):
-        for pair in given.named_children if given.type == "keywords" else ():
+    for argument in arguments(call):
+        for pair in argument.named_children if argument.type == "keywords" else ():
             key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
             if key is not None and text_of(key).rstrip(": \n") == name:
                 return value
@@ -258,8 +258,8 @@ def _emitted(needs: Collection[tuple[str, str]], clauses: Sequence[_Clause]) -> 
     applied = {event for each in pairs if each.name == "apply" for event in each.second}
     if len(clauses) > _MOST or not (applied or _needs(needs, _COMMANDS)):
         return
-    given = [each for each in pairs if each.written.word == "def" and each.name != "apply"]
-    taking = [(command, each) for each in given for command in each.second - applied]
+    candidates = [each for each in pairs if each.written.word == "def" and each.name != "apply"]
+    taking = [(command, each) for each in candidates for command in each.second - applied]
     commands = {command for command, _ in taking}
     by_name = defaultdict(list)
     for each in clauses:
@@ -284,11 +284,11 @@ def _reached(
 
 def _projected(each: CallSite, module: str) -> set[str]:
     """Return the events of `project %Event{} ...` at the top of a module, where it is a macro and not a function."""
-    given, block = arguments(each.call), each.call.parent
+    args, block = arguments(each.call), each.call.parent
     around = block.parent if block is not None else None
-    if not given or around is None or text_of(around.child_by_field_name("target")) != "defmodule":
+    if not args or around is None or text_of(around.child_by_field_name("target")) != "defmodule":
         return set()
-    return {name for node in _matched(given[0]) if (name := each.names.of(node, module))}
+    return {name for node in _matched(args[0]) if (name := each.names.of(node, module))}
 
 
 def _clause(written: CallSite, module: str) -> _Clause | None:
@@ -422,8 +422,8 @@ class _Reading:
         elif word == "quote":
             self._frames.append(_Frame(node.end_byte, frame.names.copy(), frame.module, quoted=True))
         elif frame.module is not None and not frame.quoted:
-            if word in _DEFINES and (given := arguments(node)):
-                self._headed = max(self._headed, given[0].end_byte)  # `defmacro def(call)` defines no `call`
+            if word in _DEFINES and (args := arguments(node)):
+                self._headed = max(self._headed, args[0].end_byte)  # `defmacro def(call)` defines no `call`
             if word in _DEFINES and (named := head(node)) is not None:
                 private = _DEFINES[word]
                 frame.module.functions.append(Function(*named, private, line_of(node), last_line(node)))
@@ -431,9 +431,9 @@ class _Reading:
                 frame.module.written.append(CallSite(word, node, frame.names.copy()))
 
     def _open(self, word: str, node: Node, frame: _Frame) -> None:
-        given = arguments(node)
+        args = arguments(node)
         outer = _name(frame.module)
-        written = names_of(given[0], with_atoms=True) if given else []
+        written = names_of(args[0], with_atoms=True) if args else []
         name = frame.names.of(written[0], outer) if written else None
         if name is None:  # a computed name: its content belongs to no known module
             self._frames.append(_Frame(node.end_byte, frame.names.copy(), None, quoted=True))
@@ -452,10 +452,10 @@ class _Reading:
         self._frames.append(_Frame(node.end_byte, frame.names.copy(), module))
 
     def _implementing(self, protocol: str, node: Node, frame: _Frame) -> _Building:
-        of, outer = option(node, "for"), _name(frame.module)
-        if of is not None:
-            self._passed = max(self._passed, of.end_byte)
-        names = [frame.names.of(each, outer) for each in (names_of(of) if of is not None else ())]
+        for_option, outer = option(node, "for"), _name(frame.module)
+        if for_option is not None:
+            self._passed = max(self._passed, for_option.end_byte)
+        names = [frame.names.of(each, outer) for each in (names_of(for_option) if for_option is not None else ())]
         types = tuple(filter(None, names)) or ((outer,) if outer else ())
         module = _Building(tuple(f"{protocol}.{each}" for each in types), node, types)
         self._need("implements", protocol, module)
@@ -463,15 +463,15 @@ class _Reading:
 
     def _directive(self, word: str, node: Node, frame: _Frame) -> None:
         """Record the modules of alias, import, require, use or @behaviour, and their short names from here on."""
-        given = arguments(node)
-        if not given:
+        args = arguments(node)
+        if not args:
             return
-        named = names_of(given[0], with_atoms=word != "behaviour")
+        named = names_of(args[0], with_atoms=word != "behaviour")
         outer = _name(frame.module)
         targets = [target for each in named if (target := frame.names.of(each, outer))]
         for target in targets:
             self._need("refersTo" if frame.quoted else _NAMES[word], target, frame.module)
-        self._passed = max(self._passed, given[0].end_byte)
+        self._passed = max(self._passed, args[0].end_byte)
         called = option(node, "as")
         if called is not None:
             self._passed = max(self._passed, called.end_byte)
@@ -491,10 +491,12 @@ class _Reading:
             needs = [need for need in built.needs if need[0] != "refersTo" or need[1] not in targets]
             functions = merged(built.functions)
             first, last = line_of(built.node), last_line(built.node)
-            for name, of in zip_longest(built.names, built.of):
-                also = {("refersTo", of)} - {("refersTo", each) for each in targets} if of else set()
-                tells = tuple(sorted({*commanded_relations(name, built.needs, built.written)}))
-                built_modules.append(Module(name, first, last, functions, tuple(sorted({*needs, *also})), (), tells))
+            for name, type_name in zip_longest(built.names, built.of):
+                extra = {("refersTo", type_name)} - {("refersTo", each) for each in targets} if type_name else set()
+                relations = tuple(sorted({*commanded_relations(name, built.needs, built.written)}))
+                built_modules.append(
+                    Module(name, first, last, functions, tuple(sorted({*needs, *extra})), (), relations)
+                )
         return built_modules
 
 

@@ -60,9 +60,9 @@ class CodeNames:
         """Return the IRI of a function of a module."""
         return iri(f"{self.base}{language}/{_quoted(module)}/{_quoted(label)}")
 
-    def made(self, kind: str, *of: str) -> Term:
-        """Return an IRI made of a digest of the parts *of*."""
-        return iri(f"{self.base}{kind}/{blake2b(chr(0).join(of).encode(), digest_size=12).hexdigest()}")
+    def made(self, kind: str, *parts: str) -> Term:
+        """Return an IRI made of a digest of the parts *parts*."""
+        return iri(f"{self.base}{kind}/{blake2b(chr(0).join(parts).encode(), digest_size=12).hexdigest()}")
 
 
 def _quoted(name: str) -> str:
@@ -121,16 +121,16 @@ def _version_triples(
     names: CodeNames, language: str, module_version: Term, statement_parts: tuple[str, str, str]
 ) -> Iterator[Triple]:
     subject, name, value = statement_parts
-    one, other = names.module(language, subject), names.module(language, value)
+    subject_node, object_node = names.module(language, subject), names.module(language, value)
     first, second = _RELATIONS[name]
-    yield one, TYPE, jido(first)
-    yield other, TYPE, jido(second)
-    yield one, jido(name), other
+    yield subject_node, TYPE, jido(first)
+    yield object_node, TYPE, jido(second)
+    yield subject_node, jido(name), object_node
     statement = names.made("statements", *statement_parts)
     yield module_version, jido("tells"), statement
-    yield statement, iri(f"{vocab.RDF}subject"), one
+    yield statement, iri(f"{vocab.RDF}subject"), subject_node
     yield statement, iri(f"{vocab.RDF}predicate"), jido(name)
-    yield statement, iri(f"{vocab.RDF}object"), other
+    yield statement, iri(f"{vocab.RDF}object"), object_node
 
 
 def _function(
@@ -222,14 +222,14 @@ def import_code(
     `missing_extra`, and the errors of `MemoryWriter.append`.
     """
     follower.catch_up(Stream(project, STREAM))
-    taking = _Taking(project, listing, *current_versions(follower.index, project), CodeImportReport())
-    for batch in taking.batches(below, seen):
+    importing = _Import(project, listing, *current_versions(follower.index, project), CodeImportReport())
+    for batch in importing.batches(below, seen):
         rows = [*batch.rows, *ended(CodeNames(project), batch.ended_versions, batch.came, listing.revision)]
-        taking.report.triples += len(rows)
+        importing.report.triples += len(rows)
         if not dry_run:
             receipt = writer.append(project, STREAM, rows)
-            taking.report.commits += [receipt.commit] if receipt.commit else []
-    return taking.report
+            importing.report.commits += [receipt.commit] if receipt.commit else []
+    return importing.report
 
 
 def current_versions(index: OxigraphIndex, project: str) -> tuple[dict[str, list[_FileVersion]], dict[str, list[Term]]]:
@@ -242,7 +242,7 @@ def current_versions(index: OxigraphIndex, project: str) -> tuple[dict[str, list
     def values_of(name: str) -> Iterator[tuple[Term, Term]]:
         return ((s, o) for s, _, o in index.triples(graph, None, jido(name), None))
 
-    over = {node for node, _ in values_of("endedIn")}
+    ended_nodes = {node for node, _ in values_of("endedIn")}
     paths, blobs, ways = dict(values_of("filePath")), dict(values_of("blobId")), dict(values_of("readAs"))
     modules = defaultdict(list)
     for node, inside in values_of("inFileVersion"):
@@ -253,7 +253,7 @@ def current_versions(index: OxigraphIndex, project: str) -> tuple[dict[str, list
         if file not in paths:
             continue
         path = plain_value(paths[file])
-        if node in over:
+        if node in ended_nodes:
             past[path].append(node)
         else:
             version = FileVersion(path, plain_value(blobs.get(node, "")), plain_value(ways.get(node, "")))
@@ -261,7 +261,7 @@ def current_versions(index: OxigraphIndex, project: str) -> tuple[dict[str, list
     return versions, past
 
 
-class _Taking:
+class _Import:
     def __init__(
         self,
         project: str,
@@ -277,17 +277,17 @@ class _Taking:
     def batches(self, below: str, seen: Callable[[str], None]) -> Iterator[_Batch]:
         """Yield the triples to store, in batches of whole files: present files first, then missing ones."""
         batch, prefix = _Batch(), f"{below}/" if below else ""
-        for path, why in self._listing.passed.items():
-            self._leave_out(path, why)
+        for path, reason in self._listing.passed.items():
+            self._leave_out(path, reason)
         for path in self._listing.files:
             seen(path)
             self._file(path, batch)
             if len(batch.rows) >= AT_ONCE:
                 yield batch
                 batch = _Batch()
-        there = {*self._listing.files, *self._listing.passed}
+        present = {*self._listing.files, *self._listing.passed}
         for path, versions in sorted(self._known.items()):
-            if path not in there and (path.startswith(prefix) or path == below):
+            if path not in present and (path.startswith(prefix) or path == below):
                 self.report.files["gone"] += 1
                 batch.ended_versions += _all(versions)
         if batch.came or batch.ended_versions:
@@ -319,7 +319,7 @@ class _Taking:
             self._leave_out(path, f"{len(rows):,} triples would say what it defines, more than {OF_FILE:,}")
             batch.ended_versions += _all(before)
             return
-        self._tell(path, extracted)
+        self._add_findings(path, extracted)
         self.report.files["changed" if before else "new"] += 1
         batch.rows += rows
         batch.came.append(rows[2][0])
@@ -330,23 +330,23 @@ class _Taking:
 
     def _content(self, path: str) -> bytes | None:
         data = self._listing.read(path, LARGEST)
-        why = None
+        reason = None
         if data is None:
-            why = f"larger than {LARGEST:,} bytes, reached by a link, or not to be read"
+            reason = f"larger than {LARGEST:,} bytes, reached by a link, or not to be read"
         elif b"\0" in data:
-            why = "not a text"
+            reason = "not a text"
         elif len(max(data.split(b"\n"), key=len)) > LONGEST_LINE:
-            why = f"a line of more than {LONGEST_LINE:,} bytes: written by a program"
-        if why is None:
+            reason = f"a line of more than {LONGEST_LINE:,} bytes: written by a program"
+        if reason is None:
             return data
-        self._leave_out(path, why)
+        self._leave_out(path, reason)
         return None
 
-    def _leave_out(self, path: str, why: str) -> None:
+    def _leave_out(self, path: str, reason: str) -> None:
         self.report.files["left out"] += 1
-        self.report.notes.append(CodeNote(path, 0, f"left out: {why}"))
+        self.report.notes.append(CodeNote(path, 0, f"left out: {reason}"))
 
-    def _tell(self, path: str, extracted: Extracted) -> None:
+    def _add_findings(self, path: str, extracted: Extracted) -> None:
         self.report.notes += [CodeNote(path, fault.line, fault.message) for fault in extracted.faults]
         self.report.counts["modules"] += len(extracted.modules)
         self.report.counts["functions"] += sum(len(module.functions) for module in extracted.modules)

@@ -108,10 +108,10 @@ def parsed(language: str, data: bytes) -> tuple[Node | None, tuple[Fault, ...]]:
 
     There is no tree if most of the file is not that language. Raises Failed `missing_extra`.
     """
-    of = grammar(language)
+    language_grammar = grammar(language)
     from tree_sitter import Parser
 
-    root = Parser(of).parse(data).root_node
+    root = Parser(language_grammar).parse(data).root_node
     faults: dict[int, str] = {}
     waiting = [root] if root.has_error else []
     while waiting:
@@ -120,7 +120,7 @@ def parsed(language: str, data: bytes) -> tuple[Node | None, tuple[Fault, ...]]:
             return None, (Fault(line_of(node), "from here on this is not the language; nothing of the file is read"),)
         if node.is_missing:
             faults.setdefault(line_of(node), f"{node.type!r} is missing here")
-        elif node.type == "ERROR" and not _is_right(language, node):
+        elif node.type == "ERROR" and not _is_grammar_fault(language, node):
             faults.setdefault(line_of(node), "this is not the syntax of the language")
         waiting += [child for child in node.children if child.has_error or child.is_missing]
     deep = _too_deep(root)
@@ -128,7 +128,7 @@ def parsed(language: str, data: bytes) -> tuple[Node | None, tuple[Fault, ...]]:
     return root, (*(Fault(line, faults[line]) for line in sorted(faults)[: _MAX_FAULTS - len(last)]), *last)
 
 
-def _is_right(language: str, error: Node) -> bool:
+def _is_grammar_fault(language: str, error: Node) -> bool:
     """Return whether the grammar is wrong: Elixir's does not know the trailing comma of `%{map | key: value,}`."""
     inside = error.parent.type if error.parent is not None else ""
     return (language, inside, text_of(error)) == ("elixir", "map", ",")
@@ -210,7 +210,7 @@ class Naming:
     read: Callable[[str], str | None]
     has: Callable[[str], bool]
     _tops: dict[str, str | None] = field(default_factory=dict)
-    _placed: dict[str, dict[str, str]] = field(default_factory=dict)
+    _mappings: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def name(self, path: str) -> ModuleName:
         """Return the module name of the Python file at *path*: by the packages around it, else by its path.
@@ -250,13 +250,13 @@ class Naming:
 
     def _mapping(self, folder: str) -> dict[str, str]:
         """Return the mapped names of folders by the nearest pyproject.toml, by their path in the tree."""
-        if folder not in self._placed:
+        if folder not in self._mappings:
             text = self.read(posixpath.join(folder, "pyproject.toml"))
             if text is not None:
-                self._placed[folder] = _package_dir(text, folder)
+                self._mappings[folder] = _package_dir(text, folder)
             else:
-                self._placed[folder] = self._mapping(posixpath.dirname(folder)) if folder else {}
-        return self._placed[folder]
+                self._mappings[folder] = self._mapping(posixpath.dirname(folder)) if folder else {}
+        return self._mappings[folder]
 
 
 def _package_dir(text: str, folder: str) -> dict[str, str]:
@@ -298,7 +298,7 @@ def extract(data: bytes, name: ModuleName) -> Extracted:
         for target in (_dotted(each) for each in node.children_by_field_name("name")):
             _need(target, name, needs, maybe)
     for node in nodes.get("part", ()):
-        source = _from(node, name)
+        source = _import_source(node, name)
         if source is None:
             faults.append(Fault(line_of(node), "this import leads out of the package"))
             continue
@@ -328,7 +328,7 @@ def _dotted(node: Node) -> str:
     return "".join(text_of(node).split())
 
 
-def _from(node: Node, name: ModuleName) -> str | None:
+def _import_source(node: Node, name: ModuleName) -> str | None:
     source = node.child_by_field_name("module_name")
     if source is None:
         return ""

@@ -47,7 +47,7 @@ class ValidatedModel:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value as plain JSON values; `from_dict` returns an equal value."""
-        return {name: _written(getattr(self, name), name) for name in _known(cast(Hashable, type(self)))}
+        return {name: _json_form(getattr(self, name), name) for name in _required_by_field(cast(Hashable, type(self)))}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -59,7 +59,7 @@ class ValidatedModel:
             raise InvalidRequest(
                 f"a kept {cls.__name__} is a mapping, not {values!r:.200}", hint="give what to_dict gave"
             )
-        needed = _known(cast(Hashable, cls))
+        needed = _required_by_field(cast(Hashable, cls))
         if unknown := [name for name in values if name not in needed]:
             raise InvalidRequest(f"a {cls.__name__} has no {unknown[0]!r:.200}", hint=f"it has {', '.join(needed)}")
         if missing := [name for name, must in needed.items() if must and name not in values]:
@@ -79,7 +79,7 @@ class ValidatedModel:
 
 
 @cache
-def _known(cls: Hashable) -> dict[str, bool]:
+def _required_by_field(cls: Hashable) -> dict[str, bool]:
     return {each.name: each.default is MISSING and each.default_factory is MISSING for each in fields(cast(Any, cls))}
 
 
@@ -104,7 +104,7 @@ def _form_of(hint: Any) -> Form:
     return instance_of(hint) if isinstance(hint, type) and issubclass(hint, ValidatedModel) else _FORMS[hint]
 
 
-def _written(value: Any, place: str) -> Any:
+def _json_form(value: Any, place: str) -> Any:
     if isinstance(value, ValidatedModel):
         return value.to_dict()
     if isinstance(value, datetime):
@@ -112,7 +112,7 @@ def _written(value: Any, place: str) -> Any:
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, tuple):
-        return [each if type(each) is float else _written(each, place) for each in value]
+        return [each if type(each) is float else _json_form(each, place) for each in value]
     return to_json_value(value, place)
 
 
@@ -254,7 +254,7 @@ KINDS: Mapping[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def _several(place: str, given: Any) -> int:
+def _capacity(place: str, given: Any) -> int:
     if type(given) is not int or not 1 <= given <= MOST:
         bounds = f"from 1 to {MOST:,}" if type(given) is int and given > MOST else "from 1"
         raise InvalidRequest(f"{place} is a whole number {bounds}, not {shown(given)}", hint=_default(place))
@@ -293,8 +293,8 @@ def _profiles(place: str, given: Any) -> Mapping[str, Any]:
     return profiles
 
 
-Count = Annotated[int, _several]
-Limit = Annotated[int | None, optional(_several)]
+Count = Annotated[int, _capacity]
+Limit = Annotated[int | None, optional(_capacity)]
 Share = Annotated[float, _within(0, 1)]
 Weight = Annotated[float, _within(0, MOST)]
 Seconds = Annotated[float, _within(0, LONGEST, above=True)]
@@ -458,7 +458,7 @@ class Configurations(ValidatedModel):
         Raises InvalidRequest for an unknown setting and for an invalid value.
         """
         text("agent_type", agent_type)
-        return replace(self, types={**self.types, agent_type: _beside(self.types.get(agent_type, {}), values)})
+        return replace(self, types={**self.types, agent_type: _merged_settings(self.types.get(agent_type, {}), values)})
 
     def with_agent(self, agent_id: str, agent_type: str | None = None, **values: Any) -> Configurations:
         """Return the configurations with *values* set for one agent, of *agent_type* if given; its other settings stay.
@@ -466,10 +466,10 @@ class Configurations(ValidatedModel):
         Raises InvalidRequest for an unknown setting and for an invalid value.
         """
         before = self.record(agent_id)
-        record = AgentRecord(agent_id, agent_type or before.agent_type, _beside(before.values, values))
+        record = AgentRecord(agent_id, agent_type or before.agent_type, _merged_settings(before.values, values))
         return replace(self, agents=(*(each for each in self.agents if each.agent_id != agent_id), record))
 
 
-def _beside(before: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
+def _merged_settings(before: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
     extra = {**before.get("extra", {}), **mapping("extra", values.get("extra", {}))}
     return FrozenDict({**before, **values, **({"extra": extra} if extra else {})})

@@ -157,50 +157,50 @@ class FactPromoting:
         if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1 or math.isnan(least):
             raise InvalidRequest(f"least={least!r} is no number from 0 to 1", hint=f"give {LEAST}")
         done, decisions = {*self._moves.promoted()}, list[PromotionDecision]()
-        while (due := _next(tiers := self._moves.tiers(), least, done)) is not None:
+        while (due := _next_fact(tiers := self._moves.tiers(), least, done)) is not None:
             done.add(due[1].id)
-            decisions.append(self._promoted(*due, tiers))
+            decisions.append(self._propose(*due, tiers))
             if (error := decisions[-1].error) is not None and error.code in STOPPING:
                 break
         return decisions
 
-    def _promoted(self, persona: ObjectPersona, fact: KnowledgeEntry, tiers: Tiers) -> PromotionDecision:
-        key, why = f"memoryos:{self._moves.agent}:{fact.id}", f"believed with {fact.confidence:g}"
+    def _propose(self, persona: ObjectPersona, fact: KnowledgeEntry, tiers: Tiers) -> PromotionDecision:
+        key, reason = f"memoryos:{self._moves.agent}:{fact.id}", f"believed with {fact.confidence:g}"
         verdict = ("facts", key)
         try:
             receipt = self._memory.writer.submit_intent(self._moves.project, self._intent(persona, fact, tiers, key))
         except IdempotencyMismatch:  # it was promoted, and has changed since
             self._moves.note_promoted(fact.id, "")
-            return PromotionDecision("known", why, fact.confidence, *verdict)
+            return PromotionDecision("known", reason, fact.confidence, *verdict)
         except Conflict as conflict:
             same = [met.iri for met in conflict.conflicts if met.kind == "duplicate"]
             if len(same) < len(conflict.conflicts):
                 return PromotionDecision("refused", conflict.detail, fact.confidence, *verdict, error=conflict)
             self._moves.note_promoted(fact.id, same[0])
-            return PromotionDecision("known", why, fact.confidence, *verdict, iri=same[0])
+            return PromotionDecision("known", reason, fact.confidence, *verdict, iri=same[0])
         except JidomemError as refusal:
             return PromotionDecision("refused", refusal.detail, fact.confidence, *verdict, error=refusal)
         self._moves.note_promoted(fact.id, receipt.iri)
         outcome = _OUTCOME.get(receipt.status, "promoted")
-        return PromotionDecision(outcome, why, fact.confidence, *verdict, iri=receipt.iri, receipt=receipt)
+        return PromotionDecision(outcome, reason, fact.confidence, *verdict, iri=receipt.iri, receipt=receipt)
 
     def _intent(self, persona: ObjectPersona, fact: KnowledgeEntry, tiers: Tiers, key: str) -> MemoryUpdateIntent:
-        of = f"{persona.type} {persona.identifier}"
+        subject = f"{persona.type} {persona.identifier}"
         return MemoryUpdateIntent(
             type="fact",
-            summary=f"{of}: {fact.text}",
+            summary=f"{subject}: {fact.text}",
             applies_to_project=self._moves.project,
             asserted_by=self._moves.agent,
             asserted_in=self._session,
             confidence=fact.confidence,
             evidence=[*_evidence(fact, tiers)],
-            about=[of],
+            about=[subject],
             timestamp=format_timestamp(fact.created_at),
             idempotency_key=key,
         )
 
 
-def _next(tiers: Tiers, least: float, done: Collection[str]) -> tuple[ObjectPersona, KnowledgeEntry] | None:
+def _next_fact(tiers: Tiers, least: float, done: Collection[str]) -> tuple[ObjectPersona, KnowledgeEntry] | None:
     for persona in tiers.personas:
         for fact in persona.knowledge:
             if not fact.private and fact.confidence >= least and fact.id not in done and REDACTED_TEXT not in fact.text:
@@ -262,22 +262,22 @@ class JobHandlers:
 
     def describe(self, page_id: str, job: Job | None = None) -> None:
         """Let the model describe a page: whether it continues the previous one, its chain, keywords and vector."""
-        self._until_it_fits(partial(self._describe, page_id, job))
+        self._retry_conflicts(partial(self._describe, page_id, job))
 
     def transfer(self, page_id: str, job: Job | None = None) -> None:
         """Move a page into the most similar segment, which gets a new summary, or into a new one."""
         page = known_page(self._moves.tiers(), page_id)
         if page.meta_chain is None or (page.embedding is None and page.text.strip()):
             self.describe(page_id)
-        self._until_it_fits(partial(self._transfer, page_id, job))
+        self._retry_conflicts(partial(self._transfer, page_id, job))
 
     def retell(self, segment_id: str, job: Job | None = None) -> None:
         """Write a new summary of a segment."""
-        self._until_it_fits(partial(self._retell, segment_id, job))
+        self._retry_conflicts(partial(self._retell, segment_id, job))
 
     def teach(self, segment_id: str, job: Job | None = None) -> None:
         """Let the personas learn the traits that the model extracts from the untaught pages of a segment."""
-        while self._until_it_fits(partial(self._teach, segment_id)):
+        while self._retry_conflicts(partial(self._teach, segment_id)):
             pass
         self._finish(job)
 
@@ -317,7 +317,7 @@ class JobHandlers:
         """Hand evicted segments to the providers that the settings name; those that one refuses stay pending."""
         refused = []
         for directive in self._moves.storage.pending_directives():
-            answer = execute_directive(_as_taken(directive, self._providers), self._providers)
+            answer = execute_directive(_for_provider(directive, self._providers), self._providers)
             if answer.data["status"] == "ok":
                 self._moves.storage.performed(directive.request_id)
             else:
@@ -344,15 +344,15 @@ class JobHandlers:
     def _description(self, page: DialoguePage, previous: DialoguePage | None) -> Description:
         if not page.text.strip():
             return Description(page.id, meta_chain="")
-        chain, goes_on = page.meta_chain, page.continues
+        chain, continues = page.meta_chain, page.continues
         if chain is None:
             if previous is not None and self._model.continues(previous, page):
-                goes_on = previous.id
-            pages = [previous, page] if previous is not None and goes_on else [page]
+                continues = previous.id
+            pages = [previous, page] if previous is not None and continues else [page]
             chain = self._model.generate_meta_chain(pages)
         keywords = page.keywords or frozenset(self._model.extract_keywords(page.text))
         vector = page.embedding or self._vectors([page.text])[0]
-        return Description(page.id, vector, keywords, chain, goes_on)
+        return Description(page.id, vector, keywords, chain, continues)
 
     def _split(self, parts: Splitting) -> None:
         tasks = [Task("retell", each) for each in (parts.segment_id, *parts.new_ids)]
@@ -367,25 +367,27 @@ class JobHandlers:
         tiers = self._moves.tiers()
         page, previous = known_page(tiers, page_id), before(tiers, page_id)
         description, read = self._description(page, previous), [page] if previous is None else [page, previous]
-        self._moves.move(lambda tiers, policy: describe(_as_read(tiers, read), description, policy), done=job)
+        self._moves.move(lambda tiers, policy: describe(_check_unchanged(tiers, read), description, policy), done=job)
 
     def _transfer(self, page_id: str, job: Job | None) -> None:
         tiers, _, policy = self._moves.look()
-        going = choose_segment(tiers, page_id, policy)
-        known = None if going.segment_id is None else tiers.segment(going.segment_id)
-        summary = self._model.generate_segment_summary(going.pages)
-        text = segment_text(summary, going.keywords)
+        placement = choose_segment(tiers, page_id, policy)
+        known = None if placement.segment_id is None else tiers.segment(placement.segment_id)
+        summary = self._model.generate_segment_summary(placement.pages)
+        text = segment_text(summary, placement.keywords)
         is_same = known is not None and segment_text(known.topic_summary, known.keywords) == text
         vector = known.embedding if known is not None and is_same else None
         arrival = Arrival(
             page_id,
-            going.segment_id or self._moves.new_id(),
+            placement.segment_id or self._moves.new_id(),
             summary,
-            tuple(page.id for page in going.pages),
+            tuple(page.id for page in placement.pages),
             self._moves.now(),
             vector or self._vector_of(text),
         )
-        self._moves.move(lambda tiers, policy: transfer(_as_read(tiers, going.pages), arrival, policy), done=job)
+        self._moves.move(
+            lambda tiers, policy: transfer(_check_unchanged(tiers, placement.pages), arrival, policy), done=job
+        )
 
     def _retell(self, segment_id: str, job: Job | None) -> None:
         segment = self._moves.tiers().segment(segment_id)
@@ -398,7 +400,9 @@ class JobHandlers:
             tuple(page.id for page in segment.pages),
             self._vector_of(segment_text(summary, segment.keywords)),
         )
-        self._moves.move(lambda tiers, policy: retell(_as_read(tiers, segment.pages), retelling, policy), done=job)
+        self._moves.move(
+            lambda tiers, policy: retell(_check_unchanged(tiers, segment.pages), retelling, policy), done=job
+        )
 
     def _teach(self, segment_id: str) -> bool:
         """Learn from the next pages of one object; return whether untaught pages are left."""
@@ -409,22 +413,22 @@ class JobHandlers:
             )
         fresh = untaught(segment)
         fresh = replace(fresh, pages=fresh.pages[:LESSON])
-        learned = _screened(self._model.extract_traits(fresh))
+        learned = _mark_secrets(self._model.extract_traits(fresh))
         texts = [*dict.fromkeys(texts_of(learned))]
         vectors = dict(zip(texts, self._vectors(texts), strict=True))
         taught = lesson(fresh, learned, at=self._moves.now(), new_id=self._moves.new_id, vectors=vectors)
-        after = self._moves.move(lambda tiers, policy: teach(_as_read(tiers, fresh.pages), taught, policy))
-        left = after.segment(segment_id)
-        return left is not None and left.interactions > 0
+        after = self._moves.move(lambda tiers, policy: teach(_check_unchanged(tiers, fresh.pages), taught, policy))
+        segment_left = after.segment(segment_id)
+        return segment_left is not None and segment_left.interactions > 0
 
-    def _until_it_fits(self, once: Callable[[], T]) -> T:
-        """Repeat *once* until no concurrent change conflicts with its answer."""
+    def _retry_conflicts(self, attempt: Callable[[], T]) -> T:
+        """Repeat *attempt* until no concurrent change conflicts with its answer."""
         for _ in range(AGAIN):
             try:
-                return once()
+                return attempt()
             except RevisionConflict as conflict:
-                met = conflict
-        raise Busy(f"others moved the same {AGAIN} times: {met.detail}", hint="ask again in a moment")
+                last_conflict = conflict
+        raise Busy(f"others moved the same {AGAIN} times: {last_conflict.detail}", hint="ask again in a moment")
 
     def _vector_of(self, text: str) -> Vector | None:
         return self._vectors([text])[0] if text.strip() else None
@@ -445,29 +449,29 @@ class JobHandlers:
         return vectors
 
 
-def _as_read(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
+def _check_unchanged(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
     """Return *tiers*; raise RevisionConflict if a page differs from the text that a model read: it was redacted.
 
     So nothing derived from a removed text is stored after its removal.
     """
-    shown = {page.id: page for page in read}
+    read_pages = {page.id: page for page in read}
     for page in tiers.pages():
-        was = shown.get(page.id)
-        if was is not None and (was.text, was.meta_chain) != (page.text, page.meta_chain):
+        page_read = read_pages.get(page.id)
+        if page_read is not None and (page_read.text, page_read.meta_chain) != (page.text, page.meta_chain):
             raise RevisionConflict(
                 f"page {page.id} says something else by now", hint="ask the model about what it says"
             )
     return tiers
 
 
-def _screened(learned: Learned) -> Learned:
+def _mark_secrets(learned: Learned) -> Learned:
     """Return the findings of a model; each that looks like a secret is marked as private."""
     facts = (replace(each, private=each.private or find(each.text) is not None) for each in learned.facts)
     traits = (replace(each, private=each.private or find(each.value) is not None) for each in learned.traits)
     return Learned(tuple(facts), tuple(traits))
 
 
-def _as_taken(directive: MemoryUpsert, providers: Providers) -> MemoryUpsert:
+def _for_provider(directive: MemoryUpsert, providers: Providers) -> MemoryUpsert:
     with providers.locked(directive.provider) as registered:
         if isinstance(registered.provider, Searchable):
             return directive

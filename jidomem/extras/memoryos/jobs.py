@@ -99,11 +99,11 @@ class Jobs:
         `done` is called the job counts as failed and is due again later, because a process may end at any time.
         """
         now = self.now()
-        others = f" AND kind NOT IN ({', '.join('?' * len(but))})" if but else ""
+        exclusion = f" AND kind NOT IN ({', '.join('?' * len(but))})" if but else ""
         with self._state.changing() as store:
             row = store.execute(
                 f"SELECT {_FIELDS} FROM jobs WHERE queue = ? AND project = ? AND agent = ? AND failed = 0 AND due <= ?"
-                f" AND (attempts = 0 OR due <= ?){others} ORDER BY id LIMIT 1",
+                f" AND (attempts = 0 OR due <= ?){exclusion} ORDER BY id LIMIT 1",
                 (self._queue, project, agent, now.timestamp(), (began or now).timestamp(), *but),
             ).fetchone()
             if row is None:
@@ -112,7 +112,7 @@ class Jobs:
             tries = job.attempts + 1
             store.execute(
                 "UPDATE jobs SET attempts = ?, due = ?, failed = ?, error = ? WHERE id = ?",
-                (tries, _again(now, tries), int(tries >= self._most), CUT_OFF, job.id),
+                (tries, _retry_at(now, tries), int(tries >= self._most), CUT_OFF, job.id),
             )
             return job
 
@@ -123,9 +123,9 @@ class Jobs:
             row = (self.now().timestamp(), job.id)
             store.execute("UPDATE jobs SET attempts = 0, failed = 0, error = NULL, due = ? WHERE id = ?", row)
 
-    def failed(self, job: Job, why: str) -> None:
+    def failed(self, job: Job, error: str) -> None:
         """Record the error of a job, which is retried after a delay that doubles; too many attempts end it."""
-        row = (why[:1_000], _again(self.now(), job.attempts + 1), job.id)
+        row = (error[:1_000], _retry_at(self.now(), job.attempts + 1), job.id)
         with self._state.changing() as store:
             store.execute("UPDATE jobs SET error = ?, due = ? WHERE id = ?", row)
 
@@ -170,7 +170,7 @@ def _job(row: tuple[Any, ...]) -> Job:
     return Job(id_, project, agent, kind, subject, json.loads(payload), requests, attempts, at, bool(failed), error)
 
 
-def _again(now: datetime, tries: int) -> float:
+def _retry_at(now: datetime, tries: int) -> float:
     return (now + timedelta(seconds=min(2.0 ** (tries - 1), LONGEST))).timestamp()
 
 
@@ -214,7 +214,7 @@ class JobRunner:
                 if not is_acquired:
                     return outcomes
                 while not until() and (job := self._jobs.take(*self._agent, began, away)) is not None:
-                    outcomes.append(self._tried(job))
+                    outcomes.append(self._run_job(job))
                     away |= {job.kind} if hurried and outcomes[-1].is_away else set()
             if until() or not self._jobs.is_due(*self._agent, began, away):
                 return outcomes
@@ -225,11 +225,11 @@ class JobRunner:
         with self._state.lock(*self._agent, wait=True):
             yield
 
-    def _tried(self, job: Job) -> Outcome:
+    def _run_job(self, job: Job) -> Outcome:
         try:
             self._do(job)
         except Exception as error:  # any error of a job is recorded, and the next jobs run all the same
-            why = str(error) if isinstance(error, JidomemError) else f"{type(error).__name__}: {error}"
-            self._jobs.failed(job, why)
-            return Outcome(job.kind, job.subject, why, isinstance(error, ModelUnavailable))
+            message = str(error) if isinstance(error, JidomemError) else f"{type(error).__name__}: {error}"
+            self._jobs.failed(job, message)
+            return Outcome(job.kind, job.subject, message, isinstance(error, ModelUnavailable))
         return Outcome(job.kind, job.subject)

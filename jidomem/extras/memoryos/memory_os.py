@@ -177,16 +177,18 @@ class MemoryOS:
         )
         self.project, self.agent = project, self._moves.agent
         self._facts = FactPromoting(memory, self._moves, memory.settings.session or f"memoryos-{self.agent}")
-        by_itself = None if promote_at is None else partial(self._facts.promote, promote_at)
-        self._work = JobHandlers(self._moves, self.model, providers or memory.providers(project=project), by_itself)
-        self._runner = JobRunner(state, project, self.agent, jobs, self._work.do)
-        waits = is_remote(self.model) or is_remote(self.model.embedder)
-        self.work = work or ("background" if waits else "inline")
+        auto_promote = None if promote_at is None else partial(self._facts.promote, promote_at)
+        self._handlers = JobHandlers(
+            self._moves, self.model, providers or memory.providers(project=project), auto_promote
+        )
+        self._runner = JobRunner(state, project, self.agent, jobs, self._handlers.do)
+        is_networked = is_remote(self.model) or is_remote(self.model.embedder)
+        self.work = work or ("background" if is_networked else "inline")
         self._jobs, self._closing = jobs, Event()
         self._refuse = memory.writer.refuse_words
-        self._forget: Callable[[], object] = lambda: None
+        self._unregister: Callable[[], object] = lambda: None
         self._timer = PeriodicTask(
-            LOOK if self.work == "background" else None, self._look, f"memory of {self.agent:.40}"
+            LOOK if self.work == "background" else None, self._poll, f"memory of {self.agent:.40}"
         )
 
     def add(
@@ -216,7 +218,7 @@ class MemoryOS:
         )
         self._refuse({"query": page.query, "response": page.response})
         self._moves.move(lambda tiers, policy: insert(tiers, page, policy))
-        self._go_on()
+        self._after_move()
         return page
 
     def retrieve(self, query: str, *, about: About | None = None, visiting: bool = True, **given: Any) -> Retrieved:
@@ -227,8 +229,8 @@ class MemoryOS:
         no similarity.
         """
         tiers, system, policy = self._moves.look()
-        put = prepare_question(self.model, query, about)
-        retrieved = replace(retrieve(tiers, system, put.question, policy, **given), error=put.error)
+        prepared = prepare_question(self.model, query, about)
+        retrieved = replace(retrieve(tiers, system, prepared.question, policy, **given), error=prepared.error)
         if visiting and retrieved.visited:
             warmed = Visit(retrieved.visited, self._moves.now())
             self._moves.move(lambda tiers, policy: touch_segments(tiers, warmed, policy))
@@ -249,8 +251,8 @@ class MemoryOS:
         """Return the page after its move into a segment; raises NotFound if the agent has no such page."""
         known_page(self._moves.tiers(), page_id)
         with self._runner.lock():
-            self._work.transfer(page_id)
-        self._go_on()
+            self._handlers.transfer(page_id)
+        self._after_move()
         return known_page(self._moves.tiers(), page_id)
 
     def maintain(self) -> list[Outcome]:
@@ -282,7 +284,7 @@ class MemoryOS:
         texts |= {f"knowledge[{number}]": fact.text for number, fact in enumerate(learnt.knowledge)}
         self._refuse(texts | {f"traits[{number}]": trait.text for number, trait in enumerate(learnt.traits)})
         self._moves.move(lambda tiers, policy: learn(tiers, learnt, policy), then=lambda tiers, policy: tasks)
-        self._go_on()
+        self._after_move()
         return self.tiers
 
     def promote(self, least: float = LEAST) -> list[PromotionDecision]:
@@ -329,12 +331,12 @@ class MemoryOS:
         They take effect at once: pages and entries beyond a smaller capacity move on. Raises InvalidRequest.
         """
         self._moves.configure(lambda before: before.with_agent(self.agent, agent_type, **values))
-        return self._fitted()
+        return self._fit()
 
     def configure_type(self, agent_type: str, **values: Any) -> MemoryOSConfig:
         """Set *values* for all agents of a type, and return the settings of this agent; raises InvalidRequest."""
         self._moves.configure(lambda before: before.with_type(agent_type, **values))
-        return self._fitted()
+        return self._fit()
 
     def status(self) -> dict[str, Any]:
         """Return the sizes of the tiers, the queued and failed jobs, and the time of the last maintenance."""
@@ -365,7 +367,7 @@ class MemoryOS:
         """
         with self._runner.lock():
             report = self._moves.forget_page(page_id)
-        self._go_on()
+        self._after_move()
         return report
 
     def forget(self) -> bool:
@@ -384,7 +386,7 @@ class MemoryOS:
         """Stop the background thread, if any: its running job is waited for, the next jobs stay queued."""
         self.end()
         self._timer.stop()
-        self._forget()
+        self._unregister()
 
     def __enter__(self) -> MemoryOS:
         """Return the MemoryOS."""
@@ -396,26 +398,26 @@ class MemoryOS:
         """Close the MemoryOS."""
         self.close()
 
-    def _go_on(self) -> None:
+    def _after_move(self) -> None:
         """Run the jobs after a move. The move is durable, so an error here does not fail it: the jobs stay queued."""
         if self.work == "inline":
             with suppress(JidomemError):
-                self._ask_for_a_round()
+                self._queue_due_maintenance()
                 self._runner.run(hurried=True)
 
-    def _look(self) -> None:
-        self._ask_for_a_round()
+    def _poll(self) -> None:
+        self._queue_due_maintenance()
         self._runner.run(until=self._closing.is_set)
 
-    def _ask_for_a_round(self) -> None:
+    def _queue_due_maintenance(self) -> None:
         last, seconds = self._moves.maintained(), self.config.maintenance_interval
         now = self._moves.now()
         if last is None or now - last >= timedelta(seconds=seconds) or now < last:
             self._moves.ask(Task("maintain"))
 
-    def _fitted(self) -> MemoryOSConfig:
+    def _fit(self) -> MemoryOSConfig:
         self._moves.move(lambda tiers, policy: fit(tiers, policy.config))
-        self._go_on()
+        self._after_move()
         return self.config
 
 
@@ -438,9 +440,9 @@ class MemoryOSRegistry:
                 hint = "leave the options out, or close it first"
                 raise InvalidRequest(f"the tiers of {agent!r} are open already", hint=hint)
             if place not in self._open:
-                made = MemoryOS(self._memory, self._state, project, agent, **options)
-                made._forget = lambda: self._closed(place, made)
-                self._open[place] = made
+                instance = MemoryOS(self._memory, self._state, project, agent, **options)
+                instance._unregister = lambda: self._closed(place, instance)
+                self._open[place] = instance
             return self._open[place]
 
     def close(self) -> None:

@@ -87,7 +87,7 @@ def learn(tiers: Tiers, learnt: Learnt, policy: TierPolicy) -> Step[Tiers]:
     name is in `single_traits` replaces any other of that name. Raises InvalidRequest for a profile that is invalid for
     its type.
     """
-    return stepped(tiers, policy.config, **_learning(tiers, [learnt], policy.config))
+    return stepped(tiers, policy.config, **_learned_changes(tiers, [learnt], policy.config))
 
 
 def teach(tiers: Tiers, lesson: Lesson, policy: TierPolicy) -> Step[Tiers]:
@@ -110,24 +110,24 @@ def teach(tiers: Tiers, lesson: Lesson, policy: TierPolicy) -> Step[Tiers]:
     after = warmed(replace(segment, pages=pages, visits_taught=segment.visit_count), lesson.at, policy)
     deleted = [after] if policy.config.on_transfer == "delete" and after.analysed else []
     mtm = tuple(after if each.id == after.id else each for each in tiers.mtm)
-    learnt = [_resting(each, lesson.pages) for each in lesson.learnt]
+    learnt = [_with_evidence(each, lesson.pages) for each in lesson.learnt]
     return stepped(
         tiers,
         policy.config,
         *archived(deleted, policy.config),
         mtm=tuple(each for each in mtm if each not in deleted),
-        **_learning(tiers, learnt, policy.config),
+        **_learned_changes(tiers, learnt, policy.config),
     )
 
 
-def _resting(learnt: Learnt, pages: tuple[str, ...]) -> Learnt:
+def _with_evidence(learnt: Learnt, pages: tuple[str, ...]) -> Learnt:
     def with_evidence(entries: Iterable[E]) -> tuple[E, ...]:
         return tuple(each if each.evidence else replace(each, evidence=pages) for each in entries)
 
     return replace(learnt, knowledge=with_evidence(learnt.knowledge), traits=with_evidence(learnt.traits))
 
 
-def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) -> dict[str, Any]:
+def _learned_changes(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) -> dict[str, Any]:
     personas, agent = {each.key: each for each in tiers.personas}, tiers.agent
     single = frozenset(map(normalised, config.single_traits))
 
@@ -137,7 +137,7 @@ def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) ->
     for each in learnt:
         if each.type is None:
             profile = {**agent.profile, **each.profile}
-            agent = replace(agent, profile=profile, traits=_queued(agent.traits, each.traits, inferred, config))
+            agent = replace(agent, profile=profile, traits=_queue(agent.traits, each.traits, inferred, config))
             continue
         key = ObjectKey(each.type, cast(str, each.identifier))
         persona = personas.get(key) or ObjectPersona(tiers.agent_id, *key)
@@ -145,24 +145,24 @@ def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) ->
         personas[key] = replace(
             persona,
             profile={**persona.profile, **each.profile},
-            knowledge=_queued(persona.knowledge, each.knowledge, lambda fact: normalised(fact.text), config),
-            traits=_queued(persona.traits, each.traits, inferred, config),
+            knowledge=_queue(persona.knowledge, each.knowledge, lambda fact: normalised(fact.text), config),
+            traits=_queue(persona.traits, each.traits, inferred, config),
         )
     return {"personas": tuple(personas.values()), "agent": agent}
 
 
-def _queued(
-    entries: tuple[E, ...], more: Iterable[E], same: Callable[[E], str], config: MemoryOSConfig
+def _queue(
+    entries: tuple[E, ...], new_entries: Iterable[E], key_of: Callable[[E], str], config: MemoryOSConfig
 ) -> tuple[E, ...]:
-    queue = {same(each): each for each in entries}
-    for each in more:
-        known = queue.pop(same(each), None)
-        after = each if known is None else _again(known, each)
-        queue[same(each)] = replace(after, evidence=after.evidence[-config.evidence_capacity :])
+    queue = {key_of(each): each for each in entries}
+    for each in new_entries:
+        known = queue.pop(key_of(each), None)
+        after = each if known is None else _merged_entry(known, each)
+        queue[key_of(each)] = replace(after, evidence=after.evidence[-config.evidence_capacity :])
     return tuple(queue.values())
 
 
-def _again(known: E, newer: E) -> E:
+def _merged_entry(known: E, newer: E) -> E:
     """Return a repeated entry: a fact in its first wording, a trait in the new one; private if either is.
 
     A trait with a new value does not keep the evidence of the old one.
@@ -208,7 +208,7 @@ def texts_of(learned: Learned) -> tuple[str, ...]:
     >>> texts_of(Learned((Fact("works as a nurse"),), (Trait("tone", "terse"),)))
     ('works as a nurse', 'tone: terse')
     """
-    return (*(fact.text for fact in learned.facts), *map(_text, learned.traits))
+    return (*(fact.text for fact in learned.facts), *map(_trait_text, learned.traits))
 
 
 def lesson(
@@ -229,16 +229,22 @@ def lesson(
     for fact in learned.facts:
         key = ObjectKey("agent", segment.agent_id) if fact.subject == AGENT else _object(segment, fact)
         entry = KnowledgeEntry(
-            new_id(), fact.text, at, fact.confidence, fact.private, _evidence(segment, fact), _of(known, fact.text)
+            new_id(),
+            fact.text,
+            at,
+            fact.confidence,
+            fact.private,
+            _evidence(segment, fact),
+            _vector_for(known, fact.text),
         )
         by_object.setdefault(key, ([], []))[0].append(entry)
     for trait in learned.traits:
-        own = None if trait.subject == AGENT else _object(segment, trait)
+        owner = None if trait.subject == AGENT else _object(segment, trait)
         inferred = TraitEntry(
             new_id(), trait.name, trait.value, at, trait.confidence, trait.private, _evidence(segment, trait),
-            _of(known, _text(trait)),
+            _vector_for(known, _trait_text(trait)),
         )  # fmt: skip
-        by_object.setdefault(own, ([], []))[1].append(inferred)
+        by_object.setdefault(owner, ([], []))[1].append(inferred)
     learnt = [
         Learnt(key and key.type, key and key.identifier, {}, tuple(facts), tuple(traits))
         for key, (facts, traits) in by_object.items()
@@ -248,24 +254,24 @@ def lesson(
 
 def _object(segment: DialogueSegment, finding: F) -> ObjectKey:
     """Return the object of the page that shows a finding, else that of the first page that has an object."""
-    named = (page.object for page in (*_shown(segment, finding), *segment.pages))
+    named = (page.object for page in (*_source_pages(segment, finding), *segment.pages))
     return next((each for each in named if each is not None), UNNAMED)
 
 
 def _evidence(segment: DialogueSegment, finding: F) -> tuple[str, ...]:
-    return tuple(page.id for page in _shown(segment, finding))
+    return tuple(page.id for page in _source_pages(segment, finding))
 
 
-def _shown(segment: DialogueSegment, finding: F) -> tuple[DialoguePage, ...]:
+def _source_pages(segment: DialogueSegment, finding: F) -> tuple[DialoguePage, ...]:
     """Return the page that shows a finding; none if the model named no page or an invalid one."""
     return segment.pages[finding.page : finding.page + 1] if finding.page is not None and finding.page >= 0 else ()
 
 
-def _of(vectors: Mapping[str, Sequence[float]], text: str) -> Vector | None:
+def _vector_for(vectors: Mapping[str, Sequence[float]], text: str) -> Vector | None:
     return cast("Vector | None", vectors.get(text))  # the entry validates it
 
 
-def _text(trait: Trait) -> str:
+def _trait_text(trait: Trait) -> str:
     return f"{trait.name}: {trait.value}"
 
 
@@ -297,7 +303,7 @@ def unjudged(tiers: Tiers) -> tuple[KnowledgeEntry, ...]:
 
 def judge(tiers: Tiers, judgement: Judgement, policy: TierPolicy) -> Step[Tiers]:
     """Return the step that sets the rated importance of facts; facts that are gone are ignored."""
-    given = judgement.importance
+    ratings = judgement.importance
     return stepped(
         tiers,
         policy.config,
@@ -305,7 +311,8 @@ def judge(tiers: Tiers, judgement: Judgement, policy: TierPolicy) -> Step[Tiers]
             replace(
                 persona,
                 knowledge=tuple(
-                    replace(fact, importance=given[fact.id]) if fact.id in given else fact for fact in persona.knowledge
+                    replace(fact, importance=ratings[fact.id]) if fact.id in ratings else fact
+                    for fact in persona.knowledge
                 ),
             )
             for persona in tiers.personas
@@ -346,8 +353,8 @@ def diffuse(system: SystemMemory, diffusion: Diffusion, policy: TierPolicy) -> S
             )
     ranked = sorted(entries.values(), key=lambda each: (each.importance_score, each.creation_timestamp, each.id))
     surplus = {each.id for each in ranked[: max(0, len(ranked) - config.system_capacity)]}
-    left = tuple(entry for entry in entries.values() if entry.id not in surplus)
-    return Step(system) if left == system.entries else Step(SystemMemory(system.rev + 1, left))
+    remaining = tuple(entry for entry in entries.values() if entry.id not in surplus)
+    return Step(system) if remaining == system.entries else Step(SystemMemory(system.rev + 1, remaining))
 
 
 def _matters(fact: KnowledgeEntry, config: MemoryOSConfig) -> bool:

@@ -75,9 +75,9 @@ class PersonaMatch:
 
     def known(self, agent_id: str, asking: ObjectKey | None = None) -> Known:
         """Return the match in the form of a prompt for a language model."""
-        of = f"{self.key.type} {self.key.identifier}" if self.key is not None else f"agent {agent_id}"
+        subject = f"{self.key.type} {self.key.identifier}" if self.key is not None else f"agent {agent_id}"
         texts = tuple(match.what.text for match in self.knowledge), tuple(match.what.text for match in self.traits)
-        return Known(of, self.profile, *texts, asks=asking is not None and self.key == asking)
+        return Known(subject, self.profile, *texts, asks=asking is not None and self.key == asking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Retrieved:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain JSON values, without vectors; a segment has a count instead of its pages."""
-        return {each.name: _shown(getattr(self, each.name)) for each in fields(self)}
+        return {each.name: _json_form(getattr(self, each.name)) for each in fields(self)}
 
 
 def retrieve(
@@ -135,14 +135,14 @@ def retrieve(
         return policy.relevance(text, entry.embedding, question, config)
 
     segments = _best(tiers.mtm, like, config.retrieved_segments, config.segment_threshold, config)
-    theirs = (page for match in segments for page in match.what.pages)
+    segment_pages = (page for match in segments for page in match.what.pages)
     return Retrieved(
         question,
         tiers.agent_id,
         stm=tuple(RetrievedItem(page, like(page)) for page in tiers.stm),
         leaving=tuple(RetrievedItem(page, like(page)) for page in tiers.leaving),
         segments=segments,
-        pages=_best(theirs, like, config.retrieved_pages, config.page_threshold, config),
+        pages=_best(segment_pages, like, config.retrieved_pages, config.page_threshold, config),
         personas=_personas(tiers.personas, question, telling, config),
         agent=PersonaMatch(
             None, tiers.agent.profile, (), _best(tiers.agent.traits, telling, config.retrieved_traits, None, config)
@@ -176,11 +176,11 @@ def _personas(
     place = {match.what.id: rank for rank, match in enumerate(best)}
     ranked = []
     for persona in visible:
-        own = tuple(best[rank] for rank in sorted(place[fact.id] for fact in persona.knowledge if fact.id in place))
-        if own or persona.key == asking:
+        matches = tuple(best[rank] for rank in sorted(place[fact.id] for fact in persona.knowledge if fact.id in place))
+        if matches or persona.key == asking:
             traits = _best(persona.traits, telling, config.retrieved_traits, None, config)
-            first = -1 if persona.key == asking else place[own[0].what.id]
-            ranked.append((first, PersonaMatch(persona.key, persona.profile, own, traits)))
+            first = -1 if persona.key == asking else place[matches[0].what.id]
+            ranked.append((first, PersonaMatch(persona.key, persona.profile, matches, traits)))
     return tuple(persona for _, persona in sorted(ranked, key=lambda pair: pair[0]))
 
 
@@ -189,9 +189,9 @@ def _without_private(persona: ObjectPersona) -> ObjectPersona:
     return replace(persona, knowledge=knowledge, traits=tuple(each for each in persona.traits if not each.private))
 
 
-def _shown(value: Any) -> Any:
+def _json_form(value: Any) -> Any:
     if isinstance(value, RetrievedItem):
-        return {**_shown(value.what), "score": value.score}
+        return {**_json_form(value.what), "score": value.score}
     if isinstance(value, DialogueSegment):
         shown = {**replace(value, pages=()).to_dict(), "page_count": value.page_count}
         return {name: each for name, each in shown.items() if name not in ("pages", "embedding")}
@@ -200,8 +200,8 @@ def _shown(value: Any) -> Any:
     if isinstance(value, PersonaMatch):
         key = {"type": value.key.type, "identifier": value.key.identifier} if value.key is not None else {}
         profile = dict(value.profile)
-        return {**key, "profile": profile, "knowledge": _shown(value.knowledge), "traits": _shown(value.traits)}
-    return [_shown(each) for each in value] if isinstance(value, tuple) else value
+        return {**key, "profile": profile, "knowledge": _json_form(value.knowledge), "traits": _json_form(value.traits)}
+    return [_json_form(each) for each in value] if isinstance(value, tuple) else value
 
 
 #: The order in which segments are evicted; among equals the least recently used first.
@@ -264,8 +264,8 @@ def maintain(tiers: Tiers, news: Round, policy: TierPolicy) -> Step[Tiers]:
     ranked = sorted((each for each in segments if each.id not in spared), key=_LEAVING[config.evict])
     surplus = ranked[: max(0, len(segments) - config.mtm_capacity)]
     evicted = {each.id for each in surplus}
-    left = tuple(each for each in segments if each.id not in evicted)
-    return stepped(tiers, config, *archived(surplus, config), mtm=left)
+    remaining = tuple(each for each in segments if each.id not in evicted)
+    return stepped(tiers, config, *archived(surplus, config), mtm=remaining)
 
 
 def hot(tiers: Tiers, policy: TierPolicy) -> tuple[DialogueSegment, ...]:

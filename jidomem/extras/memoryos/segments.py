@@ -83,8 +83,8 @@ def jaccard(one: Iterable[str], other: Iterable[str]) -> float:
     >>> jaccard({"index", "store"}, {"store", "disk", "store"})
     0.3333333333333333
     """
-    mine, theirs = frozenset(one), frozenset(other)
-    return len(mine & theirs) / len(mine | theirs) if mine or theirs else 0.0
+    first, second = frozenset(one), frozenset(other)
+    return len(first & second) / len(first | second) if first or second else 0.0
 
 
 def fscore(segment: Described, other: Described, config: MemoryOSConfig) -> float:
@@ -191,21 +191,21 @@ def describe(tiers: Tiers, description: Description, policy: TierPolicy) -> Step
     page = known_page(tiers, description.page_id)
     if description.continues == page.id:
         raise InvalidRequest(f"page {page.id} does not go on with itself", hint="name the page before it, or none")
-    given = {name: getattr(description, name) for name in ("embedding", "keywords", "meta_chain", "continues")}
-    after = replace(page, **{name: value for name, value in given.items() if value is not None})
+    new_values = {name: getattr(description, name) for name in ("embedding", "keywords", "meta_chain", "continues")}
+    after = replace(page, **{name: value for name, value in new_values.items() if value is not None})
     return stepped(
         tiers,
         policy.config,
-        stm=_instead(tiers.stm, after),
-        leaving=_instead(tiers.leaving, after),
+        stm=_replace_page(tiers.stm, after),
+        leaving=_replace_page(tiers.leaving, after),
         mtm=tuple(
-            replace(segment, pages=_instead(segment.pages, after)) if segment.id == after.segment_id else segment
+            replace(segment, pages=_replace_page(segment.pages, after)) if segment.id == after.segment_id else segment
             for segment in tiers.mtm
         ),
     )
 
 
-def _instead(pages: tuple[DialoguePage, ...], after: DialoguePage) -> tuple[DialoguePage, ...]:
+def _replace_page(pages: tuple[DialoguePage, ...], after: DialoguePage) -> tuple[DialoguePage, ...]:
     return tuple(after if page.id == after.id else page for page in pages)
 
 
@@ -293,8 +293,8 @@ def transfer(tiers: Tiers, arrival: Arrival, policy: TierPolicy) -> Step[Tiers]:
         return stepped(tiers, policy.config)
     placement = choose_segment(tiers, page.id, policy)
     known = tiers.segment(arrival.segment_id)
-    going = None if known is None else known.id
-    if placement.segment_id != going or arrival.pages != tuple(each.id for each in placement.pages):
+    target_id = None if known is None else known.id
+    if placement.segment_id != target_id or arrival.pages != tuple(each.id for each in placement.pages):
         raise RevisionConflict(
             f"page {page.id} goes to {placement.segment_id or 'a new segment'} by now, with other pages",
             hint="ask choose_segment(...) again, and the model for a summary of its pages",
@@ -406,6 +406,6 @@ def split(tiers: Tiers, splitting: Splitting, policy: TierPolicy) -> Step[Tiers]
 def _part(
     whole: DialogueSegment, part_id: str, pages: tuple[DialoguePage, ...], at: datetime, policy: TierPolicy
 ) -> DialogueSegment:
-    own = tuple(replace(page, segment_id=part_id) for page in pages)
-    part = replace(whole, id=part_id, pages=own, keywords=keywords_of(own, policy.config))
+    part_pages = tuple(replace(page, segment_id=part_id) for page in pages)
+    part = replace(whole, id=part_id, pages=part_pages, keywords=keywords_of(part_pages, policy.config))
     return replace(part, heat_score=policy.heat(part, at, policy.config))

@@ -84,10 +84,10 @@ def _pages(tiers: Tiers, segments: Iterable[DialogueSegment]) -> Iterator[Stored
 
 def _personas(tiers: Tiers) -> Iterator[StoredPart]:
     for persona in tiers.personas:
-        own = json.dumps(persona.key, ensure_ascii=False)
-        yield StoredPart("persona", own, OWN, persona)
-        yield from (StoredPart("fact", fact.id, own, fact) for fact in persona.knowledge)
-        yield from _traits(own, persona.traits)
+        key = json.dumps(persona.key, ensure_ascii=False)
+        yield StoredPart("persona", key, OWN, persona)
+        yield from (StoredPart("fact", fact.id, key, fact) for fact in persona.knowledge)
+        yield from _traits(key, persona.traits)
 
 
 def _traits(place: str, traits: Iterable[TraitEntry]) -> Iterator[StoredPart]:
@@ -122,8 +122,8 @@ def _in_segment(part: StoredPart) -> bool:
 
 def row_of(part: StoredPart, position: int) -> PartRow:
     """Return the row of *part*: its JSON without the fields in other rows, and its vector as bytes."""
-    left: dict[str, Any] = {name: () for name in ("pages", "knowledge", "traits") if hasattr(part.value, name)}
-    values = (replace(part.value, **left) if left else part.value).to_dict()
+    emptied: dict[str, Any] = {name: () for name in ("pages", "knowledge", "traits") if hasattr(part.value, name)}
+    values = (replace(part.value, **emptied) if emptied else part.value).to_dict()
     vector = getattr(part.value, "embedding", None)
     text = json.dumps({name: value for name, value in values.items() if name not in _ELSEWHERE}, ensure_ascii=False)
     return PartRow(part.kind, part.id, part.place, position, text, None if vector is None else _packed(vector))
@@ -157,12 +157,14 @@ def tiers_of(agent_id: str, rev: int, parts: Iterable[StoredPart]) -> Tiers:
     parts_at: dict[tuple[str, str], list[Any]] = {}
     for part in parts:
         parts_at.setdefault((part.kind, part.place), []).append(part.value)
-    segments = [_filled(each, pages=parts_at.get(("page", each.id), ())) for each in parts_at.get(("segment", OWN), ())]
+    segments = [
+        _with_parts(each, pages=parts_at.get(("page", each.id), ())) for each in parts_at.get(("segment", OWN), ())
+    ]
     personas = []
     for each in parts_at.get(("persona", OWN), ()):
-        own = json.dumps(each.key, ensure_ascii=False)
+        key = json.dumps(each.key, ensure_ascii=False)
         personas.append(
-            _filled(each, knowledge=parts_at.get(("fact", own), ()), traits=parts_at.get(("trait", own), ()))
+            _with_parts(each, knowledge=parts_at.get(("fact", key), ()), traits=parts_at.get(("trait", key), ()))
         )
     agent = parts_at.get(("agent", OWN), [AgentPersona(agent_id)])[0]
     return Tiers(
@@ -172,7 +174,7 @@ def tiers_of(agent_id: str, rev: int, parts: Iterable[StoredPart]) -> Tiers:
         tuple(parts_at.get(("page", LEAVING), ())),
         tuple(segments),
         tuple(personas),
-        _filled(agent, traits=parts_at.get(("trait", OWN), ())),
+        _with_parts(agent, traits=parts_at.get(("trait", OWN), ())),
     )
 
 
@@ -181,7 +183,7 @@ def system_of(holder: str, rev: int, parts: Iterable[StoredPart]) -> SystemMemor
     return SystemMemory(rev, tuple(part.value for part in parts))
 
 
-def _filled(value: Any, **given: Iterable[Any]) -> Any:
+def _with_parts(value: Any, **given: Iterable[Any]) -> Any:
     return replace(value, **{name: tuple(each) for name, each in given.items()})
 
 
@@ -274,7 +276,7 @@ class TierStorage(Generic[M]):
         self._refuse_other(step, before.memory)
         after = before if step.memory is before.memory else self._write(store, before, step.memory)
         for directive in step.directives:
-            self._ask(store, directive)
+            self._queue_directive(store, directive)
         return TierMove(before.memory, step, after)
 
     def read_in(self, store: StateTables | None) -> M:
@@ -342,14 +344,16 @@ class TierStorage(Generic[M]):
             if old.get(key) != part or before.positions.get(key) != moved[key]:
                 store.execute(_PUT, (*holder, *row_of(part, moved[key]), memory.rev))
         lineage = before.lineage or self._new_id()
-        store.execute(_MOVED, (*holder, lineage, memory.rev))
+        store.execute(_PUT_HOLDER, (*holder, lineage, memory.rev))
         positions = {key: place for key, place in before.positions.items() if key not in removed} | moved
         return _CachedHolder(lineage, memory, positions)
 
-    def _ask(self, store: StateTables, directive: Any) -> None:
+    def _queue_directive(self, store: StateTables, directive: Any) -> None:
         items = [{"key": each.key, "value": each.value, "embedding": each.embedding} for each in directive.items]
         fields = {"request_id": directive.request_id, "provider": directive.provider, "items": items}
-        store.execute(_TO_DO, (self.project, self.holder, directive.request_id, json.dumps(fields, ensure_ascii=False)))
+        store.execute(
+            _PUT_DIRECTIVE, (self.project, self.holder, directive.request_id, json.dumps(fields, ensure_ascii=False))
+        )
 
     def _refuse_other(self, step: object, before: M) -> None:
         memory = step.memory if isinstance(step, Step) else None
@@ -389,14 +393,14 @@ _PUT = """INSERT INTO memoryos_parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
           ON CONFLICT (project, holder, kind, id) DO UPDATE SET place = excluded.place, position = excluded.position,
             held = excluded.held, vector = excluded.vector, rev = excluded.rev"""
 _DELETE_PART = "DELETE FROM memoryos_parts WHERE project = ? AND holder = ? AND kind = ? AND id = ?"
-_MOVED = """INSERT INTO memoryos_holders VALUES (?, ?, ?, ?)
+_PUT_HOLDER = """INSERT INTO memoryos_holders VALUES (?, ?, ?, ?)
             ON CONFLICT (project, holder) DO UPDATE SET lineage = excluded.lineage, rev = excluded.rev"""
 _PENDING_DIRECTIVES = "SELECT directive FROM memoryos_asked WHERE project = ? AND holder = ? ORDER BY request"
 _FORGOTTEN = [
     f"DELETE FROM {table} WHERE project = ? AND holder = ?"
     for table in ("memoryos_holders", "memoryos_parts", "memoryos_asked")
 ]
-_TO_DO = """INSERT INTO memoryos_asked VALUES (?, ?, ?, ?)
+_PUT_DIRECTIVE = """INSERT INTO memoryos_asked VALUES (?, ?, ?, ?)
             ON CONFLICT (project, holder, request) DO UPDATE SET directive = excluded.directive"""
 _PERFORMED = "DELETE FROM memoryos_asked WHERE project = ? AND holder = ? AND request = ?"
 
@@ -406,7 +410,7 @@ CREATE TABLE IF NOT EXISTS memoryos_notes (
   project TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, held TEXT NOT NULL,
   PRIMARY KEY (project, kind, name)) WITHOUT ROWID;
 """
-_KEEP = """INSERT INTO memoryos_notes VALUES (?, ?, ?, ?)
+_PUT_NOTE = """INSERT INTO memoryos_notes VALUES (?, ?, ?, ?)
            ON CONFLICT (project, kind, name) DO UPDATE SET held = excluded.held"""
 _TYPE, _AGENT = "type", "agent"
 
@@ -424,7 +428,7 @@ def keep(store: StateTables, project: str, kind: str, name: str, value: Any) -> 
         store.execute("DELETE FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?", (project, kind, name))
     else:
         row = (project, kind, name, json.dumps(value, ensure_ascii=False))
-        store.execute(_KEEP, row)
+        store.execute(_PUT_NOTE, row)
 
 
 def configurations(store: StateTables | None, project: str, application: MemoryOSConfig) -> Configurations:

@@ -41,8 +41,8 @@ _SELECT_ARCHIVED = """SELECT namespace, key, value FROM key_values
 _UPDATE_VALUE = "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?"
 _DELETE_VALUE = "DELETE FROM key_values WHERE namespace = ? AND key = ?"
 _WAITING = "SELECT request, directive FROM memoryos_asked WHERE project = ? AND holder = ?"
-_LEFT = "UPDATE memoryos_asked SET directive = ? WHERE project = ? AND holder = ? AND request = ?"
-_DONE = "DELETE FROM memoryos_asked WHERE project = ? AND holder = ? AND request = ?"
+_PUT_DIRECTIVE = "UPDATE memoryos_asked SET directive = ? WHERE project = ? AND holder = ? AND request = ?"
+_DELETE_DIRECTIVE = "DELETE FROM memoryos_asked WHERE project = ? AND holder = ? AND request = ?"
 
 
 E = TypeVar("E", KnowledgeEntry, TraitEntry)
@@ -68,14 +68,16 @@ def forget_page(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Ste
     untaught = {page_id for entry in lost for page_id in entry.evidence} - {forgetting.page_id}
     chains = forgetting.chained | chained(tiers.pages(), forgetting.page_id)
 
-    def left(pages: Iterable[DialoguePage]) -> tuple[DialoguePage, ...]:
+    def without_page(pages: Iterable[DialoguePage]) -> tuple[DialoguePage, ...]:
         return tuple(
-            _freed(page, chains, untaught, forgetting.page_id) for page in pages if page.id != forgetting.page_id
+            _without_derived(page, chains, untaught, forgetting.page_id)
+            for page in pages
+            if page.id != forgetting.page_id
         )
 
     segments = []
     for segment in tiers.mtm:
-        pages = left(segment.pages)
+        pages = without_page(segment.pages)
         if pages == segment.pages:
             segments.append(segment)
         elif pages:
@@ -85,26 +87,26 @@ def forget_page(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Ste
     personas = tuple(
         replace(
             each,
-            knowledge=_resting(each.knowledge, forgetting.page_id),
-            traits=_resting(each.traits, forgetting.page_id),
+            knowledge=_without_evidence(each.knowledge, forgetting.page_id),
+            traits=_without_evidence(each.traits, forgetting.page_id),
         )
         for each in tiers.personas
     )
     return stepped(
         tiers,
         policy.config,
-        stm=left(tiers.stm),
-        leaving=left(tiers.leaving),
+        stm=without_page(tiers.stm),
+        leaving=without_page(tiers.leaving),
         mtm=tuple(segments),
         personas=personas,
-        agent=replace(tiers.agent, traits=_resting(tiers.agent.traits, forgetting.page_id)),
+        agent=replace(tiers.agent, traits=_without_evidence(tiers.agent.traits, forgetting.page_id)),
     )
 
 
 def unsay(system: SystemMemory, page_id: str) -> Step[SystemMemory]:
     """Return the step to system memory without the entries that rest on a page."""
-    left = tuple(entry for entry in system.entries if page_id not in entry.evidence)
-    return Step(system) if left == system.entries else Step(SystemMemory(system.rev + 1, left))
+    remaining = tuple(entry for entry in system.entries if page_id not in entry.evidence)
+    return Step(system) if remaining == system.entries else Step(SystemMemory(system.rev + 1, remaining))
 
 
 def archived_without(segment: DialogueSegment, forgetting: Forgetting, policy: TierPolicy) -> DialogueSegment | None:
@@ -113,16 +115,16 @@ def archived_without(segment: DialogueSegment, forgetting: Forgetting, policy: T
     A segment without any of these is returned as is.
     """
     pages = tuple(
-        _freed(page, forgetting.chained, frozenset(), forgetting.page_id)
+        _without_derived(page, forgetting.chained, frozenset(), forgetting.page_id)
         for page in segment.pages
         if page.id != forgetting.page_id
     )
     if pages == segment.pages:
         return segment
-    left = replace(segment, pages=pages)
+    remaining = replace(segment, pages=pages)
     if not pages:
         return None
-    return left if left.page_count == segment.page_count else without_summary(left, policy)
+    return remaining if remaining.page_count == segment.page_count else without_summary(remaining, policy)
 
 
 def without_summary(segment: DialogueSegment, policy: TierPolicy) -> DialogueSegment:
@@ -131,7 +133,7 @@ def without_summary(segment: DialogueSegment, policy: TierPolicy) -> DialogueSeg
     return replace(segment, topic_summary="", embedding=None, keywords=keywords)
 
 
-def _resting(entries: tuple[E, ...], page_id: str) -> tuple[E, ...]:
+def _without_evidence(entries: tuple[E, ...], page_id: str) -> tuple[E, ...]:
     return tuple(entry for entry in entries if page_id not in entry.evidence)
 
 
@@ -149,7 +151,7 @@ def chained(pages: Iterable[DialoguePage], page_id: str) -> frozenset[str]:
     return frozenset(later - {page_id})
 
 
-def _freed(page: DialoguePage, chains: Set[str], untaught: Set[str], page_id: str) -> DialoguePage:
+def _without_derived(page: DialoguePage, chains: Set[str], untaught: Set[str], page_id: str) -> DialoguePage:
     """Return a page without a chain derived from the forgotten page, and as untaught if it is in *untaught*."""
     if page.id in chains:
         page = replace(page, meta_chain=None, continues=None if page.continues == page_id else page.continues)
@@ -235,31 +237,35 @@ class Archive:
         """Remove a page, and the chains that continue it, from all segments; return whether it was in one."""
         is_archived = False
         for namespace, key, value in self._rows():
-            left, had = _without(value, forgetting, policy)
-            is_archived |= had
-            if left is None:
+            remaining, had_page = _without(value, forgetting, policy)
+            is_archived |= had_page
+            if remaining is None:
                 self.store.execute(_DELETE_VALUE, (namespace, key))
-            elif left is not value:
-                self.store.execute(_UPDATE_VALUE, (_json(left), namespace, key))
+            elif remaining is not value:
+                self.store.execute(_UPDATE_VALUE, (_json(remaining), namespace, key))
         for request, directive in self._waiting():
             items = []
             for item in directive["items"]:
-                left, had = _without(item["value"], forgetting, policy)
-                is_archived |= had
-                if left is not None:
-                    items.append(item if left is item["value"] else {**item, "value": left, "embedding": None})
+                remaining, had_page = _without(item["value"], forgetting, policy)
+                is_archived |= had_page
+                if remaining is not None:
+                    items.append(
+                        item if remaining is item["value"] else {**item, "value": remaining, "embedding": None}
+                    )
             row = self.project, self.agent, request
             if not items:
-                self.store.execute(_DONE, row)
+                self.store.execute(_DELETE_DIRECTIVE, row)
             elif items != directive["items"]:
-                self.store.execute(_LEFT, (_json({**directive, "items": items}), *row))
+                self.store.execute(_PUT_DIRECTIVE, (_json({**directive, "items": items}), *row))
         return is_archived
 
     def _rows(self) -> list[tuple[str, str, Any]]:
-        of, own = f"{self.project}/", f"memoryos:{self.agent}:"
+        project_prefix, key_prefix = f"{self.project}/", f"memoryos:{self.agent}:"
         return [
             (namespace, key, json.loads(text))
-            for namespace, key, text in self.store.execute(_SELECT_ARCHIVED, (of, of, own, own))
+            for namespace, key, text in self.store.execute(
+                _SELECT_ARCHIVED, (project_prefix, project_prefix, key_prefix, key_prefix)
+            )
         ]
 
     def _waiting(self) -> list[tuple[str, Any]]:
@@ -278,19 +284,19 @@ def _without(value: Any, forgetting: Forgetting, policy: TierPolicy) -> tuple[An
     segment = _segment(value)
     if segment is None:
         return value, False
-    left = archived_without(segment, forgetting, policy)
-    had = any(page.id == forgetting.page_id for page in segment.pages)
-    return (value if left is segment else left and left.to_dict()), had
+    remaining = archived_without(segment, forgetting, policy)
+    had_page = any(page.id == forgetting.page_id for page in segment.pages)
+    return (value if remaining is segment else remaining and remaining.to_dict()), had_page
 
 
 def _traits(tiers: Tiers) -> list[str]:
-    theirs = (trait for persona in tiers.personas for trait in persona.traits)
-    return [trait.id for trait in (*theirs, *tiers.agent.traits)]
+    persona_traits = (trait for persona in tiers.personas for trait in persona.traits)
+    return [trait.id for trait in (*persona_traits, *tiers.agent.traits)]
 
 
 def _removed_ids(before: list[str], after: list[str]) -> tuple[str, ...]:
-    left = set(after)
-    return tuple(each for each in before if each not in left)
+    remaining = set(after)
+    return tuple(each for each in before if each not in remaining)
 
 
 def _json(value: Any) -> str:
@@ -333,24 +339,26 @@ def embedded(tiers: Tiers, config: MemoryOSConfig, vector: Callable[[Embedded], 
     return stepped(
         tiers,
         config,
-        stm=_with(tiers.stm, vector),
-        leaving=_with(tiers.leaving, vector),
-        mtm=_with((_changed_copy(each, pages=_with(each.pages, vector)) for each in tiers.mtm), vector),
+        stm=_with_vectors(tiers.stm, vector),
+        leaving=_with_vectors(tiers.leaving, vector),
+        mtm=_with_vectors((_changed_copy(each, pages=_with_vectors(each.pages, vector)) for each in tiers.mtm), vector),
         personas=tuple(
-            _changed_copy(each, knowledge=_with(each.knowledge, vector), traits=_with(each.traits, vector))
+            _changed_copy(
+                each, knowledge=_with_vectors(each.knowledge, vector), traits=_with_vectors(each.traits, vector)
+            )
             for each in tiers.personas
         ),
-        agent=_changed_copy(tiers.agent, traits=_with(tiers.agent.traits, vector)),
+        agent=_changed_copy(tiers.agent, traits=_with_vectors(tiers.agent.traits, vector)),
     )
 
 
 def embedded_system(system: SystemMemory, vector: Callable[[Embedded], Vector | None]) -> Step[SystemMemory]:
     """Return the step to system memory in which each entry has the vector that *vector* returns."""
-    entries = _with(system.entries, vector)
+    entries = _with_vectors(system.entries, vector)
     return Step(system) if entries == system.entries else Step(SystemMemory(system.rev + 1, entries))
 
 
-def _with(items: Iterable[V], vector: Callable[[Embedded], Vector | None]) -> tuple[V, ...]:
+def _with_vectors(items: Iterable[V], vector: Callable[[Embedded], Vector | None]) -> tuple[V, ...]:
     return tuple(_changed_copy(each, embedding=vector(each)) for each in items)
 
 
@@ -398,9 +406,9 @@ class AgentMoves:
         Vectors of another embedder than that of this process are removed first, and a job to make new ones is queued.
         """
         with self._state.reading() as store:
-            if not self._others(store):
+            if not self._other_embedders(store):
                 return self.storage.read_in(store), self.system.read_in(store), self._policy_now(store)
-        self._let_go_of_vectors()
+        self._drop_vectors()
         return self.look()
 
     def tiers(self) -> Tiers:
@@ -414,7 +422,7 @@ class AgentMoves:
 
     def move(
         self,
-        how: Move,
+        make_step: Move,
         *,
         then: Then = lambda tiers, policy: (),
         done: Job | None = None,
@@ -422,7 +430,7 @@ class AgentMoves:
     ) -> Tiers:
         """Return the tiers after a move, once they and the jobs that it causes are durable, all or nothing.
 
-        *done* is the job that made the move. Raises the errors of *how*; then nothing has changed.
+        *done* is the job that made the move. Raises the errors of *make_step*; then nothing has changed.
         """
 
         def noted(store: StateTables, moved: TierMove[Tiers], policy: TierPolicy) -> None:
@@ -433,24 +441,24 @@ class AgentMoves:
             if maintained is not None:
                 storage.keep(store, self.project, _MAINTAINED, self.agent, format_timestamp(maintained))
 
-        return self._moved(self.storage, lambda store, tiers, policy: how(tiers, policy), done, noted)
+        return self._make_move(self.storage, lambda store, tiers, policy: make_step(tiers, policy), done, noted)
 
-    def move_system(self, how: SystemMove, *, done: Job | None = None) -> SystemMemory:
-        """Return system memory after a move, as `move` does for the tiers; *how* also gets the agent's tiers."""
-        return self._moved(
-            self.system, lambda store, system, policy: how(system, self.storage.read_in(store), policy), done
+    def move_system(self, make_step: SystemMove, *, done: Job | None = None) -> SystemMemory:
+        """Return system memory after a move, as `move` does for the tiers; *make_step* also gets the agent's tiers."""
+        return self._make_move(
+            self.system, lambda store, system, policy: make_step(system, self.storage.read_in(store), policy), done
         )
 
-    def _moved(
+    def _make_move(
         self,
         holder: TierStorage[M],
-        how: Callable[[StateTables, M, TierPolicy], Step[M]],
+        make_step: Callable[[StateTables, M, TierPolicy], Step[M]],
         done: Job | None,
         noted: Callable[[StateTables, TierMove[M], TierPolicy], None] = lambda store, moved, policy: None,
     ) -> M:
         with self._changing() as store:
             policy = self._policy_now(store)
-            moved = holder.move_in(store, lambda before: how(store, before, policy))
+            moved = holder.move_in(store, lambda before: make_step(store, before, policy))
             noted(store, moved, policy)
             if done is not None:
                 self.jobs.done(store, done)
@@ -472,10 +480,10 @@ class AgentMoves:
         with self._state.reading() as store:
             return storage.configurations(store, self.project, self._policy.config)
 
-    def configure(self, how: Callable[[Configurations], Configurations]) -> MemoryOSConfig:
+    def configure(self, edit: Callable[[Configurations], Configurations]) -> MemoryOSConfig:
         """Replace the settings of the project by `how(settings)`, and return those of the agent."""
         with self._state.changing() as store:
-            after = how(storage.configurations(store, self.project, self._policy.config))
+            after = edit(storage.configurations(store, self.project, self._policy.config))
             storage.configure(store, self.project, after)
         return after.get_agent_config(self.agent)
 
@@ -490,8 +498,8 @@ class AgentMoves:
         with self._state.changing() as store:
             facts = {fact.id for fact in self.storage.read_in(store).facts()}
             before: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
-            left = {**{known: its for known, its in before.items() if known in facts}, fact_id: iri}
-            storage.keep(store, self.project, _PROMOTED, self.agent, left)
+            remaining = {**{known: its for known, its in before.items() if known in facts}, fact_id: iri}
+            storage.keep(store, self.project, _PROMOTED, self.agent, remaining)
 
     def forget_page(self, page_id: str) -> Forgotten:
         """Forget a page, every byte of it, and return the report; raises NotFound if there is no trace of it.
@@ -502,24 +510,30 @@ class AgentMoves:
             policy, archive = self._policy_now(store), Archive(store, self.project, self.agent)
             pages = [*self.storage.read_in(store).pages(), *archive.pages()]
             forgetting = Forgetting(page_id, self.now(), chained(pages, page_id))
-            own = self.storage.move_in(store, lambda tiers: forget_page(tiers, forgetting, policy))
-            shared = self.system.move_in(store, lambda system: unsay(system, page_id))
+            tiers_move = self.storage.move_in(store, lambda tiers: forget_page(tiers, forgetting, policy))
+            system_move = self.system.move_in(store, lambda system: unsay(system, page_id))
             archived = archive.take_out(forgetting, policy)
-            if own.step.memory is own.before and shared.step.memory is shared.before and not archived:
+            if (
+                tiers_move.step.memory is tiers_move.before
+                and system_move.step.memory is system_move.before
+                and not archived
+            ):
                 raise NotFound(f"{self.agent} has no page {page_id}", hint="see the ids of those it has: retrieve(...)")
             promoted: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
             report = forgotten(
                 page_id,
-                (own.before, own.step.memory),
-                (shared.before, shared.step.memory),
+                (tiers_move.before, tiers_move.step.memory),
+                (system_move.before, system_move.step.memory),
                 archived,
                 promoted,
             )
-            left = {fact: iri for fact, iri in promoted.items() if fact not in report.facts}
-            storage.keep(store, self.project, _PROMOTED, self.agent, left or None)
-            self.jobs.ask(store, self.project, self.agent, *following(own.before, own.step.memory), Task("diffuse"))
-        self.storage.saw(own)
-        self.system.saw(shared)
+            remaining = {fact: iri for fact, iri in promoted.items() if fact not in report.facts}
+            storage.keep(store, self.project, _PROMOTED, self.agent, remaining or None)
+            self.jobs.ask(
+                store, self.project, self.agent, *following(tiers_move.before, tiers_move.step.memory), Task("diffuse")
+            )
+        self.storage.saw(tiers_move)
+        self.system.saw(system_move)
         self._state.scrub()
         return report
 
@@ -527,8 +541,8 @@ class AgentMoves:
         """Remove everything of the agent, its archive included; return whether its tiers had anything."""
         with self._state.changing() as store:
             self.jobs.forget(store, self.project, self.agent)
-            own = f"memoryos:{self.agent}:"
-            store.execute(_DELETE_ARCHIVED, (f"{self.project}/", f"{self.project}/", own, own))
+            key_prefix = f"memoryos:{self.agent}:"
+            store.execute(_DELETE_ARCHIVED, (f"{self.project}/", f"{self.project}/", key_prefix, key_prefix))
             for kind in (EMBEDDER, _MAINTAINED, _PROMOTED, "agent"):
                 storage.keep(store, self.project, kind, self.agent, None)
         return self.storage.forget()
@@ -541,31 +555,31 @@ class AgentMoves:
     def _changing(self) -> Iterator[StateTables]:
         """Yield a transaction in which stored vectors are of this embedder, or there are none."""
         with self._state.reading() as store:
-            others = self._others(store)
-        if others:
-            self._let_go_of_vectors()
+            embedders = self._other_embedders(store)
+        if embedders:
+            self._drop_vectors()
         with self._state.changing() as store:
-            if others := self._others(store):
-                raise Busy(f"another process embeds with {others[0]!r:.100}", hint="give all of them one embedder")
+            if embedders := self._other_embedders(store):
+                raise Busy(f"another process embeds with {embedders[0]!r:.100}", hint="give all of them one embedder")
             for holder in (self.agent, _ALL):
                 if storage.note(store, self.project, EMBEDDER, holder) is None:
                     storage.keep(store, self.project, EMBEDDER, holder, self._embedder)
             yield store
 
-    def _others(self, store: StateTables | None) -> list[str]:
+    def _other_embedders(self, store: StateTables | None) -> list[str]:
         embedders = [storage.note(store, self.project, EMBEDDER, holder) for holder in (self.agent, _ALL)]
         return [each for each in embedders if each not in (None, self._embedder)]
 
-    def _let_go_of_vectors(self) -> None:
+    def _drop_vectors(self) -> None:
         with self._state.changing() as store:
             policy = self._policy_now(store)
-            own = self.storage.move_in(store, lambda tiers: embedded(tiers, policy.config, no_vector))
-            shared = self.system.move_in(store, lambda system: embedded_system(system, no_vector))
+            tiers_move = self.storage.move_in(store, lambda tiers: embedded(tiers, policy.config, no_vector))
+            system_move = self.system.move_in(store, lambda system: embedded_system(system, no_vector))
             for holder in (self.agent, _ALL):
                 storage.keep(store, self.project, EMBEDDER, holder, self._embedder)
             self.jobs.ask(store, self.project, self.agent, Task("embed"))
-        self.storage.saw(own)
-        self.system.saw(shared)
+        self.storage.saw(tiers_move)
+        self.system.saw(system_move)
 
 
 def arising(before: Tiers, after: Tiers) -> list[Task]:

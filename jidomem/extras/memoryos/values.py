@@ -256,12 +256,12 @@ class Tiers(ValidatedModel):
                 hint="leave segment_id out until it is transferred",
             )
         object.__setattr__(self, "mtm", tuple(sorted(self.mtm, key=lambda each: (each.created_at, each.id))))
-        _once("page", [page.id for page in self.pages()])
-        _once("segment", [segment.id for segment in self.mtm])
-        _once("persona", [persona.key for persona in self.personas])
-        _once("fact", [fact.id for fact in self.facts()])
+        _refuse_duplicates("page", [page.id for page in self.pages()])
+        _refuse_duplicates("segment", [segment.id for segment in self.mtm])
+        _refuse_duplicates("persona", [persona.key for persona in self.personas])
+        _refuse_duplicates("fact", [fact.id for fact in self.facts()])
         for traits in (self.agent.traits, *(persona.traits for persona in self.personas)):
-            _once("trait", [trait.id for trait in traits])
+            _refuse_duplicates("trait", [trait.id for trait in traits])
 
     def pages(self) -> Iterator[DialoguePage]:
         """Yield all pages: of short-term memory, those that leave it, and those of the segments."""
@@ -300,7 +300,7 @@ class SystemMemory(ValidatedModel):
 
     def __post_init__(self) -> None:
         ValidatedModel.__post_init__(self)
-        _once("entry", [entry.id for entry in self.entries])
+        _refuse_duplicates("entry", [entry.id for entry in self.entries])
 
 
 def stepped(before: Tiers, config: MemoryOSConfig, *directives: Directive, **changes: Any) -> Step[Tiers]:
@@ -314,8 +314,8 @@ def stepped(before: Tiers, config: MemoryOSConfig, *directives: Directive, **cha
     changes |= {
         "stm": stm[surplus:],
         "leaving": (*leaving, *stm[:surplus]),
-        "personas": tuple(_fitted(each, config) for each in changes.get("personas", before.personas)),
-        "agent": _own(changes.get("agent", before.agent), config),
+        "personas": tuple(_fit_persona(each, config) for each in changes.get("personas", before.personas)),
+        "agent": _fit_agent(changes.get("agent", before.agent), config),
     }
     if all(getattr(before, name) == value for name, value in changes.items()):
         return Step(before, directives)
@@ -327,7 +327,7 @@ def fit(tiers: Tiers, config: MemoryOSConfig) -> Step[Tiers]:
     return stepped(tiers, config)
 
 
-def _fitted(persona: ObjectPersona, config: MemoryOSConfig) -> ObjectPersona:
+def _fit_persona(persona: ObjectPersona, config: MemoryOSConfig) -> ObjectPersona:
     knowledge = persona.knowledge[-config.object_kb_capacity :]
     traits = persona.traits[-config.object_traits_capacity :]
     if len(knowledge) == len(persona.knowledge) and len(traits) == len(persona.traits):
@@ -335,12 +335,12 @@ def _fitted(persona: ObjectPersona, config: MemoryOSConfig) -> ObjectPersona:
     return replace(persona, knowledge=knowledge, traits=traits)
 
 
-def _own(agent: AgentPersona, config: MemoryOSConfig) -> AgentPersona:
+def _fit_agent(agent: AgentPersona, config: MemoryOSConfig) -> AgentPersona:
     traits = agent.traits[-config.agent_traits_capacity :]
     return agent if len(traits) == len(agent.traits) else replace(agent, traits=traits)
 
 
-def _once(what: str, ids: list[Any]) -> None:
+def _refuse_duplicates(what: str, ids: list[Any]) -> None:
     if len(set(ids)) < len(ids):
-        twice = next(each for place, each in enumerate(ids) if each in ids[:place])
-        raise InvalidRequest(f"{what} {twice} is held twice", hint="each is in one place: leave one of them out")
+        duplicate = next(each for place, each in enumerate(ids) if each in ids[:place])
+        raise InvalidRequest(f"{what} {duplicate} is held twice", hint="each is in one place: leave one of them out")

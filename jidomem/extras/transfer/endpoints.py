@@ -59,17 +59,17 @@ def unpack(file: Path, folder: Path) -> Mapping[str, Any]:
     try:
         with file.open("rb") as source, tarfile.open(fileobj=source, mode="r:") as tar:
             manifest = _manifest(tar, file)
-            left = dict(manifest["files"])
+            remaining = dict(manifest["files"])
             for member in tar:
                 if member.name != MANIFEST:
-                    _extract(tar, member, folder, left, file)
+                    _extract(tar, member, folder, remaining, file)
     except (tarfile.TarError, EOFError) as error:
         raise _changed(file, str(error)) from error
     except OSError as error:
         hint = "name a file this user may read, and make room where it is to go"
         raise Failed(f"{error.filename or file}: {error.strerror}", hint=hint) from error
-    if left:
-        raise _changed(file, f"{min(left)} is not in it")
+    if remaining:
+        raise _changed(file, f"{min(remaining)} is not in it")
     return manifest
 
 
@@ -123,13 +123,13 @@ def _inside(name: str) -> str:
 
 
 def _extract(
-    tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, left: dict[str, tuple[int, str]], file: Path
+    tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, remaining: dict[str, tuple[int, str]], file: Path
 ) -> None:
-    """Write one file of the archive and remove it from *left*; raises Failed unless it has the recorded digest."""
-    source = tar.extractfile(member) if member.isreg() and member.name in left else None
+    """Write one file of the archive and remove it from *remaining*; raises Failed unless it has the recorded digest."""
+    source = tar.extractfile(member) if member.isreg() and member.name in remaining else None
     if source is None:
         raise _changed(file, f"{member.name} does not belong in it")
-    size, expected = left.pop(member.name)
+    size, expected = remaining.pop(member.name)
     hashed, target = blake2b(digest_size=32), folder / member.name
     target.parent.mkdir(parents=True, exist_ok=True)
     with source, target.open("xb") as written:
@@ -311,7 +311,7 @@ class LogEnd:
         """Append *commits*; raises InvalidRequest if another writer appends too."""
         number, coming = self._lengths.get(stream, 0) + 1, iter(commits)
         while step := [(commit.id, commit.data) for commit in islice(coming, _AT_ONCE)]:
-            if not self._appended(stream, number, step):
+            if not self._append_step(stream, number, step):
                 raise InvalidRequest(
                     f"somebody else writes to {self.name}: {stream.project}/{stream.name} has other commits from its "
                     f"number {number} on",
@@ -320,7 +320,7 @@ class LogEnd:
             number += len(step)
             self._lengths[stream] = number - 1
 
-    def _appended(self, stream: Stream, number: int, step: Sequence[tuple[str, bytes]]) -> bool:
+    def _append_step(self, stream: Stream, number: int, step: Sequence[tuple[str, bytes]]) -> bool:
         if isinstance(self._log, ManyLog):
             return self._log.append_many(stream, number, step)
         return all(self._log.append(stream, n, commit, data) for n, (commit, data) in enumerate(step, number))
@@ -390,13 +390,13 @@ def bring(source: TransferEndpoint, target: TransferEndpoint, progress: Progress
     for stream in target.streams():
         if stream not in streams:
             raise other(target.name, f"{stream.project}/{stream.name}")
-    there = {stream: _there(source, target, stream) for stream in target.streams()}
+    target_chains = {stream: _target_chain(source, target, stream) for stream in target.streams()}
     for name, data in source.files():
         target.put(name, data)
-    return [_brought(source, target, stream, there.get(stream), progress) for stream in streams]
+    return [_bring_stream(source, target, stream, target_chains.get(stream), progress) for stream in streams]
 
 
-def _there(source: TransferEndpoint, target: TransferEndpoint, stream: Stream) -> Chain:
+def _target_chain(source: TransferEndpoint, target: TransferEndpoint, stream: Stream) -> Chain:
     """Return the chain of a stream at the target; raises InvalidRequest unless the source has all of it."""
     chain = target.verified_chain(stream)
     foreign = chain.forms.keys() - {bytes.fromhex(commit.id) for commit in source.commits(stream)}
@@ -405,20 +405,20 @@ def _there(source: TransferEndpoint, target: TransferEndpoint, stream: Stream) -
     return chain
 
 
-def _brought(
-    source: TransferEndpoint, target: TransferEndpoint, stream: Stream, there: Chain | None, progress: Progress
+def _bring_stream(
+    source: TransferEndpoint, target: TransferEndpoint, stream: Stream, known_chain: Chain | None, progress: Progress
 ) -> Brought:
     """Bring one stream, again if it was redacted meanwhile, and verify the target."""
-    came = 0
-    target_chain = there or Chain(target.name)
+    count = 0
+    target_chain = known_chain or Chain(target.name)
     for _ in range(TRIES):
         mark = source.mark(stream)
         read = Chain(source.name, source.set_aside(stream))
-        came += _copy(source, target, stream, target_chain, read, progress)
+        count += _copy(source, target, stream, target_chain, read, progress)
         target_chain = target.verified_chain(stream)
         if not source.is_rewritten(stream, mark):
             _compare(read, target_chain, target, stream)
-            return Brought(stream, target_chain.extent(), came, source.mark(stream) != mark)
+            return Brought(stream, target_chain.extent(), count, source.mark(stream) != mark)
     raise Busy(f"{source.name} is redacted again and again", hint="do it again once that is over")
 
 
@@ -430,7 +430,7 @@ def _copy(
     read: Chain,
     progress: Progress,
 ) -> int:
-    commits, came = _missing(source.commits(stream), target_chain, read), 0
+    commits, count = _missing(source.commits(stream), target_chain, read), 0
     while step := list(islice(commits, STEP)):
         redacted = [commit for commit in step if bytes.fromhex(commit.id) in target_chain.forms]
         if whole := next((commit for commit in redacted if not commit.redacted), None):
@@ -439,8 +439,8 @@ def _copy(
             target.add(stream, _with_progress(fresh, progress))
         if redacted:  # last: the records that order it are among the commits just added
             target.redact(stream, redacted)
-        came += len(step)
-    return came
+        count += len(step)
+    return count
 
 
 def _missing(commits: Iterator[Commit], target_chain: Chain, read: Chain) -> Iterator[Commit]:

@@ -37,7 +37,7 @@ _TABLES = "".join(
     (agent_memory.TABLES, storage.TIER_TABLES, storage.NOTE_TABLES, jobs.TABLES, KV, logs.READ_LOG_TABLES)
 )
 #: A file beside an imported state with its digest then, so that a state which was used since is not replaced.
-_CAME = FILE.with_name("came")
+_IMPORT_MARK = FILE.with_name("came")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
         return "none"
     if isinstance(where, InDatabase):
         return _imported(state, where)
-    path, came = where / FILE, where / _CAME
-    if path.exists() and not _is_unused(path, came):
+    path, mark_file = where / FILE, where / _IMPORT_MARK
+    if path.exists() and not _is_unused(path, mark_file):
         return "kept"
     try:
         disk.make_folders(path.parent)
@@ -100,8 +100,8 @@ def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
         raise Failed(f"{path}: {error.strerror}", hint="let this user write there", code="write_failed") from error
     with writing(str(path)):
         if mark:
-            _put(came, _digest(state).encode())
-        _put(path, state)
+            _write(mark_file, _digest(state).encode())
+        _write(path, state)
     return "brought"
 
 
@@ -117,14 +117,14 @@ def _imported(state: bytes, where: InDatabase) -> str:
     return "brought"
 
 
-def _is_unused(path: Path, came: Path) -> bool:
-    beside = path.with_name(f"{path.name}-wal")
-    if not came.exists() or (beside.exists() and beside.stat().st_size):
+def _is_unused(path: Path, mark_file: Path) -> bool:
+    wal = path.with_name(f"{path.name}-wal")
+    if not mark_file.exists() or (wal.exists() and wal.stat().st_size):
         return False
-    return _digest(path.read_bytes()) == came.read_text("ascii", "replace")
+    return _digest(path.read_bytes()) == mark_file.read_text("ascii", "replace")
 
 
-def _put(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes) -> None:
     prepare(f"{path}.lock", data)
     move(f"{path}.lock", str(path))
 
@@ -151,10 +151,10 @@ def give_out(tokens: Sequence[ApiToken], root: str, log: SharedLog | None) -> tu
     """Add *tokens* at *root*; return how many of them are new there, and how many other tokens it has."""
     known = {token.digest for token in given_out(root, log)}
     coming = [replace(token, root=root) for token in tokens if token.digest not in known]
-    others = len(known - {token.digest for token in tokens})
+    other_count = len(known - {token.digest for token in tokens})
     if coming:
         _give_out(coming, root, log)
-    return len(coming), others
+    return len(coming), other_count
 
 
 def _give_out(coming: Sequence[ApiToken], root: str, log: SharedLog | None) -> None:
@@ -164,8 +164,8 @@ def _give_out(coming: Sequence[ApiToken], root: str, log: SharedLog | None) -> N
     for _ in range(_TRIES):
         file = log.get(TOKENS)
         stored = decode_json(file.data) if file is not None else {"tokens": []}
-        there = {token["digest"] for token in stored["tokens"]}
-        stored["tokens"] += [asdict(token) for token in coming if token.digest not in there]
+        known = {token["digest"] for token in stored["tokens"]}
+        stored["tokens"] += [asdict(token) for token in coming if token.digest not in known]
         data = (json.dumps(stored, indent=1) + "\n").encode()
         if log.put(TOKENS, data, file.tag if file is not None else None) is not None:
             return
@@ -251,12 +251,12 @@ def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
     Nothing is written there before the whole file was read. Raises InvalidRequest for a file that is no backup and for
     a target with other content, Failed if the file was changed, JournalDamaged.
     """
-    with _opened(target) as there, _scratch(file) as folder:
+    with _opened(target) as destination, _scratch(file) as folder:
         manifest, source = endpoints.unpack(file, folder), FolderEnd(folder)
         if [_row(stream, source.verified_chain(stream).extent()) for stream in source.streams()] != manifest["streams"]:
             raise Failed(f"{file} does not hold what its manifest says", hint="use another copy of it")
-        streams = bring(source, there.end, progress)
-        return MoveReport(str(file), there.end.name, streams, copied(state_snapshot(folder), there.state))
+        streams = bring(source, destination.end, progress)
+        return MoveReport(str(file), destination.end.name, streams, copied(state_snapshot(folder), destination.state))
 
 
 def _row(stream: Stream, extent: Extent) -> dict[str, Any]:
