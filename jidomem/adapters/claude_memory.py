@@ -70,13 +70,13 @@ def view(files: Files, path: str, lines: Sequence[int] | None = None) -> str:
         return _listed(files, place, path)
     if place not in files.texts:
         raise CommandError(f"The path {path} does not exist. Please provide a valid path.")
-    every = files.texts[place].split("\n")
-    if len(every) > _MOST_LINES:
+    all_lines = files.texts[place].split("\n")
+    if len(all_lines) > _MOST_LINES:
         raise CommandError(f"File {path} exceeds maximum line limit of {_MOST_LINES:,} lines.")
-    first, last = 0, len(every)
+    first, last = 0, len(all_lines)
     if lines and len(lines) == 2:
-        first, last = max(1, lines[0]) - 1, len(every) if lines[1] == -1 else lines[1]
-    shown = "\n".join(_numbered(every[first:last], first + 1))
+        first, last = max(1, lines[0]) - 1, len(all_lines) if lines[1] == -1 else lines[1]
+    shown = "\n".join(_numbered(all_lines[first:last], first + 1))
     return f"Here's the content of {path} with line numbers:\n{shown}"
 
 
@@ -96,8 +96,8 @@ def replace(files: Files, path: str, old: str, new: str) -> tuple[Files, str]:
     if count == 0:
         raise CommandError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
     if count > 1:
-        where = ", ".join(map(str, _lines_with(text, old)))
-        problem = f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {where}."
+        line_numbers = ", ".join(map(str, _lines_with(text, old)))
+        problem = f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {line_numbers}."
         raise CommandError(f"{problem} Please ensure it is unique")
     line = text[: text.find(old)].count("\n")
     after = text.replace(old, new)
@@ -346,10 +346,10 @@ class ClaudeMemory(BetaAbstractMemoryTool):
     def _id(self, name: str) -> str:
         return f"{self._beginning}{ROOT}/{name}"
 
-    def _file(self, name: str, text: str, was: str | None) -> Entry:
+    def _file(self, name: str, text: str, former_path: str | None) -> Entry:
         """Return a file as an entry; a blank text is in the metadata, because the content of an entry is not blank."""
         metadata: dict[str, Any] = {"source": SOURCE, "path": f"{ROOT}/{name}"}
-        metadata |= {} if was is None else {"renamed_from": f"{ROOT}/{was}"}
+        metadata |= {} if former_path is None else {"renamed_from": f"{ROOT}/{former_path}"}
         metadata |= {} if text.strip() else {"text": text}
         return Entry(
             id=self._id(name),

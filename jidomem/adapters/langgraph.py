@@ -58,30 +58,32 @@ class Expiry:
         self._state = memory.place.state("working", TABLES) if config.get("refresh_on_read") else None
         self._task: PeriodicTask | None = None
 
-    def omits(self, one: Keyed) -> bool:
+    def omits(self, item: Keyed) -> bool:
         """Return whether an item is left out of results."""
-        return bool(self._config.get("omit_expired")) and self.is_over(one)
+        return bool(self._config.get("omit_expired")) and self.is_over(item)
 
-    def is_over(self, one: Keyed) -> bool:
+    def is_over(self, item: Keyed) -> bool:
         """Return whether an item has expired."""
-        minutes = _minutes(one)
+        minutes = _minutes(item)
         if minutes is None:
             return False
         now = self._now()
         with suppress(OverflowError):  # a time to live that exceeds the calendar
             over = now - timedelta(minutes=minutes)
-            return datetime.fromisoformat(one.recorded) < over and self._last_read(one) < over
+            return datetime.fromisoformat(item.recorded) < over and self._last_read(item) < over
         return False
 
     def read(self, items: Iterable[Keyed], refresh: bool) -> None:
         """Record reads of items whose time they extend. Expired items are not among them if they are omitted."""
-        read = [one for one in items if _minutes(one) is not None] if refresh and self._state is not None else []
+        read = [item for item in items if _minutes(item) is not None] if refresh and self._state is not None else []
         if read and self._state is not None:
             with self._state.changing() as store:
-                store.executemany(_READ, [(self._name, one.node, json.dumps(self._now().isoformat())) for one in read])
+                store.executemany(
+                    _READ, [(self._name, item.node, json.dumps(self._now().isoformat())) for item in read]
+                )
 
-    def start(self, sweep: Callable[[], int], each: float | None) -> Future[None]:
-        """Call *sweep* every *each* minutes, and return a future: its cancellation, or `stop`, ends that."""
+    def start(self, sweep: Callable[[], int], interval: float | None) -> Future[None]:
+        """Call *sweep* every *interval* minutes, and return a future: its cancellation, or `stop`, ends that."""
         future: Future[None] = Future()
         if not self._config:
             future.set_result(None)
@@ -98,7 +100,7 @@ class Expiry:
             except JidomemError:
                 pass  # the next sweep tries again
 
-        minutes = float(each or self._config.get("sweep_interval_minutes") or _EACH)
+        minutes = float(interval or self._config.get("sweep_interval_minutes") or _EACH)
         self._task = PeriodicTask(60 * minutes, run, "jidomem-item-sweeper")
         return future
 
@@ -109,18 +111,18 @@ class Expiry:
         self._task.stop(timeout)
         return not self._task.is_running
 
-    def _last_read(self, one: Keyed) -> datetime:
+    def _last_read(self, item: Keyed) -> datetime:
         sql = "SELECT value FROM key_values WHERE namespace = ? AND key = ?"
         row = None
         if self._state is not None:
             with self._state.reading() as store:
-                row = None if store is None else store.execute(sql, (self._name, one.node)).fetchone()
-        return datetime.fromisoformat(one.recorded if row is None else json.loads(row[0]))
+                row = None if store is None else store.execute(sql, (self._name, item.node)).fetchone()
+        return datetime.fromisoformat(item.recorded if row is None else json.loads(row[0]))
 
 
-def _minutes(one: Keyed) -> float | None:
+def _minutes(item: Keyed) -> float | None:
     """Return the time to live of an item in minutes, None without a limit."""
-    ttl = one.metadata.get("ttl") if '"ttl":' in one.said else None
+    ttl = item.metadata.get("ttl") if '"ttl":' in item.said else None
     return ttl if isinstance(ttl, float) else None
 
 
@@ -185,10 +187,10 @@ def _condition(steps: list[str], operator: str, operand: Any) -> Passes:
     as_number = operator in _IN_ORDER and isinstance(operand, (int, float))
 
     def condition(value: Any) -> bool:
-        one = _extracted(value, steps)
-        if one is None or other is None:
+        extracted = _extracted(value, steps)
+        if extracted is None or other is None:
             return False
-        return holds(_as_number(one) if as_number else one, other)
+        return holds(_as_number(extracted) if as_number else extracted, other)
 
     return condition
 
@@ -214,8 +216,8 @@ def _operand(value: Any) -> _Comparable:
     return _BYTES, orjson.dumps(value)
 
 
-def _as_number(one: tuple[int, Any]) -> tuple[int, float]:
-    rank, value = one
+def _as_number(comparable: tuple[int, Any]) -> tuple[int, float]:
+    rank, value = comparable
     if rank == _TEXTS:
         match = _NUMBER.match(value)
         value = match[1] if match else 0
@@ -312,7 +314,7 @@ class JidomemStore(BaseStore):
         """Delete the expired items, which stay in the history, and return their number."""
 
         def expired(cached: CachedEntries) -> list[str]:
-            return [one.id for one in cached.by_id.values() if self._expiry.is_over(one)]
+            return [item.id for item in cached.by_id.values() if self._expiry.is_over(item)]
 
         return len(self._store.change(lambda: EntryChanges(removed=self._cached.read(expired))))
 
@@ -326,14 +328,14 @@ class JidomemStore(BaseStore):
 
     def _answer(self, cached: CachedEntries, op: Any, scores: Mapping[str, Scores]) -> Any:
         if isinstance(op, GetOp):
-            one = cached.by_id.get(self._id(op.namespace, op.key))
-            items = [] if one is None or self._expiry.omits(one) else [one]
+            item = cached.by_id.get(self._id(op.namespace, op.key))
+            items = [] if item is None or self._expiry.omits(item) else [item]
             self._expiry.read(items, op.refresh_ttl)
             return Item(**_fields(items[0])) if items else None
         if isinstance(op, SearchOp):
             pairs = [*_page(self._search_results(cached, op, scores.get(op.query, {})), op.limit, op.offset)]
-            self._expiry.read([one for one, _ in pairs], op.refresh_ttl)
-            return [SearchItem(**_fields(one), score=score) for one, score in pairs]
+            self._expiry.read([item for item, _ in pairs], op.refresh_ttl)
+            return [SearchItem(**_fields(item), score=score) for item, score in pairs]
         return self._namespaces(cached, op) if isinstance(op, ListNamespacesOp) else None
 
     def _search_results(
@@ -345,17 +347,17 @@ class JidomemStore(BaseStore):
         names = [name for name in cached.groups if not whole or f"{name}.".startswith(f"{whole}.")]
         inside = {*names}
         best = (cached.by_id[name] for name in scores if name in cached.by_id)
-        others = (one for one in cached.newest(names) if one.id not in scores)
-        for one in chain((one for one in best if one.id[start:].partition(_RESERVED_KEY)[0] in inside), others):
-            if not self._expiry.omits(one) and (not op.filter or passes(orjson.loads(one.said)["value"])):
-                yield one, scores.get(one.id)
+        rest = (item for item in cached.newest(names) if item.id not in scores)
+        for item in chain((item for item in best if item.id[start:].partition(_RESERVED_KEY)[0] in inside), rest):
+            if not self._expiry.omits(item) and (not op.filter or passes(orjson.loads(item.said)["value"])):
+                yield item, scores.get(item.id)
 
     def _scores(self, query: str) -> Scores:
         if not query.strip():
             return {}
         result = self._store.recall(RecallRequest(agent_id=self.agent, query=query, limit=LARGEST_LIMIT))
         scores: dict[str, float] = result.metadata["scores"]
-        return {one.id: scores[one.id] for one in result.entries if one.id in scores}
+        return {item.id: scores[item.id] for item in result.entries if item.id in scores}
 
     def _namespaces(self, cached: CachedEntries, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         omits = self._expiry.omits
@@ -439,21 +441,21 @@ def _matches(labels: tuple[str, ...], op: ListNamespacesOp) -> bool:
 
 def _page(items: Iterator[Any], limit: int, offset: int) -> Iterator[Any]:
     first = max(offset, 0)
-    for number, one in enumerate(items):
+    for number, item in enumerate(items):
         if 0 <= limit <= number - first:
             return
         if number >= first:
-            yield one
+            yield item
 
 
-def _fields(one: Keyed) -> dict[str, Any]:
-    metadata = orjson.loads(one.said)
+def _fields(item: Keyed) -> dict[str, Any]:
+    metadata = orjson.loads(item.said)
     return {
         "value": metadata["value"],
         "key": metadata["key"],
         "namespace": tuple(metadata[NAMESPACE].split(".")),
-        "created_at": datetime.fromisoformat(one.since),
-        "updated_at": datetime.fromisoformat(one.recorded),
+        "created_at": datetime.fromisoformat(item.since),
+        "updated_at": datetime.fromisoformat(item.recorded),
     }
 
 

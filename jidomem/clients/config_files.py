@@ -139,17 +139,17 @@ def _added(text: str, node: Node, value: Any, key: str | None) -> str:
             raise NotJson("it cannot be read", inner)
         outer, step = _indent_of(text, node.start), _step(text)
         line = f"{_line_end(text)}{outer}{step}{name}{_dumped(value, outer + step, text)}"
-        held = text[node.start + 1 : node.end - 1].rstrip()
-        return f"{text[: node.start + 1]}{held}{line}{_line_end(text)}{outer}{text[node.end - 1 :]}"
+        content = text[node.start + 1 : node.end - 1].rstrip()
+        return f"{text[: node.start + 1]}{content}{line}{_line_end(text)}{outer}{text[node.end - 1 :]}"
     (_, first, _), (_, _, last) = node.parts[0], node.parts[-1]
     has_comma = text[(after := _blank(text, last.end)) : after + 1] == ","
     at = after + 1 if has_comma else last.end
-    comma, also = ("", ",") if has_comma else (",", "")
+    comma, trailing = ("", ",") if has_comma else (",", "")
     if not _starts_line(text, first):
-        return f"{text[:at]}{comma} {name}{json.dumps(value, ensure_ascii=False)}{also}{text[at:]}"
+        return f"{text[:at]}{comma} {name}{json.dumps(value, ensure_ascii=False)}{trailing}{text[at:]}"
     indent, remark = _indent_of(text, first), _REMARK.match(text, at)
     end = remark.end() if remark else at
-    new = f"{_line_end(text)}{indent}{name}{_dumped(value, indent, text)}{also}"
+    new = f"{_line_end(text)}{indent}{name}{_dumped(value, indent, text)}{trailing}"
     return f"{text[:at]}{comma}{text[at:end]}{new}{text[end:]}"
 
 
@@ -247,45 +247,45 @@ def _scalar(text: str, at: int) -> Any:
 
 def _object(text: str, at: int, depth: int) -> Node:
     parts: dict[str, tuple[str | None, int, Node]] = {}
-    here = _blank(text, at + 1)
-    while text[here : here + 1] != "}":
-        match = _STRING.match(text, here)
+    position = _blank(text, at + 1)
+    while text[position : position + 1] != "}":
+        match = _STRING.match(text, position)
         if match is None:
-            raise NotJson("it ends too early" if here >= len(text) else 'a key, or "}", is due', here)
-        key, colon = _scalar(match[0], here), _blank(text, match.end())
+            raise NotJson("it ends too early" if position >= len(text) else 'a key, or "}", is due', position)
+        key, colon = _scalar(match[0], position), _blank(text, match.end())
         if text[colon : colon + 1] != ":":
             raise NotJson('a ":" is due', colon)
         if key in parts:
-            raise NotJson(f"{key!r} stands there twice", here)
+            raise NotJson(f"{key!r} stands there twice", position)
         node = _parse_value(text, _blank(text, colon + 1), depth + 1)
-        parts[key] = (key, here, node)
-        here = _next(text, node.end, "}")
+        parts[key] = (key, position, node)
+        position = _next(text, node.end, "}")
     value: Mapping[str, Any] = {key: node.value for key, (_, _, node) in parts.items()}
-    return Node(value, at, here + 1, tuple(parts.values()))
+    return Node(value, at, position + 1, tuple(parts.values()))
 
 
 def _items(text: str, at: int, depth: int) -> Iterator[Node]:
-    here = _blank(text, at + 1)
-    while text[here : here + 1] != "]":
-        node = _parse_value(text, here, depth + 1)
+    position = _blank(text, at + 1)
+    while text[position : position + 1] != "]":
+        node = _parse_value(text, position, depth + 1)
         yield node
-        here = _next(text, node.end, "]")
+        position = _next(text, node.end, "]")
 
 
 def _next(text: str, end: int, closing: str) -> int:
     """Return the start of the next part, or the closing bracket."""
-    here = _blank(text, end)
-    if text[here : here + 1] == ",":
-        return _blank(text, here + 1)
-    if text[here : here + 1] != closing:
-        raise NotJson("it ends too early" if here >= len(text) else f'a "," or "{closing}" is due', here)
-    return here
+    position = _blank(text, end)
+    if text[position : position + 1] == ",":
+        return _blank(text, position + 1)
+    if text[position : position + 1] != closing:
+        raise NotJson("it ends too early" if position >= len(text) else f'a "," or "{closing}" is due', position)
+    return position
 
 
 def _closed(text: str, end: int, closing: str) -> int:
-    here = _blank(text, end)
-    here = _blank(text, here + 1) if text[here : here + 1] == "," else here
-    return here + 1
+    position = _blank(text, end)
+    position = _blank(text, position + 1) if text[position : position + 1] == "," else position
+    return position + 1
 
 
 _HEADER = re.compile(r"^[ \t]*\[(?!\[)[^\n]*$", re.MULTILINE)
@@ -302,11 +302,11 @@ def set_toml(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
     Raises tomllib.TOMLDecodeError for a text that is no TOML, NotEditable for a table without a header of its own.
     """
     before = decode_toml(text)
-    held = _at(before, path)
-    if isinstance(held, Mapping) and all(held.get(key) == value for key, value in values.items()):
+    table = _at(before, path)
+    if isinstance(table, Mapping) and all(table.get(key) == value for key, value in values.items()):
         return text
     lines = "".join(f"{key} = {_format_value(value)}\n" for key, value in values.items())
-    if held is None:
+    if table is None:
         gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
         after = f"{text}{gap}[{'.'.join(path)}]\n{lines}"
     else:
@@ -314,7 +314,7 @@ def set_toml(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
         body = re.sub(rf"(?m)^[ \t]*(?:{'|'.join(map(re.escape, values))})[ \t]*=.*\n?", "", text[start:end])
         header, _, rest = body.partition("\n")
         after = f"{text[:start]}{header}\n{lines}{rest}{text[end:]}"
-    _check(after, _with(before, path, {**(held if isinstance(held, Mapping) else {}), **values}), path)
+    _check(after, _with(before, path, {**(table if isinstance(table, Mapping) else {}), **values}), path)
     return after
 
 
@@ -324,8 +324,8 @@ def remove_toml(text: str, path: Sequence[str]) -> str:
     if _at(before, path) is None:
         return text
     after = text
-    while (found := _sections(after, path)) is not None:
-        start, end = found
+    while (span := _sections(after, path)) is not None:
+        start, end = span
         after = after[:start] + after[end:]
     after = after.rstrip("\n") + "\n" if after.strip() else ""
     _check(after, _with(before, path, None), path)
@@ -333,10 +333,10 @@ def remove_toml(text: str, path: Sequence[str]) -> str:
 
 
 def _section(text: str, path: Sequence[str]) -> tuple[int, int]:
-    found = next((match for match in _HEADER.finditer(text) if _names(match[0]) == list(path)), None)
-    if found is None:
+    header = next((match for match in _HEADER.finditer(text) if _names(match[0]) == list(path)), None)
+    if header is None:
         raise NotEditable(f"{'.'.join(path)} has no header [{'.'.join(path)}] of its own")
-    return found.start(), _end(text, found.end())
+    return header.start(), _end(text, header.end())
 
 
 def _sections(text: str, path: Sequence[str]) -> tuple[int, int] | None:
@@ -359,12 +359,12 @@ def _end(text: str, at: int) -> int:
 
 def _names(header: str) -> list[str]:
     try:
-        found = decode_toml(header.strip())
+        table = decode_toml(header.strip())
     except tomllib.TOMLDecodeError:
         return []
     names = []
-    while found:
-        name, found = next(iter(found.items()))
+    while table:
+        name, table = next(iter(table.items()))
         names.append(name)
     return names
 
@@ -386,10 +386,10 @@ def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str
 
 def _check(text: str, expected: Mapping[str, Any], path: Sequence[str]) -> None:
     try:
-        found = decode_toml(text)
+        parsed = decode_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise NotEditable(f"{'.'.join(path)} is not written below a header of its own") from error
-    if found != expected:
+    if parsed != expected:
         raise NotEditable(f"{'.'.join(path)} is not written below a header of its own")
 
 

@@ -21,16 +21,16 @@ from jidomem.repository import git
 def parse_hook_input(text: str) -> dict[str, Any]:
     """Return the JSON object that a client sends to a hook; raise InvalidRequest `malformed_json`."""
     try:
-        found = decode_json(text)
+        event = decode_json(text)
     except ValueError as error:
         raise InvalidRequest(f"a hook is told a JSON object, not {text[:40]!r}: {error}",
                              hint="it is called by the client: jidomem setup claude",
                              code="malformed_json") from error  # fmt: skip
-    if not isinstance(found, dict):
+    if not isinstance(event, dict):
         raise InvalidRequest(f"a hook is told a JSON object, not {text[:40]!r}",
                              hint="it is called by the client: jidomem setup claude",
                              code="malformed_json")  # fmt: skip
-    return found
+    return event
 
 
 def folder_of(event: Mapping[str, Any]) -> str | None:
@@ -52,24 +52,23 @@ def answer(client: str, event: Mapping[str, Any], *, context: str = "", stop: st
     It is empty without any text. A warning is for the user of the client.
     """
     if client == "cursor":
-        return _of_cursor(event, context, stop, warning)
+        return _cursor_answer(event, context, stop, warning)
     own: dict[str, Any] = {"additionalContext": context} if context else {}
     if stop:
         own |= {"permissionDecision": "deny", "permissionDecisionReason": stop}
     named = {"hookEventName": event.get("hook_event_name", "PreToolUse")}
-    found: dict[str, Any] = {"hookSpecificOutput": {**named, **own}} if own else {}
-    return _written({**found, **({"systemMessage": warning} if warning else {})})
+    reply: dict[str, Any] = {"hookSpecificOutput": {**named, **own}} if own else {}
+    return _written({**reply, **({"systemMessage": warning} if warning else {})})
 
 
-def _of_cursor(event: Mapping[str, Any], context: str, stop: str, warning: str) -> str:
-    found: dict[str, Any] = {}
+def _cursor_answer(event: Mapping[str, Any], context: str, stop: str, warning: str) -> str:
+    reply: dict[str, Any] = {}
     if stop:
         messages = {"user_message": f"{stop}\n{warning}".rstrip(), "agent_message": f"{stop}\n{context}".rstrip()}
-        found = {"permission": "deny", **messages}
-    # preToolUse shows text to an agent only if the edit is stopped
-    elif context and event.get("hook_event_name") != "preToolUse":
-        found = {"additional_context": context}
-    return _written({**found, **({"user_message": warning} if warning and not stop else {})})
+        reply = {"permission": "deny", **messages}
+    elif context and event.get("hook_event_name") != "preToolUse":  # it shows no text unless the edit is stopped
+        reply = {"additional_context": context}
+    return _written({**reply, **({"user_message": warning} if warning and not stop else {})})
 
 
 def _written(message: Mapping[str, Any]) -> str:
@@ -183,10 +182,10 @@ def changes(
     *place* returns the path of a file. Raise Failed `invalid_config`, with file and line, for one that
     cannot be read or is not of the form its client reads.
     """
-    found = [_changed(place(client.servers), lambda text: _with_server(client, text, command, removed))]
+    file_changes = [_changed(place(client.servers), lambda text: _with_server(client, text, command, removed))]
     if client.hooks_in is not None:
-        found.append(_changed(place(client.hooks_in), lambda text: _with_hooks(client, text, command, removed)))
-    return found
+        file_changes.append(_changed(place(client.hooks_in), lambda text: _with_hooks(client, text, command, removed)))
+    return file_changes
 
 
 def server_of(client: AgentProgram, command: str) -> dict[str, Any]:
@@ -209,8 +208,8 @@ def _with_server(client: AgentProgram, text: str, command: str, removed: bool) -
         return config_files.remove_json(text or "{}", path)
     text = text or "{\n}\n"
     servers = config_files.read(text).at(client.key)
-    held = servers.at(SERVER) if servers is not None else None
-    if held is None or not isinstance(held.value, dict):
+    entry = servers.at(SERVER) if servers is not None else None
+    if entry is None or not isinstance(entry.value, dict):
         return config_files.set_json(text, path, server_of(client, command))
     for key, value in server_of(client, command).items():  # other keys of the entry stay
         text = config_files.set_json(text, (*path, key), value)
@@ -236,18 +235,18 @@ def _entry(client: AgentProgram, hook: Hook, command: str) -> dict[str, Any]:
 
 def _with_hook(text: str, path: tuple[str, str], wanted: dict[str, Any] | None) -> str:
     """Return *text* with *wanted* among the hooks of an event, and no other hook of ours."""
-    found = config_files.node_at(config_files.read(text), path)
-    entries = None if found is None else found.value
-    ours = [at for at, entry in enumerate(entries) if _is_ours(entry)] if isinstance(entries, list) else []
-    if wanted is not None and isinstance(entries, list) and [entries[at] for at in ours] == [wanted]:
+    node = config_files.node_at(config_files.read(text), path)
+    entries = None if node is None else node.value
+    our_places = [at for at, entry in enumerate(entries) if _is_ours(entry)] if isinstance(entries, list) else []
+    if wanted is not None and isinstance(entries, list) and [entries[at] for at in our_places] == [wanted]:
         return text
-    for at in reversed(ours):
+    for at in reversed(our_places):
         inner = entries[at].get("hooks") if isinstance(entries, list) and isinstance(entries[at], dict) else None
-        mine = [n for n, call in enumerate(inner) if _is_ours(call)] if isinstance(inner, list) else []
-        if inner is None or len(mine) == len(inner):
+        our_calls = [n for n, call in enumerate(inner) if _is_ours(call)] if isinstance(inner, list) else []
+        if inner is None or len(our_calls) == len(inner):
             text = config_files.remove_json(text, (*path, at))
         else:  # the group has hooks of others
-            for number in reversed(mine):
+            for number in reversed(our_calls):
                 text = config_files.remove_json(text, (*path, at, "hooks", number))
     return text if wanted is None else config_files.append(text, path, wanted)
 
@@ -267,7 +266,7 @@ def _changed(path: Path, edit: Callable[[str], str]) -> FileChange:
     try:
         after = edit(text if text.strip() else "")
     except config_files.NotJson as error:
-        raise _wrong(path, text, error.at, error.why) from error
+        raise _syntax_error(path, text, error.at, error.why) from error
     except config_files.NotEditable as error:
         hint = f"write it below a header of its own, or take it out: {path}"
         raise Failed(f"{path}: {error}", hint=hint, code="invalid_config") from error
@@ -292,7 +291,7 @@ def text_of(path: Path) -> str | None:
         raise Failed(f"{path} cannot be read: {error}", hint="see to that file first", code="invalid_config") from error
 
 
-def _wrong(path: Path, text: str, at: int, why: str) -> Failed:
+def _syntax_error(path: Path, text: str, at: int, why: str) -> Failed:
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
     hint = f"correct it there, or move it away: mv {quote(str(path))} {quote(str(path))}.old"
     return Failed(f"{path}, line {line}, column {column}: {why}", hint=hint, code="invalid_config")
@@ -335,8 +334,8 @@ def folder_of_hooks(folder: Path) -> Path:
     common = git.read_git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if top is None or common is None:
         raise NotFound(f"{folder} is in no git repository", hint=f"make one: git init {quote(str(folder))}")
-    said = git.read_git(folder, "config", "--show-scope", "--type=path", "--get-all", "core.hooksPath") or b""
-    lines = [line.split("\t", 1) for line in os.fsdecode(said).splitlines() if "\t" in line]
+    output = git.read_git(folder, "config", "--show-scope", "--type=path", "--get-all", "core.hooksPath") or b""
+    lines = [line.split("\t", 1) for line in os.fsdecode(output).splitlines() if "\t" in line]
     own = [path for scope, path in lines if scope != "command"]  # `read_git` sets one itself, by the command line
     if own:
         return Path(os.path.normpath(Path(os.fsdecode(top).rstrip("\n")) / own[-1]))

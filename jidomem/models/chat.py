@@ -104,15 +104,15 @@ def scores(reply: Mapping[str, Any], count: int) -> tuple[float, ...]:
 
 def _fact(place: str, values: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Fact:
     text = cut(_text(values, "text", f"{place}.text"), bounds.statement)
-    return _made(place, lambda: Fact(text, **_known(place, values, text, pages)))
+    return _validated(place, lambda: Fact(text, **_common_fields(place, values, text, pages)))
 
 
 def _trait(place: str, values: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Trait:
     name, value = (cut(_text(values, each, f"{place}.{each}"), bounds.statement) for each in ("name", "value"))
-    return _made(place, lambda: Trait(name, value, **_known(place, values, f"{name} {value}", pages)))
+    return _validated(place, lambda: Trait(name, value, **_common_fields(place, values, f"{name} {value}", pages)))
 
 
-def _known(place: str, values: Mapping[str, Any], text: str, pages: int) -> dict[str, Any]:
+def _common_fields(place: str, values: Mapping[str, Any], text: str, pages: int) -> dict[str, Any]:
     page = values.get("page")
     if page is not None and (type(page) is not int or not 0 <= page < pages):
         raise MalformedAnswer(f"{place}.page is no number of a page")
@@ -121,7 +121,7 @@ def _known(place: str, values: Mapping[str, Any], text: str, pages: int) -> dict
             "private": private or is_private(text)}  # fmt: skip
 
 
-def _made(place: str, make: Callable[[], T]) -> T:
+def _validated(place: str, make: Callable[[], T]) -> T:
     try:
         return make()
     except InvalidRequest:
@@ -200,8 +200,10 @@ class ChatModel(offline.ModelBase):
     ) -> None:
         if not isinstance(model, str) or not model.strip():
             raise InvalidRequest(f"model={model!r} is no name", hint='give the name the endpoint knows: "gpt-4o-mini"')
-        if ours := [name for name in options if name in OURS]:
-            raise InvalidRequest(f"the option {ours[0]!r} is set by the client", hint=f"leave {ours[0]} out of options")
+        if reserved := [name for name in options if name in OURS]:
+            raise InvalidRequest(
+                f"the option {reserved[0]!r} is set by the client", hint=f"leave {reserved[0]} out of options"
+            )
         if isinstance(room, bool) or not isinstance(room, int) or room < LEAST_ROOM:
             raise InvalidRequest(f"room={room!r} is too little", hint=f"give a number from {LEAST_ROOM}")
         super().__init__(embedder, bounds)
@@ -253,10 +255,10 @@ class ChatModel(offline.ModelBase):
 
     def rate_importance(self, facts: Sequence[str]) -> tuple[float, ...]:
         """Return the rating of each of *facts*, `AT_ONCE` of them a request."""
-        rated = [self._rated(facts[start : start + AT_ONCE]) for start in range(0, len(facts), AT_ONCE)]
+        rated = [self._rate_batch(facts[start : start + AT_ONCE]) for start in range(0, len(facts), AT_ONCE)]
         return tuple(score for scores in rated for score in scores)
 
-    def _rated(self, facts: Sequence[str]) -> tuple[float, ...]:
+    def _rate_batch(self, facts: Sequence[str]) -> tuple[float, ...]:
         prompt = offline.importance_prompt(facts, self._room)
         return self._read(prompt, lambda reply: scores(reply, len(facts)))
 

@@ -92,7 +92,7 @@ class EndpointEmbedder:
 
     def generate(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector for each of *texts*, in order; raises ModelUnavailable if any is missing."""
-        given = [_sent(text) for text in texts_of(texts)]
+        given = [_truncated(text) for text in texts_of(texts)]
         within = AT_ONCE if len(given) == 1 else None
         vectors: dict[str, Vector] = {"": [0.0] * self.size}
         for batch in _batches([text for text in dict.fromkeys(given) if text]):
@@ -142,7 +142,7 @@ class EmbedderUnavailable:
         raise ModelUnavailable(self.why.detail, hint=self.why.hint)
 
 
-def _sent(text: str) -> str:
+def _truncated(text: str) -> str:
     """Return the part of *text* that is sent, empty for a blank text."""
     cut = text.encode()[:LONGEST].decode("utf-8", "ignore") if len(text) * 4 > LONGEST else text
     return cut if cut.strip() else ""

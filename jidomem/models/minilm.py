@@ -96,25 +96,25 @@ class OnnxGraph:
         self._add(_ARRAYS, *shape, _number(2, kind), _bytes(8, name.encode()), _bytes(9, values.tobytes()))
         return name
 
-    def operator(self, kind: str, inputs: Sequence[str], *, of: str = "", **attributes: float | int) -> str:
-        """Add an operator of the set *of*, and return the name of its output."""
-        return self.operators(kind, inputs, 1, of=of, **attributes)[0]
+    def operator(self, kind: str, inputs: Sequence[str], *, domain: str = "", **attributes: float | int) -> str:
+        """Add an operator of the set *domain*, and return the name of its output."""
+        return self.operators(kind, inputs, 1, domain=domain, **attributes)[0]
 
     def operators(
-        self, kind: str, inputs: Sequence[str], gives: int, *, of: str = "", **attributes: float | int
+        self, kind: str, inputs: Sequence[str], gives: int, *, domain: str = "", **attributes: float | int
     ) -> list[str]:
         """Add an operator with several outputs, and return their names."""
         names = [self._name() for _ in range(gives)]
         parts = [_bytes(1, name.encode()) for name in inputs] + [_bytes(2, name.encode()) for name in names]
         settings = [_bytes(5, _attribute(name, value)) for name, value in attributes.items()]
-        self._add(1, *parts, _bytes(4, kind.encode()), *settings, _bytes(7, of.encode()))
+        self._add(1, *parts, _bytes(4, kind.encode()), *settings, _bytes(7, domain.encode()))
         return names
 
     def written(self, inputs: str, rank: int, outputs: str) -> bytes:
         """Return the file of the graph, which takes integers as *inputs* and returns floats as *outputs*."""
         ends = _bytes(11, _value(inputs, INT64, rank)) + _bytes(12, _value(outputs, FLOAT, rank))
         graph = b"".join([*self._parts, _bytes(2, b"graph"), ends])
-        sets = [_bytes(8, _bytes(1, of.encode()) + _number(2, version)) for of, version in _SETS.items()]
+        sets = [_bytes(8, _bytes(1, domain.encode()) + _number(2, version)) for domain, version in _SETS.items()]
         return b"".join([_number(1, _FORM), *sets, _bytes(_GRAPH, graph)])
 
     def _add(self, field: int, *parts: bytes) -> None:
@@ -161,7 +161,7 @@ MOST = 128
 _LAYERS, _HEADS, _NEAR_NOTHING = 6, 12, 1e-12
 #: The optimisations of onnxruntime that make the graph slower, by a fifth.
 SLOWER = ("SkipLayerNormFusion",)
-_OURS = "com.microsoft"  # operators that onnxruntime has beyond the standard
+_MICROSOFT = "com.microsoft"  # operators that onnxruntime has beyond the standard
 
 
 def build_onnx_model(data: bytes) -> bytes:
@@ -181,54 +181,59 @@ class _Writer:
         state = self._embedded("pieces")
         for layer in range(_LAYERS):
             state = self._layer(layer, state)
-        mean = self._op("ReduceMean", [state, self._put(np.array([1], np.int64))], keepdims=0)
+        mean = self._op("ReduceMean", [state, self._constant(np.array([1], np.int64))], keepdims=0)
         return self._graph.written("pieces", 2, mean)
 
     def _embedded(self, pieces: str) -> str:
-        of = "inner.embeddings."
-        words, scale = self._named(of + "word_embeddings.weight_q"), self._named(of + "word_embeddings.weight_scale")
-        place = self._weights[of + "position_embeddings.weight_q"].astype(np.float32)
-        place = place * self._weights[of + "position_embeddings.weight_scale"]
-        place = (place + self._weights[of + "token_type_embeddings.weight"][0])[:MOST]
+        prefix = "inner.embeddings."
+        words, scale = (
+            self._weight(prefix + "word_embeddings.weight_q"),
+            self._weight(prefix + "word_embeddings.weight_scale"),
+        )
+        place = self._weights[prefix + "position_embeddings.weight_q"].astype(np.float32)
+        place = place * self._weights[prefix + "position_embeddings.weight_scale"]
+        place = (place + self._weights[prefix + "token_type_embeddings.weight"][0])[:MOST]
         state = self._op("Cast", [self._op("Gather", [words, pieces])], to=FLOAT)
         state = self._op("Mul", [state, self._op("Gather", [scale, pieces])])
-        nothing, length = self._put(np.array([0], np.int64)), self._op("Shape", [pieces], start=1, end=2)
-        there = self._op("Slice", [self._put(place), nothing, length, nothing])
-        norm = [self._named(of + "LayerNorm.weight"), self._named(of + "LayerNorm.bias")]
-        return self._op("LayerNormalization", [self._op("Add", [state, there]), *norm], axis=-1, epsilon=_NEAR_NOTHING)
+        nothing, length = self._constant(np.array([0], np.int64)), self._op("Shape", [pieces], start=1, end=2)
+        positions = self._op("Slice", [self._constant(place), nothing, length, nothing])
+        norm = [self._weight(prefix + "LayerNorm.weight"), self._weight(prefix + "LayerNorm.bias")]
+        return self._op(
+            "LayerNormalization", [self._op("Add", [state, positions]), *norm], axis=-1, epsilon=_NEAR_NOTHING
+        )
 
     def _layer(self, layer: int, state: str) -> str:
-        of = f"inner.encoder.layer.{layer}."
+        prefix = f"inner.encoder.layer.{layer}."
         query, key, value, out, wide, narrow = self._matrices[6 * layer : 6 * layer + 6]
-        biases = [f"{of}attention.self.{name}.bias" for name in ("query", "key", "value")]
+        biases = [f"{prefix}attention.self.{name}.bias" for name in ("query", "key", "value")]
         inputs = self._graph.operators(
-            "Split", [self._times(state, [query, key, value], biases)], 3, axis=-1, num_outputs=3
+            "Split", [self._matmul(state, [query, key, value], biases)], 3, axis=-1, num_outputs=3
         )
-        seen = self._op("MultiHeadAttention", inputs, of=_OURS, num_heads=_HEADS)
-        seen = self._times(seen, [out], [of + "attention.output.dense.bias"])
-        state = self._added(seen, state, of + "attention.output.LayerNorm")
-        thought = self._times(state, [wide], [of + "intermediate.dense.bias"])
-        thought = self._op("Gelu", [thought], of=_OURS)
-        thought = self._times(thought, [narrow], [of + "output.dense.bias"])
-        return self._added(thought, state, of + "output.LayerNorm")
+        seen = self._op("MultiHeadAttention", inputs, domain=_MICROSOFT, num_heads=_HEADS)
+        seen = self._matmul(seen, [out], [prefix + "attention.output.dense.bias"])
+        state = self._added(seen, state, prefix + "attention.output.LayerNorm")
+        thought = self._matmul(state, [wide], [prefix + "intermediate.dense.bias"])
+        thought = self._op("Gelu", [thought], domain=_MICROSOFT)
+        thought = self._matmul(thought, [narrow], [prefix + "output.dense.bias"])
+        return self._added(thought, state, prefix + "output.LayerNorm")
 
-    def _times(self, state: str, matrices: list[str], biases: list[str]) -> str:
+    def _matmul(self, state: str, matrices: list[str], biases: list[str]) -> str:
         """Return *state* times the concatenated *matrices*, in integers, plus their biases."""
         values = np.concatenate([self._weights[name + "_q"] for name in matrices], axis=1)
         scales = np.concatenate([self._weights[name + "_scale"].reshape(-1) for name in matrices])
         bias = np.concatenate([self._weights[name] for name in biases])
-        inputs = [state, self._put(values), self._put(scales), "", self._put(bias)]
-        return self._op("DynamicQuantizeMatMul", inputs, of=_OURS)
+        inputs = [state, self._constant(values), self._constant(scales), "", self._constant(bias)]
+        return self._op("DynamicQuantizeMatMul", inputs, domain=_MICROSOFT)
 
     def _added(self, new: str, state: str, norm: str) -> str:
-        inputs = [self._op("Add", [new, state]), self._named(norm + ".weight"), self._named(norm + ".bias")]
+        inputs = [self._op("Add", [new, state]), self._weight(norm + ".weight"), self._weight(norm + ".bias")]
         return self._op("LayerNormalization", inputs, axis=-1, epsilon=_NEAR_NOTHING)
 
     def _op(self, kind: str, inputs: list[str], **more: Any) -> str:
         return self._graph.operator(kind, inputs, **more)
 
-    def _put(self, values: Array) -> str:
+    def _constant(self, values: Array) -> str:
         return self._graph.array(values)
 
-    def _named(self, name: str) -> str:
-        return self._put(self._weights[name])
+    def _weight(self, name: str) -> str:
+        return self._constant(self._weights[name])

@@ -212,7 +212,7 @@ def claims(text: str, longest: int, *, asks: bool = True) -> Iterator[Claim]:
     rules = (*RULES, *ASKS) if asks else RULES
     for sentence in sentences(text):
         if not sentence.endswith(("?", "？")):
-            yield from _of_sentence(_spelled(sentence), longest, rules)
+            yield from _sentence_claims(_spelled(sentence), longest, rules)
 
 
 def is_private(text: str) -> bool:
@@ -224,7 +224,7 @@ def is_private(text: str) -> bool:
     return any(_PRIVATE.search(_spelled(sentence)) for sentence in sentences(text))
 
 
-def _of_sentence(sentence: str, longest: int, rules: Sequence[ClaimPattern]) -> Iterator[Claim]:
+def _sentence_claims(sentence: str, longest: int, rules: Sequence[ClaimPattern]) -> Iterator[Claim]:
     private = bool(_PRIVATE.search(sentence))
     end = 0
     for opening in _OPENS.finditer(sentence):
@@ -235,7 +235,7 @@ def _of_sentence(sentence: str, longest: int, rules: Sequence[ClaimPattern]) -> 
         before, clause = sentence[: opening.start()], sentence[opening.start() : end].strip()
         if len(clause) > longest or not _stands_alone(opening[0], before):
             continue
-        claim = _of_clause(clause, before, rules)
+        claim = _clause_claim(clause, before, rules)
         if claim and len(claim.text) <= longest:
             yield Claim(claim.text, claim.confidence, claim.trait, claim.value, private)
 
@@ -246,7 +246,7 @@ def _stands_alone(opening: str, before: str) -> bool:
     return opening.lower() not in ("i", "we") or bool(_BEFORE_I.search(before))
 
 
-def _of_clause(clause: str, before: str, rules: Sequence[ClaimPattern]) -> Claim | None:
+def _clause_claim(clause: str, before: str, rules: Sequence[ClaimPattern]) -> Claim | None:
     for rule in rules:
         match = rule.pattern.match(clause)
         if match is None or (rule.pattern.pattern.startswith("^") and before.strip().lower() not in ("", "please")):
@@ -255,8 +255,8 @@ def _of_clause(clause: str, before: str, rules: Sequence[ClaimPattern]) -> Claim
         if _POINTS.match(rest) or TELL_LITTLE.issuperset(words(rest)):
             return None
         hedge = 0.6 if _HEDGED.search(before) or _HEDGED.search(clause) else 1.0
-        statement = _of_other(rule.says.format(**match.groupdict()).strip())
-        return Claim(statement, round(rule.confidence * hedge, 3), rule.trait, _of_other(rest))
+        statement = _third_person(rule.says.format(**match.groupdict()).strip())
+        return Claim(statement, round(rule.confidence * hedge, 3), rule.trait, _third_person(rest))
     return None
 
 
@@ -266,7 +266,7 @@ def _spelled(sentence: str) -> str:
     return sentence
 
 
-def _of_other(text: str) -> str:
+def _third_person(text: str) -> str:
     """Return a statement in the first person in the third person.
 
     >>> _of_other("walk with my sister")
@@ -342,7 +342,9 @@ def chain_prompt(pages: Sequence[DialogueTurn], chain: str | None, bounds: Outpu
 def continues_prompt(previous: DialogueTurn, page: DialogueTurn, room: int) -> ModelPrompt:
     """Return the prompt whether *page* continues *previous*."""
     return _task(
-        _CONTINUES, "dialogue", [_page_excerpt(each, _fair((previous, page), room)) for each in (previous, page)]
+        _CONTINUES,
+        "dialogue",
+        [_page_excerpt(each, _length_limit((previous, page), room)) for each in (previous, page)],
     )
 
 
@@ -380,14 +382,15 @@ def final_prompt(
     Remembered texts are quoted, so that none can end its part or pass for an instruction. Long pages are cut, so that
     all have `SHOWN` characters together, and a fact `FACT`.
     """
-    most = _fair([*stm, *mtm], SHOWN)
+    most = _length_limit([*stm, *mtm], SHOWN)
     parts = (
         _block("shared_knowledge", [cut(each, FACT) for each in system_memory]),
         _block("known", filter(None, map(_known, lpm))),
         _block(
-            "earlier_dialogue", [{"about": page.meta_chain, **_with(page), **_page_excerpt(page, most)} for page in mtm]
+            "earlier_dialogue",
+            [{"about": page.meta_chain, **_object_field(page), **_page_excerpt(page, most)} for page in mtm],
         ),
-        _block("recent_dialogue", [{**_with(page), **_page_excerpt(page, most)} for page in stm]),
+        _block("recent_dialogue", [{**_object_field(page), **_page_excerpt(page, most)} for page in stm]),
         f"The question: {query.strip()}",
     )
     return ModelPrompt(_ANSWERER, "\n\n".join(filter(None, parts)))
@@ -414,11 +417,11 @@ def _block(tag: str, lines: Iterable[Any]) -> str:
 
 def _numbered(pages: Sequence[DialogueTurn], room: int) -> list[Mapping[str, Any]]:
     first = max(0, len(pages) - room // (2 * LEAST))
-    most = _fair(pages[first:], room)
+    most = _length_limit(pages[first:], room)
     return [{"page": first + number, **_page_excerpt(page, most)} for number, page in enumerate(pages[first:])]
 
 
-def _fair(pages: Sequence[DialogueTurn], room: int) -> int:
+def _length_limit(pages: Sequence[DialogueTurn], room: int) -> int:
     """Return the maximum of characters of one text, so that the texts of *pages* have *room* together."""
     lengths = sorted(len(text) for page in pages for text in (page.query, page.response))
     for place, length in enumerate(lengths):
@@ -437,7 +440,7 @@ def _page_excerpt(page: DialogueTurn, most: int) -> dict[str, Any]:
     }
 
 
-def _with(page: DialogueTurn) -> dict[str, str]:
+def _object_field(page: DialogueTurn) -> dict[str, str]:
     key: tuple[str, str] | None = getattr(page, "object", None)
     return {} if key is None else {"with": " ".join(key)}
 

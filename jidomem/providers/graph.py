@@ -30,7 +30,7 @@ from jidomem.write.writer import MemoryWriter
 KEY = f"{JIDO}key"
 #: The fields that are not part of a value: links, author, session and time of its memory.
 _NOT_VALUE = frozenset((*OWN, "timestamp", "asserted_by", "asserted_in"))
-_IN_FORCE = """
+_ACTIVE = """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?key WHERE {{
   {which}
@@ -98,8 +98,8 @@ class GraphProvider:
             return Missing(state)
         intent = state.root.writer.restated(state.project, holders[0])
         value = {name: part for name, part in intent.items() if name not in _NOT_VALUE}
-        others = [triple for triple in value.pop("extra_triples", ()) if triple[0] != KEY]
-        return StoredValue(state, {"iri": holders[0], **value, **({"extra_triples": others} if others else {})})
+        extra = [triple for triple in value.pop("extra_triples", ()) if triple[0] != KEY]
+        return StoredValue(state, {"iri": holders[0], **value, **({"extra_triples": extra} if extra else {})})
 
     def put(self, state: _Graph, key: str, value: Any, opts: Opts) -> Done:
         """Submit *value* in place of the memory under *key*, and return its receipt; the same value changes nothing.
@@ -136,7 +136,7 @@ class GraphProvider:
         try:
             return Answer(state, _recalled(state, query) if "text" in query else _query_rows(state, query))
         except NotFound as error:
-            return Answer(state, _nothing_in(error))
+            return Answer(state, _empty_result(error))
 
 
 def _submitted(state: _Graph, key: str, value: Any) -> Receipt:
@@ -168,23 +168,23 @@ def _fields(state: _Graph, key: str, value: Any) -> dict[str, Any]:
         "confidence": "medium",
         **({"summary": value} if isinstance(value, str) else value),
     }
-    intent["extra_triples"] = _together(intent.get("extra_triples"), [[KEY, {"@value": key}]])
+    intent["extra_triples"] = _joined(intent.get("extra_triples"), [[KEY, {"@value": key}]])
     return intent
 
 
 def _replacing(intent: Mapping[str, Any], holders: Sequence[str], key: str) -> dict[str, Any]:
     """Return the intent that supersedes *holders*; an `iri` read from one of them is left out."""
-    given = {name: part for name, part in intent.items() if name != "iri" or part not in holders}
-    instead = {"supersedes": _together(given.get("supersedes"), holders)}
-    return {"reason": f"Put under {key!r} anew.", **given, **instead} if holders else {**given, **instead}
+    fields = {name: part for name, part in intent.items() if name != "iri" or part not in holders}
+    links = {"supersedes": _joined(fields.get("supersedes"), holders)}
+    return {"reason": f"Put under {key!r} anew.", **fields, **links} if holders else {**fields, **links}
 
 
-def _together(theirs: object, ours: Sequence[Any]) -> object:
-    """Return the items of both lists, *theirs* first; any other value is returned for the writer to refuse."""
-    if theirs is not None and not isinstance(theirs, (list, tuple)):
-        return theirs
-    listed = theirs or ()
-    return [*listed, *(each for each in ours if each not in listed)]
+def _joined(given_items: object, added: Sequence[Any]) -> object:
+    """Return the items of both lists, *given_items* first; any other value is returned for the writer to refuse."""
+    if given_items is not None and not isinstance(given_items, (list, tuple)):
+        return given_items
+    listed = given_items or ()
+    return [*listed, *(each for each in added if each not in listed)]
 
 
 def _existing_receipt(state: _Graph, intent: Mapping[str, Any], holders: Sequence[str]) -> Receipt | None:
@@ -201,26 +201,26 @@ def _existing_receipt(state: _Graph, intent: Mapping[str, Any], holders: Sequenc
 
 def _holders(state: _Graph, key: str) -> list[str]:
     """Return the active memories under *key*, the newest first: several after a merge of two branches."""
-    items = [row["item"] for row in _in_force(state, f"?item jido:key {_quoted(key)} .")]
+    items = [row["item"] for row in _active_rows(state, f"?item jido:key {_quoted(key)} .")]
     if not items and is_absolute(key):
-        items = [row["item"] for row in _in_force(state, f"VALUES ?item {{ {iri(key)} }}")]
+        items = [row["item"] for row in _active_rows(state, f"VALUES ?item {{ {iri(key)} }}")]
     return items
 
 
 def _keys_of(state: _Graph, items: Iterable[str]) -> dict[str, str]:
     named = " ".join(iri(item) for item in dict.fromkeys(items) if is_absolute(item))
-    rows = _in_force(state, f"VALUES ?item {{ {named} }} ?item jido:key ?key .") if named else []
+    rows = _active_rows(state, f"VALUES ?item {{ {named} }} ?item jido:key ?key .") if named else []
     return {row["item"]: row["key"] for row in reversed(rows)}
 
 
-def _in_force(state: _Graph, which: str) -> list[dict[str, Any]]:
+def _active_rows(state: _Graph, which: str) -> list[dict[str, Any]]:
     try:
-        return state.root.reader.select(state.project, _IN_FORCE.format(which=which))
+        return state.root.reader.select(state.project, _ACTIVE.format(which=which))
     except NotFound as error:
-        return _nothing_in(error)
+        return _empty_result(error)
 
 
-def _nothing_in(error: NotFound) -> list[Any]:
+def _empty_result(error: NotFound) -> list[Any]:
     """Return the empty result of a project that was never written; raises any other *error*."""
     if error.code != "unknown_project":
         raise error
@@ -229,9 +229,9 @@ def _nothing_in(error: NotFound) -> list[Any]:
 
 def _quoted(key: str) -> str:
     if key != key.strip() or not is_unicode(key):
-        what = "has blanks around it" if key != key.strip() else "holds half a surrogate pair"
+        fault = "has blanks around it" if key != key.strip() else "holds half a surrogate pair"
         tidy = key.strip().encode("utf-8", "replace").decode()
-        raise InvalidRequest(f"key={key!r} {what}, and the graph keeps none", hint=f"use the key {tidy!r}")
+        raise InvalidRequest(f"key={key!r} {fault}, and the graph keeps none", hint=f"use the key {tidy!r}")
     return literal(key)
 
 
@@ -248,8 +248,8 @@ def _query_rows(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
     only(query, ("name", "params", *_ABOUT, "top_k"), "a query by name")
     params = query.get("params", {})
     about = {name: query[name] for name in _ABOUT if name in query}
-    ours = {"project", "limit", "cursor", *_ABOUT}
-    if not isinstance(params, Mapping) or not all(isinstance(name, str) and name not in ours for name in params):
+    reserved = {"project", "limit", "cursor", *_ABOUT}
+    if not isinstance(params, Mapping) or not all(isinstance(name, str) and name not in reserved for name in params):
         hint = 'write {"name": "...", "params": {"item": "..."}, "as_of": "..."}'
         raise InvalidRequest("params are the query's own parameters", hint=hint)
     reader = state.root.reader

@@ -67,7 +67,7 @@ CREATE TABLE IF NOT EXISTS key_values (
     namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (namespace, key)
 ) WITHOUT ROWID;
 """
-_KEEP = """INSERT INTO key_values VALUES (?, ?, ?)
+_PUT = """INSERT INTO key_values VALUES (?, ?, ?)
            ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value"""
 
 
@@ -144,7 +144,7 @@ class PersistentProvider:
         text = json.dumps(to_json_value(value, "value"), ensure_ascii=False, separators=(",", ":"))
         row = (state.name, _text("key", key), text)
         with state.file.changing() as store:
-            store.execute(_KEEP, row)
+            store.execute(_PUT, row)
         return Done(state)
 
     def delete(self, state: _Namespace, key: str, opts: Opts) -> Done | Missing:
@@ -347,9 +347,9 @@ def _stored_text(value: Any) -> str:
 def _text_of(key: str, value: Any, state: _ProviderState) -> str:
     text = value.get("text") if isinstance(value, Mapping) else value
     if state.embed is None or not isinstance(text, str):
-        why = "there is nothing that embeds a text" if state.embed is None else "its value has no text"
+        reason = "there is nothing that embeds a text" if state.embed is None else "its value has no text"
         hint = 'give the item an "embedding"; or a value with a "text", and the provider embed=...'
-        raise InvalidRequest(f"{key!r} has no embedding, and {why}", hint=hint)
+        raise InvalidRequest(f"{key!r} has no embedding, and {reason}", hint=hint)
     return text
 
 

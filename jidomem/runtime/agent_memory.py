@@ -41,7 +41,7 @@ TABLES = """
 CREATE TABLE IF NOT EXISTS agents (project TEXT NOT NULL, agent TEXT NOT NULL, memory TEXT NOT NULL,
   PRIMARY KEY (project, agent)) WITHOUT ROWID;
 """
-_KEEP = "INSERT INTO agents VALUES (?, ?, ?) ON CONFLICT (project, agent) DO UPDATE SET memory = excluded.memory"
+_PUT = "INSERT INTO agents VALUES (?, ?, ?) ON CONFLICT (project, agent) DO UPDATE SET memory = excluded.memory"
 #: The most characters of a memory as JSON: it is read and written as a whole.
 MOST = 16 * 1024**2
 
@@ -82,16 +82,16 @@ class AgentMemory:
         form, TooLarge for one of more than `MOST` characters: then nothing has changed.
         """
         with self._state.changing() as store:
-            kept = self._read(store)
-            before = kept if kept is not None else self._new()
+            stored = self._read(store)
+            before = stored if stored is not None else self._new()
             refuse_stale(f"the memory of {self.agent!r}", expected_rev, before.rev)
             after = move(before)
             if not isinstance(after, Memory):
                 hint = "let it return the memory: lambda held: held.world_put('language', 'en')"
                 raise InvalidRequest(f"a change of a memory gives a Memory, not {after!r:.200}", hint=hint)
-            if after is not kept:
-                rows = (self.project, self.agent, self._written(after))
-                store.execute(_KEEP, rows)
+            if after is not stored:
+                rows = (self.project, self.agent, self._to_json(after))
+                store.execute(_PUT, rows)
             return after
 
     def apply(self, changes: Sequence[Mapping[str, Any]], *, expected_rev: int | None = None) -> Memory:
@@ -104,11 +104,11 @@ class AgentMemory:
     def forget(self) -> bool:
         """Delete the memory, every byte of it; return whether there was one."""
         with self._state.changing() as store:
-            asked = "DELETE FROM agents WHERE project = ? AND agent = ?"
-            there = store.execute(asked, (self.project, self.agent)).rowcount > 0
-        if there:
+            sql = "DELETE FROM agents WHERE project = ? AND agent = ?"
+            is_deleted = store.execute(sql, (self.project, self.agent)).rowcount > 0
+        if is_deleted:
             self._state.scrub()
-        return there
+        return is_deleted
 
     def _new(self) -> Memory:
         return Memory.new(now=self._now(), new_id=self._sources.new_id)
@@ -116,7 +116,7 @@ class AgentMemory:
     def _now(self) -> int:
         return int(self._sources.now().timestamp() * 1000)
 
-    def _written(self, memory: Memory) -> str:
+    def _to_json(self, memory: Memory) -> str:
         text = json.dumps(memory.to_dict(), ensure_ascii=False)
         if len(text) > MOST:
             raise TooLarge(
@@ -126,10 +126,10 @@ class AgentMemory:
         return text
 
     def _read(self, store: StateTables) -> Memory | None:
-        asked = "SELECT memory FROM agents WHERE project = ? AND agent = ?"
-        found = store.execute(asked, (self.project, self.agent)).fetchone()
+        sql = "SELECT memory FROM agents WHERE project = ? AND agent = ?"
+        row = store.execute(sql, (self.project, self.agent)).fetchone()
         try:
-            return None if found is None else Memory.from_dict(json.loads(found[0]))
+            return None if row is None else Memory.from_dict(json.loads(row[0]))
         except (ValueError, TypeError, RecursionError, InvalidRequest) as error:
             raise self._state.damaged(f"what is kept of {self.agent!r} is no memory: {error}") from error
 
@@ -174,7 +174,7 @@ class Conversation:
             if agent is not None and words is None:
                 raise InvalidRequest(f"{name}={agent!r}, and nothing is said by it", hint=f"leave {name} out")
         agent = self._agent if answered_by is None else answered_by
-        said = TurnTexts(
+        texts = TurnTexts(
             prompt,
             answer,
             self._writer.spoken_by(asked_by),
@@ -182,7 +182,7 @@ class Conversation:
             tuple(tools),
             self._moment(timestamp),
         )
-        receipt = self._record(said, agent)
+        receipt = self._record(texts, agent)
         self._catch_up(self.project)
         return turn(self._index, self.project, f"<{receipt.iri}>")
 
@@ -211,8 +211,8 @@ class Conversation:
             if unknown.code != "unknown_project":
                 raise
             return []
-        found = turns(self._index, self.project, f"<{self.iri}>", moment)
-        return found if last is None else found[max(0, len(found) - last) :]
+        recorded = turns(self._index, self.project, f"<{self.iri}>", moment)
+        return recorded if last is None else recorded[max(0, len(recorded) - last) :]
 
     def _moment(self, given: object) -> str:
         moment = self._now() if given is None else parse_moment(given)
@@ -255,7 +255,7 @@ class EntryStore:
         So an agent with entries always gets some, up to the limit; `metadata["scores"]` has the score of each match by
         its id.
         """
-        narrowing, every = _narrowing(opts)
+        narrowing, all_sessions = _narrowing(opts)
         if not self._is_there(opts):
             return RecallResult(request, [], {"scores": {}})
         project, now = self._project(opts), self._memory.now()
@@ -264,19 +264,19 @@ class EntryStore:
             kinds=ENTRIES,
             since=moment_of(opts.get("since"), "since"),
             until=moment_of(opts.get("until"), "until"),
-            own=own(request, every=every),
+            own=own(request, every=all_sessions),
         )
         alike = self._memory.alike_to(request.query, project, within.moment, spoken=True)
-        found = self._entries(opts).covered(request, within, now, alike)
-        told = _fitting(found.entries, narrowing.budget_tokens)
-        named = {name: entry.id for name, entry in told.items() if name in found.scores}
-        metadata: dict[str, Any] = {"scores": {id_: found.scores[name] for name, id_ in named.items()}}
+        matches = self._entries(opts).covered(request, within, now, alike)
+        fitting = _fitting(matches.entries, narrowing.budget_tokens)
+        named = {name: entry.id for name, entry in fitting.items() if name in matches.scores}
+        metadata: dict[str, Any] = {"scores": {id_: matches.scores[name] for name, id_ in named.items()}}
         if narrowing.explain:
-            metadata["parts"] = {id_: found.parts[name] for name, id_ in named.items()}
+            metadata["parts"] = {id_: matches.parts[name] for name, id_ in named.items()}
         if narrowing.budget_tokens is not None:
-            metadata["left_out"] = len(found.entries) - len(told)
-        said = {"ranking": found.ranking, **self._memory.lag(project)}
-        return RecallResult(request, [*told.values()], {**metadata, **said})
+            metadata["left_out"] = len(matches.entries) - len(fitting)
+        state = {"ranking": matches.ranking, **self._memory.lag(project)}
+        return RecallResult(request, [*fitting.values()], {**metadata, **state})
 
     def write(self, request: WriteRequest, opts: Options = NO_OPTIONS) -> WriteResult:
         """Store the entry, durably, in place of the one with the same id.
@@ -296,13 +296,13 @@ class EntryStore:
 
         They share commits, each of which waits for the disk once.
         """
-        asked = list(requests)
-        outcomes = self._writer.keep_entries(self._project(opts), [request.entry for request in asked])
+        pending = list(requests)
+        outcomes = self._writer.keep_entries(self._project(opts), [request.entry for request in pending])
         return [
             outcome
             if isinstance(outcome, JidomemError)
             else WriteResult(request, request.entry, metadata=_receipt_json(outcome))
-            for request, outcome in zip(asked, outcomes, strict=True)
+            for request, outcome in zip(pending, outcomes, strict=True)
         ]
 
     def remove(self, ids: Iterable[str], opts: Options = NO_OPTIONS) -> int:
@@ -359,13 +359,13 @@ def _narrowing(opts: Options) -> tuple[Narrowing, bool]:
     check_spelling(opts, _OPTIONS)
     if of_request := [name for name in _OF_REQUEST if name in opts]:
         raise InvalidRequest(f"{of_request[0]} is no option", hint=f"give {of_request[0]} in the request")
-    every = opts.get("include_sessions", False)
-    if not isinstance(every, bool):
-        raise InvalidRequest(f"include_sessions={every!r} is no truth", hint="give include_sessions=True")
+    all_sessions = opts.get("include_sessions", False)
+    if not isinstance(all_sessions, bool):
+        raise InvalidRequest(f"include_sessions={all_sessions!r} is no truth", hint="give include_sessions=True")
     for name in opts:
         if name in Narrowing.__slots__ and name not in _HONOURED:
             raise InvalidRequest(f"a store of entries is not asked by {name}", hint=_HINTS.get(name, _ELSEWHERE))
-    return Narrowing(**{name: opts[name] for name in _HONOURED if opts.get(name) is not None}), every
+    return Narrowing(**{name: opts[name] for name in _HONOURED if opts.get(name) is not None}), all_sessions
 
 
 def _fitting(entries: Mapping[str, Entry], budget: int | None) -> dict[str, Entry]:
@@ -398,11 +398,11 @@ def redact_working_state(state: StateStore, project: str, shows: Shows, *, dry_r
                 changes = _changes(store, project, shows)
         if not dry_run:
             with state.changing() as store:
-                found = _changes(store, project, shows)
-                for statement, row in chain.from_iterable(found.values()):
+                statements = _changes(store, project, shows)
+                for statement, row in chain.from_iterable(statements.values()):
                     store.execute(statement, row)
-            changes = found
-            if any(found.values()):
+            changes = statements
+            if any(statements.values()):
                 state.scrub()
     counts = {kind: sum(_HOLDERS not in statement for statement, _ in rows) for kind, rows in changes.items()}
     return {kind: count for kind, count in counts.items() if count}
@@ -427,8 +427,8 @@ def _memories(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[
     for agent, text in rows:
         if shows(agent):
             yield "DELETE FROM agents WHERE project = ? AND agent = ?", (project, agent)
-        elif (left := _memory(json.loads(text), shows)) is not None:
-            yield "UPDATE agents SET memory = ? WHERE project = ? AND agent = ?", (_json(left), project, agent)
+        elif (redacted := _memory(json.loads(text), shows)) is not None:
+            yield "UPDATE agents SET memory = ? WHERE project = ? AND agent = ?", (_json(redacted), project, agent)
 
 
 def _memory(memory: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
@@ -436,10 +436,10 @@ def _memory(memory: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
     spaces = {}
     for name, space in memory["spaces"].items():
         if name in RESERVED_SPACES or not shows(name):
-            left = {**space, "data": _without(space["data"], shows), "metadata": _without(space["metadata"], shows)}
-            spaces[name] = {**left, "rev": space["rev"] + 1} if left != space else space
-    left = {**memory, "spaces": spaces, "metadata": _without(memory["metadata"], shows)}
-    return {**left, "rev": memory["rev"] + 1} if left != memory else None
+            redacted = {**space, "data": _without(space["data"], shows), "metadata": _without(space["metadata"], shows)}
+            spaces[name] = {**redacted, "rev": space["rev"] + 1} if redacted != space else space
+    redacted = {**memory, "spaces": spaces, "metadata": _without(memory["metadata"], shows)}
+    return {**redacted, "rev": memory["rev"] + 1} if redacted != memory else None
 
 
 def _redacted_values(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -451,22 +451,22 @@ def _redacted_values(store: StateTables, project: str, shows: Shows) -> Iterator
         value = json.loads(text)
         if shows(key) or shows(namespace):
             yield "DELETE FROM key_values WHERE namespace = ? AND key = ?", (namespace, key)
-        elif (left := _without(value, shows)) != value:
-            left = _bare(left) if key.startswith("memoryos:") else left  # an archived segment
-            yield "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?", (_json(left), namespace, key)
+        elif (redacted := _without(value, shows)) != value:
+            redacted = _bare(redacted) if key.startswith("memoryos:") else redacted  # an archived segment
+            yield "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?", (_json(redacted), namespace, key)
 
 
 def _tiers(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield the changes of parts of tiers that show a text, and of their holders' revisions; their vectors go."""
-    asked = "SELECT holder, kind, id, place, held FROM memoryos_parts WHERE project = ?"
+    sql = "SELECT holder, kind, id, place, held FROM memoryos_parts WHERE project = ?"
     moved: dict[str, None] = {}
-    for holder, kind, id_, place, text in store.execute(asked, (project,)).fetchall():
-        held, row = json.loads(text), (project, holder, kind, id_)
+    for holder, kind, id_, place, text in store.execute(sql, (project,)).fetchall():
+        value, row = json.loads(text), (project, holder, kind, id_)
         if shows(holder) or any(map(shows, _names(id_, place))):
             yield f"DELETE FROM memoryos_parts WHERE {_PART}", row
-        elif (left := _without(held, shows)) != held:
+        elif (redacted := _without(value, shows)) != value:
             change = f"UPDATE memoryos_parts SET held = ?, vector = NULL, rev = {_NEXT} WHERE {_PART}"
-            yield change, (_json(left), project, holder, *row)
+            yield change, (_json(redacted), project, holder, *row)
         else:
             continue
         moved[holder] = None
@@ -483,8 +483,8 @@ _NEXT = "(SELECT rev + 1 FROM memoryos_holders WHERE project = ? AND holder = ?)
 def _names(*written: str) -> Iterator[str]:
     """Yield the texts in an id: some ids are lists, written as JSON."""
     for text in written:
-        found = json.loads(text) if text.startswith("[") else text
-        yield from _names(*found) if isinstance(found, list) else [text]
+        parts = json.loads(text) if text.startswith("[") else text
+        yield from _names(*parts) if isinstance(parts, list) else [text]
 
 
 def _redacted_directives(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -494,22 +494,24 @@ def _redacted_directives(store: StateTables, project: str, shows: Shows) -> Iter
     ).fetchall()
     for holder, request, text in rows:
         directive = json.loads(text)
-        if (left := _without(directive, shows)) != directive:
-            left["items"] = [{**item, "embedding": None, "value": _bare(item["value"])} for item in left["items"]]
+        if (redacted := _without(directive, shows)) != directive:
+            redacted["items"] = [
+                {**item, "embedding": None, "value": _bare(item["value"])} for item in redacted["items"]
+            ]
             change = "UPDATE memoryos_asked SET directive = ? WHERE project = ? AND holder = ? AND request = ?"
-            yield change, (_json(left), project, holder, request)
+            yield change, (_json(redacted), project, holder, request)
 
 
 def _notes(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the changes of settings and notes that show a text."""
-    asked = "SELECT kind, name, held FROM memoryos_notes WHERE project = ?"
-    for kind, name, text in store.execute(asked, (project,)).fetchall():
-        row, held = (project, kind, name), json.loads(text)
+    sql = "SELECT kind, name, held FROM memoryos_notes WHERE project = ?"
+    for kind, name, text in store.execute(sql, (project,)).fetchall():
+        row, value = (project, kind, name), json.loads(text)
         if shows(name):
             yield "DELETE FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?", row
-        elif (left := _without(held, shows)) != held:
+        elif (redacted := _without(value, shows)) != value:
             change = "UPDATE memoryos_notes SET held = ? WHERE project = ? AND kind = ? AND name = ?"
-            yield change, (_json(left), *row)
+            yield change, (_json(redacted), *row)
 
 
 def _jobs(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:

@@ -34,7 +34,7 @@ _COUNT_CLIENT = (
     "INSERT INTO clients VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, agent, user_agent, address, door)"
     " DO UPDATE SET last = excluded.last, requests = clients.requests + excluded.requests"
 )
-_FEWER = (
+_TRIM = (
     "DELETE FROM refused WHERE rowid IN (SELECT rowid FROM refused ORDER BY day DESC, rowid DESC LIMIT -1 OFFSET ?)",
     "DELETE FROM clients WHERE rowid IN (SELECT rowid FROM clients ORDER BY last DESC LIMIT -1 OFFSET ?)",
 )
@@ -76,7 +76,7 @@ class DoorLog:
         with self.state.changing() as store:
             store.executemany(_REFUSED, [tuple(row) for row in refused])
             store.executemany(_COUNT_CLIENT, [tuple(row) for row in clients])
-            for statement, most in zip(_FEWER, (REFUSALS, CLIENTS), strict=True):
+            for statement, most in zip(_TRIM, (REFUSALS, CLIENTS), strict=True):
                 store.execute(statement, (most,))
 
     def read(self, project: str) -> tuple[list[RefusedAt], list[ClientActivity]]:
@@ -95,15 +95,15 @@ class DoorLog:
                 if store is None:
                     return
             with self.state.changing() as store:
-                gone = [*self._delete(store, "refused", shows), *self._delete(store, "clients", shows)]
-            if gone:
+                deleted = [*self._delete(store, "refused", shows), *self._delete(store, "clients", shows)]
+            if deleted:
                 self.state.scrub()
 
     def _delete(self, store: Any, table: str, shows: Callable[[str], bool]) -> Iterable[int]:
         rows = store.execute(f"SELECT rowid, * FROM {table}").fetchall()
-        gone = [row[0] for row in rows if any(isinstance(text, str) and text and shows(text) for text in row[1:])]
-        store.executemany(f"DELETE FROM {table} WHERE rowid = ?", [(number,) for number in gone])
-        return gone
+        row_ids = [row[0] for row in rows if any(isinstance(text, str) and text and shows(text) for text in row[1:])]
+        store.executemany(f"DELETE FROM {table} WHERE rowid = ?", [(number,) for number in row_ids])
+        return row_ids
 
 
 #: How many of the latest reads of one memory are stored.
@@ -118,10 +118,10 @@ CREATE TABLE IF NOT EXISTS guarded (number INTEGER PRIMARY KEY, project TEXT NOT
 CREATE INDEX IF NOT EXISTS guarded_session ON guarded (project, session);
 CREATE INDEX IF NOT EXISTS guarded_path ON guarded (project, path);
 """
-_OF = (
+_SELECT_SHOWN = (
     'SELECT at, "in", agent FROM shown WHERE project = ? AND item = ? AND at <= ? ORDER BY at DESC, rowid DESC LIMIT ?'
 )
-_OLDER = (
+_TRIM_SHOWN = (
     "DELETE FROM shown WHERE rowid IN (SELECT rowid FROM shown WHERE project = ? AND item = ?"
     " ORDER BY at DESC, rowid DESC LIMIT 1000000 OFFSET ?)"
 )
@@ -141,13 +141,13 @@ class ReadLog:
         rows = [(project, item, at, in_, by) for item in dict.fromkeys(items)]
         with suppress(JidomemError), self.state.changing() as store:  # a read is answered even if the disk is full
             store.executemany("INSERT INTO shown VALUES (?, ?, ?, ?, ?)", rows)
-            store.executemany(_OLDER, [(project, item, MAX_READS) for _, item, *_ in rows])
+            store.executemany(_TRIM_SHOWN, [(project, item, MAX_READS) for _, item, *_ in rows])
 
     def of(self, project: str, item: str, until: str) -> list[dict[str, Any]]:
         """Return when, in what and to whom a memory was shown up to the moment *until*, the latest first."""
         with suppress(JidomemError), self.state.reading() as store:
-            found = store.execute(_OF, (project, item, until, MAX_READS)) if store is not None else ()
-            return [{"at": parse_moment(at), "in": where, "agent": agent} for at, where, agent in found]
+            rows = store.execute(_SELECT_SHOWN, (project, item, until, MAX_READS)) if store is not None else ()
+            return [{"at": parse_moment(at), "in": where, "agent": agent} for at, where, agent in rows]
         return []
 
     def forget(self, project: str, shows: Callable[[str], bool]) -> None:
@@ -161,14 +161,14 @@ class ReadLog:
                     return
             with self.state.changing() as store:
                 shown = store.execute("SELECT rowid, item, agent FROM shown WHERE project = ?", (project,))
-                gone = [(row,) for row, *texts in shown if any(text and shows(text) for text in texts)]
-                guarded_rows = store.execute(
+                shown_ids = [(row,) for row, *texts in shown if any(text and shows(text) for text in texts)]
+                guarded = store.execute(
                     "SELECT number, item, session, reason FROM guarded WHERE project = ?", (project,)
                 )
-                also = [(number,) for number, *texts in guarded_rows if any(text and shows(text) for text in texts)]
-                store.executemany("DELETE FROM shown WHERE rowid = ?", gone)
-                store.executemany("DELETE FROM guarded WHERE number = ?", also)
-            if gone or also:
+                guarded_ids = [(number,) for number, *texts in guarded if any(text and shows(text) for text in texts)]
+                store.executemany("DELETE FROM shown WHERE rowid = ?", shown_ids)
+                store.executemany("DELETE FROM guarded WHERE number = ?", guarded_ids)
+            if shown_ids or guarded_ids:
                 self.state.scrub()
 
 
@@ -177,7 +177,7 @@ SHOWN, STOPPED, HEEDED, OVERRIDDEN = "shown", "stopped", "heeded", "overridden"
 _LET, _USED = "let", "used"
 _LET_FOR = timedelta(hours=1)
 _COUNTED = (SHOWN, STOPPED, HEEDED, OVERRIDDEN)
-_KEEP = "INSERT INTO guarded (project, session, path, item, what, at, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_INSERT_GUARDED = "INSERT INTO guarded (project, session, path, item, what, at, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class GuardLog:
@@ -194,8 +194,8 @@ class GuardLog:
     def forget_shown(self, session: str) -> None:
         """Mark the memories shown in *session* as not shown: its client has lost them."""
         if self.seen(session):
-            how = "UPDATE guarded SET session = session || ' before' WHERE project = ? AND session = ? AND what = ?"
-            self._keep(how, [(self._project, session, SHOWN)])
+            sql = "UPDATE guarded SET session = session || ' before' WHERE project = ? AND session = ? AND what = ?"
+            self._keep(sql, [(self._project, session, SHOWN)])
 
     def stopped(self, path: str) -> set[str]:
         """Return the memories that stopped the last edit of *path*, without an outcome yet."""
@@ -205,8 +205,8 @@ class GuardLog:
     def is_let(self, path: str) -> bool:
         """Return whether the next edit of *path* is allowed."""
         since = format_timestamp(self._log.now() - _LET_FOR)
-        query = "SELECT what, at FROM guarded WHERE project = ? AND path = ? AND item = '' ORDER BY number"
-        last = self._rows(query, path)
+        sql = "SELECT what, at FROM guarded WHERE project = ? AND path = ? AND item = '' ORDER BY number"
+        last = self._rows(sql, path)
         return bool(last) and last[-1][0] == _LET and last[-1][1] > since
 
     def let(self, session: str, path: str, reason: str) -> None:
@@ -216,24 +216,28 @@ class GuardLog:
     def keep(self, session: str, rows: Iterable[tuple[str, str, str]], *, reason: str | None = None,
              agent: str | None = None) -> None:  # fmt: skip
         """Record the events (path, item, what) of *session*; memories that were shown go to the read log too."""
-        held, at = list(rows), format_timestamp(self._log.now())
-        if any(what == OVERRIDDEN for _, _, what in held):
-            held += [(path, "", _USED) for path in dict.fromkeys(path for path, _, what in held if what == OVERRIDDEN)]
-        if held:
-            self._keep(_KEEP, [(self._project, session, path, item, what, at, reason) for path, item, what in held])
-        if shown := [item for _, item, what in held if what == SHOWN]:
+        events, at = list(rows), format_timestamp(self._log.now())
+        if any(what == OVERRIDDEN for _, _, what in events):
+            events += [
+                (path, "", _USED) for path in dict.fromkeys(path for path, _, what in events if what == OVERRIDDEN)
+            ]
+        if events:
+            self._keep(
+                _INSERT_GUARDED, [(self._project, session, path, item, what, at, reason) for path, item, what in events]
+            )
+        if shown := [item for _, item, what in events if what == SHOWN]:
             self._log.shown(self._project, shown, by=agent, in_="guard")
 
     def counts(self) -> Mapping[str, int]:
         """Return how often the guard showed and stopped, was heeded and overridden, in all sessions."""
-        found = dict(self._rows("SELECT what, COUNT(*) FROM guarded WHERE project = ? GROUP BY what"))
-        return {what: found.get(what, 0) for what in _COUNTED}
+        counts = dict(self._rows("SELECT what, COUNT(*) FROM guarded WHERE project = ? GROUP BY what"))
+        return {what: counts.get(what, 0) for what in _COUNTED}
 
-    def _rows(self, query: str, *of: str) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str, *parameters: str) -> list[tuple[Any, ...]]:
         with suppress(JidomemError), self._log.state.reading() as store:
-            return store.execute(query, (self._project, *of)).fetchall() if store is not None else []
+            return store.execute(query, (self._project, *parameters)).fetchall() if store is not None else []
         return []
 
-    def _keep(self, how: str, rows: list[tuple[Any, ...]]) -> None:
+    def _keep(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
         with suppress(JidomemError), self._log.state.changing() as store:  # an edit proceeds even if the disk is full
-            store.executemany(how, rows)
+            store.executemany(sql, rows)

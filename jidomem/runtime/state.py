@@ -58,7 +58,7 @@ def _locked(path: Path, *, wait: bool) -> int | None:
     It is the file that has the name now: a former holder may have removed the file that was opened.
     """
     while True:
-        descriptor = _opened(path)
+        descriptor = _ensure_open(path)
         try:
             is_locked = disk.acquire_lock(descriptor, wait=wait)
             if is_locked and _is_named(path, descriptor):
@@ -87,7 +87,7 @@ def _remove(path: Path, descriptor: int) -> None:
         os.close(descriptor)
 
 
-def _opened(path: Path) -> int:
+def _ensure_open(path: Path) -> int:
     try:
         for folder in (path.parent.parent, path.parent):
             refuse_link(folder)
@@ -102,12 +102,12 @@ FILE = Path("state", "working.sqlite")
 #: Seconds that a transaction waits for that of another process.
 WAIT = 5.0
 #: The files that SQLite puts beside it; it would follow links there too.
-_BESIDE = ("-wal", "-shm", "-journal")
+_COMPANIONS = ("-wal", "-shm", "-journal")
 #: Triggers and views run on reads and writes; a cloned repository may bring them along.
 _FOREIGN = "SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')"
 #: SQLITE_PERM, SQLITE_READONLY and SQLITE_CANTOPEN; `sqlite3`, which has these names, is loaded only on use.
-_CLOSED = (3, 8, 14)
-_HOW = ("synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF")
+_PERMISSION_CODES = (3, 8, 14)
+_PRAGMAS = ("synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF")
 
 
 class State:
@@ -132,11 +132,11 @@ class State:
         """Yield the file in a write transaction, durable once the block ends; the file is created first."""
         with self._guard:
             self._check_open()
-            with self._worded():
+            with self._converting_errors():
                 refuse_link(self.path.parent)
                 if not self._is_open:
-                    self._make()
-                store = self._opened()
+                    self._create_file()
+                store = self._ensure_open()
             with self._transaction(store, "BEGIN IMMEDIATE"):
                 yield store
 
@@ -145,17 +145,17 @@ class State:
         """Yield the file in a transaction that sees it as it is now; None if it does not exist."""
         with self._guard:
             self._check_open()
-            with self._worded():
+            with self._converting_errors():
                 refuse_link(self.path.parent)
-                store = self._opened() if lexists(self.path) else None
+                store = self._ensure_open() if lexists(self.path) else None
             with self._transaction(store, "BEGIN") if store is not None else nullcontext():
                 yield store
 
     def scrub(self) -> None:
         """Rewrite the file so that no byte of removed content remains in it; raises the errors of `changing`."""
-        with self._guard, self._worded():
+        with self._guard, self._converting_errors():
             self._check_open()
-            store = self._opened()
+            store = self._ensure_open()
             store.execute("VACUUM")
             store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -171,23 +171,23 @@ class State:
         """Close the file; later transactions raise MemoryClosed."""
         with self._guard:
             self._is_closed = True
-            self._let_go()
+            self._disconnect()
 
     def _check_open(self) -> None:
         if self._is_closed:
             raise MemoryClosed(str(self.path.parent.parent))
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         with self._guard:
             if self._open is not None:
                 self._open[0].close()
             self._open = None
 
-    def _opened(self) -> Connection:
+    def _ensure_open(self) -> Connection:
         """Return the open file. It is the one that has the name now, as another may have replaced it."""
         if self._open is None or not self._is_open:
-            self._let_go()
-            store = self._connected()
+            self._disconnect()
+            store = self._connect()
             finalize(self, store.close)
             self._open = store, self._identity()
         return self._open[0]
@@ -196,7 +196,7 @@ class State:
     def _is_open(self) -> bool:
         return self._open is not None and self._open[1] == self._identity()
 
-    def _make(self) -> None:
+    def _create_file(self) -> None:
         """Create the file if it is missing; raise Failed if this user may not write it."""
         make_folders(self.path.parent)
         files = self._files()
@@ -207,7 +207,7 @@ class State:
             lay_file(self.path)
 
     def _files(self) -> list[Path]:
-        return [self.path, *(self.path.with_name(self.path.name + end) for end in _BESIDE)]
+        return [self.path, *(self.path.with_name(self.path.name + end) for end in _COMPANIONS)]
 
     def _identity(self) -> tuple[int, ...]:
         """Return the identity of the file and its permissions, to detect a replacement or change."""
@@ -217,7 +217,7 @@ class State:
             return (0,)
         return status.st_dev, status.st_ino, status.st_mode, status.st_uid, status.st_gid
 
-    def _connected(self) -> Connection:
+    def _connect(self) -> Connection:
         from sqlite3 import connect  # a process without working state does not load it
 
         for path in self._files():
@@ -225,10 +225,10 @@ class State:
         store = connect(self.path, timeout=WAIT, isolation_level=None, check_same_thread=False)
         try:
             if store.execute(_FOREIGN).fetchone() is not None:
-                raise _not_ours(self.path, "it has triggers or views, and came with the root")
+                raise _foreign_file(self.path, "it has triggers or views, and came with the root")
             enable_wal(store, WAIT)
-            for how in _HOW:
-                store.execute(f"PRAGMA {how}")
+            for pragma in _PRAGMAS:
+                store.execute(f"PRAGMA {pragma}")
             store.executescript(self._tables)
         except BaseException:
             store.close()
@@ -254,7 +254,7 @@ class State:
                 store.execute("ROLLBACK")
 
     @contextmanager
-    def _worded(self) -> Iterator[None]:
+    def _converting_errors(self) -> Iterator[None]:
         """Convert errors of opening the file to errors of jidomem."""
         from sqlite3 import Error
 
@@ -268,7 +268,7 @@ class State:
 
     def _refusal(self, error: Error) -> JidomemError:
         """Return the error for *error* of SQLite, with the users who may not use the file."""
-        if _code(error) in _CLOSED and (closed := unwritable([self.path.parent, *self._files()])):
+        if _code(error) in _PERMISSION_CODES and (closed := unwritable([self.path.parent, *self._files()])):
             return Failed(f"{self.path}: {error}: {describe(closed)}", hint=repair(closed))
         return _state_error(self.path, error)
 
@@ -284,10 +284,10 @@ def _state_error(path: Path, error: Error) -> JidomemError:
     code = _code(error)
     if code in (SQLITE_BUSY, SQLITE_LOCKED):
         return Busy(f"another process has written to {path} for {WAIT:g} s", hint="ask again in a moment")
-    if code in (*_CLOSED, SQLITE_FULL, SQLITE_IOERR):
+    if code in (*_PERMISSION_CODES, SQLITE_FULL, SQLITE_IOERR):
         return Failed(f"{path}: {error}", hint=f"let this user write there, and look at the disk: df {path.parent}")
-    return _not_ours(path, str(error))
+    return _foreign_file(path, str(error))
 
 
-def _not_ours(path: Path, why: str) -> Failed:
-    return Failed(f"{path}: {why}", hint=f"put it aside: mv {path} {path}.old", code="invalid_config")
+def _foreign_file(path: Path, reason: str) -> Failed:
+    return Failed(f"{path}: {reason}", hint=f"put it aside: mv {path} {path}.old", code="invalid_config")

@@ -68,13 +68,13 @@ class PromotionIndex:
 
     def saying(self, kind: str, summary: str) -> list[ActiveMemory]:
         """Return the memories of the type *kind* with exactly this summary."""
-        found = self._active(lambda: self._with(jido("summary"), literal(summary)))
-        return [held for held in found if type_uri(held.type) == type_uri(kind)]
+        memories = self._active(lambda: self._with(jido("summary"), literal(summary)))
+        return [memory for memory in memories if type_uri(memory.type) == type_uri(kind)]
 
     def named(self, items: Iterable[str]) -> list[ActiveMemory]:
         """Return the memories *items*, in their order."""
         order = {item: place for place, item in enumerate(items)}
-        return sorted(self._active(lambda: map(iri, order)), key=lambda held: order[held.iri])
+        return sorted(self._active(lambda: map(iri, order)), key=lambda memory: order[memory.iri])
 
     def _active(self, items: Callable[[], Iterable[Term]]) -> list[ActiveMemory]:
         """Return those of *items* that are active and not redacted."""
@@ -82,14 +82,14 @@ class PromotionIndex:
             self._catch_up(self._project)
         except NotFound:  # the project was never written to
             return []
-        found = [self._read(item) for item in dict.fromkeys(items()) if self._in_force(item)]
-        found.sort(key=lambda each: (each[0], each[1].iri), reverse=True)
-        return [held for _, held in found if held.summary]
+        dated = [self._read(item) for item in dict.fromkeys(items()) if self._is_active(item)]
+        dated.sort(key=lambda each: (each[0], each[1].iri), reverse=True)
+        return [memory for _, memory in dated if memory.summary]
 
     def _with(self, predicate: Term, value: Term) -> Iterable[Term]:
         return (item for item, _, _ in self._index.triples(self._graph, None, predicate, value))
 
-    def _in_force(self, item: Term) -> bool:
+    def _is_active(self, item: Term) -> bool:
         ends = (end for link in _ENDS for _, _, end in self._index.triples(self._graph, item, link))
         return self._is_asserted(item) and not any(map(self._is_asserted, ends))
 
@@ -98,16 +98,16 @@ class PromotionIndex:
 
     def _read(self, item: Term) -> tuple[str, ActiveMemory]:
         """Return the time when *item* was recorded, and the memory."""
-        said: dict[Term, list[str]] = {}
+        values: dict[Term, list[str]] = {}
         for _, predicate, term in sorted(self._index.triples(self._graph, item)):
-            said.setdefault(predicate, []).append(plain_value(term))
+            values.setdefault(predicate, []).append(plain_value(term))
 
         def texts(name: str) -> list[str]:
-            return said.get(jido(name), [])
+            return values.get(jido(name), [])
 
-        kinds = filter(None, map(type_of, said.get(TYPE, ())))
+        kinds = filter(None, map(type_of, values.get(TYPE, ())))
         moments = filter(None, map(parse_moment, texts("recordedAt")))
-        held = ActiveMemory(
+        memory = ActiveMemory(
             iri=plain_value(item),
             type=next(kinds, ""),
             summary=next(iter(texts("summary")), ""),
@@ -115,7 +115,7 @@ class PromotionIndex:
             keys=tuple(texts("key")),
             values=tuple(texts("value")),
         )
-        return max(map(format_timestamp, moments)), held
+        return max(map(format_timestamp, moments)), memory
 
 
 _ADDS, _REPLACES = "A session says more of it.", "A session holds something else under its key."
@@ -132,7 +132,7 @@ class Promoting:
     agent: str
     session_id: str
     promotion: Promotion
-    kept: PromotionIndex
+    active: PromotionIndex
 
     def promote(self, key: str, value: Any, *, force: bool) -> PromotionDecision:
         """Return the decision about the *value* under *key*; a refusal has its reason and the refusing stage.
@@ -153,16 +153,16 @@ class Promoting:
     def _keep(self, key: str, value: Any, item: Mapping[str, Any], verdict: PromotionDecision) -> PromotionDecision:
         new, alike = self._normal(key, item, verdict), list[str]()
         while True:
-            before = [found.iri for found in self.kept.under(key)]
+            before = [memory.iri for memory in self.active.under(key)]
             try:
                 return self._written(key, value, new, verdict, before, alike)
             except Conflict as conflict:
-                if [found.iri for found in self.kept.under(key)] != before:
+                if [memory.iri for memory in self.active.under(key)] != before:
                     continue  # another process was first
-                found = [each.iri for each in conflict.conflicts if each.kind == "duplicate"]
-                if alike or len(found) < len(conflict.conflicts):
+                duplicates = [each.iri for each in conflict.conflicts if each.kind == "duplicate"]
+                if alike or len(duplicates) < len(conflict.conflicts):
                     raise
-                alike = found  # they differ only in case or white space
+                alike = duplicates  # they differ only in case or white space
 
     def _written(
         self,
@@ -180,29 +180,29 @@ class Promoting:
         """
         under, known = UniqueKey(key, frozenset(before)), {iri: self._restated(iri) for iri in before}
         same = [iri for iri, old in known.items() if _is_same(new, old)]
-        for other in (*(found.iri for found in self.kept.saying(new["type"], new["summary"])), *alike):
+        for other in (*(memory.iri for memory in self.active.saying(new["type"], new["summary"])), *alike):
             old = self._restated(other)
             if other not in known and _is_same(new, old) and _on_one_matter(new, old):
                 known[other], same = old, [*same, other]
         # a memory with further keys stays, without this one
         shared = [iri for iri, old in known.items() if iri not in same and len(tiers.keys_of(old)) > 1]
         ended = [iri for iri in known if iri not in shared]
-        said = (under, value, new)
-        receipt = self._added(*said, known[same[0]], ended) if same else self._submitted(*said, ended)
+        args = (under, value, new)
+        receipt = self._added(*args, known[same[0]], ended) if same else self._submitted(*args, ended)
         for other in shared:
-            changed = {**tiers.without(key, known[other]), **self._who()}
+            changed = {**tiers.without(key, known[other]), **self._author()}
             self.memory.writer.revise(self.project, other, changes=changed, reason=_REPLACES)
         outcome = _OUTCOME.get(receipt.status, "updated" if known else "promoted")
-        because = "".join(f"; {warning}" for warning in receipt.warnings) if outcome == "proposed" else ""
-        return replace(verdict, outcome=outcome, reason=f"{verdict.reason}{because}", iri=receipt.iri, receipt=receipt)
+        warnings = "".join(f"; {warning}" for warning in receipt.warnings) if outcome == "proposed" else ""
+        return replace(verdict, outcome=outcome, reason=f"{verdict.reason}{warnings}", iri=receipt.iri, receipt=receipt)
 
     def _submitted(self, under: UniqueKey, value: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
         """Return the receipt of a new memory that supersedes those *ended*."""
-        instead = {"supersedes": ended, "reason": _REPLACES} if ended else {}
+        supersession = {"supersedes": ended, "reason": _REPLACES} if ended else {}
         extras = [*new["extra_triples"], *tiers.value_triple(under.key, value, new["summary"], new.get(_EXPLAINS))]
-        who = {**self._who(), "applies_to_project": self.project}
-        said = {"confidence": "medium", **new, **who, **instead, "extra_triples": extras}
-        return self.memory.writer.submit_intent(self.project, said, under=under)
+        author = {**self._author(), "applies_to_project": self.project}
+        intent = {"confidence": "medium", **new, **author, **supersession, "extra_triples": extras}
+        return self.memory.writer.submit_intent(self.project, intent, under=under)
 
     def _added(
         self, under: UniqueKey, value: Any, new: Mapping[str, Any], old: Mapping[str, Any], ended: list[str]
@@ -218,29 +218,31 @@ class Promoting:
         changed = tiers.changes({**new, "extra_triples": extras}, old)
         if not changed and len(ended) == 1:
             return Receipt(old["iri"], None, self.memory.writer.refresh(self.project), "deduplicated")
-        changed |= {"supersedes": ended, **self._who()}
+        changed |= {"supersedes": ended, **self._author()}
         return self.memory.writer.revise(self.project, old["iri"], changes=changed, reason=_ADDS, under=under)
 
     def _normal(self, key: str, item: Mapping[str, Any], verdict: PromotionDecision) -> dict[str, Any]:
         """Return the fields of *item* in canonical form; raises IntentRefused for an invalid one."""
-        given = tiers.fields_of(item, self.promotion.kind(item), verdict.category)
-        given["extra_triples"] = [*given["extra_triples"], tiers.extra(tiers.KEY, key)]
+        given_fields = tiers.fields_of(item, self.promotion.kind(item), verdict.category)
+        given_fields["extra_triples"] = [*given_fields["extra_triples"], tiers.extra(tiers.KEY, key)]
         sources, schema = self.memory.sources, self.memory.schema
-        normal = normalize(MemoryUpdateIntent(**given), now=sources.now(), new_id=sources.new_id, schema=schema).intent
-        fields = {name: found for name, found in normal.to_dict().items() if name in given}
+        normal = normalize(
+            MemoryUpdateIntent(**given_fields), now=sources.now(), new_id=sources.new_id, schema=schema
+        ).intent
+        fields = {name: value for name, value in normal.to_dict().items() if name in given_fields}
         return {"summary": "", **fields, "extra_triples": [triple[1:] for triple in normal.extra_triples]}
 
     def _restated(self, iri: str) -> dict[str, Any]:
         return self.memory.writer.restated(self.project, iri)
 
-    def _who(self) -> dict[str, str]:
+    def _author(self) -> dict[str, str]:
         return {"asserted_by": self.agent, "asserted_in": self.session_id}
 
 
 def _is_same(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     """Return whether *old* has the type and the content of *new*, ignoring case; its explanation may be longer."""
-    mine, theirs = (normal_text(tiers.core(each["summary"], each.get(_EXPLAINS))) for each in (new, old))
-    return mine == theirs and new["type"] == old.get("type")
+    first, second = (normal_text(tiers.core(each["summary"], each.get(_EXPLAINS))) for each in (new, old))
+    return first == second and new["type"] == old.get("type")
 
 
 def _on_one_matter(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
@@ -286,11 +288,11 @@ class ContextManager:
         self.short_term = ShortTerm(session_id)
         self.long_term = memory.long_term(self.project)
         self.last_cycle: tuple[PromotionDecision, ...] = ()
-        self._memory, self._kept = memory, PromotionIndex(memory.index, self.project, memory.catch_up)
-        self._promoting = Promoting(memory, self.project, self.agent, session_id, self.promotion, self._kept)
+        self._memory, self._active_memories = memory, PromotionIndex(memory.index, self.project, memory.catch_up)
+        self._promoting = Promoting(memory, self.project, self.agent, session_id, self.promotion, self._active_memories)
         self._done: dict[str, str] = {}
         self._lock = RLock()
-        self._forget: Callable[[], object] = lambda: None
+        self._unregister: Callable[[], object] = lambda: None
         self._timer = PeriodicTask(interval, self.promote_all, f"promotion of {session_id:.40}")
 
     def store(
@@ -315,8 +317,8 @@ class ContextManager:
         entry = self.short_term.entry(key)
         if entry is not None:
             return entry.value
-        for found in self._kept.under(key)[:1]:
-            return tiers.given_back(key, found.values, found.summary, found.explanation)
+        for memory in self._active_memories.under(key)[:1]:
+            return tiers.given_back(key, memory.values, memory.summary, memory.explanation)
         if default is _RAISE:
             raise NotFound(f"neither tier holds anything under {key!r:.200}", hint="store it, or look with get_context")
         return default
@@ -330,12 +332,12 @@ class ContextManager:
         for an empty query and an invalid limit.
         """
         scores = {hit.id: hit.score for hit in self._recalled(query, limit)}
-        keyed = self._kept.under(*filter(str.isprintable, dict.fromkeys([query.strip(), *query.split()])))
-        first = {held.iri for held in keyed}
-        found = [*keyed, *self._kept.named(item for item in scores if item not in first)]
+        keyed = self._active_memories.under(*filter(str.isprintable, dict.fromkeys([query.strip(), *query.split()])))
+        first = {memory.iri for memory in keyed}
+        memories = [*keyed, *self._active_memories.named(item for item in scores if item not in first)]
         return {
             "short_term": self._matching(query)[:limit],
-            "long_term": [_memory_json(held, scores.get(held.iri)) for held in found[:limit]],
+            "long_term": [_memory_json(memory, scores.get(memory.iri)) for memory in memories[:limit]],
         }
 
     def promote_all(self) -> list[PromotionDecision]:
@@ -347,19 +349,19 @@ class ContextManager:
         with self._lock:
             entries = self.short_term.get_all()
             self._done = {key: self._done[key] for key, _ in entries if key in self._done}
-            found: list[PromotionDecision] = []
-            for key, held in entries:
-                if self._done.get(key) != _mark(held):
-                    found.append(self._promote(key, held))
-                    if found[-1].error is not None and found[-1].error.code in STOPPING:
+            decisions: list[PromotionDecision] = []
+            for key, value in entries:
+                if self._done.get(key) != _mark(value):
+                    decisions.append(self._promote(key, value))
+                    if decisions[-1].error is not None and decisions[-1].error.code in STOPPING:
                         break
-            self.last_cycle = tuple(found)
-            return found
+            self.last_cycle = tuple(decisions)
+            return decisions
 
     def close(self) -> None:
         """Stop the promotion cycle; short-term memory is lost with this object."""
         self._timer.stop()
-        self._forget()
+        self._unregister()
 
     def __enter__(self) -> ContextManager:
         """Return the context itself."""
@@ -387,13 +389,13 @@ class ContextManager:
     def _matching(self, query: str) -> list[dict[str, Any]]:
         """Return the entries of short-term memory with words of *query*: those with most first, then the newest."""
         stems = self._memory.texts.stemmer.stems
-        said = [*stems(query)]
-        asked = {stem for word, stem in said if word not in TELL_LITTLE} or {stem for _, stem in said}
+        word_stems = [*stems(query)]
+        wanted = {stem for word, stem in word_stems if word not in TELL_LITTLE} or {stem for _, stem in word_stems}
         ranked = []
-        for key, held in reversed(self.short_term.get_all()):
-            shared = asked & {stem for _, stem in stems(f"{key}\n{_text(held)}")}
+        for key, value in reversed(self.short_term.get_all()):
+            shared = wanted & {stem for _, stem in stems(f"{key}\n{_text(value)}")}
             if shared:
-                ranked.append((len(shared), {"key": key, "value": held}))
+                ranked.append((len(shared), {"key": key, "value": value}))
         return [entry for _, entry in sorted(ranked, key=lambda each: -each[0])]
 
 
@@ -416,9 +418,9 @@ class Contexts:
                 hint = "leave the options out, or close it first"
                 raise InvalidRequest(f"the context of {session_id!r} is open already", hint=hint)
             if place not in self._open:
-                made = ContextManager(self._memory, session_id, project=project, agent=agent, **options)
-                made._forget = lambda: self._closed(place, made)
-                self._open[place] = made
+                context = ContextManager(self._memory, session_id, project=project, agent=agent, **options)
+                context._unregister = lambda: self._closed(place, context)
+                self._open[place] = context
             return self._open[place]
 
     def _closed(self, place: tuple[str, str, str], context: ContextManager) -> None:
@@ -567,7 +569,7 @@ class RootedLongTerm(LongTerm):
 
     def _stream(self, graph: str) -> str:
         iri = self.graph_iri(graph)
-        return _STREAM_OF[next(name for name, of in self.graphs.items() if of == iri)]
+        return _STREAM_OF[next(name for name, value in self.graphs.items() if value == iri)]
 
 
 def _graphs(project: str, base: str) -> Mapping[str, str]:
