@@ -165,7 +165,7 @@ def resolved(path: str) -> str:
     if not path.startswith(ROOT):
         raise CommandError(f"Path must start with {ROOT}, got: {path}")
     if "\0" in path:
-        raise CommandError(f"Path {path!r} holds a NUL, which no name of a file has")
+        raise CommandError(f"Path {path!r} has a NUL, which a file name cannot have")
     top = _ABOVE + ROOT
     place = posixpath.normpath(f"{top}/{path[len(ROOT) :].lstrip('/')}")
     if place != top and not place.startswith(top + "/"):

@@ -47,11 +47,11 @@ class Expiry:
     def __init__(self, memory: Jidomem, name: str, config: Mapping[str, Any]) -> None:
         """Use LangGraph's TTL *config* for the store *name*; raises InvalidRequest for unknown or invalid options."""
         if unknown := {*config} - {*_KNOWN}:
-            raise InvalidRequest(f"ttl takes no {', '.join(sorted(unknown))}", hint=f"give of {', '.join(_KNOWN)}")
+            raise InvalidRequest(f"ttl takes no {', '.join(sorted(unknown))}", hint=f"use {', '.join(_KNOWN)}")
         for option in ("default_ttl", "sweep_interval_minutes"):
             minutes = config.get(option)
             if isinstance(minutes, bool) or not isinstance(minutes, int | float | None):
-                raise InvalidRequest(f"{option}={minutes!r} is no number of minutes", hint=f"{option}=60")
+                raise InvalidRequest(f"{option}={minutes!r} is not a number of minutes", hint=f"{option}=60")
         self._now = memory.sources.now
         self._config = config
         self._name = name
@@ -413,7 +413,7 @@ def _checked(op: Any) -> Any:
             _check_value(op.value)
     if isinstance(op, ListNamespacesOp):
         if op.max_depth is not None and op.max_depth < 1:
-            raise ValueError(f"max_depth={op.max_depth} leaves nothing of a namespace; give 1 or more")
+            raise ValueError(f"max_depth={op.max_depth} is too small: give 1 or more")
         for condition in op.match_conditions or ():
             if condition.match_type not in ("prefix", "suffix"):
                 raise ValueError(f"Unsupported match type: {condition.match_type}")

@@ -63,7 +63,7 @@ def read(text: str) -> Node:
     node = _parse_value(text, _blank(text, 0), 0)
     end = _blank(text, node.end)
     if end != len(text):
-        raise NotJson("something stands after its end", end)
+        raise NotJson("there is text after its end", end)
     return node
 
 
@@ -127,7 +127,7 @@ def node_at(node: Node | None, path: Sequence[str]) -> Node | None:
 def _be(node: Node, kind: type, path: Sequence[str]) -> None:
     if not isinstance(node.value, kind):
         name = ".".join(path) or "it"
-        raise NotJson(f"{name} is no {'object' if kind is dict else 'array'}", node.start)
+        raise NotJson(f"{name} is not an {'object' if kind is dict else 'array'}", node.start)
 
 
 def _added(text: str, node: Node, value: Any, key: str | None) -> str:
@@ -234,7 +234,9 @@ def _parse_value(text: str, at: int, depth: int) -> Node:
         return Node([node.value for _, _, node in items], at, _closed(text, end, "]"), items)
     match = _STRING.match(text, at) if sign == '"' else _SCALAR.match(text, at)
     if match is None:
-        raise NotJson("it ends too early" if at >= len(text) else f"a value is due, not {text[at : at + 12]!r}", at)
+        raise NotJson(
+            "it ends too early" if at >= len(text) else f"a value is expected, not {text[at : at + 12]!r}", at
+        )
     return Node(_scalar(match[0], at), at, match.end())
 
 
@@ -251,12 +253,12 @@ def _object(text: str, at: int, depth: int) -> Node:
     while text[position : position + 1] != "}":
         match = _STRING.match(text, position)
         if match is None:
-            raise NotJson("it ends too early" if position >= len(text) else 'a key, or "}", is due', position)
+            raise NotJson("it ends too early" if position >= len(text) else 'a key, or "}", is expected', position)
         key, colon = _scalar(match[0], position), _blank(text, match.end())
         if text[colon : colon + 1] != ":":
-            raise NotJson('a ":" is due', colon)
+            raise NotJson('a ":" is expected', colon)
         if key in parts:
-            raise NotJson(f"{key!r} stands there twice", position)
+            raise NotJson(f"{key!r} occurs twice", position)
         node = _parse_value(text, _blank(text, colon + 1), depth + 1)
         parts[key] = (key, position, node)
         position = _next(text, node.end, "}")
@@ -278,7 +280,7 @@ def _next(text: str, end: int, closing: str) -> int:
     if text[position : position + 1] == ",":
         return _blank(text, position + 1)
     if text[position : position + 1] != closing:
-        raise NotJson("it ends too early" if position >= len(text) else f'a "," or "{closing}" is due', position)
+        raise NotJson("it ends too early" if position >= len(text) else f'a "," or "{closing}" is expected', position)
     return position
 
 
@@ -401,7 +403,7 @@ def _format_value(value: str | Sequence[str]) -> str:
 
 
 _MODE = 0o666
-_ROOM = "make room on that disk, and do it again"
+_ROOM = "free space on that disk, and try again"
 _NEEDS = {
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,
@@ -425,7 +427,7 @@ def write(path: Path, text: str | None, mode: int | None = None) -> None:
             path.parent.rmdir()
     except OSError as error:
         detail = f"{path} cannot be written: {error.strerror}"
-        raise Failed(detail, hint=disk_error_hint(error, "make that folder one you may write to")) from error
+        raise Failed(detail, hint=disk_error_hint(error, "make that folder writable")) from error
 
 
 def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
@@ -453,6 +455,6 @@ def check_inside(folder: Path, paths: Iterable[Path]) -> None:
         if not Path(real).is_relative_to(top):
             raise Failed(
                 f"{path} leads to {real}, out of {folder}",
-                hint=f"look at it, then take it away: ls -ld {path}",
+                hint=f"check it, then remove it: ls -ld {path}",
                 code="invalid_config",
             )

@@ -23,11 +23,11 @@ def parse_hook_input(text: str) -> dict[str, Any]:
     try:
         event = decode_json(text)
     except ValueError as error:
-        raise InvalidRequest(f"a hook is told a JSON object, not {text[:40]!r}: {error}",
+        raise InvalidRequest(f"a hook gets a JSON object, not {text[:40]!r}: {error}",
                              hint="it is called by the client: jidomem setup claude",
                              code="malformed_json") from error  # fmt: skip
     if not isinstance(event, dict):
-        raise InvalidRequest(f"a hook is told a JSON object, not {text[:40]!r}",
+        raise InvalidRequest(f"a hook gets a JSON object, not {text[:40]!r}",
                              hint="it is called by the client: jidomem setup claude",
                              code="malformed_json")  # fmt: skip
     return event
@@ -268,7 +268,7 @@ def _changed(path: Path, edit: Callable[[str], str]) -> FileChange:
     except config_files.NotJson as error:
         raise _syntax_error(path, text, error.at, error.why) from error
     except config_files.NotEditable as error:
-        hint = f"write it below a header of its own, or take it out: {path}"
+        hint = f"write it below a header of its own, or remove it: {path}"
         raise Failed(f"{path}: {error}", hint=hint, code="invalid_config") from error
     except tomllib.TOMLDecodeError as error:
         hint = "correct that line; nothing was written"
@@ -288,7 +288,7 @@ def text_of(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeError) as error:
-        raise Failed(f"{path} cannot be read: {error}", hint="see to that file first", code="invalid_config") from error
+        raise Failed(f"{path} cannot be read: {error}", hint="repair that file first", code="invalid_config") from error
 
 
 def _syntax_error(path: Path, text: str, at: int, why: str) -> Failed:
@@ -323,8 +323,8 @@ def plan_hook_change(folder: Path, command: str, *, removed: bool = False) -> Fi
         return FileChange(path, before, _SHEBANG + block)
     shebang = _SHELL.match(plain)
     if shebang is None:
-        hint = f"have it call this, and stop where it ends with {_STOPPED}: {quote(command)} guard --staged"
-        raise Failed(f"{path} is no shell script, and is left as it is", hint=hint, code="invalid_config")
+        hint = f"let it call this, and stop if it exits with {_STOPPED}: {quote(command)} guard --staged"
+        raise Failed(f"{path} is not a shell script, and is left unchanged", hint=hint, code="invalid_config")
     return FileChange(path, before, shebang[0] + block + plain[shebang.end() :])
 
 
@@ -333,7 +333,7 @@ def folder_of_hooks(folder: Path) -> Path:
     top = git.read_git(folder, "rev-parse", "--show-toplevel")
     common = git.read_git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if top is None or common is None:
-        raise NotFound(f"{folder} is in no git repository", hint=f"make one: git init {quote(str(folder))}")
+        raise NotFound(f"{folder} is in no git repository", hint=f"create one: git init {quote(str(folder))}")
     output = git.read_git(folder, "config", "--show-scope", "--type=path", "--get-all", "core.hooksPath") or b""
     lines = [line.split("\t", 1) for line in os.fsdecode(output).splitlines() if "\t" in line]
     own = [path for scope, path in lines if scope != "command"]  # `read_git` sets one itself, by the command line

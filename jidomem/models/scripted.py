@@ -94,8 +94,8 @@ class ScriptedModel(ModelBase):
         if answers is not None:
             return answers(*given)
         if function in self._script or not (unscripted := getattr(super(), function, None)):
-            reason = "all its answers were given" if function in self._script else "is not in the script"
-            raise NotScripted(f"{function} was asked, and {reason}", hint=f"ScriptedModel({function}=[...])")
+            reason = "all its answers are used" if function in self._script else "is not in the script"
+            raise NotScripted(f"{function} was called, and {reason}", hint=f"ScriptedModel({function}=[...])")
         return unscripted(*given)
 
 

@@ -147,7 +147,7 @@ def _queried(directive: MemoryQuery, registered: Registered) -> list[dict[str, A
     else:
         raise InvalidRequest(
             f"the provider {registered.name!r} answers no queries",
-            hint='ask for one value with {"key": "..."}, or name a provider that searches',
+            hint='query one value with {"key": "..."}, or name a provider that searches',
             code="unsupported",
         )
     best = sorted(rows, key=attrgetter("score"), reverse=True)[: query.get("top_k")]
@@ -194,7 +194,7 @@ def _checked(registered: Registered, call: str, outcome: T, *forms: type) -> T:
     if not isinstance(outcome, forms):
         names = " or ".join(form.__name__ for form in forms)
         detail = f"the provider {registered.name!r} answered {call} with {type(outcome).__name__}, not {names}"
-        raise Failed(detail, hint="prove it with jidomem.providers.conformance", code="provider_failed")
+        raise Failed(detail, hint="test it with jidomem.providers.conformance", code="provider_failed")
     registered.state = outcome.state  # type: ignore[attr-defined]  # every form has one
     return outcome
 
@@ -202,5 +202,5 @@ def _checked(registered: Registered, call: str, outcome: T, *forms: type) -> T:
 def _reason(error: Exception, provider: object) -> dict[str, Any]:
     if not isinstance(error, JidomemError):
         detail = f"the provider {provider!r} failed: {type(error).__name__}: {error}"
-        error = Failed(detail, hint="what was held before the call is held still", code="provider_failed")
+        error = Failed(detail, hint="the values before the call are unchanged", code="provider_failed")
     return error.to_dict()

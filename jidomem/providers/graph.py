@@ -130,7 +130,7 @@ class GraphProvider:
         only(opts, (), "graph query")
         hint = 'give {"text": "which index?"} or {"name": "open-tasks"}'
         if ("text" in query) == ("name" in query):
-            raise InvalidRequest("a query is for a text or by the name of a question", hint=hint)
+            raise InvalidRequest("a query has either a text or the name of a named query", hint=hint)
         if not isinstance(question := query.get("text", query.get("name")), str):
             raise InvalidRequest(f"{question!r} is no text", hint=hint)
         try:
@@ -156,7 +156,7 @@ def _submitted(state: _Graph, key: str, value: Any) -> Receipt:
 def _fields(state: _Graph, key: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, (str, Mapping)):
         raise InvalidRequest(
-            f"{key!r} is to hold a {type(value).__name__}, and the graph holds memories",
+            f"{key!r} cannot have a {type(value).__name__}: the graph stores memories",
             hint='give a text, or the fields of an intent: {"type": "decision", "summary": "...", "rationale": "..."}',
         )
     writer = state.root.writer
@@ -231,7 +231,7 @@ def _quoted(key: str) -> str:
     if key != key.strip() or not is_unicode(key):
         fault = "has blanks around it" if key != key.strip() else "holds half a surrogate pair"
         tidy = key.strip().encode("utf-8", "replace").decode()
-        raise InvalidRequest(f"key={key!r} {fault}, and the graph keeps none", hint=f"use the key {tidy!r}")
+        raise InvalidRequest(f"key={key!r} {fault}, which the graph does not store", hint=f"use the key {tidy!r}")
     return literal(key)
 
 

@@ -260,9 +260,11 @@ class VectorProvider:
         only(opts, ("backend", "dimension", "embed"), "the vector provider")
         embed, dimension = opts.get("embed"), opts.get("dimension")
         if embed is not None and not callable(embed):
-            raise InvalidRequest(f"embed={embed!r} cannot be called", hint="give a function from a text to its vector")
+            raise InvalidRequest(f"embed={embed!r} is not callable", hint="give a function from a text to its vector")
         if dimension is not None and (type(dimension) is not int or dimension < 1):
-            raise InvalidRequest(f"dimension={dimension!r} is no count", hint="give dimension=384, or leave it out")
+            raise InvalidRequest(
+                f"dimension={dimension!r} is not a dimension", hint="give dimension=384, or leave it out"
+            )
         return _ProviderState(opts.get("backend", Scan)(), embed, dimension)
 
     def get(self, state: _ProviderState, key: str, opts: Opts) -> StoredValue | Missing:
@@ -306,7 +308,7 @@ class VectorProvider:
         only(opts, (), "vector query")
         only(query, ("text", "vector", "top_k"), "a query for vectors")
         if ("text" in query) == ("vector" in query):
-            raise InvalidRequest("a query is for a text or for a vector", hint='give {"text": "..."}')
+            raise InvalidRequest("a query has either a text or a vector", hint='give {"text": "..."}')
         vector = vector_of(query["vector"], "vector") if "vector" in query else _embedded(state, query["text"])
         top_k = query.get("top_k", TOP_K)
         with state.lock:
@@ -347,7 +349,7 @@ def _stored_text(value: Any) -> str:
 def _text_of(key: str, value: Any, state: _ProviderState) -> str:
     text = value.get("text") if isinstance(value, Mapping) else value
     if state.embed is None or not isinstance(text, str):
-        reason = "there is nothing that embeds a text" if state.embed is None else "its value has no text"
+        reason = "there is no embedder" if state.embed is None else "its value has no text"
         hint = 'give the item an "embedding"; or a value with a "text", and the provider embed=...'
         raise InvalidRequest(f"{key!r} has no embedding, and {reason}", hint=hint)
     return text
@@ -358,7 +360,7 @@ def _embedded(state: _ProviderState, text: object) -> tuple[float, ...]:
         raise InvalidRequest(f"text={text!r} is no text", hint="give a text that is not empty")
     if state.embed is None:
         hint = 'ask with {"vector": [...]}, or register the provider with embed=...'
-        raise InvalidRequest("there is nothing that embeds a text", hint=hint)
+        raise InvalidRequest("there is no embedder", hint=hint)
     return vector_of(state.embed(text), "what embed gave")
 
 

@@ -66,7 +66,7 @@ class AgentMemory:
         """Use *state*; raises InvalidRequest for an agent's name without letters or digits."""
         self.project, self.agent = project, slug(agent)
         if not self.agent:
-            raise InvalidRequest(f"agent={agent!r} is no name of an agent", hint="give it letters or digits")
+            raise InvalidRequest(f"agent={agent!r} is not a valid name of an agent", hint="give it letters or digits")
         self._state, self._sources = state, sources
 
     def get(self) -> Memory | None:
@@ -87,8 +87,8 @@ class AgentMemory:
             refuse_stale(f"the memory of {self.agent!r}", expected_rev, before.rev)
             after = move(before)
             if not isinstance(after, Memory):
-                hint = "let it return the memory: lambda held: held.world_put('language', 'en')"
-                raise InvalidRequest(f"a change of a memory gives a Memory, not {after!r:.200}", hint=hint)
+                hint = "let it return the memory: lambda memory: memory.world_put('language', 'en')"
+                raise InvalidRequest(f"a change of a memory returns a Memory, not {after!r:.200}", hint=hint)
             if after is not stored:
                 rows = (self.project, self.agent, self._to_json(after))
                 store.execute(_PUT, rows)
@@ -120,8 +120,8 @@ class AgentMemory:
         text = json.dumps(memory.to_dict(), ensure_ascii=False)
         if len(text) > MOST:
             raise TooLarge(
-                f"the memory of {self.agent!r} would have {len(text):,} characters, and {MOST:,} are the most",
-                hint="keep what is large elsewhere, and a pointer to it here: world['pointers']",
+                f"the memory of {self.agent!r} would have {len(text):,} characters, more than {MOST:,}",
+                hint="store large values elsewhere, and a pointer to them here: world['pointers']",
             )
         return text
 
@@ -131,7 +131,7 @@ class AgentMemory:
         try:
             return None if row is None else Memory.from_dict(json.loads(row[0]))
         except (ValueError, TypeError, RecursionError, InvalidRequest) as error:
-            raise self._state.damaged(f"what is kept of {self.agent!r} is no memory: {error}") from error
+            raise self._state.damaged(f"the stored memory of {self.agent!r} is invalid: {error}") from error
 
 
 class Conversation:
@@ -172,7 +172,7 @@ class Conversation:
         """
         for name, agent, words in (("asked_by", asked_by, prompt), ("answered_by", answered_by, answer)):
             if agent is not None and words is None:
-                raise InvalidRequest(f"{name}={agent!r}, and nothing is said by it", hint=f"leave {name} out")
+                raise InvalidRequest(f"{name}={agent!r} without a text", hint=f"leave {name} out")
         agent = self._agent if answered_by is None else answered_by
         texts = TurnTexts(
             prompt,
@@ -203,7 +203,7 @@ class Conversation:
         Raises InvalidRequest for a *last* that is no integer from 0, and an *as_of* that is no moment.
         """
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
-            raise InvalidRequest(f"last={last!r} is no number of turns", hint="give last=10, or leave it out")
+            raise InvalidRequest(f"last={last!r} is not a number of turns", hint="give last=10, or leave it out")
         moment = None if as_of is None else plain_value(to_term(as_of, "dateTime", "as_of"))
         try:
             self._catch_up(self.project)
@@ -226,7 +226,7 @@ _HONOURED = ("as_of", "since", "until", "budget_tokens", "explain")
 _OPTIONS = ("project", "include_sessions", *_HONOURED)
 #: Fields of a request, which are no options.
 _OF_REQUEST = ("query", "limit", "scope", "agent_id", "session_id")
-_ELSEWHERE = 'ask memory.recall("...", kinds=["entry"]), which takes it'
+_ELSEWHERE = 'ask memory.recall("...", kinds=["entry"]), which supports it'
 _HINTS = {
     "agent": "name it in the request, as agent_id",
     "session": "name it in the request, as session_id",
@@ -358,13 +358,13 @@ def _narrowing(opts: Options) -> tuple[Narrowing, bool]:
     """Return the narrowing by options, and whether all sessions are included; raises InvalidRequest."""
     check_spelling(opts, _OPTIONS)
     if of_request := [name for name in _OF_REQUEST if name in opts]:
-        raise InvalidRequest(f"{of_request[0]} is no option", hint=f"give {of_request[0]} in the request")
+        raise InvalidRequest(f"{of_request[0]} is not an option", hint=f"give {of_request[0]} in the request")
     all_sessions = opts.get("include_sessions", False)
     if not isinstance(all_sessions, bool):
         raise InvalidRequest(f"include_sessions={all_sessions!r} is no truth", hint="give include_sessions=True")
     for name in opts:
         if name in Narrowing.__slots__ and name not in _HONOURED:
-            raise InvalidRequest(f"a store of entries is not asked by {name}", hint=_HINTS.get(name, _ELSEWHERE))
+            raise InvalidRequest(f"a store of entries has no option {name}", hint=_HINTS.get(name, _ELSEWHERE))
     return Narrowing(**{name: opts[name] for name in _HONOURED if opts.get(name) is not None}), all_sessions
 
 

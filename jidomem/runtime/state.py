@@ -165,7 +165,7 @@ class State:
 
     def damaged(self, what: str) -> Failed:
         """Return the error for stored data that cannot be read: *what* is wrong with it."""
-        return Failed(f"{self.path}: {what}", hint=f"put the file aside: mv {self.path} {self.path}.old")
+        return Failed(f"{self.path}: {what}", hint=f"move the file away: mv {self.path} {self.path}.old")
 
     def close(self) -> None:
         """Close the file; later transactions raise MemoryClosed."""
@@ -225,7 +225,7 @@ class State:
         store = connect(self.path, timeout=WAIT, isolation_level=None, check_same_thread=False)
         try:
             if store.execute(_FOREIGN).fetchone() is not None:
-                raise _foreign_file(self.path, "it has triggers or views, and came with the root")
+                raise _foreign_file(self.path, "it has triggers or views, which may come from a clone")
             enable_wal(store, WAIT)
             for pragma in _PRAGMAS:
                 store.execute(f"PRAGMA {pragma}")
@@ -283,11 +283,11 @@ def _state_error(path: Path, error: Error) -> JidomemError:
 
     code = _code(error)
     if code in (SQLITE_BUSY, SQLITE_LOCKED):
-        return Busy(f"another process has written to {path} for {WAIT:g} s", hint="ask again in a moment")
+        return Busy(f"another process has written to {path} for {WAIT:g} s", hint="try again in a moment")
     if code in (*_PERMISSION_CODES, SQLITE_FULL, SQLITE_IOERR):
-        return Failed(f"{path}: {error}", hint=f"let this user write there, and look at the disk: df {path.parent}")
+        return Failed(f"{path}: {error}", hint=f"let this user write there, and check the disk: df {path.parent}")
     return _foreign_file(path, str(error))
 
 
 def _foreign_file(path: Path, reason: str) -> Failed:
-    return Failed(f"{path}: {reason}", hint=f"put it aside: mv {path} {path}.old", code="invalid_config")
+    return Failed(f"{path}: {reason}", hint=f"move it away: mv {path} {path}.old", code="invalid_config")

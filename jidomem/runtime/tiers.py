@@ -280,7 +280,7 @@ class ContextManager:
         self.session_id = _named(session_id)
         if promotion is not None and not isinstance(promotion, Promotion):
             raise InvalidRequest(
-                f"promotion={promotion!r:.100} is no Promotion", hint="give Promotion.new(0.5), or leave it out"
+                f"promotion={promotion!r:.100} is not a Promotion", hint="give Promotion.new(0.5), or leave it out"
             )
         self.project = project or memory.project
         self.agent = agent or memory.settings.agent
@@ -304,7 +304,7 @@ class ContextManager:
         invalid key.
         """
         if promote not in (False, True, "force"):
-            raise InvalidRequest(f"promote={promote!r:.100} is none", hint='give True, "force", or leave it out')
+            raise InvalidRequest(f"promote={promote!r:.100} is not valid", hint='give True, "force", or leave it out')
         self.short_term.put(key, value)
         return self._promote(key, value, force=promote == "force") if promote else True
 
@@ -320,7 +320,7 @@ class ContextManager:
         for memory in self._active_memories.under(key)[:1]:
             return tiers.given_back(key, memory.values, memory.summary, memory.explanation)
         if default is _RAISE:
-            raise NotFound(f"neither tier holds anything under {key!r:.200}", hint="store it, or look with get_context")
+            raise NotFound(f"neither tier has a value for {key!r:.200}", hint="store it, or search with get_context")
         return default
 
     def get_context(self, query: str, *, limit: int = LIMIT) -> dict[str, list[dict[str, Any]]]:
@@ -437,7 +437,7 @@ class Contexts:
 def _named(session_id: str) -> str:
     """Return the name of a session; raises InvalidRequest for an invalid one."""
     if not isinstance(session_id, str) or not session_id.strip():
-        raise InvalidRequest(f"{session_id!r:.200} is no name of a session", hint='name it: "session-42"')
+        raise InvalidRequest(f"{session_id!r:.200} is not a name of a session", hint='name it: "session-42"')
     return session_id
 
 

@@ -158,7 +158,7 @@ def test_what_cannot_be_honoured_is_refused_with_what_to_do(memory, store):
         ({"memory": None}, "takes an open memory, not NoneType"),
         ({"agent": 5}, "agent=5 is no name"),
         ({"fields": "text"}, "fields is a list of paths"),
-        ({"ttl": {"default_ttl": "an hour"}}, "default_ttl='an hour' is no number of minutes"),
+        ({"ttl": {"default_ttl": "an hour"}}, "default_ttl='an hour' is not a number of minutes"),
     ],
 )
 def test_a_store_is_not_made_of_what_would_fail_later(memory, given, why):

@@ -280,4 +280,4 @@ def test_a_hook_that_is_told_nothing_it_understands_fails_no_client(repository, 
     called = run("agent", "briefing", "--hook", "claude", stdin=said)
 
     assert called.exit_code == 0
-    assert "a hook is told a JSON object" in json.loads(called.stdout)["systemMessage"]
+    assert "a hook gets a JSON object" in json.loads(called.stdout)["systemMessage"]

@@ -59,8 +59,8 @@ def test_remarks_commas_and_line_ends_stay_where_they_are(end):
     ("text", "why", "at"),
     [
         ("", "ends too early", 0),
-        ('{"a": }', "a value is due", 6),
-        ('{"a": 1 "b": 2}', 'a "," or "}" is due', 8),
+        ('{"a": }', "a value is expected", 6),
+        ('{"a": 1 "b": 2}', 'a "," or "}" is expected', 8),
         ('{"a": 1}}', "after its end", 8),
         ('{"a": 1, "a": 2}', "twice", 9),
         ("{'a': 1}", "a key", 1),
@@ -78,7 +78,7 @@ def test_what_is_no_json_is_told_with_its_place(text, why, at):
 
 def test_a_place_of_another_form_is_refused():
     for text in ("[]", '{"m": []}', '{"m": 1}'):
-        with pytest.raises(NotJson, match="is no object"):
+        with pytest.raises(NotJson, match="is not an object"):
             set_json(text, ["m", "ours"], 1)
-    with pytest.raises(NotJson, match=r"m\.list is no array"):
+    with pytest.raises(NotJson, match=r"m\.list is not an array"):
         append('{"m": {"list": {}}}', ["m", "list"], 1)

@@ -241,7 +241,7 @@ def test_what_is_no_code_that_a_person_wrote_is_left_out_and_told(memory, folder
     assert [str(note).split(" of more")[0] for note in report.notes] == [
         "binary.ex: left out: not a text",
         "broken.py:2: this is not the syntax of the language",
-        "large.py: left out: larger than 2,097,152 bytes, reached by a link, or not to be read",
+        "large.py: left out: larger than 2,097,152 bytes, reached by a link, or not readable",
         "long.py: left out: a line",
     ]
     assert ask(memory, "dependencies", module="broken") == [("os", "imports", None)]

@@ -431,7 +431,7 @@ def test_what_is_named_deeper_than_is_looked_is_told_with_the_line_it_begins_on(
 
     found = [python.extract(deep, ModuleName("m")), elixir.extract(elixir_deep), python.extract(flat, ModuleName("m"))]
 
-    told = "nested in more than 500 others: what is named in here may be missing; write it flatter"
+    told = "nested in more than 500 others: names in here may be missing; reduce the nesting"
     assert [[(fault.line, fault.message) for fault in each.faults] for each in found] == [[(2, told)], [(3, told)], []]
 
 

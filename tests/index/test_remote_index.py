@@ -79,7 +79,7 @@ def test_named_questions_and_sparql_are_answered_by_the_store(memory, project, u
 
 
 @pytest.mark.parametrize("what", ["DROP ALL", "DROP GRAPH <{graph}>", f"DROP GRAPH <{MARKS}>"])
-def test_a_store_that_lost_something_is_fed_again(memory, project, update, what):
+def test_a_store_that_lost_something_is_written_again(memory, project, update, what):
     remember(memory, project, "one", "two")
     assert facts(memory, project) == ["one", "two"]
 
@@ -90,7 +90,7 @@ def test_a_store_that_lost_something_is_fed_again(memory, project, update, what)
     assert facts(memory, project) == ["one", "three", "two"]
 
 
-def test_a_graph_that_an_earlier_version_fed_is_fed_anew(memory, project, update):
+def test_a_graph_written_by_an_earlier_version_is_written_again(memory, project, update):
     remember(memory, project, "one topic of several words")
     assert facts(memory, project) == ["one topic of several words"]
     graph, form = graph_iri(project), "<urn:jidomem:index:form>"
@@ -159,7 +159,7 @@ def test_two_that_feed_one_store_at_once_leave_what_one_would(root, project, oxi
     assert [len(rows) for rows in found if len(rows) < 40] == []
     assert facts(opened[0], project) == facts(opened[1], project)
     assert len(facts(opened[0], project)) == 42
-    ((_, mark),) = opened[0].remote._fed().rebuild([Stream(project)]).items()
+    ((_, mark),) = opened[0].remote._open_feed().rebuild([Stream(project)]).items()
     assert mark.commits == 42
     for memory in opened:
         memory.close()
@@ -200,7 +200,7 @@ def test_a_store_of_another_memory_is_refused_until_it_is_to_be_taken(tmp_path, 
         assert facts(one, project) == ["of one"]
     with jidomem.open(tmp_path / "two", index=oxigraph_server) as two:
         remember(two, project, "of two")
-        with pytest.raises(Failed, match="holds another memory") as refusal:
+        with pytest.raises(Failed, match="has another memory") as refusal:
             facts(two, project)
         assert (refusal.value.code, "jidomem root reindex" in refusal.value.hint) == ("store_unfit", True)
 
@@ -228,7 +228,7 @@ def test_a_store_that_answers_otherwise_is_refused_by_name(root, project):
     with told_endpoint() as server, jidomem.open(root, index=f"sparql+{server.url}") as memory:
         server.answer = (200, answer)
         remember(memory, project, "a fact")
-        with pytest.raises(Failed, match="terms come back as they were put in") as refusal:
+        with pytest.raises(Failed, match="terms are returned as they were written") as refusal:
             facts(memory, project)
     assert (refusal.value.code, server.url in refusal.value.detail) == ("store_unfit", True)
 
@@ -274,7 +274,9 @@ def test_the_users_own_file_may_choose_the_store_and_a_root_may_not(root, tmp_pa
 
 
 @pytest.mark.parametrize("is_settled", [False, True])
-def test_what_was_damaged_when_a_store_was_fed_comes_in_once_it_is_restored(root, project, oxigraph_server, is_settled):
+def test_a_file_damaged_at_the_first_synchronisation_is_written_once_restored(
+    root, project, oxigraph_server, is_settled
+):
     with jidomem.open(root, index="") as writer:
         remember(writer, project, "first", "second", "third")
         _, second, _ = writer.journal.read(Stream(project))

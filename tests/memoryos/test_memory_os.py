@@ -175,11 +175,11 @@ def fact_of(text):
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (lambda memory: memory.os(model=3), "model=3 is no language model"),
-        (lambda memory: memory.os(policy=MemoryOSConfig()), "policy=MemoryOSConfig.* is none"),
-        (lambda memory: memory.os().retrieve(None), "query is a text that says something"),
-        (lambda memory: memory.os().prompt(" "), "query is a text that says something"),
-        (lambda memory: memory.os().learn({"name": "Ana"}), "is nothing learnt"),
+        (lambda memory: memory.os(model=3), "model=3 is not a language model"),
+        (lambda memory: memory.os(policy=MemoryOSConfig()), "policy=MemoryOSConfig.* is not a TierPolicy"),
+        (lambda memory: memory.os().retrieve(None), "query is a text that is not blank"),
+        (lambda memory: memory.os().prompt(" "), "query is a text that is not blank"),
+        (lambda memory: memory.os().learn({"name": "Ana"}), "is not a Learnt"),
     ],
 )
 def test_what_is_no_model_no_policy_no_question_and_nothing_learnt_is_refused(opened, wrong, why):
@@ -441,9 +441,9 @@ def test_an_open_one_is_the_same_and_takes_no_other_options(opened):
     with pytest.raises(InvalidRequest, match="are open already"):
         memory.os(work="queued")
     ada.close()
-    with pytest.raises(InvalidRequest, match="is none"):
+    with pytest.raises(InvalidRequest, match="is not valid"):
         memory.os(work="sometimes")
-    with pytest.raises(InvalidRequest, match="names nobody"):
+    with pytest.raises(InvalidRequest, match="is not an object"):
         memory.os().add("a", "b", about="ana")
 
 
@@ -465,7 +465,7 @@ def test_what_personas_know_is_proposed_to_the_project_with_what_was_said(opened
     assert "between us" not in str(told)
     memory.writer.invalidate("p", decisions[0].iri, reason="nobody asked")
     assert ada.promote(0.5) == []
-    with pytest.raises(InvalidRequest, match="no number from 0 to 1"):
+    with pytest.raises(InvalidRequest, match="not a number from 0 to 1"):
         ada.promote(2)
 
 

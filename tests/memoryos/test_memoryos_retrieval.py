@@ -130,7 +130,7 @@ def test_who_asks_is_known_first_and_others_where_a_fact_of_them_is_on_the_quest
     assert [each.key for each in retrieve(TIERS, SYSTEM, QUESTION, PLAIN).personas] == [
         ("user", "ana"), ("service", "search")]  # fmt: skip
     assert len(retrieve(TIERS, SYSTEM, QUESTION, PLAIN, retrieved_knowledge=1).personas) == 1
-    with pytest.raises(InvalidRequest, match="half of who asks is named"):
+    with pytest.raises(InvalidRequest, match="the asking object is incomplete"):
         RetrievalQuery("which index?", object_type="user")
 
 

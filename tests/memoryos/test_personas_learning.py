@@ -48,7 +48,7 @@ def test_a_persona_of_anything_is_made_when_something_is_learnt_of_it_and_is_one
     assert [persona.key for persona in once.personas] == [ANA, ("service", "ana"), ("file", "src/main.py")]
     assert once.persona(ANA) == ObjectPersona("ada", "user", "ana")
     assert taught(once, of_ana(), Learnt("service", "ana")) is once
-    with pytest.raises(InvalidRequest, match=r"persona .* is held twice"):
+    with pytest.raises(InvalidRequest, match=r"persona .* occurs twice"):
         Tiers("ada", personas=(once.personas[0], once.personas[0]))
 
 
@@ -89,7 +89,7 @@ def test_an_agent_has_one_persona_whose_profile_merges_the_keys_it_is_given():
 
     assert tiers.agent == AgentPersona("ada", {"role": "planner", "goals": ["rest"]})
     assert ADA.agent == AgentPersona("ada")
-    with pytest.raises(InvalidRequest, match="what bob holds is not what ada holds"):
+    with pytest.raises(InvalidRequest, match="an item of bob is in the tiers of ada"):
         Tiers("ada", agent=AgentPersona("bob"))
 
 
@@ -141,7 +141,7 @@ def test_a_fact_that_is_learnt_again_is_the_newest_rests_on_more_pages_and_stays
     assert (again.confidence, again.evidence, again.private, again.created_at) == (0.9, ("p1", "p2"), True, at(1))
     less = taught(tiers, of_ana(knowledge=[fact(4, "Ana uses Oxigraph", confidence=0.1)]))
     assert less.persona(ANA).knowledge == tiers.persona(ANA).knowledge
-    with pytest.raises(InvalidRequest, match="fact k1 is held twice"):
+    with pytest.raises(InvalidRequest, match="fact k1 occurs twice"):
         learn(tiers, Learnt("user", "bob", knowledge=[fact(1, "Bob has a dog")]), PLAIN)
 
 
@@ -176,9 +176,9 @@ def test_a_trait_of_a_single_name_takes_the_place_of_any_other_and_is_as_private
 
 
 def test_facts_are_learnt_of_an_object_and_half_of_one_is_none():
-    with pytest.raises(InvalidRequest, match="facts are learnt of an object, and none is named"):
+    with pytest.raises(InvalidRequest, match="facts need an object, and none is given"):
         Learnt(knowledge=[fact(1)])
-    with pytest.raises(InvalidRequest, match="it is not said of whom this is learnt"):
+    with pytest.raises(InvalidRequest, match="the object of these learnings is missing"):
         Learnt("user")
 
 
@@ -206,7 +206,7 @@ def test_what_comes_after_a_lesson_is_taught_by_itself():
     assert ids(untaught(tiers.mtm[0]).pages) == ["p2"]
     assert teach(tiers, Lesson("s1", ["p2"], at()), PLAIN).memory.mtm[0].analysed
     for overlapping in (["p1", "p2"], ["p2", "p9"]):
-        with pytest.raises(RevisionConflict, match="some pages of segment s1 were taught by now"):
+        with pytest.raises(RevisionConflict, match="some pages of segment s1 have been taught meanwhile"):
             teach(tiers, Lesson("s1", overlapping, at()), PLAIN)
 
 

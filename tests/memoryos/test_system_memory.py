@@ -103,6 +103,6 @@ def test_a_private_fact_is_never_told_and_one_that_becomes_private_is_taken_back
 
 # D001 D003
 def test_system_memory_is_apart_from_the_tiers_of_any_agent():
-    with pytest.raises(InvalidRequest, match="entry k1 is held twice"):
+    with pytest.raises(InvalidRequest, match="entry k1 occurs twice"):
         SystemMemory(0, (SystemEntry("k1", "a", "ada", 1, at()), SystemEntry("k1", "b", "bob", 1, at())))
     assert set(Tiers("ada").to_dict()) == {"agent_id", "rev", "stm", "leaving", "mtm", "personas", "agent"}

@@ -78,9 +78,9 @@ def test_each_tier_holds_its_own_kind_of_thing_and_refuses_any_other():
         ("stm", SEGMENT, "DialoguePage"), ("leaving", entry, "DialoguePage"),
         ("mtm", PAGE, "DialogueSegment"), ("personas", tiers.agent, "ObjectPersona"),
     ):  # fmt: skip
-        with pytest.raises(InvalidRequest, match=f"a kept {kind} is a mapping, not"):
+        with pytest.raises(InvalidRequest, match=f"a stored {kind} is a mapping, not"):
             Tiers("planner", **{tier: [wrong]})
-    with pytest.raises(InvalidRequest, match="a kept SystemEntry is a mapping, not"):
+    with pytest.raises(InvalidRequest, match="a stored SystemEntry is a mapping, not"):
         SystemMemory(entries=[PAGE])
 
 
@@ -128,14 +128,14 @@ def test_a_segment_is_analysed_once_all_its_pages_are():
 
 def test_a_segment_knows_how_often_it_was_retrieved_since_it_was_taught():
     assert replace(SEGMENT, visit_count=5, visits_taught=3).visits == 2
-    with pytest.raises(InvalidRequest, match="segment s1 was retrieved 2 times, and 3 of these are past"):
+    with pytest.raises(InvalidRequest, match="segment s1 was retrieved 2 times, and visits_taught is 3"):
         replace(SEGMENT, visit_count=2, visits_taught=3)
 
 
 # D003
 def test_every_page_segment_and_persona_says_whose_it_is():
     for value, blank in ((PAGE, ""), (SEGMENT, " "), (ObjectPersona("a", "user", "ana"), None), (AgentPersona("a"), 7)):
-        with pytest.raises(InvalidRequest, match=r"^agent_id of a \w+ is a text that says something"):
+        with pytest.raises(InvalidRequest, match=r"^agent_id of a \w+ is a text that is not blank"):
             replace(value, agent_id=blank, **({"pages": ()} if value is SEGMENT else {}))
 
 
@@ -175,20 +175,20 @@ def test_a_persona_may_be_of_anything_and_its_profile_any_map():
 @pytest.mark.parametrize(
     ("field", "wrong", "said"),
     [
-        ("id", "", "id of a DialoguePage is a text that says something"),
+        ("id", "", "id of a DialoguePage is a text that is not blank"),
         ("query", None, "query of a DialoguePage is a text"),
         ("response", "\udc80", "response of a DialoguePage is a text"),
         ("timestamp", "yesterday", "timestamp of a DialoguePage is a moment"),
         ("meta_chain", 3, "meta_chain of a DialoguePage is a text"),
         ("embedding", [], "embedding of a DialoguePage is a list of numbers"),
         ("embedding", [True], "embedding of a DialoguePage is a list of numbers"),
-        ("embedding", [float("nan")], "embedding of a DialoguePage has what is no finite number"),
-        ("embedding", ["one"], "embedding of a DialoguePage has what is no finite number"),
+        ("embedding", [float("nan")], "embedding of a DialoguePage has a value that is not a finite number"),
+        ("embedding", ["one"], "embedding of a DialoguePage has a value that is not a finite number"),
         ("embedding", "0.1", "embedding of a DialoguePage is a list"),
         ("keywords", "index", "keywords of a DialoguePage is a list"),
-        ("keywords", [" "], "keywords of a DialoguePage is a text that says something"),
+        ("keywords", [" "], "keywords of a DialoguePage is a text that is not blank"),
         ("analysed", 1, "analysed of a DialoguePage is True or False"),
-        ("object_type", "user", "page p1 names half of whom the agent talked with"),
+        ("object_type", "user", "page p1 names its other party incompletely"),
     ],
 )
 def test_a_page_refuses_what_it_cannot_hold_and_says_which_field(field, wrong, said):
@@ -219,7 +219,7 @@ def test_a_kept_value_with_an_unknown_field_or_a_missing_one_is_refused():
     with pytest.raises(InvalidRequest, match="a DialoguePage has no 'heat'"):
         DialoguePage.from_dict({**kept, "heat": 1})
     del kept["query"], kept["meta_chain"]
-    with pytest.raises(InvalidRequest, match=r"(?m)the kept DialoguePage lacks query$"):
+    with pytest.raises(InvalidRequest, match=r"(?m)the stored DialoguePage lacks query$"):
         DialoguePage.from_dict(kept)
-    with pytest.raises(InvalidRequest, match="a kept DialoguePage is a mapping"):
+    with pytest.raises(InvalidRequest, match="a stored DialoguePage is a mapping"):
         DialoguePage.from_dict([])

@@ -106,7 +106,7 @@ def test_a_move_that_is_refused_or_raises_changes_nothing_and_a_late_one_is_told
         kept.update(lambda tiers: 1 / 0)
     for other in (lambda tiers: tiers, lambda tiers: Step(Tiers("bob", 9)), lambda tiers: Step(SystemMemory(7)),
                   lambda tiers: Step(Tiers("ada", tiers.rev, stm=(page(5),)))):  # fmt: skip
-        with pytest.raises(InvalidRequest, match="a move of what ada hold gives a step of that"):
+        with pytest.raises(InvalidRequest, match="a move of the memory of ada returns a step of it"):
             kept.update(other)
     assert kept.get() == ada(state).get() == first
     assert kept.update(lambda tiers: insert(tiers, page(2), PLAIN), expected_rev=1).memory.rev == 2
@@ -123,7 +123,7 @@ def test_agents_and_projects_are_apart_and_system_memory_is_of_all_agents_of_a_p
     assert [entry.content for entry in system_memory(state, "p", str).get().entries] == ["Oxigraph embeds"]
     assert system_memory(state, "q", str).get() == SystemMemory()
     assert (agents_with_tiers(state, "p"), agents_with_tiers(state, "q")) == (["ada"], [])
-    with pytest.raises(InvalidRequest, match="is no name of an agent"):
+    with pytest.raises(InvalidRequest, match="is not a valid name of an agent"):
         agent_tiers(state, "p", "!", str)
 
 
@@ -171,10 +171,10 @@ def test_a_file_with_what_is_no_memory_is_told_of(state):
     with state.changing() as store:
         store.execute("UPDATE memoryos_parts SET held = '{}' WHERE kind = 'page'")
 
-    with pytest.raises(Failed, match="what is kept of ada is no memory: the kept DialoguePage lacks") as refusal:
+    with pytest.raises(Failed, match="the stored memory of ada is invalid: the stored DialoguePage lacks") as refusal:
         ada(state).get()
 
-    assert refusal.value.hint.startswith(("put the file aside: mv", "restore its tables"))
+    assert refusal.value.hint.startswith(("move the file away: mv", "restore its tables"))
 
 
 def test_a_text_that_is_redacted_goes_from_the_tiers_with_the_vectors_made_of_it(state, opened_state, tmp_path):
@@ -267,5 +267,5 @@ def test_bytes_that_are_no_vector_are_told_as_what_they_are(state, kept):
     with state.changing() as store:
         store.execute("UPDATE memoryos_parts SET vector = ? WHERE kind = 'page'", (kept,))
 
-    with pytest.raises(Failed, match="what is kept of ada is no memory"):
+    with pytest.raises(Failed, match="the stored memory of ada is invalid"):
         ada(state).get()

@@ -205,7 +205,7 @@ def test_a_malformed_answer_is_asked_for_once_more_with_its_fault():
 
 @pytest.mark.parametrize("refusal", ["I cannot help with that.", '{"continues": "maybe"}'])
 def test_an_answer_malformed_twice_is_no_answer_and_is_not_repeated_in_the_error(refusal):
-    with served(says(refusal)) as told, pytest.raises(ModelUnavailable, match="answered twice with what") as error:
+    with served(says(refusal)) as told, pytest.raises(ModelUnavailable, match="gave two unusable answers") as error:
         model(told).continues(page("one"), page("two"))
 
     assert len(told.bodies) == 2

@@ -45,7 +45,7 @@ def test_an_answer_that_is_not_200_is_an_error_with_its_body():
         with refused as refusal:
             embedder(told).generate(["a"])
 
-    assert "see that the base URL has its version" in refusal.value.hint
+    assert "check that the base URL has its version" in refusal.value.hint
 
 
 def test_an_embedder_of_an_endpoint_is_one_of_the_contract():
@@ -101,7 +101,10 @@ def test_a_long_text_is_cut_between_two_signs():
 
 
 def test_a_vector_of_another_dimension_is_refused():
-    with served(honest) as told, pytest.raises(ModelUnavailable, match="gave a vector of 4 numbers, not 3") as refusal:
+    with (
+        served(honest) as told,
+        pytest.raises(ModelUnavailable, match="returned a vector of 4 numbers, not 3") as refusal,
+    ):
         embedder(told, size=3).generate(["a", "b"])
 
     assert "one store has vectors of one dimension" in refusal.value.hint  # D091
@@ -110,22 +113,34 @@ def test_a_vector_of_another_dimension_is_refused():
 @pytest.mark.parametrize(
     ("data", "told_as"),
     [
-        ([{"index": 0, "embedding": [1.0] * 4}], "was to give 2 vectors, and gave 1 of them"),
-        ([{"index": n, "embedding": [1.0] * 4} for n in range(3)], "was to give 2 vectors, and gave 3 of them"),
-        (None, "and gave none"),
-        ({"0": 1, "1": 2}, "and gave none"),
-        (["a", "b"], "and gave 2 of them"),
-        ([{"index": 0, "embedding": [1.0] * 4}] * 2, "did not say which vector is of which text"),
-        ([{"index": n + 1, "embedding": [1.0] * 4} for n in range(2)], "did not say which"),
-        ([{"index": n, "embedding": [1.0] * 4} for n in (False, True)], "did not say which"),
-        ([{"embedding": [1.0] * 4}] * 2, "did not say which"),
-        ([{"index": n, "embedding": [1.0, 2.0, None, 1.0]} for n in range(2)], "gave what is no list of numbers"),
-        ([{"index": n, "embedding": [1.0, 2.0, "NaN", 1.0]} for n in range(2)], "gave what is no list of numbers"),
-        ([{"index": n, "embedding": [1.0, 2.0, True, 1.0]} for n in range(2)], "gave what is no list of numbers"),
-        ([{"index": n, "embedding": "AACAPwAA"} for n in range(2)], "gave what is no list of numbers"),
-        ([{"index": n} for n in range(2)], "gave what is no list of numbers"),
-        ([{"index": n, "embedding": []} for n in range(2)], "gave a vector of 0 numbers"),
-        ([{"index": n, "embedding": [0, 0.0, 0, -0.0]} for n in range(2)], "gave a vector that points nowhere"),
+        ([{"index": 0, "embedding": [1.0] * 4}], "should return 2 vectors, and returned 1 of them"),
+        ([{"index": n, "embedding": [1.0] * 4} for n in range(3)], "should return 2 vectors, and returned 3 of them"),
+        (None, "and returned none"),
+        ({"0": 1, "1": 2}, "and returned none"),
+        (["a", "b"], "and returned 2 of them"),
+        ([{"index": 0, "embedding": [1.0] * 4}] * 2, "did not assign the vectors to the texts"),
+        ([{"index": n + 1, "embedding": [1.0] * 4} for n in range(2)], "did not assign"),
+        ([{"index": n, "embedding": [1.0] * 4} for n in (False, True)], "did not assign"),
+        ([{"embedding": [1.0] * 4}] * 2, "did not assign"),
+        (
+            [{"index": n, "embedding": [1.0, 2.0, None, 1.0]} for n in range(2)],
+            "returned a vector that is not a list of numbers",
+        ),
+        (
+            [{"index": n, "embedding": [1.0, 2.0, "NaN", 1.0]} for n in range(2)],
+            "returned a vector that is not a list of numbers",
+        ),
+        (
+            [{"index": n, "embedding": [1.0, 2.0, True, 1.0]} for n in range(2)],
+            "returned a vector that is not a list of numbers",
+        ),
+        ([{"index": n, "embedding": "AACAPwAA"} for n in range(2)], "returned a vector that is not a list of numbers"),
+        ([{"index": n} for n in range(2)], "returned a vector that is not a list of numbers"),
+        ([{"index": n, "embedding": []} for n in range(2)], "returned a vector of 0 numbers"),
+        (
+            [{"index": n, "embedding": [0, 0.0, 0, -0.0]} for n in range(2)],
+            "returned a vector of zero or infinite length",
+        ),
     ],
 )
 def test_what_is_no_vector_of_each_text_is_refused(data, told_as):
@@ -139,7 +154,7 @@ def test_what_is_no_vector_of_each_text_is_refused(data, told_as):
 def test_a_number_that_is_not_finite_in_32_bits_is_refused(number):
     body = json.dumps({"data": [{"index": 0, "embedding": [1.0, "?", 1.0, 1.0]}]}).replace('"?"', number)
 
-    with served(reply(body)) as told, pytest.raises(ModelUnavailable, match=r"no JSON object|points nowhere"):
+    with served(reply(body)) as told, pytest.raises(ModelUnavailable, match=r"no JSON object|zero or infinite length"):
         embedder(told).generate(["a"])
 
 

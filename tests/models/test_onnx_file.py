@@ -10,7 +10,7 @@ def test_arrays_come_back_from_a_graph_that_was_written():
     graph = OnnxGraph()
     given = [np.array([[1.5, -2.0]], np.float32), np.arange(-3, 3, dtype=np.int8), np.array([-1, 2**40], np.int64)]
     names = [graph.array(each) for each in given]
-    total = graph.operator("Add", [names[0], names[0]], of="com.example", axis=-1, epsilon=0.5)
+    total = graph.operator("Add", [names[0], names[0]], domain="com.example", axis=-1, epsilon=0.5)
 
     found = arrays(graph.written("asked", 2, total))
 

@@ -29,14 +29,14 @@ def test_one_json_object_is_read_in_a_fence_or_without(answer):
 
 
 @pytest.mark.parametrize(("read", "found", "fault"), [
-    (chat.parse_chain, {}, "chain is no text"),
-    (chat.parse_chain, {"chain": " \u200b"}, "chain is no text"),
-    (chat.parse_chain, {"chain": 3}, "chain is no text"),
+    (chat.parse_chain, {}, "chain is not a text"),
+    (chat.parse_chain, {"chain": " \u200b"}, "chain is not a text"),
+    (chat.parse_chain, {"chain": 3}, "chain is not a text"),
     (chat.keywords, {"keywords": "a, b"}, "keywords is no list"),
-    (chat.keywords, {"keywords": ["a", 1]}, "what is no text"),
+    (chat.keywords, {"keywords": ["a", 1]}, "a value that is not a text"),
     (chat.summary, {"topics": []}, "topics is empty"),
     (chat.summary, {"topics": ["x"]}, r"topics\[0\] is no object"),
-    (chat.summary, {"topics": [{"theme": "x"}]}, r"topics\[0\].summary is no text"),
+    (chat.summary, {"topics": [{"theme": "x"}]}, r"topics\[0\].summary is not a text"),
 ])  # fmt: skip
 def test_an_answer_without_what_was_asked_for_is_malformed(read, found, fault):
     with pytest.raises(MalformedAnswer, match=fault):

@@ -36,7 +36,7 @@ def test_a_function_makes_as_many_answers_as_are_asked_for():
 def test_what_was_not_scripted_is_refused_and_kept():  # D110
     model = ScriptedModel()
 
-    with pytest.raises(NotScripted, match="generate_segment_summary was asked, and is not in the script") as refusal:
+    with pytest.raises(NotScripted, match="generate_segment_summary was called, and is not in the script") as refusal:
         model.generate_segment_summary([])
 
     assert isinstance(refusal.value, AssertionError)
@@ -49,7 +49,7 @@ def test_a_script_that_has_come_to_its_end_is_refused():
     model.generate_meta_chain([])
     model.calculate_embedding("x")
 
-    with pytest.raises(NotScripted, match="generate_meta_chain was asked, and all its answers were given"):
+    with pytest.raises(NotScripted, match="generate_meta_chain was called, and all its answers are used"):
         model.generate_meta_chain([])
     with pytest.raises(NotScripted, match="calculate_embedding"):
         model.calculate_embedding("x")

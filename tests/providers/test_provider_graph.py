@@ -299,8 +299,8 @@ def test_a_proposal_that_waits_for_a_curator_holds_no_key(tmp_path):
 @pytest.mark.parametrize(
     ("directive", "code", "says"),
     [
-        (upsert("a", None), "invalid_argument", "'a' is to hold a NoneType, and the graph holds memories"),
-        (upsert("a", 7), "invalid_argument", "'a' is to hold a int"),
+        (upsert("a", None), "invalid_argument", "'a' cannot have a NoneType: the graph stores memories"),
+        (upsert("a", 7), "invalid_argument", "'a' cannot have a int"),
         (upsert("a", {"text": "x"}), "unknown_field", "'text' is not a field of an intent; did you mean 'summary'?"),
         (upsert("a", {"type": "fact"}), "missing_required_fields", "summary"),
         (upsert("a", {"summary": "x", "extra_triples": 7}), "invalid_argument", "extra_triples is a list, not int"),
@@ -316,9 +316,13 @@ def test_a_proposal_that_waits_for_a_curator_holds_no_key(tmp_path):
         (
             MemoryQuery(query={"name": "open-tasks", "text": "a"}, provider="graph"),
             "invalid_argument",
-            "a query is for",
+            "a query has either",
         ),
-        (MemoryQuery(query={"top_k": 1, "kinds": ["fact"]}, provider="graph"), "invalid_argument", "a query is for"),
+        (
+            MemoryQuery(query={"top_k": 1, "kinds": ["fact"]}, provider="graph"),
+            "invalid_argument",
+            "a query has either",
+        ),
         (
             MemoryQuery(query={"name": "open-tasks", "params": {"project": "q"}}, provider="graph"),
             "invalid_argument",

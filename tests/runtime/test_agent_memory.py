@@ -88,8 +88,8 @@ def test_a_change_that_expects_another_revision_changes_nothing(place):
     ("move", "why", "code"),
     [
         (lambda held: held.world_put("goals", {"a"}), r"spaces\['world'\].data\['goals'\] is a set", InvalidRequest),
-        (lambda held: None, "a change of a memory gives a Memory, not None", InvalidRequest),
-        (lambda held: held.world_put("blob", "x" * kept.MOST), "and 16,777,216 are the most", TooLarge),
+        (lambda held: None, "a change of a memory returns a Memory, not None", InvalidRequest),
+        (lambda held: held.world_put("blob", "x" * kept.MOST), "more than 16,777,216", TooLarge),
         (lambda held: held.space_delete("world"), "built in", InvalidRequest),
     ],
 )
@@ -129,7 +129,10 @@ def test_what_is_forgotten_is_in_no_byte_of_the_state(root):
 
 @pytest.mark.parametrize("name", ["...", " ", "//"])
 def test_a_name_nothing_is_left_of_is_no_agent(root, name):
-    with jidomem.open(root, project="p") as memory, pytest.raises(InvalidRequest, match="is no name of an agent"):
+    with (
+        jidomem.open(root, project="p") as memory,
+        pytest.raises(InvalidRequest, match="is not a valid name of an agent"),
+    ):
         memory.agent(name)
 
 
@@ -148,9 +151,9 @@ def test_a_state_that_holds_no_memory_is_told_and_left_as_it_is(root, found):
             store.execute("UPDATE agents SET memory = ?", (found,))
 
         for ask in (planner.get, lambda: planner.update(lambda held: held)):
-            with pytest.raises(Failed, match="what is kept of 'planner' is no memory") as refusal:
+            with pytest.raises(Failed, match="the stored memory of 'planner' is invalid") as refusal:
                 ask()
-            assert refusal.value.hint.startswith("put the file aside: mv ")
+            assert refusal.value.hint.startswith("move the file away: mv ")
         assert planner.forget() is True
 
 

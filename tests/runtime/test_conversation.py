@@ -147,7 +147,7 @@ def test_a_page_tells_also_what_was_recorded_since_the_last_memory(memory):
     [
         ({}, InvalidRequest, "nothing is said in this turn"),
         ({"prompt": ""}, InvalidRequest, "prompt='' is no text"),
-        ({"prompt": "x", "answered_by": "me"}, InvalidRequest, "answered_by='me', and nothing is said by it"),
+        ({"prompt": "x", "answered_by": "me"}, InvalidRequest, "answered_by='me' without a text"),
         ({"prompt": "x", "timestamp": "soon"}, InvalidRequest, "timestamp='soon' is not a date or time"),
         ({"tools": [ToolUse("grep", {"at": {1}})]}, InvalidRequest, r"parameters of the tool grep\['at'\] is a set"),
         ({"tools": ["grep"]}, InvalidRequest, "'grep' is no call of a tool"),

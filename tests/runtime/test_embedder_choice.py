@@ -75,9 +75,9 @@ def test_a_key_that_is_missing_is_told_loudly_and_stops_nothing_else():
     ("chosen", "told_as"),
     [
         (EmbedderChoice(use="endpoint", key_env="MINE"), "MINE is not set"),
-        (EmbedderChoice(use="endpoint", base_url="http://gpu.lan/v1", key_env="KEY"), "in the clear"),
-        (EmbedderChoice(use="endpoint", base_url="gpu.lan", key_env=""), "no http or https address"),
-        (EmbedderChoice(use="endpoint", key_env="BLANK"), "BLANK holds no key"),
+        (EmbedderChoice(use="endpoint", base_url="http://gpu.lan/v1", key_env="KEY"), "unencrypted"),
+        (EmbedderChoice(use="endpoint", base_url="gpu.lan", key_env=""), "not an http or https address"),
+        (EmbedderChoice(use="endpoint", key_env="BLANK"), "BLANK has no key"),
     ],
 )
 def test_an_endpoint_that_cannot_be_asked_says_why_each_time(chosen, told_as):
@@ -142,5 +142,5 @@ def test_a_choice_made_in_python_is_checked_where_it_is_used():
 
     with pytest.raises(ModelUnavailable, match="model='' is no name"):
         made.generate(["a"])
-    with pytest.raises(InvalidRequest, match="where several are asked for"):
+    with pytest.raises(InvalidRequest, match="instead of a list"):
         embedder(EmbedderChoice(use="endpoint", key_env=""), environment()).generate("a")

@@ -328,4 +328,4 @@ def test_a_misspelt_option_is_refused_with_the_right_name_by_every_verb(store, o
 def test_a_field_of_a_request_is_no_option_of_the_store(store):
     with pytest.raises(InvalidRequest) as refused:
         found((store, {"limit": 1}), "ship")
-    assert (refused.value.detail, refused.value.hint) == ("limit is no option", "give limit in the request")
+    assert (refused.value.detail, refused.value.hint) == ("limit is not an option", "give limit in the request")

@@ -175,7 +175,7 @@ def test_a_file_that_brings_programs_along_is_refused(notes, brought):
     with pytest.raises(Failed, match="has triggers or views") as refusal:
         held(notes)
 
-    assert refusal.value.hint == f"put it aside: mv {notes.path} {notes.path}.old"
+    assert refusal.value.hint == f"move it away: mv {notes.path} {notes.path}.old"
     with pytest.raises(Failed, match="has triggers or views"):
         add(notes)
 

@@ -167,7 +167,7 @@ def test_turns_recorded_over_http_are_those_python_reads_and_evidence_of_a_memor
         ({"prompt": "x", "tools": [5]}, "5 is no call of a tool"),
         ({"prompt": "x", "tools": [{"name": "a", "given": 1}]}, "is no call of a tool"),
         ({"prompt": "x", "timestamp": "soon"}, "timestamp='soon' is not a date or time"),
-        ({"prompt": "x", "answered_by": "ana"}, "answered_by='ana', and nothing is said by it"),
+        ({"prompt": "x", "answered_by": "ana"}, "answered_by='ana' without a text"),
         ({"question": "x"}, "takes no member 'question'"),
     ],
 )

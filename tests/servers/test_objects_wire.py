@@ -95,7 +95,7 @@ def test_a_store_that_ignores_a_condition_is_refused_by_name(opened, wired, monk
         ({"AWS_SECRET_ACCESS_KEY": "secret"}, None, "SignatureDoesNotMatch", "AWS_SECRET_ACCESS_KEY"),
         ({}, "s3://nowhere/p", "NoSuchBucket", "create the bucket nowhere"),
         ({"AWS_ACCESS_KEY_ID": "reader"}, None, "AccessDenied", "list, read, write and delete below s3://jidomem/place"),
-        ({}, "s3://x/p", "InvalidBucketName", "x is no name of a bucket"),
+        ({}, "s3://x/p", "InvalidBucketName", "x is not a valid bucket name"),
     ],
 )  # fmt: skip
 def test_a_store_that_cannot_be_used_says_why_and_what_to_look_at(opened, monkeypatch, changes, address, said, hint):
@@ -118,7 +118,7 @@ def test_a_store_that_listens_and_never_answers_is_given_up(opened, monkeypatch)
 
 @pytest.mark.parametrize("address", ["gs://b/p", "az://b/p", "s3://", "s3:///p", "s3://key:hush@b/p", "s3://b/p?x=1"])
 def test_an_address_of_another_kind_is_refused_by_name(address):
-    with pytest.raises(InvalidRequest, match=r"is no address of an object store") as refused:
+    with pytest.raises(InvalidRequest, match=r"is not the address of an object store") as refused:
         ObjectLog(address, {})
     assert ("s3://BUCKET/PREFIX" in refused.value.hint, "hush" in refused.value.detail) == (True, False)
 
@@ -320,5 +320,5 @@ def test_an_entry_that_somebody_removed_is_told_by_its_key(opened, store):
 
 def test_an_object_of_somebody_else_is_told_by_its_key(opened, store):
     obstore.put(store, entry(1)[1:], b"mine")
-    with pytest.raises(JournalDamaged, match=r"000/001: .*not put by jidomem"):
+    with pytest.raises(JournalDamaged, match=r"000/001: .*not written by jidomem"):
         list(opened().read(ONE))

@@ -128,7 +128,7 @@ def test_tables_that_are_gone_are_said_with_what_brings_them_back(postgres, log,
     postgres.sql(f"DROP SCHEMA {address.rpartition('=')[2]} CASCADE")
 
     for asked in (partial(log.reach, [ONE]), partial(log.append, ONE, 3, commit(3), document(3))):
-        with pytest.raises(Failed, match="has no memory any more") as told:
+        with pytest.raises(Failed, match="has lost its tables") as told:
             asked()
         assert (told.value.code, "jidomem root restore" in told.value.hint) == ("store_unreachable", True)
 
@@ -252,7 +252,7 @@ def test_an_append_that_nobody_waited_for_until_it_was_safe_is_not_acknowledged_
 
     monkeypatch.setattr(postgres_connection.PostgresConnection, "execute", warning)
     asked = []
-    monkeypatch.setattr(log, "_appended", lambda *given, of=log._try_append: asked.append(1) or of(*given))
+    monkeypatch.setattr(log, "_try_append", lambda *given, of=log._try_append: asked.append(1) or of(*given))
 
     assert log.append(ONE, 1, commit(1), document(1)) is True
     assert len(asked) == 2
@@ -313,7 +313,7 @@ def test_who_waits_hears_at_once_and_asks_seldom(log, address, monkeypatch):
 
 
 def test_who_is_told_nothing_looks_by_itself(log, address, monkeypatch):
-    monkeypatch.setattr(PostgresLog, "_can_tell", lambda self, connection: False)
+    monkeypatch.setattr(PostgresLog, "_supports_notify", lambda self, connection: False)
     deaf, heard = PostgresLog(address), []
     waiting = threading.Thread(target=lambda: heard.append(deaf.wait(ONE, Reach(), LONG * 5)), daemon=True)
     waiting.start()

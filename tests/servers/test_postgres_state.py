@@ -161,7 +161,7 @@ def test_a_connection_lost_at_the_end_is_settled_by_what_the_server_has(states, 
 
 
 def test_a_text_that_postgresql_has_no_form_for_is_refused(states):
-    with pytest.raises(InvalidRequest, match="PostgreSQL cannot keep that"):
+    with pytest.raises(InvalidRequest, match="PostgreSQL cannot store this"):
         put(states[0], "zero \0 character")
     put(states[0], "100% of ?", "50%?")
     assert get(states[0], "100% of ?") == ("50%?",)
@@ -247,7 +247,7 @@ def test_it_goes_into_a_file_and_out_of_one_as_it_was(states, postgres, tmp_path
         assert found[0]
     import_state(other, file.path)  # nobody wrote since
     put(other, "y")
-    with pytest.raises(InvalidRequest, match="has a working state that was used"):
+    with pytest.raises(InvalidRequest, match="has a working state of its own"):
         import_state(other, file.path)
     other.close()
     file.close()

@@ -123,7 +123,7 @@ def test_a_bucket_that_was_emptied_under_a_live_process_takes_and_answers_nothin
         partial(here.writer.remember, "p", "forks"),
         partial(here.reader.select, "p", "SELECT ?s { ?s ?p ?o }"),
     ):
-        with pytest.raises(JournalDamaged, match="is not there any more"):
+        with pytest.raises(JournalDamaged, match="is missing"):
             asked()
 
     assert Bucket(address, os.environ, 10.0).below("") == []
@@ -253,9 +253,9 @@ def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path)
 @pytest.mark.parametrize(
     ("root", "code", "says"),
     [
-        ("mysql://ana:s3cret@db/x", 2, "mysql://ana@db/x is no address"),
-        ("mysql://ana:x/s3cret@db/x", 2, "mysql://... is no address"),
-        ("http://db/x", 2, "no address memory can be kept at"),
+        ("mysql://ana:s3cret@db/x", 2, "mysql://ana@db/x is not the address"),
+        ("mysql://ana:x/s3cret@db/x", 2, "mysql://... is not the address"),
+        ("http://db/x", 2, "not the address of a shared root"),
         ("postgresql://ana:s3cret@127.0.0.1:1/x", 1, "postgresql://ana@127.0.0.1:1/x"),
     ],
 )
@@ -271,7 +271,7 @@ def test_a_home_that_holds_something_else_is_not_touched(address, tmp_path, monk
         memory.writer.remember("p", "this is no copy")
     before = files(mine)
     monkeypatch.setenv("JIDOMEM_HOME", str(mine))
-    with pytest.raises(Failed, match="something else in it") as refused:
+    with pytest.raises(Failed, match="other content") as refused:
         jidomem.open(address)
     assert (refused.value.code, files(mine)) == ("invalid_config", before)
 

@@ -200,7 +200,7 @@ def test_a_log_that_others_write_to_is_no_target(root, tmp_path):
         other.append(MEMORY, 1, "f" * 64, b"something else")
         yield second
 
-    with pytest.raises(InvalidRequest, match=r"somebody else writes to .* from its number 1 on"):
+    with pytest.raises(InvalidRequest, match=r"another process writes to .* from its number 1 on"):
         LogEnd(log).add(MEMORY, while_another_writes())
 
 
@@ -231,7 +231,7 @@ def test_a_commit_that_a_log_has_twice_is_damage(root, tmp_path):
     *_, last = log.read(MEMORY)
     log.append(MEMORY, last.number + 1, last.commit, last.document)
 
-    with pytest.raises(JournalDamaged, match="it is there twice"):
+    with pytest.raises(JournalDamaged, match="it occurs twice"):
         bring(FolderEnd(root), LogEnd(log))
 
 
@@ -319,10 +319,10 @@ def test_a_target_that_holds_something_else_is_refused_and_left_as_it_was(root, 
             )
     before = files(target / "projects")
 
-    with pytest.raises(InvalidRequest, match="holds something else") as refusal:
+    with pytest.raises(InvalidRequest, match="has other content") as refusal:
         migrate(str(root), str(target))
 
-    assert refusal.value.hint == "name a place that is empty"
+    assert refusal.value.hint == "name an empty place"
     assert files(target / "projects") == before
 
 
@@ -375,7 +375,7 @@ def test_a_backup_that_was_changed_is_refused_before_anything_is_written(root, t
     }[at]
     (tmp_path / "one.tar").write_bytes(changed)
 
-    with pytest.raises(Failed, match=r"changed or cut short|does not hold what"):
+    with pytest.raises(Failed, match=r"changed or cut short|does not match its manifest"):
         restore(tmp_path / "one.tar", str(tmp_path / "target"))
 
     assert changed != data
@@ -388,7 +388,7 @@ def test_a_file_of_a_backup_leads_nowhere_out_of_the_root(root, tmp_path):
     with tarfile.open(tmp_path / "one.tar", "w") as tar:
         tar.add(tmp_path / "manifest.json", "manifest.json")
 
-    with pytest.raises(InvalidRequest, match="is no 'jidomem backup 1'"):
+    with pytest.raises(InvalidRequest, match="is not a 'jidomem backup 1'"):
         restore(tmp_path / "one.tar", str(tmp_path / "target"))
 
 

@@ -423,7 +423,7 @@ def test_what_is_no_way_to_promote_is_refused(context, promote):
 @pytest.mark.parametrize("name", ["", " ", None, 5, ["s"]])
 def test_a_session_has_a_name(opened, name):
     for opener in (opened.context, lambda name: ContextManager(opened, name)):
-        with pytest.raises(InvalidRequest, match="is no name of a session"):
+        with pytest.raises(InvalidRequest, match="is not a name of a session"):
             opener(name)
 
 
@@ -438,7 +438,7 @@ def test_short_term_memory_is_asked_before_long_term_memory(opened, context):
     assert context.retrieve("k") == "for now"
     context.short_term.clear()
     assert context.retrieve("k") == {"content": "for long"}
-    with pytest.raises(NotFound, match="neither tier holds anything under 'other'") as refusal:
+    with pytest.raises(NotFound, match="neither tier has a value for 'other'") as refusal:
         context.retrieve("other")
     assert refusal.value.code == "not_found"
 
@@ -716,7 +716,7 @@ def test_the_cycle_comes_every_minute_and_can_be_switched_off(opened, monkeypatc
 
 @pytest.mark.parametrize("promotion", ["x", 0.5, {}, Promotion])
 def test_what_is_no_promotion_is_refused_before_anything_is_promoted(opened, promotion):
-    with pytest.raises(InvalidRequest, match=r"(?m)^promotion=.* is no Promotion$") as refusal:
+    with pytest.raises(InvalidRequest, match=r"(?m)^promotion=.* is not a Promotion$") as refusal:
         opened.context("s-1", promotion=promotion)
 
     assert refusal.value.hint == "give Promotion.new(0.5), or leave it out"

@@ -316,7 +316,7 @@ class _Import:
         earlier = [each.node for each in before] or self._past.get(path, [])
         rows = described(self._names, language, version, earlier, extracted)
         if len(rows) > OF_FILE:
-            self._leave_out(path, f"{len(rows):,} triples would say what it defines, more than {OF_FILE:,}")
+            self._leave_out(path, f"{len(rows):,} triples for its definitions, more than {OF_FILE:,}")
             batch.ended_versions += _all(before)
             return
         self._add_findings(path, extracted)
@@ -332,7 +332,7 @@ class _Import:
         data = self._listing.read(path, LARGEST)
         reason = None
         if data is None:
-            reason = f"larger than {LARGEST:,} bytes, reached by a link, or not to be read"
+            reason = f"larger than {LARGEST:,} bytes, reached by a link, or not readable"
         elif b"\0" in data:
             reason = "not a text"
         elif len(max(data.split(b"\n"), key=len)) > LONGEST_LINE:

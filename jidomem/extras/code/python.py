@@ -98,7 +98,7 @@ def merged(functions: list[Function]) -> tuple[Function, ...]:
 _MAX_FAULTS = 3
 #: The greatest depth of nodes that are analysed, far beyond real code: the time grows with the square of the depth.
 _DEEPEST = 500
-_FLATTER = f"nested in more than {_DEEPEST} others: what is named in here may be missing; write it flatter"
+_FLATTER = f"nested in more than {_DEEPEST} others: names in here may be missing; reduce the nesting"
 #: Unconnected nodes of a broken file beyond which it is not analysed: it would take too long.
 _LOST = 5_000
 
@@ -117,7 +117,7 @@ def parsed(language: str, data: bytes) -> tuple[Node | None, tuple[Fault, ...]]:
     while waiting:
         node = waiting.pop()
         if node.type == "ERROR" and node.child_count > _LOST:
-            return None, (Fault(line_of(node), "from here on this is not the language; nothing of the file is read"),)
+            return None, (Fault(line_of(node), "from here on this is not the language; the file is not read"),)
         if node.is_missing:
             faults.setdefault(line_of(node), f"{node.type!r} is missing here")
         elif node.type == "ERROR" and not _is_grammar_fault(language, node):

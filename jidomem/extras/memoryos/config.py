@@ -57,13 +57,13 @@ class ValidatedModel:
         """
         if not isinstance(values, Mapping):
             raise InvalidRequest(
-                f"a kept {cls.__name__} is a mapping, not {values!r:.200}", hint="give what to_dict gave"
+                f"a stored {cls.__name__} is a mapping, not {values!r:.200}", hint="give what to_dict gave"
             )
         needed = _required_by_field(cast(Hashable, cls))
         if unknown := [name for name in values if name not in needed]:
             raise InvalidRequest(f"a {cls.__name__} has no {unknown[0]!r:.200}", hint=f"it has {', '.join(needed)}")
         if missing := [name for name, must in needed.items() if must and name not in values]:
-            raise InvalidRequest(f"the kept {cls.__name__} lacks {', '.join(missing)}", hint="give what to_dict gave")
+            raise InvalidRequest(f"the stored {cls.__name__} lacks {', '.join(missing)}", hint="give what to_dict gave")
         return cls(**values)
 
     def __post_init__(self) -> None:
@@ -130,7 +130,7 @@ def shown(given: Any) -> str:
 def text(place: str, given: Any) -> str:
     """Return a text that is not blank; raise `InvalidRequest` for other values."""
     if not isinstance(given, str) or not given.strip() or not is_unicode(given):
-        raise InvalidRequest(f"{place} is a text that says something, not {shown(given)}", hint="give a text")
+        raise InvalidRequest(f"{place} is a text that is not blank, not {shown(given)}", hint="give a text")
     return given
 
 
@@ -199,7 +199,9 @@ def vector(place: str, given: Any) -> Vector:
     except (TypeError, ValueError, OverflowError):
         floats = (math.nan,)
     if not all(map(math.isfinite, floats)):
-        raise InvalidRequest(f"{place} has what is no finite number", hint="give what the embedder made, or None")
+        raise InvalidRequest(
+            f"{place} has a value that is not a finite number", hint="give what the embedder made, or None"
+        )
     return Vector(floats)
 
 
@@ -287,7 +289,7 @@ def _profiles(place: str, given: Any) -> Mapping[str, Any]:
     for type_, kinds in profiles.items():
         if not isinstance(kinds, Mapping) or not all(kind in [*KINDS] for kind in kinds.values()):
             raise InvalidRequest(
-                f"{place}: what a profile of {type_!r:.100} may have is {shown(kinds)}",
+                f"{place}: invalid kinds of a profile of {type_!r:.100}: {shown(kinds)}",
                 hint=f'give the kind of each value, {", ".join(KINDS)}: {{"user": {{"language": "text"}}}}',
             )
     return profiles
@@ -439,7 +441,7 @@ class Configurations(ValidatedModel):
     def __post_init__(self) -> None:
         ValidatedModel.__post_init__(self)
         if len({record.agent_id for record in self.agents}) < len(self.agents):
-            raise InvalidRequest("an agent has one record", hint="put what is set for it into one")
+            raise InvalidRequest("an agent has one record", hint="merge its settings")
         for values in (*self.types.values(), *(record.values for record in self.agents)):
             self.application.changed(values)
 

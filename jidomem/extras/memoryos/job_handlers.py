@@ -155,7 +155,7 @@ class FactPromoting:
         pending.
         """
         if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1 or math.isnan(least):
-            raise InvalidRequest(f"least={least!r} is no number from 0 to 1", hint=f"give {LEAST}")
+            raise InvalidRequest(f"least={least!r} is not a number from 0 to 1", hint=f"give {LEAST}")
         done, decisions = {*self._moves.promoted()}, list[PromotionDecision]()
         while (due := _next_fact(tiers := self._moves.tiers(), least, done)) is not None:
             done.add(due[1].id)
@@ -254,7 +254,7 @@ class JobHandlers:
             "promote": self.promote,
         }
         if job.kind not in kinds:
-            raise Failed(f"nothing here knows how to {job.kind!r}", hint="a newer jidomem asked for it: use that one")
+            raise Failed(f"unknown kind of job {job.kind!r}", hint="it was queued by a newer jidomem: use that version")
         try:
             kinds[job.kind](job)
         except NotFound:  # its page or segment was forgotten, evicted or taught meanwhile: nothing is left to do
@@ -392,7 +392,7 @@ class JobHandlers:
     def _retell(self, segment_id: str, job: Job | None) -> None:
         segment = self._moves.tiers().segment(segment_id)
         if segment is None:
-            raise NotFound(f"{self._moves.agent} holds no segment {segment_id}", hint="it may be evicted")
+            raise NotFound(f"{self._moves.agent} has no segment {segment_id}", hint="it may be evicted")
         summary = self._model.generate_segment_summary(segment.pages)
         retelling = Retelling(
             segment_id,
@@ -408,9 +408,7 @@ class JobHandlers:
         """Learn from the next pages of one object; return whether untaught pages are left."""
         segment = self._moves.tiers().segment(segment_id)
         if segment is None or not segment.interactions:
-            raise NotFound(
-                f"there is nothing left to learn from segment {segment_id}", hint="it was taught, or is gone"
-            )
+            raise NotFound(f"nothing is left to learn from segment {segment_id}", hint="it was taught or evicted")
         fresh = untaught(segment)
         fresh = replace(fresh, pages=fresh.pages[:LESSON])
         learned = _mark_secrets(self._model.extract_traits(fresh))
@@ -428,7 +426,7 @@ class JobHandlers:
                 return attempt()
             except RevisionConflict as conflict:
                 last_conflict = conflict
-        raise Busy(f"others moved the same {AGAIN} times: {last_conflict.detail}", hint="ask again in a moment")
+        raise Busy(f"conflicting changes in {AGAIN} tries: {last_conflict.detail}", hint="try again in a moment")
 
     def _vector_of(self, text: str) -> Vector | None:
         return self._vectors([text])[0] if text.strip() else None
@@ -458,9 +456,7 @@ def _check_unchanged(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
     for page in tiers.pages():
         page_read = read_pages.get(page.id)
         if page_read is not None and (page_read.text, page_read.meta_chain) != (page.text, page.meta_chain):
-            raise RevisionConflict(
-                f"page {page.id} says something else by now", hint="ask the model about what it says"
-            )
+            raise RevisionConflict(f"page {page.id} has changed", hint="call the model again with its present text")
     return tiers
 
 

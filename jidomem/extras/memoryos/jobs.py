@@ -28,7 +28,7 @@ CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, project, agent, failed, due)
 #: How many attempts a job has, and the longest delay between two of them in seconds.
 MOST, LONGEST = 8, 3_600.0
 #: The error of a job that was started and did not end.
-CUT_OFF = "its process ended while it was being done"
+CUT_OFF = "its process ended during the job"
 _FIELDS = "id, project, agent, kind, subject, payload, asked, attempts, due, failed, error"
 
 

@@ -86,11 +86,11 @@ def refuse_other(model: object, policy: object) -> None:
     """Raise InvalidRequest if *model* is given and no language model, or *policy* is given and no TierPolicy."""
     if model is not None and not isinstance(model, LanguageModel):
         raise InvalidRequest(
-            f"model={model!r:.100} is no language model", hint="give a ChatModel or an OfflineModel, or leave it out"
+            f"model={model!r:.100} is not a language model", hint="give a ChatModel or an OfflineModel, or leave it out"
         )
     if policy is not None and not isinstance(policy, TierPolicy):
         raise InvalidRequest(
-            f"policy={policy!r:.100} is none", hint="give policy=TierPolicy(MemoryOSConfig(stm_capacity=7))"
+            f"policy={policy!r:.100} is not a TierPolicy", hint="give policy=TierPolicy(MemoryOSConfig(stm_capacity=7))"
         )
 
 
@@ -100,7 +100,7 @@ def named(about: About | None) -> tuple[str | None, str | None]:
         return None, None
     if not isinstance(about, tuple | list) or len(about) != 2:
         raise InvalidRequest(
-            f"about={about!r:.200} names nobody", hint='give a type and an identifier: ("user", "ana")'
+            f"about={about!r:.200} is not an object", hint='give a type and an identifier: ("user", "ana")'
         )
     return about[0], about[1]
 
@@ -108,7 +108,7 @@ def named(about: About | None) -> tuple[str | None, str | None]:
 def lack_vectors(learnt: Learnt, embedder: Embedder) -> bool:
     """Return whether an entry has no vector; raise InvalidRequest for a vector of another length than *embedder*'s."""
     if not isinstance(learnt, Learnt):
-        raise InvalidRequest(f"{learnt!r:.100} is nothing learnt", hint='give Learnt("user", "ana", {"name": "Ana"})')
+        raise InvalidRequest(f"{learnt!r:.100} is not a Learnt", hint='give Learnt("user", "ana", {"name": "Ana"})')
     size = embedder.dimensions()
     entries: list[KnowledgeEntry | TraitEntry] = [*learnt.knowledge, *learnt.traits]
     for each in entries:
@@ -158,7 +158,7 @@ class MemoryOS:
         Raises InvalidRequest for an agent's name without letters or digits, and for an invalid option.
         """
         if work is not None and work not in WORK:
-            raise InvalidRequest(f"work={work!r:.100} is none", hint=f"give one of {', '.join(WORK)}")
+            raise InvalidRequest(f"work={work!r:.100} is not valid", hint=f"give one of {', '.join(WORK)}")
         refuse_other(model, policy)
         if promote_at is not None:
             share("promote_at", promote_at)

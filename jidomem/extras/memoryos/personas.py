@@ -53,10 +53,10 @@ class Learnt(ValidatedModel):
     def __post_init__(self) -> None:
         ValidatedModel.__post_init__(self)
         if (self.type is None) != (self.identifier is None):
-            raise InvalidRequest("it is not said of whom this is learnt", hint='give type="user", identifier="ana"')
+            raise InvalidRequest("the object of these learnings is missing", hint='give type="user", identifier="ana"')
         if self.type is None and self.knowledge:
             raise InvalidRequest(
-                "facts are learnt of an object, and none is named",
+                "facts need an object, and none is given",
                 hint='name it: type="agent", identifier=agent_id for the agent itself',
             )
 
@@ -104,7 +104,8 @@ def teach(tiers: Tiers, lesson: Lesson, policy: TierPolicy) -> Step[Tiers]:
         return stepped(tiers, policy.config)
     if fresh != {*lesson.pages}:
         raise RevisionConflict(
-            f"some pages of segment {segment.id} were taught by now", hint="ask the model about those that were not"
+            f"some pages of segment {segment.id} have been taught meanwhile",
+            hint="call the model again with the other pages",
         )
     pages = tuple(replace(page, analysed=True) if page.id in fresh else page for page in segment.pages)
     after = warmed(replace(segment, pages=pages, visits_taught=segment.visit_count), lesson.at, policy)

@@ -47,7 +47,7 @@ class RetrievalQuery(ValidatedModel):
         ValidatedModel.__post_init__(self)
         if (self.object_type is None) != (self.object_identifier is None):
             raise InvalidRequest(
-                "half of who asks is named", hint='give both: object_type="user", object_identifier="ana"'
+                "the asking object is incomplete", hint='give both: object_type="user", object_identifier="ana"'
             )
 
     @property

@@ -163,7 +163,7 @@ def insert(tiers: Tiers, page: DialoguePage, policy: TierPolicy) -> Step[Tiers]:
     """
     if (known := tiers.page(page.id)) is not None:
         if _page_content(known) != _page_content(page):
-            raise InvalidRequest(f"page {page.id} is held already, and says something else", hint="give it a fresh id")
+            raise InvalidRequest(f"page {page.id} exists already, with other content", hint="give it a fresh id")
         return stepped(tiers, policy.config)
     return stepped(tiers, policy.config, stm=(*tiers.stm, page))
 
@@ -190,7 +190,7 @@ def describe(tiers: Tiers, description: Description, policy: TierPolicy) -> Step
     """Return the step that adds a model's description to a page in any tier; raises NotFound without that page."""
     page = known_page(tiers, description.page_id)
     if description.continues == page.id:
-        raise InvalidRequest(f"page {page.id} does not go on with itself", hint="name the page before it, or none")
+        raise InvalidRequest(f"page {page.id} cannot continue itself", hint="name the page before it, or none")
     new_values = {name: getattr(description, name) for name in ("embedding", "keywords", "meta_chain", "continues")}
     after = replace(page, **{name: value for name, value in new_values.items() if value is not None})
     return stepped(
@@ -213,7 +213,7 @@ def known_page(tiers: Tiers, page_id: str) -> DialoguePage:
     """Return the page of that id; raise NotFound if the agent has none."""
     page = tiers.page(page_id)
     if page is None:
-        raise NotFound(f"{tiers.agent_id} holds no page {page_id}", hint="insert it first; an evicted one is archived")
+        raise NotFound(f"{tiers.agent_id} has no page {page_id}", hint="insert it first; an evicted one is archived")
     return page
 
 
@@ -296,7 +296,7 @@ def transfer(tiers: Tiers, arrival: Arrival, policy: TierPolicy) -> Step[Tiers]:
     target_id = None if known is None else known.id
     if placement.segment_id != target_id or arrival.pages != tuple(each.id for each in placement.pages):
         raise RevisionConflict(
-            f"page {page.id} goes to {placement.segment_id or 'a new segment'} by now, with other pages",
+            f"page {page.id} now belongs to {placement.segment_id or 'a new segment'}, with other pages",
             hint="ask choose_segment(...) again, and the model for a summary of its pages",
         )
     segment = known or DialogueSegment(
@@ -359,10 +359,10 @@ def retell(tiers: Tiers, retelling: Retelling, policy: TierPolicy) -> Step[Tiers
     segment = tiers.segment(retelling.segment_id)
     if segment is None:
         raise NotFound(
-            f"{tiers.agent_id} holds no segment {retelling.segment_id}", hint="it may be evicted: retrieve again"
+            f"{tiers.agent_id} has no segment {retelling.segment_id}", hint="it may be evicted: retrieve again"
         )
     if retelling.pages != tuple(page.id for page in segment.pages):
-        raise RevisionConflict(f"segment {segment.id} has other pages by now", hint="sum up the pages it has")
+        raise RevisionConflict(f"segment {segment.id} has other pages now", hint="summarise its present pages")
     after = replace(
         segment,
         topic_summary=retelling.topic_summary,

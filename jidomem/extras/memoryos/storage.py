@@ -148,7 +148,7 @@ def _unpacked(data: bytes) -> Vector:
         raise ValueError(f"{len(data)} bytes are no vector")
     vector = Vector(array(kind, data[1:]))
     if not math.isfinite(sum(vector)):  # the sum is not finite if any number is not: faster than a test of each
-        raise ValueError("a vector has what is no finite number")
+        raise ValueError("a vector has a value that is not a finite number")
     return vector
 
 
@@ -325,7 +325,7 @@ class TierStorage(Generic[M]):
             ordered = [parts[key] for key in sorted(places, key=lambda key: places[key])]
             memory = self._form.whole(self.holder, rev, ordered)
         except (ValueError, TypeError, KeyError, RecursionError, InvalidRequest) as error:
-            what = f"what is kept of {self.holder or 'all agents'} is no memory: {error}"
+            what = f"the stored memory of {self.holder or 'all agents'} is invalid: {error}"
             raise self._state.damaged(what) from error
         self._seen = _CachedHolder(lineage, memory, places)
         return self._seen
@@ -360,7 +360,7 @@ class TierStorage(Generic[M]):
         same = isinstance(memory, type(before)) and getattr(memory, "agent_id", self.holder) == self.holder
         if not same or (memory is not before and cast(M, memory).rev <= before.rev):
             raise InvalidRequest(
-                f"a move of what {self.holder or 'all agents'} hold gives a step of that, not {step!r:.200}",
+                f"a move of the memory of {self.holder or 'all agents'} returns a step of it, not {step!r:.200}",
                 hint="let it return what a move returned: lambda tiers: insert(tiers, page, policy)",
             )
 
@@ -369,7 +369,7 @@ def agent_tiers(state: StateStore, project: str, agent: str, new_id: Callable[[]
     """Return the storage of an agent's tiers in a project; raises InvalidRequest if its name has no letter or digit."""
     name = slug(agent)
     if not name:
-        raise InvalidRequest(f"agent={agent!r} is no name of an agent", hint="give it letters or digits")
+        raise InvalidRequest(f"agent={agent!r} is not a valid name of an agent", hint="give it letters or digits")
     return TierStorage(state, project, name, HolderFormat(Tiers(name), parts_of, tiers_of), new_id)
 
 

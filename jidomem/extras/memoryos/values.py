@@ -60,7 +60,7 @@ class DialoguePage(ValidatedModel):
         ValidatedModel.__post_init__(self)
         if (self.object_type is None) != (self.object_identifier is None):
             raise InvalidRequest(
-                f"page {self.id} names half of whom the agent talked with",
+                f"page {self.id} names its other party incompletely",
                 hint='give both: object_type="user", object_identifier="ana"',
             )
 
@@ -109,7 +109,7 @@ class DialogueSegment(ValidatedModel):
         object.__setattr__(self, "pages", tuple(sorted(self.pages, key=lambda page: page.when)))
         if self.visits_taught > self.visit_count:
             raise InvalidRequest(
-                f"segment {self.id} was retrieved {self.visit_count} times, and {self.visits_taught} of these are past",
+                f"segment {self.id} was retrieved {self.visit_count} times, and visits_taught is {self.visits_taught}",
                 hint="give visits_taught up to visit_count",
             )
         for page in self.pages:
@@ -247,7 +247,7 @@ class Tiers(ValidatedModel):
         for item in everything:
             if item.agent_id != self.agent_id:
                 raise InvalidRequest(
-                    f"what {item.agent_id} holds is not what {self.agent_id} holds: {item!r:.100}",
+                    f"an item of {item.agent_id} is in the tiers of {self.agent_id}: {item!r:.100}",
                     hint=f"give it to Tiers({item.agent_id!r})",
                 )
         if linked := next((page for page in (*self.stm, *self.leaving) if page.segment_id is not None), None):
@@ -343,4 +343,4 @@ def _fit_agent(agent: AgentPersona, config: MemoryOSConfig) -> AgentPersona:
 def _refuse_duplicates(what: str, ids: list[Any]) -> None:
     if len(set(ids)) < len(ids):
         duplicate = next(each for place, each in enumerate(ids) if each in ids[:place])
-        raise InvalidRequest(f"{what} {duplicate} is held twice", hint="each is in one place: leave one of them out")
+        raise InvalidRequest(f"{what} {duplicate} occurs twice", hint="each is in one place: leave one of them out")

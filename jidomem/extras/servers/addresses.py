@@ -37,7 +37,7 @@ def checked(address: str) -> str:
     """Return *address*; raise InvalidRequest if it is not the address of a shared root."""
     if address.partition("://")[0] not in _EXTRAS:
         raise InvalidRequest(
-            f"{shown(address)} is no address memory can be kept at",
+            f"{shown(address)} is not the address of a shared root",
             hint="give a folder, postgresql://HOST/DATABASE or s3://BUCKET/PREFIX",
         )
     return address
@@ -90,7 +90,7 @@ def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
         if not home.exists() or all(entry.name.startswith(f".{_MARK}") for entry in home.iterdir()):
             _write_mark(mark, place)
         if not mark.exists():  # checked again: another process may have created the file meanwhile
-            problem = "is a folder with something else in it"
+            problem = "is a folder with other content"
         elif (owner := mark.read_text("utf-8")) == place:
             return
         else:
@@ -98,7 +98,7 @@ def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
     except OSError as error:
         problem = f"cannot be used: {error.strerror}"
     raise Failed(
-        f"{home} {problem}, and no copy of {shown(address)} can be kept there",
+        f"{home} {problem}, so it cannot have the copy of {shown(address)}",
         hint="name an empty folder, one for each root: export JIDOMEM_HOME=FOLDER; or unset it",
         code="invalid_config",
     )
@@ -220,7 +220,7 @@ def of_folder(folder: Path) -> dict[str, str]:
                 raise ValueError(f"it has {size:,} bytes, more than {LARGEST:,}")
             texts[path] = (folder / path).read_text("utf-8")
         except (OSError, ValueError) as error:
-            raise InvalidRequest(f"{folder / path}: {error}", hint="a root has texts: take it out") from error
+            raise InvalidRequest(f"{folder / path}: {error}", hint="a root has only text files: remove it") from error
         check(path)
     return texts
 
@@ -243,8 +243,8 @@ def check(path: str) -> None:
     first, _, rest = path.partition("/")
     is_aside = first == "projects" and path.endswith(_ASIDE) and path.count("/") == 3
     if not (path in _ALONE or (first in _BELOW and rest) or is_aside):
-        hint = f"there is {', '.join(_ALONE)} and what is in {', '.join(f'{name}/' for name in _BELOW)}"
-        raise InvalidRequest(f"{path} is no file of a shared root", hint=hint)
+        hint = f"its files are {', '.join(_ALONE)} and those in {', '.join(f'{name}/' for name in _BELOW)}"
+        raise InvalidRequest(f"{path} is not a file of a shared root", hint=hint)
 
 
 def _read(log: SharedLog) -> tuple[dict[str, str], str | None]:
@@ -256,7 +256,7 @@ def _read(log: SharedLog) -> tuple[dict[str, str], str | None]:
         for path, text in files.items():
             check(path)
             if not isinstance(text, str):
-                raise ValueError(f"{path} is no text")
+                raise ValueError(f"{path} is not a text")
     except (ValueError, KeyError, TypeError, AttributeError, InvalidRequest) as error:
         raise Failed(
             f"{NAME} of {log.name} cannot be read: {error}",

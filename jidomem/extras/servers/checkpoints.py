@@ -214,7 +214,7 @@ def copying(home: str, name: str) -> Iterator[None]:
     except OSError as error:
         raise Failed(
             f"{error.filename or home}: the copy of {name} on this machine could not be written: {error.strerror}",
-            hint=f"free some space there, or keep it elsewhere: export JIDOMEM_HOME=FOLDER (it is in {home} now)",
+            hint=f"free some space there, or choose another folder: export JIDOMEM_HOME=FOLDER (it is in {home} now)",
             code="write_failed",
         ) from error
 

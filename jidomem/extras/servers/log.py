@@ -141,7 +141,7 @@ def check_file(name: str, data: bytes = b"") -> None:
     """
     if len(name) > _NAME_LENGTH or not _NAME.fullmatch(name):
         raise InvalidRequest(
-            f"{name[:80]!r} is no name of a file in a shared root",
+            f"{name[:80]!r} is not a valid file name in a shared root",
             hint=f"use letters, digits, '.', '_' and '-', in parts joined by /, {_NAME_LENGTH} characters at most",
         )
     if len(data) > FILE_BYTES:
@@ -189,7 +189,7 @@ class Chain:
             raise self._damaged(commit, f"it was recorded at {commit.recorded_at}, not after its parents")
         identity = bytes.fromhex(commit.id)
         if identity in self.forms:
-            raise self._damaged(commit, "it is there twice")
+            raise self._damaged(commit, "it occurs twice")
         self._heads[identity] = commit.recorded_at, commit.position
         self.forms[identity] = blake2b(commit.data, digest_size=16).digest()
         self.size += len(commit.data)

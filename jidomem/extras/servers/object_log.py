@@ -71,25 +71,25 @@ class _Cause:
 _KEY = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 _CAUSES = (
     _Cause("NoSuchBucket", "create the bucket {bucket}, or name another: --root s3://BUCKET/PREFIX"),
-    _Cause("InvalidBucketName", "{bucket} is no name of a bucket: --root s3://BUCKET/PREFIX"),
+    _Cause("InvalidBucketName", "{bucket} is not a valid bucket name: --root s3://BUCKET/PREFIX"),
     _Cause("MissingAccessKeyId", _KEY),
     _Cause("MissingSecretAccessKey", _KEY),
-    _Cause("InvalidAccessKeyId", f"the store knows no such key: {_KEY}"),
+    _Cause("InvalidAccessKeyId", f"the store does not know this key: {_KEY}"),
     _Cause("SignatureDoesNotMatch", "the secret does not fit the key: set AWS_SECRET_ACCESS_KEY"),
     _Cause("RequestTimeTooSkewed", "set the clock of this machine"),
-    _Cause("RequestTimeout", "look at the network", passing=True, served=True),
+    _Cause("RequestTimeout", "check the network", passing=True, served=True),
     _Cause("status: 401", f"{_KEY} to one that may use the bucket {{bucket}}"),
-    _Cause("status: 403", "let the key list, read, write and delete below s3://{bucket}/{prefix}"),
+    _Cause("status: 403", "allow the key to list, read, write and delete below s3://{bucket}/{prefix}"),
     _Cause("status: 301", "set AWS_REGION to the region of the bucket {bucket}"),
-    _Cause("status: 400", "look at AWS_REGION and AWS_ENDPOINT_URL: the store cannot read the request"),
+    _Cause("status: 400", "check AWS_REGION and AWS_ENDPOINT_URL: the store cannot read the request"),
     _Cause("BadScheme", "use https in AWS_ENDPOINT_URL, or, in a network you trust: export AWS_ALLOW_HTTP=true"),
     _Cause("latest/api/token", f"no key was found: {_KEY}"),
-    _Cause("dns error", "nobody knows the host: look at AWS_ENDPOINT_URL and AWS_REGION", passing=True),
-    _Cause("ConnectionRefused", "nothing listens there: start the store, or look at AWS_ENDPOINT_URL", passing=True),
-    _Cause("kind: Connect", "look at the network, the certificate of the store and AWS_ENDPOINT_URL", passing=True),
-    _Cause("kind: Timeout", "it does not answer in time: look at the store and at the network", True, True),
-    _Cause("kind: Interrupted", "it cut the connection: look at the store and at the network", True, True),
-    _Cause("", "look at the store and at the network", True, True),
+    _Cause("dns error", "unknown host: check AWS_ENDPOINT_URL and AWS_REGION", passing=True),
+    _Cause("ConnectionRefused", "nothing listens there: start the store, or check AWS_ENDPOINT_URL", passing=True),
+    _Cause("kind: Connect", "check the network, the certificate of the store and AWS_ENDPOINT_URL", passing=True),
+    _Cause("kind: Timeout", "it did not answer in time: check the store and the network", True, True),
+    _Cause("kind: Interrupted", "it closed the connection: check the store and the network", True, True),
+    _Cause("", "check the store and the network", True, True),
 )
 
 
@@ -106,7 +106,7 @@ class Bucket:
         if parts.scheme != "s3" or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
             kind = f" (there is none for {parts.scheme}:// yet)" if parts.scheme != "s3" else ""
             shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-            raise InvalidRequest(f"{shown!r} is no address of an object store{kind}", hint=_FORM)
+            raise InvalidRequest(f"{shown!r} is not the address of an object store{kind}", hint=_FORM)
         self.bucket, self.prefix, self.wait = parts.netloc, parts.path.strip("/"), wait
         endpoint = next((environment[name] for name in _ENDPOINTS if environment.get(name)), "")
         split = urlsplit(endpoint)
@@ -178,9 +178,9 @@ class Bucket:
                 raise self._unreachable(error) from error
             if unless is not None:
                 raise JournalDamaged(
-                    "this object is not there any more",
+                    "this object is missing",
                     path=f"{self.name}: {key}",
-                    hint="restore the whole prefix from a backup, or begin anew there with jidomem init",
+                    hint="restore the whole prefix from a backup, or start again there with jidomem init",
                 ) from error
             return None
         except _ERRORS as error:
@@ -285,8 +285,8 @@ class Bucket:
         if not doubt:
             return self._unreachable(error)
         return Failed(
-            f"{self.name} could not be reached again while {what} was kept: {_short_message(error)}; "
-            "it is kept, or it is not",
+            f"{self.name} could not be reached again while {what} was stored: {_short_message(error)}; "
+            "it may or may not be stored",
             hint=f"submit it again with the same idempotency key; {self._hint(error)}",
             code="outcome_unknown",
         )
@@ -490,7 +490,7 @@ class ObjectLog:
         """Return whether an entry came during the read; raise JournalDamaged if only *later* ones exist."""
         if later and not self._bucket.exists(_key(stream, number)):
             raise JournalDamaged(
-                "this object is not there any more, and later ones of its stream are",
+                "this object is missing, and later ones of its stream exist",
                 path=f"{self.name}: {_key(stream, number)}",
                 hint="restore it from a backup or from an older version of the bucket; no lifecycle rule may expire it",
             )
@@ -587,7 +587,7 @@ class ObjectLog:
             return None
         header, _, document = file.data.partition(b"\n")
         if not header.startswith(b"# commit "):
-            raise JournalDamaged("this object was not put by jidomem", path=f"{self.name}: {_key(stream, number)}")
+            raise JournalDamaged("this object was not written by jidomem", path=f"{self.name}: {_key(stream, number)}")
         return LogEntry(number, header.removeprefix(b"# commit ").decode(), document)
 
     def _record_length(self, stream: Stream, number: int) -> None:

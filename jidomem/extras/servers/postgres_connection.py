@@ -67,7 +67,7 @@ def read(text: str) -> PostgresAddress:
     schema = named[-1] if named else SCHEMA
     if not _SCHEMA.fullmatch(schema):
         hint = "name it with lower-case letters, digits and _, at most 41: ?schema=team"
-        raise InvalidRequest(f"{schema[:60]!r} is no name of a schema", hint=hint)
+        raise InvalidRequest(f"{schema[:60]!r} is not a valid schema name", hint=hint)
     rest = urlencode([pair for pair in pairs if pair[0] != "schema"], quote_via=quote)
     try:
         given_options = conninfo_to_dict(f"{url}?{rest}" if rest else url)
@@ -80,7 +80,7 @@ def read(text: str) -> PostgresAddress:
 
 
 def _unreadable() -> InvalidRequest:
-    hint = f"write it so: {_FORM}; what is no letter or digit in a password as %XX"
+    hint = f"write {_FORM}, with other characters than letters and digits of a password as %XX"
     return InvalidRequest("the address of the PostgreSQL database cannot be read", hint=hint)
 
 
@@ -171,7 +171,7 @@ class PostgresPool:
     def borrow(self) -> Iterator[PostgresConnection]:
         """Yield a connection for exclusive use; raises psycopg's errors, and Busy if none is free in time."""
         if not self._slots.acquire(timeout=self.wait):
-            raise Busy(f"every connection to {self.address.name} was held for {self.wait:g} s", hint="ask again")
+            raise Busy(f"every connection to {self.address.name} was in use for {self.wait:g} s", hint="try again")
         try:
             connection = self._take_idle() or self.new_connection()
             try:
@@ -223,9 +223,11 @@ class PostgresPool:
         if error.sqlstate == "42501":
             return Failed(f"{name}: {message}", hint=grants(self.address), code="invalid_config")
         if error.sqlstate in _MISSING_OBJECT_CODES:
-            hint = "restore the database from a backup; or begin anew there: jidomem init, or jidomem root restore FILE"
-            return Failed(f"{name} has no memory any more: {message}", hint=hint, code="store_unreachable")
-        hint = f"look whether it runs, and lets this user in: psql '{name.partition('?')[0]}' -c 'SELECT 1'"
+            hint = (
+                "restore the database from a backup; or start again there: jidomem init, or jidomem root restore FILE"
+            )
+            return Failed(f"{name} has lost its tables: {message}", hint=hint, code="store_unreachable")
+        hint = f"check that it runs and admits this user: psql '{name.partition('?')[0]}' -c 'SELECT 1'"
         return Failed(f"{name} did not answer: {message}", hint=hint, code="store_unreachable")
 
     def _take_idle(self) -> PostgresConnection | None:
@@ -253,8 +255,8 @@ def grants(address: PostgresAddress) -> str:
     user = str(address.options.get("user") or "USER")
     user = user if _PLAIN.fullmatch(user) else '"{}"'.format(user.replace('"', '""'))
     return (
-        f"an administrator makes its schema: CREATE SCHEMA {address.schema} AUTHORIZATION {user};"
-        f" or, where the tables are there: GRANT USAGE ON SCHEMA {address.schema} TO {user};"
+        f"an administrator creates its schema: CREATE SCHEMA {address.schema} AUTHORIZATION {user};"
+        f" or, if the tables exist: GRANT USAGE ON SCHEMA {address.schema} TO {user};"
         f" GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {address.schema} TO {user};"
     )
 
@@ -262,7 +264,7 @@ def grants(address: PostgresAddress) -> str:
 def _refuse_other_encoding(connection: PostgresConnection, address: PostgresAddress) -> None:
     encoding = connection.info.parameter_status("server_encoding") or "UTF8"
     if encoding.upper() not in ("UTF8", "UTF-8", "UNICODE"):
-        hint = "make one that is: CREATE DATABASE memory ENCODING 'UTF8' TEMPLATE template0;"
+        hint = "create one that is: CREATE DATABASE memory ENCODING 'UTF8' TEMPLATE template0;"
         raise Failed(f"{address.name}: the database is in {encoding}, not in UTF8", hint=hint, code="invalid_config")
 
 
@@ -372,7 +374,7 @@ def _migrate(connection: PostgresConnection, link: PostgresPool) -> None:
         except _RACES:
             if _version(connection, link) == len(STEPS):
                 return
-    raise Failed(f"{link.address.name}: its tables could not be made", hint="open it again", code="busy")
+    raise Failed(f"{link.address.name}: its tables could not be created", hint="open it again", code="busy")
 
 
 def _apply_steps(connection: PostgresConnection, link: PostgresPool) -> None:

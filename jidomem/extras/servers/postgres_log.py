@@ -235,9 +235,9 @@ class PostgresLog:
         except Failed as failure:
             if doubt and failure.code == "store_unreachable":
                 raise Failed(
-                    f"{failure.detail}; whether commit {commit} was kept there is not known",
+                    f"{failure.detail}; whether commit {commit} was stored there is not known",
                     hint="submit it again with the same idempotency key once the server answers;"
-                    " nothing is then kept twice",
+                    " it is stored only once",
                     code="outcome_unknown",
                 ) from None
             raise

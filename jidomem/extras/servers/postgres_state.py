@@ -211,10 +211,10 @@ class PostgresState:
 
     def _error_of(self, error: Error) -> JidomemError:
         if isinstance(error, LockNotAvailable):
-            return Busy(f"another process has written to {self.address.name} for {WAIT:g} s", hint="ask again")
+            return Busy(f"another process has written to {self.address.name} for {WAIT:g} s", hint="try again")
         if isinstance(error, (DataError, ProgramLimitExceeded)):
             hint = "leave out zero characters, and keep names short"
-            return InvalidRequest(f"PostgreSQL cannot keep that: {self.address.clean(str(error))}", hint=hint)
+            return InvalidRequest(f"PostgreSQL cannot store this: {self.address.clean(str(error))}", hint=hint)
         return self._link.error_of(error)
 
 
@@ -260,8 +260,8 @@ def _try_lock(connection: PostgresConnection, key: int) -> bool:
 
 
 def _unknown_outcome(name: str, why: str) -> Failed:
-    hint = "look what is kept there before you do it again"
-    return Failed(f"{why}; whether the change was kept in {name} is not known", hint=hint, code="outcome_unknown")
+    hint = "check the stored state before you try again"
+    return Failed(f"{why}; whether the change was stored in {name} is not known", hint=hint, code="outcome_unknown")
 
 
 #: The row of `writers` with the sum of their counts at the last import.
@@ -296,8 +296,8 @@ def import_state(state: PostgresState, path: Path) -> None:
         names = {name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         with state.changing() as tables:
             if not _is_unused(tables):
-                hint = "restore into a root in which nothing was kept: another ?schema="
-                raise InvalidRequest(f"{state.address.name} has a working state that was used", hint=hint)
+                hint = "restore into an empty root: another ?schema="
+                raise InvalidRequest(f"{state.address.name} has a working state of its own", hint=hint)
             for table in STATE:
                 tables.execute(f"DELETE FROM {table}")
             tables.execute("DELETE FROM writers WHERE name = ?", (_IMPORTED,))

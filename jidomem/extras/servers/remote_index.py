@@ -136,15 +136,15 @@ _DATA = r"""
 _AT = '"2026-01-01T00:00:00.123456Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
 #: The probe queries by the ability that each shows. All but the first have the forms of the playbook.
 PROBES: Mapping[str, str] = {
-    "terms come back as they were put in": "SELECT ?p ?o { <urn:p:a> ?p ?o } ORDER BY ?p ?o",
+    "terms are returned as they were written": "SELECT ?p ?o { <urn:p:a> ?p ?o } ORDER BY ?p ?o",
     "GRAPH reaches the named graphs alone": "SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } } ORDER BY ?g",
     "moments compare to the microsecond": f"SELECT ?s {{ ?s <urn:p:at> ?t FILTER(?t <= {_AT}) }} ORDER BY ?t",
-    "texts sort by their signs": "SELECT ?t { ?s <urn:p:text> ?t } ORDER BY ?t",
-    "OPTIONAL stands beside NOT EXISTS": (
+    "texts sort by code point": "SELECT ?t { ?s <urn:p:text> ?t } ORDER BY ?t",
+    "OPTIONAL works beside NOT EXISTS": (
         "SELECT DISTINCT ?s ?o { ?s <urn:p:kind>/<urn:p:under>* <urn:p:K> OPTIONAL { ?s <urn:p:state> ?o } "
         "FILTER(!BOUND(?o) || ?o != <urn:p:Done>) FILTER NOT EXISTS { ?s <urn:p:true> ?x } } ORDER BY ?s ?o"
     ),
-    "EXISTS stands within NOT EXISTS, beside ||": (
+    "EXISTS works within NOT EXISTS, beside ||": (
         "SELECT DISTINCT ?s { ?s <urn:p:kind> ?k FILTER(false || NOT EXISTS { ?s <urn:p:by>|<urn:p:again> ?e "
         f"FILTER EXISTS {{ ?e <urn:p:at> ?t FILTER(?t <= {_AT}) }} }}) }} ORDER BY ?s"
     ),
@@ -163,7 +163,7 @@ PROBES: Mapping[str, str] = {
 }  # fmt: skip
 #: The abilities that every store must have: only the graphs of the query are visible.
 _NEEDED = ("GRAPH reaches the named graphs alone",)
-_MISFIT = "jidomem asks stores that answer as SPARQL 1.1 has it: Oxigraph, or one that docs/backends.md names"
+_MISFIT = "use a store that conforms to SPARQL 1.1: Oxigraph, or one that docs/backends.md names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def probe_endpoint(query: SparqlEndpoint, update: SparqlEndpoint) -> Fit:
     name = next(iter(deviations))
     if speaks(query) and not any(needed in deviations for needed in _NEEDED):
         return Fit(VIRTUOSO_LINES, False, PROVEN, "Virtuoso")
-    detail = f"{query.shown} is no store to ask: {name!r} does not hold there ({deviations[name]})"
+    detail = f"{query.shown} cannot be used as an index: {name!r} fails there ({deviations[name]})"
     raise Failed(detail, hint=_MISFIT, code="store_unfit")
 
 
@@ -367,7 +367,7 @@ class RemoteIndex:
                 return list(dict.fromkeys(quad.triple for quad in ox.parse(data, format=ox.RdfFormat.N_TRIPLES)))
             return ox.parse_query_results(data, format=ox.QueryResultsFormat.JSON)
         except (SyntaxError, ValueError) as error:
-            raise self._query.unavailable(f"answered with what cannot be read: {error}") from error
+            raise self._query.unavailable(f"answered with invalid data: {error}") from error
 
     def _refused(self, refusal: EndpointError, text: str) -> JidomemError:
         if refusal.status == 400:
@@ -375,7 +375,7 @@ class RemoteIndex:
                 ox.Store().query(text)
             except SyntaxError as error:
                 return malformed(str(error))
-            hint = "correct the SPARQL it names"
+            hint = "correct the query"
             return InvalidRequest(f"{self.shown} refused it: {refusal.words}", hint=hint, code="malformed_query")
         return self._query.unavailable(f"answered {refusal.status}: {refusal.words}")
 
@@ -383,7 +383,7 @@ class RemoteIndex:
 def endpoint(address: str) -> SparqlEndpoint:
     """Return the endpoint of the store at *address*; raises InvalidRequest if that is not `sparql+http(s)://...`."""
     if not address.startswith(SCHEMES):
-        hint = 'index = "sparql+http://localhost:7878/query", or no index at all: then it is kept by this process'
+        hint = 'index = "sparql+http://localhost:7878/query", or no index at all, for one in this process'
         raise InvalidRequest("the index is not a sparql+http:// or sparql+https:// address", hint=hint)
     return SparqlEndpoint.of(address.removeprefix("sparql+"), "store_unreachable")
 

@@ -104,7 +104,7 @@ class RemoteGraphs:
         try:
             rows = solutions(self._query.ask(text, ROWS)).rows
         except (EndpointError, SyntaxError, ValueError) as refusal:
-            raise self._query.unavailable(f"does not tell what it holds: {refusal}") from refusal
+            raise self._query.unavailable(f"did not return its watermarks: {refusal}") from refusal
         properties: dict[str, dict[str, list[Term]]] = {}
         written = {row[2] for row in rows if row[3] is not None}
         for graph, name, value, _ in rows:
@@ -189,9 +189,9 @@ class _TooMuch(Exception):
 def refusal_of(store: SparqlEndpoint, refusal: EndpointError) -> JidomemError:
     """Return the error for a refused update, with a hint."""
     if refusal.status in (401, 403):
-        hint = "name who may write in the address: sparql+http://user:password@host/..., or let it be written to"
-        return store.unavailable(f"lets nobody change it who comes so ({refusal})", hint)
-    return store.unavailable(f"refused a change ({refusal})")
+        hint = "give a user who may write in the address: sparql+http://user:password@host/..., or allow writing"
+        return store.unavailable(f"does not allow this user to write ({refusal})", hint)
+    return store.unavailable(f"refused an update ({refusal})")
 
 
 def _forget(graph: str) -> str:
@@ -285,8 +285,8 @@ class Feed:
         if watermark is None or watermark.applied != self._rules.applied:
             if self._has_written_rules and watermark is not None:
                 raise self._remote.unfit(
-                    "was given another ontology by who else feeds it",
-                    "let all that feed it have one version of jidomem and one ontology/, or give each its own store",
+                    "got another ontology from another process",
+                    "use one version of jidomem and one ontology/ in all processes, or give each its own store",
                 )
             self._remote.fill(ONTOLOGY_GRAPH, self._rules.lines, self._rules.applied)
         self._has_written_rules = True
@@ -310,15 +310,17 @@ class Feed:
                 watermark = None  # the triples may have come after another process emptied the graph
             now = watermark.mark.commits if watermark else -1
             tries, reached = (0, now) if now > reached else (tries + 1, reached)
-        raise self._remote.unfit(f"changes <{stream.graph}> as often as it is fed", "see who else writes to that graph")
+        raise self._remote.unfit(
+            f"changes <{stream.graph}> whenever it is synchronised", "find the other writer of that graph"
+        )
 
     def _continues(self, stream: Stream, watermark: RemoteWatermark) -> bool:
         """Return whether the journal continues the content of the graph; raises Failed for that of another memory."""
         if watermark.mark.version.heads and not self._journal.holds(stream, watermark.mark.version):
             if watermark.origin is None or not self._journal.holds(stream, Version.of([watermark.origin])):
                 raise self._remote.unfit(
-                    f"holds another memory in <{stream.graph}>",
-                    "give each root a store of its own; to have this one take its place there: jidomem root reindex",
+                    f"has another memory in <{stream.graph}>",
+                    "give each root a store of its own; to replace the memory there by this one: jidomem root reindex",
                 )
             return False  # another branch was checked out, or commits were taken back
         damage = {each.path for each in self._journal.damage(stream)}

@@ -44,9 +44,9 @@ def pack(folder: Path, file: Path, facts: Mapping[str, Any]) -> str:
         with atomic_file(file, 0o600, durable=True, replace=False) as target:
             manifest = _packed(folder, target, facts)
     except FileExistsError as error:
-        raise Failed(f"{file} is there already", hint="name another file", code="write_failed") from error
+        raise Failed(f"{file} exists already", hint="name another file", code="write_failed") from error
     except OSError as error:
-        hint = "make room there, or name another file"
+        hint = "free some space there, or name another file"
         raise Failed(f"{error.filename or file}: {error.strerror}", hint=hint, code="write_failed") from error
     return blake2b(manifest, digest_size=32).hexdigest()
 
@@ -66,7 +66,7 @@ def unpack(file: Path, folder: Path) -> Mapping[str, Any]:
     except (tarfile.TarError, EOFError) as error:
         raise _changed(file, str(error)) from error
     except OSError as error:
-        hint = "name a file this user may read, and make room where it is to go"
+        hint = "name a file this user may read, and free space at the target"
         raise Failed(f"{error.filename or file}: {error.strerror}", hint=hint) from error
     if remaining:
         raise _changed(file, f"{min(remaining)} is not in it")
@@ -112,7 +112,7 @@ def _manifest(tar: tarfile.TarFile, file: Path) -> Mapping[str, Any]:
             return {**manifest, "files": files}
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
-    raise InvalidRequest(f"{file} is no {FORM!r}", hint="name a file that jidomem root backup wrote")
+    raise InvalidRequest(f"{file} is not a {FORM!r}", hint="name a file that jidomem root backup wrote")
 
 
 def _inside(name: str) -> str:
@@ -137,7 +137,7 @@ def _extract(
             hashed.update(chunk)
             written.write(chunk)
         if (written.tell(), hashed.hexdigest()) != (size, expected):
-            raise _changed(file, f"{member.name} is not what it was")
+            raise _changed(file, f"{member.name} does not match its digest")
 
 
 def _chunks(source: Any) -> Iterator[bytes]:
@@ -239,7 +239,7 @@ class FolderEnd:
             if path.is_file() and not path.is_symlink():
                 if path.stat().st_size > LARGEST:
                     detail = f"{path} has more than {LARGEST:,} bytes"
-                    raise Failed(detail, hint=f"take it out of the root: mv {path} /tmp", code="invalid_config")
+                    raise Failed(detail, hint=f"move it out of the root: mv {path} /tmp", code="invalid_config")
                 yield path.relative_to(self.root).as_posix(), path.read_bytes()
 
     def put(self, name: str, data: bytes) -> None:
@@ -313,9 +313,9 @@ class LogEnd:
         while step := [(commit.id, commit.data) for commit in islice(coming, _AT_ONCE)]:
             if not self._append_step(stream, number, step):
                 raise InvalidRequest(
-                    f"somebody else writes to {self.name}: {stream.project}/{stream.name} has other commits from its "
+                    f"another process writes to {self.name}: {stream.project}/{stream.name} has other commits from its "
                     f"number {number} on",
-                    hint="stop who writes there, and name a place that is empty",
+                    hint="stop the other writer, and name an empty place",
                 )
             number += len(step)
             self._lengths[stream] = number - 1
@@ -342,9 +342,7 @@ class LogEnd:
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
-            raise InvalidRequest(
-                f"{name} is no text, and a shared root has nothing else", hint="take it out"
-            ) from error
+            raise InvalidRequest(f"{name} is not a text, and a shared root has only texts", hint="remove it") from error
 
         def with_file(files: addresses.Files) -> addresses.Files:
             if files.get(name, text) != text:
@@ -360,7 +358,7 @@ TransferEndpoint = FolderEnd | LogEnd
 
 def other(where: str, what: str) -> InvalidRequest:
     """Return the error of an end that has other content."""
-    return InvalidRequest(f"{where} holds something else: {what}", hint="name a place that is empty")
+    return InvalidRequest(f"{where} has other content: {what}", hint="name an empty place")
 
 
 #: How many commits are brought in one step, and how often a source that is redacted meanwhile is read again.
@@ -419,7 +417,7 @@ def _bring_stream(
         if not source.is_rewritten(stream, mark):
             _compare(read, target_chain, target, stream)
             return Brought(stream, target_chain.extent(), count, source.mark(stream) != mark)
-    raise Busy(f"{source.name} is redacted again and again", hint="do it again once that is over")
+    raise Busy(f"{source.name} is redacted repeatedly", hint="try again later")
 
 
 def _copy(
@@ -461,5 +459,5 @@ def _compare(read: Chain, target_chain: Chain, target: TransferEndpoint, stream:
     if digest(read.forms) == digest(target_chain.forms):
         return
     differing = {each for each, _ in read.forms.items() ^ target_chain.forms.items()}
-    problem = f"{len(differing)} commits of {stream.project}/{stream.name} are not what the source holds"
+    problem = f"{len(differing)} commits of {stream.project}/{stream.name} differ from the source"
     raise JournalDamaged(problem, path=target.name, commit=min(differing).hex())

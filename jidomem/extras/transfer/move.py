@@ -169,7 +169,7 @@ def _give_out(coming: Sequence[ApiToken], root: str, log: SharedLog | None) -> N
         data = (json.dumps(stored, indent=1) + "\n").encode()
         if log.put(TOKENS, data, file.tag if file is not None else None) is not None:
             return
-    raise Failed(f"the tokens of {root} are changed all the time", hint="do it again")
+    raise Failed(f"the tokens of {root} change all the time", hint="try again")
 
 
 #: Seconds to wait for a shared root.
@@ -222,7 +222,7 @@ def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
     """
     with _opened(source) as origin, _opened(target) as destination:
         if origin.end.name == destination.end.name:
-            raise InvalidRequest(f"{origin.end.name} is source and target", hint="name another place to bring it to")
+            raise InvalidRequest(f"{origin.end.name} is source and target", hint="name another target")
         _refuse_nothing(origin.end)
         # before the journal: the state refers to memories, which never refer to it
         state = state_snapshot(origin.state)
@@ -254,7 +254,7 @@ def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
     with _opened(target) as destination, _scratch(file) as folder:
         manifest, source = endpoints.unpack(file, folder), FolderEnd(folder)
         if [_row(stream, source.verified_chain(stream).extent()) for stream in source.streams()] != manifest["streams"]:
-            raise Failed(f"{file} does not hold what its manifest says", hint="use another copy of it")
+            raise Failed(f"{file} does not match its manifest", hint="use another copy of it")
         streams = bring(source, destination.end, progress)
         return MoveReport(str(file), destination.end.name, streams, copied(state_snapshot(folder), destination.state))
 
