@@ -1,4 +1,4 @@
-"""LangGraph's store over entries: what it has beyond its SqliteStore, and where it differs from that."""
+"""LangGraph's store over entries: its features beyond SqliteStore, and its differences from it."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""The code of a folder is taken in as it is, read again only where it changed, and asked about as it was."""
+"""The code of a folder is imported, read again only where it changed, and can be queried as of any moment."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What is read from a file of Python or Elixir is what the language's own parser finds in it."""
+"""The readers of Python and Elixir files find the same definitions as the languages' own parsers."""
 
 import ast
 import json

@@ -1,6 +1,6 @@
-"""Four weeks of a project as its developers talk of it with their agent: subjects return, and some are gone for good.
+"""Four weeks of developers' talk with their agent about a project: subjects return, and some are never mentioned again.
 
-python developer_talk.py ROOT: what a process that has just begun finds on the questions, as a line of JSON.
+python developer_talk.py ROOT: prints the retrieval results of a new process for the questions, as a line of JSON.
 """
 
 import json
@@ -104,7 +104,7 @@ RULE = "always rebuild the index in production before a release"
 
 @dataclass(frozen=True)
 class Said:
-    """One exchange: what it is about, who asked, what was said, and when."""
+    """One exchange: its subject, the asking developer, its texts, and its time."""
 
     subject: str
     who: str
@@ -114,7 +114,8 @@ class Said:
 
 
 def days():
-    """The exchanges of each working day: two subjects a day, each again every fourth one, and something else."""
+    """Return the exchanges of each working day: two subjects a day, each repeated every fourth day, and a single one.
+    """
     subjects, once = [*SUBJECTS], [*ONCE]
     for day in range(20):
         at, said = MONDAY + timedelta(days=day + 2 * (day // 5)), []
@@ -138,7 +139,7 @@ def opened(root, now, **given):
 
 
 def answers(helper):
-    """What is found on each question, as plain values."""
+    """Return the retrieval results for each question, as plain values."""
     asked = [question for questions in QUESTIONS.values() for question in questions]
     return [helper.retrieve(question, about=("user", "ana"), visiting=False).to_dict() for question in asked]
 

@@ -1,8 +1,8 @@
-"""An agent that is killed before each change that it makes is kept, and agents that are killed at any moment.
+"""An agent that is killed before each durable change, and agents that are killed at any moment.
 
-python memory_os_killed.py FOLDER commits|statements|any TIMES: says in a line of JSON for each kill where each page is
-then, and what the agent holds once its jobs were done. What is on disk is another thing only after each commit; with
-`statements` it is killed before each statement that it says to a file, too.
+python memory_os_killed.py FOLDER commits|statements|any TIMES: prints a line of JSON for each kill with the place of
+each page then, and the memory of the agent after its jobs were done. The disk changes only at a commit; with
+`statements` the agent is also killed before each SQL statement.
 """
 
 import json
@@ -42,7 +42,7 @@ def opened(root, **given):
 
 
 def step(root):
-    """One page comes and one leaves, personas, all agents and the project are told of it, and a segment is evicted."""
+    """Insert and move pages, so that personas, system memory and the project change, and a segment is evicted."""
     ada = opened(root, work="queued", promote_at=0.5)
     ada.add("What is for lunch?", "Soup.")
     ada.run_jobs()
@@ -51,7 +51,7 @@ def step(root):
 
 
 def after(root):
-    """Where each page is, and what the agent holds once its jobs were done."""
+    """Return the place of each page, and the memory of the agent after its jobs were done."""
     memory = jidomem.open(root, project="p", agent="ada")
     ada = memory.os(policy=SMALL, work="queued", promote_at=0.5)
     left = places(memory, ada)
@@ -68,7 +68,7 @@ def after(root):
 
 
 def places(memory, ada):
-    """Where each page is: in a tier, or kept as evicted, as often as it is there."""
+    """Return the places of each page, in a tier or in the archive, with repetitions."""
     held = ada.tiers
     found = [(page.query, "stm") for page in held.stm] + [(page.query, "leaving") for page in held.leaving]
     found += [(page.query, "mtm") for segment in held.mtm for page in segment.pages]
@@ -81,7 +81,7 @@ def places(memory, ada):
 
 
 def killed_at(number, is_meant):
-    """Have this process killed before the call of that number that is meant."""
+    """Kill this process before the matching call of that number."""
     met = count(1)
 
     def look(frame, event, called):
@@ -92,14 +92,14 @@ def killed_at(number, is_meant):
 
 
 def is_statement(_frame, called):
-    """Whether something is said to SQLite."""
+    """Return whether a call executes an SQL statement."""
     return isinstance(getattr(called, "__self__", None), sqlite3.Connection)
 
 
 def is_commit(frame, called):
-    """Whether a change is about to be on disk: of the state, or of the journal, which gives a file its name.
+    """Return whether a call makes a change durable: of the state, or of the journal by a rename.
 
-    That a job was begun is none: what it changes comes next.
+    The start of a job does not count: its changes come next.
     """
     if called is os.rename:
         return True

@@ -1,4 +1,4 @@
-"""A page that is forgotten: it and all that came of it are gone, and what other pages say is learnt again."""
+"""A forgotten page: it and everything derived from it are removed, and the content of other pages is learned again."""
 
 import json
 import sqlite3

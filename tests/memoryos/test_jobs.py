@@ -1,4 +1,4 @@
-"""The queue of jobs: what is asked for is done once, tried again when it fails, and survives whoever does it."""
+"""The queue of jobs: each request is done once, retried after an error, and survives the end of its worker."""
 
 from datetime import timedelta
 from threading import Thread

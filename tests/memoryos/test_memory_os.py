@@ -33,7 +33,7 @@ LUNCH = ["What is for lunch?", "Is there soup for lunch today?"]
 
 
 class Clock:
-    """A clock that moves a second a look, and further when it is told to."""
+    """A clock that advances one second a read, and further on request."""
 
     def __init__(self) -> None:
         self.ticks, self.further = count(), timedelta()
@@ -43,7 +43,7 @@ class Clock:
 
 
 class Failing(OfflineModel):
-    """The offline model, failing while it is told to."""
+    """The offline model, failing on request."""
 
     def __init__(self, why="the model is away"):
         super().__init__()
@@ -63,7 +63,7 @@ def clock():
 
 @pytest.fixture
 def opened(root, clock) -> Iterator:
-    """Open the root, each time with ids of its own."""
+    """Open the root, each time with an id source of its own."""
     roots, ids = [], count(1)
 
     def open_it():
@@ -85,12 +85,12 @@ def talk(ada, *said):
 
 
 def threads():
-    """The names of the threads of memories that are running."""
+    """Return the names of the running threads of memories."""
     return {each.name for each in threading.enumerate() if each.name.startswith("memory of ")}
 
 
 def places(tiers):
-    """Where each page is; a page that were in two places would be there twice."""
+    """Return the place of each page; a page in two places would be there twice."""
     at = [(page.id, "stm") for page in tiers.stm] + [(page.id, "leaving") for page in tiers.leaving]
     return at + [(page.id, "mtm") for segment in tiers.mtm for page in segment.pages]
 

@@ -1,4 +1,5 @@
-"""A conversation of four weeks through all tiers of MemoryOS: what is where in the end, and after a restart."""
+"""A conversation of four weeks through all tiers of MemoryOS: the place of each page at the end, and after a restart.
+"""
 
 import json
 import math
@@ -21,7 +22,7 @@ from jidomem.records.directive import MemoryQuery
 
 
 class Counted(HashedStems):
-    """The embedder of the offline model, with a count of what it was asked."""
+    """The embedder of the offline model, with a count of its texts."""
 
     def __init__(self):
         super().__init__()
@@ -34,7 +35,7 @@ class Counted(HashedStems):
 
 @dataclass
 class Heard:
-    """What became of the talk: what was said by the id of its page, what was archived, and what each job did."""
+    """The result of the talk: the texts by page id, the archived segments, and the outcomes of the jobs."""
 
     root: str
     memory: object
@@ -71,7 +72,7 @@ def heard(tmp_path_factory):
 
 
 def rounded(told):
-    """Maintain the agent, and fetch what was evicted from the archive."""
+    """Maintain the agent, and read the evicted segments from the archive."""
     before = {segment.id for segment in told.helper.tiers.mtm}
     told.jobs += told.helper.maintain()
     told.rounds.append(told.helper.tiers)

@@ -1,4 +1,4 @@
-"""The settings of MemoryOS: their defaults, what is refused, and which of them hold for which agent."""
+"""The settings of MemoryOS: their defaults, the refused ones, and their resolution for an agent."""
 
 import json
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""Pages of MemoryOS as recall finds them: by words and by likeness, those of who asks alone, as they come and go."""
+"""Recall of pages of MemoryOS: by words and by similarity, only the pages of the asking agent, as they come and go."""
 
 import pytest
 from conftest import ToyEmbedder, fixed_sources, intent

@@ -1,4 +1,4 @@
-"""The values of the four tiers: what they refuse, and that JSON gives them back as they were."""
+"""The values of the four tiers: their validation, and their round trip through JSON."""
 
 import json
 from dataclasses import FrozenInstanceError, fields, replace

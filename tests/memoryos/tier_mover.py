@@ -1,6 +1,6 @@
-"""An agent in a process of its own: inserts pages and transfers those that leave, until it has done or is killed.
+"""An agent in a process of its own: inserts pages and transfers those that leave, until it is done or is killed.
 
-python tier_mover.py ROOT NAME COUNT: says each page that was put, once that is on disk.
+python tier_mover.py ROOT NAME COUNT: prints each page that was inserted, once it is durable.
 """
 
 import sys

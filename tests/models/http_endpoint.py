@@ -1,4 +1,4 @@
-"""An endpoint on this machine that answers as it is told: bytes over a real socket, one reply a request."""
+"""A local endpoint with scripted answers: bytes over a real socket, one reply for each request."""
 
 import json
 import socket
@@ -26,7 +26,7 @@ STALL = object()  # says nothing until the client goes away
 
 @dataclass
 class Served:
-    """Where it is, and what it was asked: the head of each request and its body."""
+    """The address of the endpoint and its requests: the head and the body of each."""
 
     url: str
     heads: list = field(default_factory=list)

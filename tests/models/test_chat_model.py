@@ -1,4 +1,4 @@
-"""The language model behind an endpoint: what it is asked over a real socket, and what of its answers is believed."""
+"""The language model behind an endpoint: its requests over a real socket, and the validation of its answers."""
 
 import json
 from dataclasses import replace

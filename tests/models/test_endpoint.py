@@ -1,4 +1,4 @@
-"""Asking an endpoint over a real socket: what is tried again, what is refused, and where a key goes."""
+"""Requests to an endpoint over a real socket: retries, refusals, and the hosts that get a key."""
 
 import pickle
 import socket

@@ -1,4 +1,4 @@
-"""MemoryOS with a model behind a real socket: whatever the endpoint does, no page is lost, and it is asked again."""
+"""MemoryOS with a model behind a real socket: no fault of the endpoint loses a page, and the job is retried."""
 
 import json
 from datetime import timedelta

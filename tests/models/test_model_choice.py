@@ -1,4 +1,6 @@
-"""Which language model a memory has: what its user set, and nothing that a root says; whom a page waits for."""
+"""The choice of the language model: by the user's configuration only, never by the root; and which model a page waits
+for.
+"""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The language model by rule: what it finds, and that nothing that is said can break it."""
+"""The language model by rule: its findings, and that no text can break it."""
 
 import json
 import math

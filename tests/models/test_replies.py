@@ -1,4 +1,4 @@
-"""Answers of language models are held to their form, and what is wrong is said without repeating them."""
+"""The validation of answers of language models, with errors that do not repeat the answer."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""The language model for tests says what it was told to, and nothing else."""
+"""The language model for tests returns its script, and nothing else."""
 
 from threading import Thread
 

@@ -1,4 +1,4 @@
-"""Texts cut into the pieces of BERT's uncased vocabulary; what is expected is what the reference tokenizer gives."""
+"""The tokenizer of BERT's uncased vocabulary, with the results of the reference tokenizer."""
 
 from hashlib import sha256
 from pathlib import Path

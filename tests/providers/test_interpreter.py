@@ -1,4 +1,4 @@
-"""The interpreter: a directive is performed by the provider it names, and a signal tells how it went."""
+"""The dispatch: a directive is performed by the provider it names, and a signal reports the outcome."""
 
 import ast
 from pathlib import Path

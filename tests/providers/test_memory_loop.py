@@ -16,7 +16,7 @@ def embed(text):
 
 
 def settle(agent, directives, providers, mounted):
-    """The strategy: perform what is asked, route what it comes to, until nothing more is asked."""
+    """Perform directives and route their signals, until no directive is left."""
     waiting, signals = list(directives), []
     while waiting:
         signals.append(execute_directive(waiting.pop(0), providers))
@@ -27,7 +27,7 @@ def settle(agent, directives, providers, mounted):
 
 @dataclass(frozen=True)
 class Planner:
-    """An action: what was recalled becomes facts of the world, and a task for each that is open."""
+    """An action that turns recalled memories into facts of the world, and open ones into tasks."""
 
     name: str = "planner"
 
@@ -132,7 +132,7 @@ def test_a_summary_is_projected_as_the_thread_grows_and_kept_where_it_is_found()
 
 
 class Remembering:
-    """A summary that is kept beside the memory, too."""
+    """An action that stores a summary in the memory too."""
 
     def project(self, memory, thread, ctx):
         after = SummaryProjector().project(memory, thread, ctx)

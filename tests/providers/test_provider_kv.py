@@ -1,4 +1,4 @@
-"""Key-value providers: in memory for the threads of a process, and kept in the working state of a root."""
+"""Key-value providers: in memory for the threads of a process, and in the working state of a root."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""A process that appends until it is killed: python appending.py ADDRESS NAME says each turn and the number it got."""
+"""A process that appends until it is killed: python appending.py ADDRESS NAME prints each append and its number."""
 
 import os
 import sys

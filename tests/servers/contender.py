@@ -1,4 +1,4 @@
-"""A process that appends with others: python contender.py MODULE:CLASS ADDRESS NAME COUNT prints the numbers it got."""
+"""A process that appends with others: python contender.py MODULE:CLASS ADDRESS NAME COUNT prints its numbers."""
 
 import sys
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""A shared log in one SQLite file, which stands for a store in tests of what is built on one."""
+"""A shared log in one SQLite file, which replaces a real store in tests of the layers above."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INSERT OR IGNORE INTO life VALUES (1, hex(randomblob(8)));
 
 
 class FileLog:
-    """The log in the file *address*; `asked` counts what it was asked, and it can be told that it is `gone`."""
+    """The log in the file *address*; `asked` counts its requests, and `gone` makes it unreachable."""
 
     def __init__(self, address: str, *, wait: float = 10.0) -> None:
         self.name = f"sqlite:{address}"
@@ -39,7 +39,7 @@ class FileLog:
 
     @contextmanager
     def _asking(self, what: str) -> Iterator[sqlite3.Connection]:
-        """Give the store in a transaction of its own."""
+        """Yield the store in a transaction of its own."""
         self.asked[what] += 1
         if self.gone:
             raise Failed(f"{self.name} does not answer", hint="look after it", code="store_unreachable")
@@ -128,7 +128,7 @@ class FileLog:
 
 
 class BlindLog(FileLog):
-    """A log that takes every append as it comes, whatever it was built on: what a shared log must never do."""
+    """A log that accepts every append, whatever it follows: a violation of the contract."""
 
     def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
         with self._asking("append") as store:

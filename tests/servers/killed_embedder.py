@@ -1,6 +1,6 @@
-"""Makes vectors of a root, killed as it embeds the second four texts: python killed_embedder.py ADDRESS.
+"""A process that embeds a root and is killed at the second four texts: python killed_embedder.py ADDRESS.
 
-What it was given is printed. Its turn is over a second after its last sign.
+It prints the texts it was given. Its lease expires after a second.
 """
 
 import os

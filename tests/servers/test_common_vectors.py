@@ -1,4 +1,4 @@
-"""Of one text one server makes the vector, and every other one has it; nothing is left of a text that was taken out."""
+"""Shared vectors: each text is embedded by one server for all, and nothing is left of a redacted text."""
 
 import json
 import os

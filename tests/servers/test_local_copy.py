@@ -1,4 +1,4 @@
-"""The copy of a log: it is level at every look, and is thrown away wherever it is not what the log says."""
+"""The local copy of a log: it is updated at every read, and replaced whenever it differs from the log."""
 
 import sqlite3
 from contextlib import suppress

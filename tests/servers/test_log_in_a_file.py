@@ -1,4 +1,4 @@
-"""The suite of shared logs, held to one that keeps its promises and to one that does not."""
+"""The contract of shared logs, run on a log that keeps it and on one that does not."""
 
 import pytest
 from file_log import BlindLog

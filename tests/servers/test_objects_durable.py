@@ -1,4 +1,4 @@
-"""No commit that an object store acknowledged is lost or there twice, whoever is killed: a writer, a replica, all."""
+"""No commit that an object store acknowledged is lost or duplicated when a writer, a replica or all are killed."""
 
 import os
 import subprocess

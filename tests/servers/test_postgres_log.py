@@ -1,4 +1,4 @@
-"""What is PostgreSQL's own in a log there: addresses, rights, layouts, connections that are lost, and who is told."""
+"""The log in PostgreSQL: addresses, rights, layouts, lost connections, and notifications."""
 
 import subprocess
 import sys

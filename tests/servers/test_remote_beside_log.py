@@ -1,4 +1,4 @@
-"""A triple store that answers beside a shared root: two servers of it, one store, and whatever becomes of that."""
+"""A triple store as index of a shared root: two servers use one store, with faults of the store."""
 
 import os
 

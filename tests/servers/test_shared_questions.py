@@ -1,4 +1,4 @@
-"""Many who ask at once share a question, and none is told what was so before it asked."""
+"""Concurrent callers share a request, and none gets an answer older than its call."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -11,7 +11,7 @@ from jidomem.extras.servers.log import SingleFlight
 
 
 class Asked:
-    """A place that is asked: it says that it was, and answers with what it is told to, by `answers`."""
+    """A source of values that reports its calls and returns the scripted `answers`."""
 
     def __init__(self) -> None:
         self.asked, self.answers = SimpleQueue(), SimpleQueue()
@@ -31,14 +31,14 @@ def pool():
 
 
 def begun(together, pool, place):
-    """Who asks for "a", once that question is on its way."""
+    """Start a thread that requests "a", and wait until its request has begun."""
     found = pool.submit(together.of, ["a"])
     assert place.asked.get(timeout=60) == ["a"]
     return found
 
 
 def waiting(together, pool, keys):
-    """Those who ask for *keys*, each in a thread, once all of them wait for the next question."""
+    """Start a thread for each of *keys*, and wait until all of them wait for the next request."""
     found = [pool.submit(together.of, [key]) for key in keys]
     while together._next is None or together._next.keys != set(keys):
         assert not any(each.done() for each in found)

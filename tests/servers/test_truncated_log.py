@@ -1,4 +1,5 @@
-"""A database or bucket that lost the last commits of its log, which servers have: nobody goes on from what is gone."""
+"""A database or bucket that lost the last commits of its log, which servers have: none of them continues the lost part.
+"""
 
 import os
 

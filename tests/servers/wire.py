@@ -11,7 +11,7 @@ PASS, LOST, UNANSWERED = "pass", "lost", "unanswered"
 
 
 class Wire:
-    """Forward to *endpoint* what comes; *rule* is told each request's method and path and says what becomes of it."""
+    """A proxy of *endpoint*; *rule* gets each request's method and path and decides its outcome."""
 
     def __init__(self, endpoint, rule=lambda method, path: PASS, strip=()):
         self.target, self.rule, self.strip = urlsplit(endpoint).netloc, rule, {name.lower() for name in strip}
@@ -40,7 +40,7 @@ class Wire:
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def forward(self, door):
-        """Hand on one request, and its answer, as the rule has it."""
+        """Forward one request and its answer, by the rule."""
         body = door.rfile.read(int(door.headers.get("Content-Length") or 0))
         self.asked.append((door.command, urlsplit(door.path).path))
         fate = self.rule(*self.asked[-1])
