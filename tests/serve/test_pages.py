@@ -82,6 +82,18 @@ def test_each_screen_can_be_read_by_everybody_in_light_and_dark_and_on_a_telepho
     assert pages.overflow() <= 0
 
 
+LINES = """return [...document.querySelectorAll("tbody tr td:first-child .text")].map(
+  (each) => Math.round(each.getBoundingClientRect().height / parseFloat(getComputedStyle(each).lineHeight)))"""
+
+
+def test_a_name_of_one_word_is_not_broken_in_a_narrow_column(pages):
+    pages.size(WIDTH, HEIGHT)
+    pages.open("/ui/p/health")
+
+    assert pages.one("tbody tr td:first-child").text == "unknown"
+    assert set(pages.driver.execute_script(LINES)) == {1}
+
+
 def test_pictures_are_taken_of_all_screens_as_the_docs_show_them(pages, world, tmp_path):
     known, _ = world
     for name in PICTURES:
