@@ -346,5 +346,5 @@ def _root(path: str) -> Path:
     root = inner if (inner := root_folder(here / FOLDER)).is_dir() else root_folder(path)
     check_root(root)
     if not (root / "config.toml").exists():
-        raise NotFound(f"there is no root with a config.toml at {path}", hint="name a repository, or its .jidomem")
+        raise NotFound(f"there is no root with a config.toml at {path}", hint="give a repository, or its .jidomem")
     return root

@@ -290,11 +290,11 @@ def forget(app: App) -> None:
       jidomem agent working forget
     """
     agent_memory = _agent_memory(app)
-    was_held = agent_memory.forget()
+    existed = agent_memory.forget()
     show_result(
         app,
-        {"agent": agent_memory.agent, "forgotten": was_held},
-        message=f"{agent_memory.agent} {'has no working memory any more' if was_held else 'had no working memory'}",
+        {"agent": agent_memory.agent, "forgotten": existed},
+        message=f"{agent_memory.agent} {'no longer has a working memory' if existed else 'had no working memory'}",
     )
 
 

@@ -190,7 +190,7 @@ def _unknown_parameter(query: NamedQuery, flag: str, playbook: Playbook) -> Exce
 def _param(word: str) -> tuple[str, str]:
     name, equals, value = word.partition("=")
     if not equals or not name:
-        raise InvalidRequest(f"{word!r} is no parameter", hint="write name=value, such as actionable_only=true")
+        raise InvalidRequest(f"{word!r} is not a parameter", hint="write name=value, such as actionable_only=true")
     if name in _TAKEN:
         raise InvalidRequest(f"no query has a parameter {name!r}", hint="list them with: jidomem ask")
     option = _OPTIONS.get(name.replace("_", "").lower())

@@ -81,7 +81,7 @@ def _show_tour(app: App, keep: Path | None) -> None:
 
 def _tour(folder: Path) -> None:
     with chdir(folder):
-        _say("A memory root is a folder; what is remembered lives in it as Turtle, one file a commit.")
+        _say("A memory root is a folder; memories are stored in it as Turtle, one file a commit.")
         _run("init", "--project", "demo")
         _decisions()
         _kinds()
@@ -110,7 +110,7 @@ def _decisions() -> None:
 
 
 def _kinds() -> None:
-    _say("Then one of every other kind.")
+    _say("Then one memory of every other kind.")
     who = {"applies_to_project": "demo", "asserted_by": "ana", "asserted_in": "monday", "confidence": "high"}
     _write("kinds.jsonl", [{**kind, **who} for kind in KINDS])
     _run("submit", "kinds.jsonl", lines=3)
@@ -154,7 +154,7 @@ def _task_and_error() -> None:
     task = _run("edit", task[-8:], "--set", "status=InProgress", "--reason", "the machine is free").strip()
     _run("ask", "tasks")
     _run("edit", task[-8:], "--set", "status=Completed", "--reason", "measured: slower to load")
-    _say("An error, resolved, and what was learnt.")
+    _say("An error, its resolution, and the lesson.")
     error = _run("remember", "QLever cannot be fed commit by commit", "--type", "error", "--severity", "high").strip()
     _run("ask", "errors")
     _run("edit", error[-8:], "--set", "status=Resolved", "--reason", "feed it in batches")

@@ -92,8 +92,8 @@ def _refuse_elsewhere(app: App, memory: Jidomem, path: Path) -> None:
         return
     name = slug_of(path.resolve().name)
     raise InvalidRequest(
-        f"{path} lies outside of {tree.base}, whose code {memory.project} has: it would be replaced",
-        hint=f"name a project for it: jidomem root import code {quote(str(path))} --project {name}",
+        f"{path} is outside {tree.base}, whose code {memory.project} contains: it would be replaced",
+        hint=f"give it a project of its own: jidomem root import code {quote(str(path))} --project {name}",
     )
 
 
@@ -134,19 +134,19 @@ def _print_code_report(app: App, project: str, report: CodeImportReport, dry_run
     for note in report.notes[:_MAX_SHOWN]:
         app.info(clean(str(note)))
     if len(report.notes) > _MAX_SHOWN:
-        app.info(f"and {len(report.notes) - _MAX_SHOWN} notes more; all with --json")
+        app.info(f"and {len(report.notes) - _MAX_SHOWN} more notes: see them with --json")
     if not report.files:
-        app.info("no Python or Elixir file there, but for ignored ones: nothing was written")
+        app.info("no Python or Elixir file there, except ignored ones: nothing was written")
         return
     files = ", ".join(f"{report.files[word]:,} {word}" for word in FILES if report.files[word]) or "none"
-    found = ", ".join(f"{count:,} {word}" for word, count in report.counts.items())
-    kept = "would be kept" if dry_run else "kept"
-    app.info(f"files: {files}{f'; in what was read: {found}' if found else ''}; {report.triples:,} statements {kept}")
+    definitions = ", ".join(f"{count:,} {word}" for word, count in report.counts.items())
+    outcome = f"{report.triples:,} statements {'would be written' if dry_run else 'written'}"
+    app.info(f"files: {files}{f'; in the files read: {definitions}' if definitions else ''}; {outcome}")
 
 
 #: The largest file that is imported.
 LARGEST = 64 * 1024 * 1024
-MOVING = "to bring a whole root elsewhere: jidomem root migrate ROOT NEW-ROOT"
+MOVING = "to copy a whole root: jidomem root migrate ROOT NEW-ROOT"
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 #: The exit code of `jidomem root import --check` if a source changed.
 DIFFERENT = 1
@@ -181,7 +181,7 @@ def export(app: App, output: Path | None, form: str) -> int:
         _active_export(app, memory, form, moment) if form in ("markdown", "mcp-memory") else _rdf(memory, form, moment)
     )
     if len(data) > LARGEST:
-        app.info(f"{len(data):,} bytes are more than jidomem root import takes ({LARGEST:,}); {MOVING}")
+        app.info(f"{len(data):,} bytes are more than jidomem root import accepts ({LARGEST:,}); {MOVING}")
     if output is not None:
         _save(app, memory.project, data, output, form)
     elif app.json:
@@ -228,7 +228,7 @@ def _save(app: App, project: str, data: bytes, output: Path, form: str) -> None:
     try:
         replace_file(path, data) if path.is_file() or not path.exists() else path.write_bytes(data)  # a pipe or device
     except OSError as error:
-        hint = disk_error_hint(error, f"name a file in a folder that is there: jidomem root export -o {name}")
+        hint = disk_error_hint(error, f"name a file in an existing folder: jidomem root export -o {name}")
         raise Failed(f"{path}: {error.strerror}", hint=hint, code="write_failed") from error
     if app.json:
         show_json({"project": project, "file": str(path), "bytes": len(data)})
@@ -393,7 +393,7 @@ def _content(path: Path) -> bytes:
     except OSError as error:
         raise InvalidRequest(f"{path}: {error.strerror}", hint="name a file that can be read") from error
     if data is None or len(data) > LARGEST:
-        raise TooLarge(f"{path} has more than the {LARGEST:,} bytes that are read", hint=f"split it; {MOVING}")
+        raise TooLarge(f"{path} has more than {LARGEST:,} bytes, the limit", hint=f"split it; {MOVING}")
     return data
 
 

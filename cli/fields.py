@@ -78,7 +78,7 @@ class Paths:
         path = path_below(self.folder, start / given) if given else None
         if path is None:
             raise InvalidRequest(
-                f"{given} lies outside of {self.folder}, where the paths of this memory begin"
+                f"{given} is outside {self.folder}, to which the paths of this memory are relative"
                 if given
                 else "a path is needed",
                 hint=self._where(start / given),
@@ -90,7 +90,7 @@ class Paths:
         real = whole.resolve()
         other = next((folder / FOLDER for folder in real.parents if (folder / FOLDER).is_dir()), None)
         if other is None or other == self._root:
-            return f"name a file below {self.folder}; the memory of another folder is named with --root"
+            return f"name a file below {self.folder}; for the memory of another folder give --root"
         verb = click.get_current_context().info_name
         return f"ask the memory there: jidomem --root {quote(str(other))} {verb} {quote(str(real))}"
 
@@ -175,7 +175,7 @@ def json_or_text(text: str) -> Any:
     try:
         return decode_json(text)
     except TooDeep as error:
-        raise InvalidRequest(f"the value is {error}", hint="keep its parts under keys of their own") from error
+        raise InvalidRequest(f"the value is {error}", hint="store the parts under separate keys") from error
     except ValueError:
         return text
 

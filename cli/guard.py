@@ -125,8 +125,8 @@ class _LocalGuard:
 def _local_guard(app: App) -> _LocalGuard | None:
     if settings.address_of(app.root) is not None:
         raise Failed(
-            "the guard reads the memory of the repository that is edited, and a shared root is of none",
-            hint="keep what governs its files there: jidomem init; then leave out --root, and unset JIDOMEM_ROOT",
+            "the guard reads the memory of the edited repository, and a shared root belongs to none",
+            hint="create the memory there: jidomem init; then leave out --root, and unset JIDOMEM_ROOT",
             code="invalid_config",
         )
     loaded = settings.load(app.root, app.project)
@@ -205,7 +205,7 @@ def _override(app: App, local: Guard, paths: Sequence[str], session: str, reason
             "read_log = false in config.toml: no override is recorded", hint="edit the file without the hook"
         )
     for path in paths:
-        app.info(f"the next edit of {path} goes ahead")
+        app.info(f"the next edit of {path} is allowed")
 
 
 def _print_verdict(app: App, verdict: Verdict) -> None:

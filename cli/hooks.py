@@ -195,10 +195,10 @@ def _change_json(change: FileChange) -> dict[str, object]:
 def _make_memory(app: App, name: str, folder: Path, user: bool) -> None:
     """Create the memory if there is none, and print the next steps."""
     if not user and not (folder / FOLDER).exists():
-        app.info(f"made {location.init(folder, app.project)}")
+        app.info(f"created {location.init(folder, app.project)}")
     command = _command()
     if command != "jidomem":
-        app.info(f"jidomem is not on the PATH of a new shell: {command} is called, which other clones have elsewhere")
+        app.info(f"jidomem is not on the PATH of a new shell: the setup calls {command}, which other clones may lack")
     if name == "git":
         return
     if find_spec("mcp") is None:

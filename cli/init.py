@@ -54,7 +54,7 @@ _RARE = ("moved", "removed", "conflict", "redacted", "refused")
 _COPIED = ("config.toml", "baseline.toml", "projects", "ontology", "shapes", "queries")
 #: The words for a local change, if its name is not clear.
 _LOCAL = {"retained": "active, though its source was removed"}
-_TAKEN_OUT = "take it out of the file, revoke it if it was ever pushed, then: jidomem init --from auto"
+_TAKEN_OUT = "remove it from the file, revoke it if it was ever pushed, then: jidomem init --from auto"
 _MAX_SHOWN = 8
 #: The most files for which governing memories are looked up.
 _TRIED = 10
@@ -162,7 +162,7 @@ def check(app: App, names: Sequence[str]) -> int:
     root = memory.settings.root
     if memory.settings.address is not None or root.name != settings.FOLDER:
         raise InvalidRequest(
-            f"{root} lies in no repository, so that there are no sources to compare it with",
+            f"{root} is not in a repository, so there are no sources to compare it with",
             hint="jidomem root import --check, in a repository whose memory is in .jidomem",
         )
     base = root.resolve().parent
@@ -218,7 +218,7 @@ def check(app: App, names: Sequence[str]) -> int:
         app.info(f"and {len(pending) - _MAX_SHOWN:,} more: jidomem review")
     if unreviewed:
         several = "memories are" if unreviewed > 1 else "memory is"
-        app.info(f"{unreviewed:,} new {several} pending review, which is no difference: jidomem review")
+        app.info(f"{unreviewed:,} new {several} pending review, which does not count as a difference: jidomem review")
     return code
 
 
@@ -233,7 +233,7 @@ def _annotations(
         yield workflow_command("error", "import-check", text, file=row["path"], line=_line(row))
     for row in local:
         change = _LOCAL.get(row["change"], f"{row['change']} in memory since the import")
-        text = f"{change}, so that memory and source differ\n{row['summary']}"
+        text = f"{change}, so memory and source differ\n{row['summary']}"
         yield workflow_command("notice", "import-check", text, file=row["path"], line=_line(row))
     for each in broken:
         yield workflow_command("error", "unreadable", str(each.error.detail), file=each.place)
@@ -286,7 +286,7 @@ def _secret(memory: Jidomem, compared: Synchronisation, step: SyncStep) -> tuple
 
 def _secret_refusal(step: SyncStep, place: str, kind: str) -> dict[str, Any]:
     """Return the fields of a row for a difference that cannot be imported because of a likely secret."""
-    refusal = f"it holds what looks like {kind}, which no memory may hold"
+    refusal = f"it contains what looks like {kind}, which no memory may contain"
     return {"place": place, "summary": without_secret(step.summary), "refusal": refusal}
 
 
@@ -610,7 +610,7 @@ def _print_result(
     base = folder.resolve()
     above = next((each for each in base.parents if (each / settings.FOLDER).is_dir()), None)
     if above is not None:
-        app.warn(f"this folder has a memory of its own now, and no more that of {above}: rm -r {quote(made['root'])}")
+        app.warn(f"this folder now has its own memory instead of that of {above}; to undo: rm -r {quote(made['root'])}")
     elif fresh and (top := _top_of(folder)) not in (None, base):
         app.info(f"this memory is for this folder; for the whole repository: jidomem init {quote(str(top))}")
     own = Path(user_data_dir("jidomem", appauthor=False))
@@ -634,7 +634,7 @@ def _refuse_home(sources: tuple[str, ...]) -> None:
     if folder in (Path.home().resolve(), Path(folder.anchor)) and _top_of(folder) is None:
         words = "".join(f" --from {quote(each)}" for each in sources)
         raise InvalidRequest(
-            f"{folder} is no repository: all below it would have one memory",
+            f"{folder} is not a repository: all folders below it would share one memory",
             hint=f"cd into a repository, then: jidomem init{words}; if you mean it: jidomem init {quote(str(folder))}",
         )
 
@@ -651,7 +651,7 @@ def _refuse_kind(folder: str, sources: tuple[str, ...]) -> None:
 def _refuse_sources(sources: tuple[str, ...]) -> None:
     if sources:
         raise InvalidRequest(
-            "--from imports from a repository into the root in it, and this root is shared",
+            "--from imports from a repository into its own root, and this root is shared",
             hint="jidomem root import adr FILE..., jidomem root import memory-md FILE...",
         )
 
@@ -680,4 +680,4 @@ def _init_shared(app: App, address: str) -> None:
         app, {"root": log.name, "project": project, "made": made, "kept": [] if made else [settings.CONFIG]}, log.name
     )
     app.info(f"project {project}: " + ("created" if made else "it exists already, nothing changed"))
-    app.info('next: export JIDOMEM_ROOT with that address, then: jidomem remember "what an agent should know"')
+    app.info('next: set JIDOMEM_ROOT to that address, then: jidomem remember "what an agent should know"')

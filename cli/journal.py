@@ -191,7 +191,9 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     commits = len({row["commit"] for row in rows})
     app.info(f"{len(rows)} statements of {commits} commits would be removed; nothing was written")
     if plan.fields:
-        app.info(f"values that would go whole, not only the text in them: {_count_redactions(plan.fields)}")
+        app.info(
+            f"values that would be removed completely, not only the text in them: {_count_redactions(plan.fields)}"
+        )
     _print_occurrences(app, plan)
     for cost in _costs(plan):
         app.info(f"cost: {cost}")
@@ -222,15 +224,15 @@ def _costs(plan: RedactionPlan) -> Iterator[str]:
                 unknown[each.path].add(each.blob)
     for (predicate, path), items in sorted(files.items()):
         if predicate == ANCHOR:
-            text = f"freshness of {_memories(items)} about {path} can no longer be told"
+            text = f"freshness of {_memories(items)} about {path} can no longer be determined"
             yield f"{text}, until: jidomem edit {_id(min(items))} --confirm"
         else:
             yield f"an import of {path} no longer recognises the version that {_memories(items)} came from"
     for path, blobs in sorted(unknown.items()):
         versions = "1 version" if len(blobs) == 1 else f"{len(blobs)} versions"
-        yield f"neither the file nor git has the content of {versions} of {path}: whether it was there cannot be told"
+        yield f"neither the file nor git has the content of {versions} of {path}, which may have contained the text"
     if keyed := others[jido("conflictKey")]:
-        yield f"{_memories(keyed)} can no longer be found to repeat or contradict others by what is taken out"
+        yield f"{_memories(keyed)} can no longer be detected as repeating or contradicting others by the removed text"
     if requests := others[jido("requestDigest")] | others[jido("receipt")]:
         yield f"a retry of the request of {_memories(requests)} is no longer recognised"
 
@@ -257,7 +259,7 @@ def _print_emptied(app: App, plan: RedactionPlan, state: str) -> None:
 def _print_occurrences(app: App, plan: RedactionPlan) -> None:
     """Print the forms in which the texts occur, and the occurrences in the working state."""
     if forms := {form: count for form, count in plan.forms.items() if form != AS_IT_IS}:
-        app.info(f"forms other than as it is: {_count_redactions(forms)}")
+        app.info(f"other forms of the text: {_count_redactions(forms)}")
     if plan.working_state:
         app.info(f"entries of the working state: {_count_redactions(plan.working_state)}")
 
@@ -284,9 +286,9 @@ def _warn_left(app: App, left: Sequence[Leftover]) -> None:
     for leftover in left:
         where = "the name of " if leftover.in_name else ""
         form = "" if leftover.form == AS_IT_IS else f" ({leftover.form})"
-        stands = "may stand" if leftover.form == NOT_SEARCHED else "stands"
+        contains = "may contain" if leftover.form == NOT_SEARCHED else "contains"
         line = f":{leftover.line}" if leftover.line is not None else ""
-        app.warn(f"it {stands} in {where}{leftover.path}{line}{form}, which no redaction rewrites: {leftover.hint}")
+        app.warn(f"{where}{leftover.path}{line}{form} {contains} it, and redactions do not rewrite it: {leftover.hint}")
 
 
 def _warn_history(app: App, memory: Jidomem, left: Sequence[Leftover]) -> None:
@@ -322,12 +324,11 @@ def _print_redaction_result(
         _print_emptied(app, plan, "without text")
     _warn_left(app, left)
     if others:
-        app.warn(f"{others} other processes have an index of this root open; each drops it when it is next asked")
+        app.warn(f"{others} other processes have an index of this root open; each discards it at its next query")
     _warn_history(app, memory, left)
     app.info(
-        "what this cannot reach: other copies of this root, backups, exports, and answers that were given already;"
-        " a password or key that was written down should be changed. A copy that comes back by a merge is not"
-        " served, and is reported by: jidomem journal verify"
+        "not covered: other copies of this root, backups, exports, and earlier answers; revoke a redacted password or"
+        " key. A copy that a merge restores is not served, and is reported by: jidomem journal verify"
     )
 
 
@@ -371,7 +372,7 @@ def replay(app: App, check: bool) -> int:
     if result.differences:
         app.info("hint: rebuild the index from the journal: jidomem root reindex")
     else:
-        app.info(f"the same is served, exported and kept in {result.snapshots} snapshots")
+        app.info(f"index, export and {result.snapshots} snapshots agree with the journal")
     return REPLAY_DAMAGED if damage else DIFFERS if result.differences else 0
 
 
@@ -395,7 +396,7 @@ def rollback(app: App, moment: str, reason: str | None, dry_run: bool, yes: bool
       jidomem journal rollback --to 0 --reason "a fresh start" --agent curator --dry-run --json
     """
     if not reason or not reason.strip():
-        raise InvalidRequest("a rollback needs a reason", hint='add --reason "why it goes back"')
+        raise InvalidRequest("a rollback needs a reason", hint='add --reason "why"')
     memory = app.read()
     if dry_run or not yes:
         planned = memory.roll_back(moment, reason=reason, dry_run=True)
@@ -405,7 +406,7 @@ def rollback(app: App, moment: str, reason: str | None, dry_run: bool, yes: bool
         if not sys.stdin.isatty():
             hint = "show it with --dry-run, then add --yes"
             raise InvalidRequest(
-                f"confirm the rollback: standard input is no terminal; corrections: {_count_changes(planned)}",
+                f"confirm the rollback: standard input is not a terminal; corrections: {_count_changes(planned)}",
                 hint=hint,
             )
         _print_rollback(app, planned)

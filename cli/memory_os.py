@@ -141,7 +141,7 @@ def retrieve(app: App, query: str, about: str | None, pages: int | None, unvisit
     given = {} if pages is None else {"retrieved_pages": pages}
     matches = app.read(look=False).os().retrieve(query, about=_pair(about), visiting=not unvisited, **given)
     if matches.error is not None:
-        app.warn(f"the model failed, so that matches are missing: {matches.error}")
+        app.warn(f"the model failed, so matches are missing: {matches.error}")
     if form_of(app) == "json":
         show_json(matches.to_dict())
     else:
@@ -332,11 +332,11 @@ def forget(app: App, page: str | None, everything: bool) -> None:
         raise InvalidRequest("give a page, or --all", hint="jidomem agent memoryos forget PAGE, or --all")
     memory_os_ = app.open().os()
     if page is None:
-        was_held = memory_os_.forget()
+        existed = memory_os_.forget()
         show_result(
             app,
-            {"agent": memory_os_.agent, "forgotten": was_held},
-            message=f"{memory_os_.agent} {'has nothing any more' if was_held else 'had nothing'}",
+            {"agent": memory_os_.agent, "forgotten": existed},
+            message=f"{memory_os_.agent} {'has no content any more' if existed else 'had no content'}",
         )
         return
     forgotten = memory_os_.forget_page(page)
@@ -345,11 +345,11 @@ def forget(app: App, page: str | None, everything: bool) -> None:
         return
     also = {"facts": forgotten.facts, "traits": forgotten.traits, "known to all": forgotten.system}
     counted = ", ".join(f"{len(ids)} {what}" for what, ids in also.items() if ids)
-    where = ", ".join(forgotten.was_in) or "what came of it"
-    app.info(f"{page} is forgotten, in {where}{f'; with it {counted}' if counted else ''}")
+    where = ", ".join(forgotten.was_in) or "derived knowledge"
+    app.info(f"{page} is deleted, in {where}{f'; with it {counted}' if counted else ''}")
     for iri in forgotten.promoted:
         app.warn(
-            f"{iri} came from it and stays: jidomem edit {iri} --invalidate --reason TEXT, or jidomem journal redact"
+            f"{iri} derives from it and stays: jidomem edit {iri} --invalidate --reason TEXT, or jidomem journal redact"
         )
     _print_waiting(app, memory_os_)
 
@@ -365,7 +365,7 @@ def _pair(about: str | None) -> tuple[str, str] | None:
         return None
     kind, _, name = about.partition(":")
     if not kind or not name:
-        raise InvalidRequest(f"--about {about!r} names nobody", hint="give a type and a name: --about user:ana")
+        raise InvalidRequest(f"--about {about!r} has no type or name", hint="give a type and a name: --about user:ana")
     return kind, name
 
 

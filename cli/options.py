@@ -115,12 +115,12 @@ class App:
             if found == OWN:
                 raise NotFound(
                     f"there is no memory in this folder or above it, and your own, {root}, is empty",
-                    hint='make one in this folder with: jidomem init; or write to your own: jidomem remember "TEXT"',
+                    hint='create one in this folder: jidomem init; or write to your own: jidomem remember "TEXT"',
                 )
             leave_out = ", and leave out --root" if self.root is not None else ""
             raise NotFound(
                 f"there is no memory root at {root} ({found})",
-                hint=f"make one in this folder with: jidomem init{leave_out}",
+                hint=f"create one in this folder: jidomem init{leave_out}",
             )
         if not look:
             return memory

@@ -88,9 +88,9 @@ def _size(file: BinaryIO) -> int | None:
 
 
 Row = Mapping[str, Any]
-_BEGIN = """: nothing is remembered here yet
-take in what the repository has: jidomem init --from auto
-or begin with: jidomem remember "what an agent should know\""""
+_BEGIN = """: there are no memories yet
+import the records of the repository: jidomem init --from auto
+or record the first memory: jidomem remember "what an agent should know\""""
 _FIRST = (
     "PREFIX jido: <https://jido.ai/ontology#> SELECT (MIN(?at) AS ?first) { ?made a jido:Commit ; jido:recordedAt ?at }"
 )
@@ -441,7 +441,7 @@ def show_receipt(
     app.info(f"would be {text}; nothing was written" if receipt.commit is None else text)
     if memory.settings.found == OWN and receipt.commit is not None:
         app.info(
-            f"recorded in your own memory, {memory.settings.place}, which is used where there is none in the folder or"
+            f"recorded in your own memory, {memory.settings.place}, which is used if there is none in the folder or"
             " above it; one for this folder: jidomem init"
         )
     if app.verbose:

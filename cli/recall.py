@@ -78,7 +78,7 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
         )
         show_rows(app, [_row(hit) for hit in found.entries], columns, memory=memory, below="text", whole="summary")
     if form != "json" and (found.metadata["more"] or found.metadata["left_out"]):
-        app.info("there is more: raise --limit or --budget-tokens")
+        app.info("there are more: raise --limit or --budget-tokens")
     if form not in ("json", "md") and notice:
         app.info(notice)
     if form != "json" and (error := found.metadata.get("vectors", {}).get("error")):

@@ -162,7 +162,7 @@ def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_ru
     pair = next((one for one in waiting if one.kind == "conflict" and {one.item, one.other} <= named), None)
     if pair is not None:
         raise InvalidRequest(
-            f"{short(pair.item)} and {short(pair.other)} disagree: give one of them with --against the other",
+            f"{short(pair.item)} and {short(pair.other)} conflict: give one of them with --against the other",
             hint=_choices(app, pair),
         )
     outcomes = memory.writer.settle_many(memory.project, settlements, dry_run=dry_run)
@@ -378,7 +378,7 @@ def _decode(data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidRequest(f"line {line}: this is no UTF-8; nothing was done", hint="save it as UTF-8") from None
+        raise InvalidRequest(f"line {line}: this is not UTF-8; nothing was done", hint="save it as UTF-8") from None
 
 
 def _apply_review(app: App, memory: Jidomem, text: str, dry_run: bool) -> int:
@@ -543,8 +543,8 @@ def _show_conflicts(app: App, memory: Jidomem) -> None:
     if not rows:
         app.info("none")
     if others:
-        several = "proposals disagree" if others > 1 else "proposal disagrees"
-        app.info(f"{others:,} more {several} with nothing: jidomem review{place(app)}")
+        several = "proposals have" if others > 1 else "proposal has"
+        app.info(f"{others:,} more {several} no conflict: jidomem review{place(app)}")
 
 
 def _pending(app: App, memory: Jidomem) -> list[dict[str, Any]]:

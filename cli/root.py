@@ -174,14 +174,16 @@ def _check_files(folder: Path) -> None:
     for key in root_config.OF_TRUST:
         if key in config:
             hint = f"remove it; set it for each server: jidomem serve --{key} ..."
-            raise Failed(f"{folder / settings.CONFIG}: {key} is not for all servers", hint=hint, code="invalid_config")
+            raise Failed(
+                f"{folder / settings.CONFIG}: {key} is a setting of each server", hint=hint, code="invalid_config"
+            )
     ontology.load([folder])
     Playbook([folder / "queries"])
 
 
 T = TypeVar("T")
 
-_STATE_IN_USE = "the working state of the target was used since, and is left as it is"
+_STATE_IN_USE = "the working state of the target has been used since the last copy, and is not replaced"
 _OTHERS = "tokens are valid at the target only: issued there, or revoked at the source; see jidomem access token list"
 _FILE = click.Path(path_type=Path)
 _DAMAGED = 7
@@ -207,7 +209,7 @@ def migrate(app: App, source: str, target: str) -> None:
     moved = _with_progress(app, partial(move.migrate, source, target))
     _print_move(app, moved)
     if moved.grew:
-        app.warn(f"{moved.source} was written to meanwhile: stop its writers, and run this once more")
+        app.warn(f"{moved.source} was written to meanwhile: stop its writers, and run this again")
 
 
 @click.command(cls=Command)
@@ -246,7 +248,7 @@ def restore(app: App, file: Path) -> None:
     if app.root is None and not os.environ.get("JIDOMEM_ROOT"):
         command = f"jidomem --root FOLDER root restore {quote(str(file))}"
         hint = f"name an empty folder or an address: {command}; see: jidomem root restore --help"
-        raise InvalidRequest("a restore fills the root that --root names, and none is named", hint=hint)
+        raise InvalidRequest("a restore needs the root to fill: give --root", hint=hint)
     _print_move(app, _with_progress(app, partial(move.restore, file, _root(app))))
 
 

@@ -281,7 +281,7 @@ def diff(app: App, ends: tuple[str, ...], limit: int | None) -> None:
     given = [*([app.as_of] if app.as_of else []), *ends]
     if len(given) not in (1, 2):
         hint = "jidomem journal diff --as-of 2026-11-01 --as-of 2026-11-21"
-        raise InvalidRequest("a difference is between two moments, or one and now", hint=hint)
+        raise InvalidRequest("a comparison is between two moments, or one and now", hint=hint)
     memory = app.read()
     rows: list[dict[str, Any]] = memory.reader.diff(memory.project, *given, valid_at=app.valid_at)
     shown = rows[:limit]

@@ -90,7 +90,7 @@ def _report(app: App) -> None:
     for snapshot in snapshots:
         click.echo(f"{'snapshot':17} {snapshot['name']}, {snapshot['bytes']:,} bytes, {snapshot['commits']:,} commits")
     for name, status_ in models.items():
-        error = f"; it cannot be asked: {status_['error']}" if status_["error"] else ""
+        error = f"; it cannot be used: {status_['error']}" if status_["error"] else ""
         click.echo(f"{name:17} {clean(status_['name'] or 'none')}{clean(error)}")
     for project in projects:
         _print_project(project)
@@ -292,10 +292,10 @@ def _clients(folder: Path) -> Iterator[Diagnostic]:
     git = ["git pre-commit"] if _mentions(folder / ".git" / "hooks" / "pre-commit") else []
     if named:
         yield Diagnostic(
-            "clients", "ok", f"named to {', '.join(named)}; hooks of {', '.join([*hooked, *git]) or 'none'}"
+            "clients", "ok", f"set up for {', '.join(named)}; hooks of {', '.join([*hooked, *git]) or 'none'}"
         )
     else:
-        yield Diagnostic("clients", "ok", f"named to none in {folder}: jidomem setup {next(iter(CLIENTS))} does so")
+        yield Diagnostic("clients", "ok", f"set up for no client in {folder}: jidomem setup {next(iter(CLIENTS))}")
 
 
 def _mentions(path: Path) -> bool:

@@ -217,7 +217,7 @@ class _PrintedOutcomes:
     def finish(self) -> int:
         """Print how many were accepted, and return the exit code."""
         if self.is_stopped:
-            self._door.warn(f"stopped after {self.count:,} intents; none after them was tried")
+            self._door.warn(f"stopped after {self.count:,} intents; the rest was not tried")
         self._door.info(f"{self._kept:,} of {self.count:,} accepted")
         return self._code
 
@@ -373,6 +373,6 @@ def _triples(value: str) -> list[Any]:
         triples = decode_json(value)
     except ValueError as error:
         hint = """write extra_triples='["jido:impactLevel", "high"]'"""
-        raise InvalidRequest(f"{value!r} is no JSON list", hint=hint) from error
+        raise InvalidRequest(f"{value!r} is not a JSON list", hint=hint) from error
     is_list = isinstance(triples, list) and all(isinstance(triple, list) for triple in triples)
     return triples if is_list else [triples]

@@ -146,8 +146,8 @@ def dangling(source: TripleSource) -> list[UnplacedFinding]:
     findings = []
     for subject, predicate, value in source.triples if missing else ():
         if value in missing and predicate not in _GRAPHS:
-            text = f"jido:{local_name(predicate)} points at {plain_value(value)}, which nothing describes:"
-            text += " name what is there, or bring in what describes it"
+            text = f"jido:{local_name(predicate)} refers to {plain_value(value)}, which has no description:"
+            text += " name an existing one, or import its description"
             findings.append(UnplacedFinding(subject, DANGLING, "violation", text, predicate, value))
     return findings
 
@@ -156,7 +156,7 @@ def orphans(source: TripleSource) -> list[UnplacedFinding]:
     """Return the evidence and alternatives without a reference to them."""
     alone = {node for node in source.types if node.startswith(_MINTED) and _ONLY_POINTED_AT.fullmatch(node)}
     alone -= source.objects
-    text = "nothing points at this, and it says nothing by itself: name it where it belongs (jido:derivedFrom, " \
+    text = "nothing refers to this, and alone it has no meaning: add the reference (jido:derivedFrom, " \
         "jido:hasAlternative)"  # fmt: skip
     return [UnplacedFinding(node, ORPHAN, "violation", text) for node in alone]
 
@@ -173,7 +173,7 @@ def read_issues(path: str, data: bytes) -> dict[str, str]:
     except ValueError as error:
         raise _unreadable(path, str(error)) from error
     if not isinstance(rows, list):
-        raise _unreadable(path, "it is no list of issues")
+        raise _unreadable(path, "it is not a list of issues")
     states: dict[str, str] = {}
     for number, row in enumerate(rows, 1):
         url, state = (row.get("url"), row.get("state")) if isinstance(row, dict) else (None, None)
@@ -205,10 +205,10 @@ def tasks_closed(
             state = states.get(_same(plain_value(url)))
             if state is None:
                 unchecked.append(
-                    f"{plain_value(task)}: {plain_value(url)} is in no list of issues; list all: {_COMMAND}"
+                    f"{plain_value(task)}: {plain_value(url)} is not in a list of issues; list all: {_COMMAND}"
                 )
             elif state == "CLOSED":
-                text = f"{local_name(status)} here, and {plain_value(url)} is closed: complete it, or open that again"
+                text = f"{local_name(status)} here, and {plain_value(url)} is closed: complete the task, or reopen that"
                 findings.append(UnplacedFinding(task, CLOSED_THERE, "violation", text, jido("trackedBy"), url))
     return findings, untracked, unchecked
 
@@ -232,7 +232,7 @@ def _same(url: str) -> str:
 
 
 def _unreadable(path: str, what: str) -> Failed:
-    return Failed(f"{path}: {what}", hint=f"make it with: {_COMMAND}", code="invalid_config")
+    return Failed(f"{path}: {what}", hint=f"create it with: {_COMMAND}", code="invalid_config")
 
 
 #: The namespace of IRIs that the journal describes.
@@ -365,7 +365,7 @@ def _lost(
             revisions.append(options.revision.shared(journal.folder))
         return {stream: missing_files(journal, stream, revisions, damaged) for stream, damaged in damage.items()}
     except InvalidRequest as error:
-        report.unchecked.append(f"commits that were taken away: {error.detail}; {error.hint}")
+        report.unchecked.append(f"missing commits: {error.detail}; {error.hint}")
         return nothing
 
 
@@ -387,7 +387,7 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
         findings, unchecked = _of_file(source, schema, settings)
         one = _report(source, schema, unchecked)
         if not one.judged and all(each.severity == "info" for each in findings):
-            report.unchecked.append(f"{path}: no memory in it, so no rule spoke about it")
+            report.unchecked.append(f"{path}: no memory in it, so no rule applied")
         report.judged += one.judged
         report.unchecked += one.unchecked
         findings = brought(_once(findings), source, lambda older: _once(_of_file(older, schema, settings)[0]))
@@ -396,7 +396,7 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
         report.untargeted = {name: report.untargeted.get(name, 0) + one.untargeted.get(name, 0)
                              for name in sorted({*report.untargeted, *one.untargeted})}  # fmt: skip
     if settings.own_gates or settings.refused:
-        report.notes.append("the gates of the root are asked of its own memory, not of files")
+        report.notes.append("the gates of the root apply to its own memory, not to files")
     report.problems = in_order([*report.problems, *_aimless(schema, settings.overlay)])
     return report
 
@@ -496,12 +496,12 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> I
                 proposal = short_id(plain_value(pending[item]))
                 do = f"the change is pending review: jidomem show {proposal}, then: jidomem review accept {proposal}"
             elif row["state"] == "gone" and item in rejected:
-                do = f"its withdrawal was rejected: if it holds still, jidomem edit {short_id(row['item'])} --confirm"
+                do = f"its withdrawal was rejected: if it still holds, jidomem edit {short_id(row['item'])} --confirm"
             else:
                 name = "auto" if row["state"] == "gone" or kind_of(row["path"]) else quote(row["at"] or row["path"])
-                do = f"bring the memory of it level: jidomem init --from {name}"
+                do = f"import it again: jidomem init --from {name}"
                 if row["state"] == "changed":
-                    do += f" (where that finds it unchanged: jidomem edit {short_id(row['item'])} --confirm)"
+                    do += f" (if that reports no change: jidomem edit {short_id(row['item'])} --confirm)"
         else:
             do = f"look at it, then: jidomem edit {short_id(row['item'])} --confirm, or --supersede"
         yield UnplacedFinding(

@@ -63,8 +63,8 @@ def record_values(commit: Commit, predicate: str) -> list[Term]:
 _COMPARED = 20
 #: The most ids of missing commits in a finding.
 _NAMED = 3
-_CAME_BACK = "shows what was redacted: the copy came back, as by a merge, or a redaction was cut short"
-_UNRECORDED = "something was taken out of this commit, and no commit records who did it and why"
+_CAME_BACK = "contains redacted content: a merge restored it, or a redaction was interrupted"
+_UNRECORDED = "content was removed from this commit, without a record of author and reason"
 _VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
 
 
@@ -104,7 +104,7 @@ def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) 
     """Return the findings about a stream other than damage, at the moment *now*; every file of it is read."""
     records = list(redaction_records(journal.seen(stream)))
     again = f"jidomem journal redact --again --project {stream.project} --reason TEXT"
-    restore = f"restore the whole form from git or a backup, or: {again}"
+    restore = f"restore the complete file from git or a backup, or: {again}"
     kinds = (
         ("exposed", _CAME_BACK, again, _showing(journal, stream, records)),
         ("unrecorded", _UNRECORDED, restore, _silently(journal, stream, records)),
@@ -162,13 +162,13 @@ def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -
         file, path = name.removesuffix(ASIDE), f"{folder.path}/{name}"
         order = why.get(file)
         if order is None:
-            detail = "was set aside, and no commit records who did it and why"
+            detail = "was set aside, without a record of author and reason"
             hint = f"jidomem journal verify --project {stream.project} --quarantine {file} --reason TEXT"
             yield JournalFinding("unrecorded", "violation", detail, hint, path)
         else:
             who, reason = _ordered(order)
             detail = f"was set aside by {who} at {order.recorded_at}: {reason}"
-            hint = f"found again, put it back as {aside_of(file)}, remove {name} and run: jidomem root reindex"
+            hint = f"if it is recovered: restore it as {aside_of(file)}, remove {name} and run: jidomem root reindex"
             yield JournalFinding("set_aside", "warning", detail, hint, path)
 
 
@@ -184,8 +184,8 @@ def anchored(journal: FileJournal, stream: Stream, heads: Collection[str]) -> li
         JournalFinding(
             "missing",
             "violation",
-            f"{stream.project}/{stream.name} no longer has the commit {head}, which it once ended with",
-            "the end of the journal was taken away, or another branch is checked out: restore it from git or a backup",
+            f"{stream.project}/{stream.name} no longer has the commit {head}, a head of the anchor",
+            "the journal was truncated, or another branch is checked out: restore it from git or a backup",
             commit=head,
         )
         for head in heads
@@ -214,7 +214,7 @@ def _redaction(stream: Stream, order: Commit) -> JournalFinding:
 def _ordered(order: Commit) -> tuple[str, str]:
     """Return author and reason of a redaction or quarantine."""
     values = (record_values(order, field) for field in ("orderedBy", "orderReason"))
-    who, reason = (", ".join(map(plain_value, terms)) or "nobody knows" for terms in values)
+    who, reason = (", ".join(map(plain_value, terms)) or "unknown" for terms in values)
     return who, reason
 
 
@@ -413,14 +413,14 @@ def replay(follower: IndexFollower, index: Path, ontology: Iterable[Triple], ont
         for stream in streams:
             served, replayed = follower.catch_up(stream), fresh.catch_up(stream)
             if served != replayed:
-                differences.append(f"{_name(stream)}: version {served} is served, the journal is at {replayed}")
+                differences.append(f"{_name(stream)}: the index is at version {served}, the journal at {replayed}")
             prints[stream] = _print(fresh.index, stream.graph).digest
             differences += _compared(_name(stream), follower.index, fresh.index, stream.graph)
         exports = {}
         for project in sorted({stream.project for stream in streams if stream.name == "memory"}):
             exports[project] = _exported(fresh, project, ontology_version)
             if _exported(follower, project, ontology_version) != exports[project]:
-                differences.append(f"{project}: the export is not that of the journal, replayed")
+                differences.append(f"{project}: the export differs from that of the replayed journal")
         count = 0
         for name, snapshot in _snapshots(root, index, rules):
             count += 1
@@ -467,7 +467,7 @@ def _compared(name: str, index: OxigraphIndex, fresh: OxigraphIndex, graph: str)
     if bucket is not None:
         mine, its = _print(index, graph, bucket).lines, _print(fresh, graph, bucket).lines
         line = min(mine ^ its)
-        word = "is there and should not be" if line in mine else "is missing"
+        word = "is extra" if line in mine else "is missing"
         counts = f"{left.count} triples instead of {right.count}"
         yield f"{name}: {counts}; the first that differs {word}: {line.decode():.500}"
 
@@ -518,11 +518,11 @@ class Screening:
             subject, predicate, value = hit.triple
             is_name = secrets.find_form(plain_value(subject)) is not None
             item = COMMIT + hit.head.id if is_name else plain_value(subject)
-            field = "the name of what it describes" if is_name else vocab.local_name(predicate)
+            field = "the name of its subject" if is_name else vocab.local_name(predicate)
             more = "" if is_name or is_iri(value) else f", at character {hit.at}"
             way = "--text -" if is_name else f"{item} --property {vocab.local_name(predicate)}"
             text = (
-                f"{field} holds what looks like {hit.kind}{more}: ****; change it where it is used, and take it out of"
+                f"{field} contains what looks like {hit.kind}{more}: ****; revoke it, and remove it from"
                 f" the journal: jidomem journal redact {way} --reason TEXT"
             )
             finding = UnplacedFinding(subject, SECRET, severity, text, predicate, value)

@@ -68,7 +68,7 @@ def check_queries(files: Sequence[Path], root: Path) -> Iterator[tuple[Path, Pro
             continue
         if (message := _malformed(query.text)) is not None:
             at = _AT.search(message)
-            yield path, _problem(path, int(at[1]) if at else None, f"this is no SPARQL: {message}")
+            yield path, _problem(path, int(at[1]) if at else None, f"this is not SPARQL: {message}")
 
 
 def _malformed(text: str) -> str | None:
@@ -78,9 +78,9 @@ def _malformed(text: str) -> str | None:
             [sys.executable, "-c", _PARSE], input=text.encode(), capture_output=True, timeout=_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        return f"it was not read in {_SECONDS:.0f} s, on an empty memory"
+        return f"it was not parsed in {_SECONDS:.0f} s"
     if done.returncode:
-        return "the engine did not survive it"
+        return "the engine crashed"
     return done.stdout.decode("utf-8", "replace").partition(": expected")[0].strip() or None
 
 
@@ -144,7 +144,7 @@ def _add(report: CheckReport, problem: Problem, wanted: bool) -> None:
     if wanted:
         report.problems.append(problem)
     else:
-        report.unchecked.append(f"{problem.path} is not in view: {problem.message}")
+        report.unchecked.append(f"{problem.path} was not included: {problem.message}")
 
 
 def _brought(path: Path, number: int) -> OverlayAdditions:
@@ -295,7 +295,7 @@ def _marked(root: Path, name: str) -> Schema:
             continue
         if ontology.version == name:
             return ontology
-    hint = "a commit keeps the mark of a version, not its terms: name a folder with the ontology/ and shapes/ of then"
+    hint = "a commit has only the name of the version: give a folder with the ontology/ and shapes/ of that version"
     where = (
         f"none of the {len(revisions)} revisions of the overlay in git is"
         if revisions
@@ -311,7 +311,7 @@ def _at(root: Path, ref: str) -> Schema:
         listed = git.read_git(root, "ls-tree", "-z", "--name-only", ref, "ontology/", "shapes/")
     if listed is None:
         hint = f"name {SHIPPED}, a folder with ontology/ and shapes/, or a commit, branch or tag"
-        raise InvalidRequest(f"{ref!r} is no version of the ontology", hint=hint)
+        raise InvalidRequest(f"{ref!r} is not a version of the ontology", hint=hint)
     with TemporaryDirectory() as folder:
         for name in map(os.fsdecode, filter(None, listed.split(b"\0"))):
             if name.endswith(".ttl") and name.count("/") == 1:  # a forged tree may contain paths outside the folder
@@ -482,13 +482,13 @@ def lay(root: Path, folder: Path, name: str, text: str) -> str:
     is_further = name in FOLDERS
     if not is_further and name not in known:
         hint = f"one of: {', '.join([*FOLDERS, *known])}"
-        raise InvalidRequest(f"{name[:100]!r} is no file of the overlay", hint=hint)
+        raise InvalidRequest(f"{name[:100]!r} is not a file of the overlay", hint=hint)
     if is_further and not text.strip():
-        raise InvalidRequest("there is nothing to look at", hint="give the terms or the rules as Turtle")
+        raise InvalidRequest("there is no text", hint="give the terms or the rules as Turtle")
     size = len(text.encode())
     if size > BYTES:
-        hint = "give the file alone that changes; or: jidomem ontology diff --from now --to FOLDER"
-        raise InvalidRequest(f"this has {size:,} bytes, and {BYTES:,} are looked at here", hint=hint)
+        hint = "give only the changed file; or: jidomem ontology diff --from now --to FOLDER"
+        raise InvalidRequest(f"this has {size:,} bytes, more than the limit of {BYTES:,}", hint=hint)
     for each in FOLDERS:
         (folder / each).mkdir()
     for each in known:

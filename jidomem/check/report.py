@@ -155,7 +155,7 @@ def merge_redactions(problems: Iterable[Problem]) -> list[Problem]:
     items = list(dict.fromkeys(short_id(each.item) for each in redacted))
     named, more = ", ".join(items[:_NAMED]), f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
     lost = f"{len(items)} {'memory' if len(items) == 1 else 'memories'} lost {len(redacted)} statements"
-    hint = 'end each that says nothing any more: jidomem edit IRI --invalidate --reason "its text was redacted"'
+    hint = 'withdraw each without content: jidomem edit IRI --invalidate --reason "its text was redacted"'
     one = replace(redacted[0], message=f"{lost} to redactions: {named}{more}; {hint}", path=None, line=None)
     return [one if each is redacted[0] else each for each in problems if each is redacted[0] or each not in redacted]
 
@@ -462,7 +462,7 @@ def read_baseline(path: str, data: bytes) -> Baseline:
         raise InvalidRequest(f"{path}: {error}", hint=_EXAMPLE) from error
     rows = table.get("waiver", [])
     if set(table) - {"waiver"} or not isinstance(rows, list):
-        raise InvalidRequest(f"{path}: a baseline holds waivers and nothing else", hint=_EXAMPLE)
+        raise InvalidRequest(f"{path}: a baseline contains only waivers", hint=_EXAMPLE)
     lines = [number for number, line in enumerate(text.splitlines(), 1) if re.match(r"\s*\[\[\s*waiver\s*\]\]", line)]
     if len(lines) != len(rows):
         raise InvalidRequest(f"{path}: each waiver is a table of its own", hint=_EXAMPLE)
@@ -524,10 +524,10 @@ def add_waivers(
 def _waiver_problems(waiver: Waiver, state: str, path: str) -> list[Problem]:
     """Return the problem of a waiver that is expired or unused."""
     if state == "expired":
-        text = f"this waiver of {waiver.rule} held until {waiver.until}: settle the finding, or waive it anew"
+        text = f"this waiver of {waiver.rule} was valid until {waiver.until}: resolve the finding, or renew the waiver"
         return [Problem(waiver.item, EXPIRED, "violation", text, path, waiver.line)]
     if state == "unused":
-        text = f"there is no {waiver.rule} to waive here: take this waiver out"
+        text = f"there is no finding of {waiver.rule} to waive: remove this waiver"
         return [Problem(waiver.item, UNUSED, "warning", text, path, waiver.line)]
     return []
 

@@ -120,7 +120,7 @@ def read_gates(path: Path) -> GateQuery:
     query = parse(path.stem, FOLDER, text)
     odd = [column for column in query.columns if column not in COLUMNS]
     if query.params or query.course or "item" not in query.columns or odd:
-        problem = f"?{odd[0]} is no column of a gate" if odd else "it takes parameters, or has no column item"
+        problem = f"?{odd[0]} is not a column of a gate" if odd else "it takes parameters, or has no column item"
         raise _bad(path, problem, f"a gate has no params, and columns among {' '.join(COLUMNS)}, item always")
     refuse_graphs(sparql.check(text))
     return GateQuery(query, path)
@@ -330,7 +330,7 @@ def untargeted_shapes(rules: Iterable[Triple], schema: Schema) -> list[UnplacedF
     for shape, kind, target in targets(rules):
         if kind in known and target not in known[kind]:
             name = target if target.startswith("_:") else plain_value(target)
-            text = f"sh:{local_name(kind)} {name} is not declared: this shape never finds anything to judge"
+            text = f"sh:{local_name(kind)} {name} is not declared: this shape never matches"
             findings.append(UnplacedFinding(shape, TARGETED, "violation", text, kind, target))
     return findings
 
@@ -378,11 +378,11 @@ def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> CheckRepor
         for result, problem in zip(results, source.placed(results), strict=True)
     ]
     aimed = _aimed(source, rules)
-    unchecked = [f"{shapes[0]} imports {value}, and no import is followed" for _, p, value in rules
+    unchecked = [f"{shapes[0]} imports {value}, and imports are not followed" for _, p, value in rules
                  if p == iri(OWL + "imports")]  # fmt: skip
     unchecked += _unknown(shapes[0], rules)
     if not aimed:
-        unchecked.append(f"{data[0]}: no shape of {shapes[0]} speaks about anything in it")
+        unchecked.append(f"{data[0]}: no shape of {shapes[0]} matches a node in it")
     return CheckReport(
         judged=len(aimed),
         problems=in_order(named, once=False),
@@ -423,7 +423,7 @@ def _deactivated(rules: Iterable[Triple]) -> list[str]:
 
 
 def _name(node: Term) -> str:
-    return local_name(node) if node.startswith("<") else "one without a name"
+    return local_name(node) if node.startswith("<") else "a shape without a name"
 
 
 def _refuse(path: str, rules: Sequence[Triple]) -> None:

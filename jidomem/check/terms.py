@@ -296,14 +296,14 @@ def check_terms(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
         missing = [] if LABEL in predicates[term] else ["a label (rdfs:label)"]
         missing += [] if predicates[term] & _DEFINITIONS else ["a definition (skos:definition)"]
         if missing:
-            text = f"{plain_value(term)} has no {' and no '.join(each[2:] for each in missing)}: say what it means"
+            text = f"{plain_value(term)} has no {' and no '.join(each[2:] for each in missing)}: add it"
             findings.append(UnplacedFinding(term, EXPLAINED, "warning", text, TYPE))
         if not is_absolute(plain_value(term)):
             name = plain_value(term)
-            text = f"no memory may use {name}, which it would write {written(name)}: take an IRI of your own"
+            text = f"no memory may use {name}, which would be written as {written(name)}: use an IRI of your own"
             findings.append(UnplacedFinding(term, USABLE, "violation", text, TYPE))
         elif is_reserved(plain_value(term)):
-            text = f"{plain_value(term)} lies in a namespace of jidomem, and no memory may use it: take one of your own"
+            text = f"{plain_value(term)} is in a namespace of jidomem, and no memory may use it: use one of your own"
             findings.append(UnplacedFinding(term, USABLE, "violation", text, TYPE))
         if term in schema.classes:
             findings += _class(term, schema)
@@ -321,7 +321,9 @@ def _class(cls: Term, schema: Schema) -> Iterator[UnplacedFinding]:
     above = [value for subject, predicate, value in schema.triples if (subject, predicate) == (cls, _SUBCLASS)]
     for parent in above:
         if is_iri(parent) and cls in schema.ancestors(parent):
-            text = f"{plain_value(cls)} lies below itself by way of {plain_value(parent)}: take one rdfs:subClassOf out"
+            text = (
+                f"{plain_value(cls)} is a subclass of itself through {plain_value(parent)}: remove one rdfs:subClassOf"
+            )
             yield UnplacedFinding(cls, TREE, "violation", text, _SUBCLASS, parent)
     if schema.is_a(cls, ITEM):
         types = {kind: len(schema.ancestors(each)) for each in schema.ancestors(cls)
@@ -356,7 +358,7 @@ def undeclared(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
         if value.startswith(spaces) and (value not in described or (as_class and value not in schema.classes)):
             findings.append(_unknown((subject, predicate, value), value, "class" if as_class else "term", schema))
         elif as_class and value not in schema.classes:
-            text = f"{plain_value(value)} is a class of a foreign vocabulary: nothing here says what is one"
+            text = f"{plain_value(value)} is a class of a foreign vocabulary: its instances are unknown here"
             findings.append(UnplacedFinding(subject, DECLARED, "warning", text, predicate, value))
     return findings
 
@@ -384,7 +386,11 @@ def shapes(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
         ]
     findings = [
         UnplacedFinding(
-            each.focus, SHACL, "violation", f"this is no shape: {each.path or ''}: {each.message}", _iri(each.path)
+            each.focus,
+            SHACL,
+            "violation",
+            f"this is not a valid shape: {each.path or ''}: {each.message}",
+            _iri(each.path),
         )
         for each in broken
     ]
@@ -405,7 +411,7 @@ def _unheard(own: Sequence[Triple]) -> Iterator[UnplacedFinding]:
                 near = nearest_names(name, known)
                 meant = f": did you mean sh:{near[0]}?" if near else ": see https://www.w3.org/TR/shacl/"
                 yield UnplacedFinding(
-                    triple[0], SHACL, "violation", f"sh:{name} is no term of SHACL{meant}", *triple[1:]
+                    triple[0], SHACL, "violation", f"sh:{name} is not a term of SHACL{meant}", *triple[1:]
                 )
 
 
@@ -423,7 +429,7 @@ def _spoken(own: Sequence[Triple], left: frozenset[Term]) -> Iterator[UnplacedFi
             text = 'say what to do in sh:message, as in "A recipe says for how many: give it my:serves."'
             yield UnplacedFinding(node, REPAIRS, "warning", text, iri(SH + "path") if "path" in words else TYPE)
         if is_iri(node) and node not in pointed and not aims:
-            text = "nothing refers to this shape and it has no target: give it sh:targetClass, or take it out"
+            text = "nothing refers to this shape and it has no target: give it sh:targetClass, or remove it"
             yield UnplacedFinding(node, TARGETED, "violation", text, TYPE)
         if node in left:
             text = "judged by pyshacl, in milliseconds: it uses more than the compiled judge covers"
@@ -435,7 +441,7 @@ def _iri(path: Term | str | None) -> Term | None:
 
 
 def _misplaced(triple: Triple) -> UnplacedFinding:
-    text = f"sh:{local_name(triple[1])} in ontology/ is no rule: move the shape to a file in shapes/"
+    text = f"sh:{local_name(triple[1])} in ontology/ has no effect: move the shape to a file in shapes/"
     return UnplacedFinding(triple[0], READ, "warning", text, triple[1], triple[2])
 
 
@@ -519,9 +525,7 @@ def literals(source: TripleSource) -> list[UnplacedFinding]:
         if value[0] == '"' and value[-1] == ">":
             literal = parse_literal(value)
             if not is_written(literal.text, literal.datatype):
-                texts[value] = (
-                    f"{literal.text[:80]!r} is not written as a {vocab.local_name(literal.datatype)} is: write it so"
-                )
+                texts[value] = f"{literal.text[:80]!r} is not a valid {vocab.local_name(literal.datatype)}: correct it"
                 if example := _WRITTEN_SO.get(vocab.local_name(literal.datatype)):
                     texts[value] += f", as in {example}"
     rows = [triple for triple in source.triples if triple[2] in texts] if texts else []

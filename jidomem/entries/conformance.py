@@ -43,10 +43,10 @@ def it_answers_with_results(make: Make) -> None:
     store, entry = make(), _entry("mem_kit_a")
     given = WriteRequest(entry, {"trace": "kit"})
     written: WriteResult = write(store, given)
-    _same("write answered another request", written.request, given)
+    _same("the result of write has another request", written.request, given)
     _same("write stored the entry with another id", written.entry.id, entry.id)
     request = RecallRequest(agent_id="kit", query=_TEXT, limit=7, metadata={"trace": "kit"})
-    _same("recall answered another request", recall(store, request).request, request)
+    _same("the result of recall has another request", recall(store, request).request, request)
 
 
 def it_keeps_what_is_written(make: Make) -> None:
@@ -55,10 +55,10 @@ def it_keeps_what_is_written(make: Make) -> None:
     entry = _entry("row/42", session_id="s", metadata={"tenant": "t-1", "tags": ["a", {"b": None}]})
     write(store, entry)
     for verb, entries in (("recall", _recall(store, session_id="s")), ("list_entries", list_entries(store))):
-        _same(f"{verb} after one write gave other ids", _ids(entries), ["row/42"])
+        _same(f"{verb} after one write returned other ids", _ids(entries), ["row/42"])
         for name in ("agent_id", "session_id", "metadata"):
             value = getattr(entries[0], name)
-            _same(f"{verb} gave the entry with another {name}", value, getattr(entry, name))
+            _same(f"{verb} returned the entry with another {name}", value, getattr(entry, name))
 
 
 def it_replaces_by_id(make: Make) -> None:
@@ -67,7 +67,7 @@ def it_replaces_by_id(make: Make) -> None:
     write(store, _entry("mem_kit_a", metadata={"version": 1}))
     write(store, _entry("mem_kit_a", metadata={"version": 2}))
     for verb, entries in (("recall", _recall(store)), ("list_entries", list_entries(store))):
-        fault = f"{verb} after two writes of one id did not give the newer alone: write has to replace by id"
+        fault = f"{verb} after two writes of one id did not return only the newer: write has to replace by id"
         _same(fault, [one.metadata.get("version") for one in entries], [2])
 
 
@@ -79,8 +79,10 @@ def it_honours_the_limit(make: Make) -> None:
     for limit in (1, 3):
         entries = _recall(store, limit=limit)
         if len(entries) > limit:
-            raise ContractBroken(f"recall with limit={limit} gave {len(entries)} entries: cut them in the store")
-        _same(f"recall with limit={limit} gave too few of 4 that match", len(entries), limit)
+            raise ContractBroken(
+                f"recall with limit={limit} returned {len(entries)} entries: apply the limit in the store"
+            )
+        _same(f"recall with limit={limit} returned too few of 4 matching entries", len(entries), limit)
 
 
 def it_keeps_agents_apart(make: Make) -> None:
@@ -88,31 +90,31 @@ def it_keeps_agents_apart(make: Make) -> None:
     store = make()
     write(store, _entry("mem_kit_mine"))
     write(store, _entry("mem_kit_other", agent_id="other"))
-    _only("recall of one agent gave what another wrote", _recall(store), ["mem_kit_mine"])
+    _only("recall of one agent returned entries of another", _recall(store), ["mem_kit_mine"])
 
 
 def it_keeps_sessions_apart(make: Make) -> None:
     """With the scope `session` a recall returns only entries of that session."""
     store = _with_sessions(make)
-    fault = "recall with scope='session' gave what is not of its session"
+    fault = "recall with scope='session' returned entries of no or another session"
     _only(fault, _recall(store, scope="session", session_id="s"), ["mem_kit_s"])
     _only(fault, _recall(store, scope="session", session_id="none"), [])
-    _only(f"{fault}: none was named", _recall(store, scope="session"), [])
+    _only(f"{fault}, without a session_id", _recall(store, scope="session"), [])
 
 
 def it_shares_what_is_of_no_session(make: Make) -> None:
     """With the scope `agent` a recall returns entries without a session and those of the named session, no others."""
     store = _with_sessions(make)
-    fault = "recall with scope='agent' gave other entries than those of no session"
+    fault = "recall with scope='agent' returned other entries than those without a session"
     _only(fault, _recall(store), ["mem_kit_all"])
-    _only(f"{fault} and of the named one", _recall(store, session_id="s"), ["mem_kit_all", "mem_kit_s"])
+    _only(f"{fault} and those of the named one", _recall(store, session_id="s"), ["mem_kit_all", "mem_kit_s"])
 
 
 def it_lists_everything(make: Make) -> None:
     """list_entries returns all entries, of all agents and sessions."""
     store = _with_sessions(make)
     write(store, _entry("mem_kit_x", agent_id="other"))
-    fault = "list_entries left out, or added, entries: it is for looking at all of a store"
+    fault = "list_entries did not return exactly all entries of the store"
     _only(fault, list_entries(store), ["mem_kit_all", "mem_kit_s", "mem_kit_t", "mem_kit_x"])
 
 
@@ -122,8 +124,8 @@ def it_finds_nothing_without_an_error(make: Make) -> None:
         try:
             entries = ask(make())
         except JidomemError as error:
-            raise ContractBroken(f"{verb} raised where nothing was written: {error}") from error
-        _same(f"{verb} of a new store gave entries", _ids(entries), [])
+            raise ContractBroken(f"{verb} of an empty store raised: {error}") from error
+        _same(f"{verb} of a new store returned entries", _ids(entries), [])
 
 
 def it_ignores_what_it_does_not_know(make: Make) -> None:
@@ -137,10 +139,10 @@ def it_ignores_what_it_does_not_know(make: Make) -> None:
         entries = _recall((store, seen), metadata={"kit-tenant": object()})
         listed = list_entries((store, seen))
     except JidomemError as error:
-        raise ContractBroken(f"options or metadata that it does not know made it raise: {error}") from error
+        raise ContractBroken(f"unknown options or metadata raised: {error}") from error
     _same("the options were changed", seen, {**opts, **more})
-    _same("options or metadata that it does not know changed what is recalled", _ids(entries), ["mem_kit_a"])
-    _same("options that it does not know changed what is listed", _ids(listed), ["mem_kit_a"])
+    _same("unknown options or metadata changed the recalled entries", _ids(entries), ["mem_kit_a"])
+    _same("unknown options changed the listed entries", _ids(listed), ["mem_kit_a"])
 
 
 def it_keeps_namespaces_apart(make: Make) -> None:
@@ -153,7 +155,7 @@ def it_keeps_namespaces_apart(make: Make) -> None:
         write(store, _entry(f"mem_kit_{name}", metadata={NAMESPACE: name}))
     write(store, _entry("mem_kit_none"))
     entries = _recall(store, metadata={NAMESPACE: "red"})
-    _only("recall in a namespace gave what is not of it", entries, ["mem_kit_red"])
+    _only("recall in a namespace returned entries outside it", entries, ["mem_kit_red"])
 
 
 #: The checks that every store has to pass.

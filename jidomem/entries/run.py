@@ -83,7 +83,7 @@ class Run:
         entry = Entry(agent_id=self.spec.id, session_id=session, content=content, metadata=given)
         both = {**namespace, **entry.metadata}
         if namespace and both[NAMESPACE] != namespace[NAMESPACE]:
-            detail = f"namespace={both[NAMESPACE]!r} is not the one of this run, {namespace[NAMESPACE]!r}"
+            detail = f"namespace={both[NAMESPACE]!r} is not that of this run, {namespace[NAMESPACE]!r}"
             raise InvalidEntry(f"invalid memory entry: {detail}", hint="leave it out of the metadata")
         return WriteRequest(replace(entry, metadata=both), {**policy.metadata, **namespace})
 
@@ -133,7 +133,7 @@ class Run:
             return None
         for name, text in (("user", user), ("assistant", assistant)):
             if not isinstance(text, str):
-                detail = f"invalid memory entry: what {name} said is a {type(text).__name__}, no text"
+                detail = f"invalid memory entry: the text of {name} is a {type(text).__name__}, not a text"
                 raise InvalidEntry(detail, hint=f"give {name} as text")
         if not assistant.strip():
             return None
@@ -146,7 +146,7 @@ class Run:
 
     def _session(self, policy: MemoryPolicy) -> str | None:
         if policy.scope == "session" and self.session_id is None:
-            detail = f"the memory of {self.spec.id!r} is one of each session, and none is named"
+            detail = f"the memory of {self.spec.id!r} has the scope session, and the run has none"
             raise MissingSession(detail, hint="give the run a session_id, or define the memory with scope agent")
         return self.session_id
 
@@ -191,5 +191,5 @@ def _check_namespace(result: RecallResult, namespace: str) -> None:
     """Raise StoreError unless all entries belong to *namespace*; a store may ignore namespaces."""
     for entry in result.entries:
         if entry.metadata.get(NAMESPACE) != namespace:
-            detail = f"the store gave {entry.id!r}, which is not of the namespace {namespace!r}"
-            raise StoreError(detail, reason=result, hint="let the store ask request.covers(entry)")
+            detail = f"the store returned {entry.id!r}, which is not in the namespace {namespace!r}"
+            raise StoreError(detail, reason=result, hint="filter in the store by request.covers(entry)")

@@ -65,7 +65,7 @@ def resolve(store: object) -> tuple[Store, Options]:
         raise TypeError(f"the options of a store are a mapping, not {opts!r}; give {_ACCEPTED}")
     missing = [verb for verb in _VERBS if not callable(getattr(given, verb, None))]
     if missing:
-        raise TypeError(f"{given!r} is no store, it has no {', '.join(missing)}; give {_ACCEPTED}")
+        raise TypeError(f"{given!r} is not a store, it has no {', '.join(missing)}; give {_ACCEPTED}")
     if isinstance(given, type):
         made = given.for_options(opts) if hasattr(given, "for_options") else given()
         return made, opts
@@ -158,7 +158,7 @@ class InMemoryStore:
         check_spelling(opts, _OPTIONS)
         every = opts.get("include_sessions", False)
         if not isinstance(every, bool):
-            raise InvalidRequest(f"include_sessions={every!r} is no truth", hint="give include_sessions=True")
+            raise InvalidRequest(f"include_sessions={every!r} is not a boolean", hint="give include_sessions=True")
         store = self._meant(opts)
         with store._lock:
             newest = reversed(store._entries.values())
@@ -227,15 +227,15 @@ class MemoryPolicy:
     def __post_init__(self) -> None:
         """Raise InvalidPolicy for an invalid field."""
         if not isinstance(self.enabled, bool):
-            raise _invalid(f"enabled={self.enabled!r} is no truth", "give enabled=True or enabled=False")
+            raise _invalid(f"enabled={self.enabled!r} is not a boolean", "give enabled=True or enabled=False")
         for name, known in (("scope", SCOPES), ("capture", CAPTURES), ("inject", INJECTS)):
             if getattr(self, name) not in known:
-                raise _invalid(f"{name}={getattr(self, name)!r} is none", f"use one of: {', '.join(known)}")
+                raise _invalid(f"{name}={getattr(self, name)!r} is unknown", f"use one of: {', '.join(known)}")
         object.__setattr__(self, "namespace", _namespace(self.namespace))
         object.__setattr__(self, "max_entries", _count(self.max_entries))
         object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid))
         if NAMESPACE in self.metadata:
-            raise _invalid("metadata holds a namespace", f"give namespace={self.metadata[NAMESPACE]!r} beside it")
+            raise _invalid("metadata contains a namespace", f"give namespace={self.metadata[NAMESPACE]!r} beside it")
 
     @classmethod
     def from_input(cls, given: object, /) -> MemoryPolicy | None:
@@ -280,7 +280,7 @@ def _namespace(given: object) -> str | FromContext | None:
     if isinstance(given, Mapping) and set(given) == {"context"}:
         return FromContext(given["context"])
     if not isinstance(given, str):
-        raise _invalid(f"namespace={given!r} is none", 'give a text, or {"context": KEY}')
+        raise _invalid(f"namespace={given!r} is not a namespace", 'give a text, or {"context": KEY}')
     if fault := fault_of_text(given):
         raise _invalid(f"namespace {fault}", "give a text, or leave it out")
     return given

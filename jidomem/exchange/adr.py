@@ -134,14 +134,14 @@ class _Tying:
             names = (
                 f"which names {', '.join(map(self.path, matches))}"
                 if matches
-                else "which is not here and not in memory"
+                else "which is neither in these files nor in memory"
             )
             severity: Severity = "warning" if reference.relation in ("ends", "ended") else "info"
             self.note(severity, name, reference.line, f"{verb}, {names}; kept as text")
             return
         new, old = (name, matches[0]) if reference.relation in ("ends", "amends") else (matches[0], name)
         if new not in self.records:
-            self.note("info", name, reference.line, f"{verb}, which is in memory and not here; kept as text")
+            self.note("info", name, reference.line, f"{verb}, which is only in memory; kept as text")
         elif reference.relation in ("ends", "ended"):
             self.claims[old].append(_Claim(new, old, name, reference.line))
         else:
@@ -203,9 +203,9 @@ class _Tying:
         for new, old in soft or circle:
             (self.amends if soft else self.ends)[new].discard(old)
         if soft:
-            self.note("warning", first, None, f"amendments in a circle: {files}; kept as text")
+            self.note("warning", first, None, f"amendments form a cycle: {files}; kept as text")
         else:
-            self.note("error", first, None, f"supersessions in a circle: {files}; none of them is kept as a link")
+            self.note("error", first, None, f"supersessions form a cycle: {files}; none of them becomes a link")
 
 
 def _sorted(links: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
@@ -330,7 +330,7 @@ def _records(files: Sequence[tuple[str, bytes]], largest: int, notes: list[Recor
             other = records[name].path
             notes.append(
                 RecordNote(
-                    path, None, f"has the name of {other}; told apart by its path: import both together", "warning"
+                    path, None, f"has the same name as {other}; identified by its path: import both together", "warning"
                 )
             )
             name = path
@@ -346,9 +346,5 @@ def _status(name: str, record: Record, links: Links, notes: list[RecordNote]) ->
         return record.status
     if name in links.ended:
         return "accepted"
-    notes.append(
-        RecordNote(
-            record.path, None, "superseded, but no link to a successor could be kept; read as deprecated", "warning"
-        )
-    )
+    notes.append(RecordNote(record.path, None, "superseded, but by no known record; imported as deprecated", "warning"))
     return "deprecated"

@@ -180,8 +180,8 @@ class _Reading:
         )
         large = max(len(text.encode()) for text in (title, rationale, record.explanation))
         if large > largest:
-            problem = f"a text of {large:,} bytes is more than the {largest:,} a memory takes; skipped"
-            self.note("error", f"{problem} (literal below [limits] of your own config.toml sets how many)")
+            problem = f"a text of {large:,} bytes exceeds the limit of {largest:,} bytes; skipped"
+            self.note("error", f"{problem} (the limit is literal in [limits] of your own config.toml)")
             return None
         return record
 
@@ -329,7 +329,7 @@ class _Reading:
 
     def _note_ambiguous(self, lines: Iterable[MarkdownLine], every: Sequence[str], used: str | None) -> None:
         """Add a note on each date of *lines* whose order of day and month is unclear, with the date *used* instead."""
-        instead = f"{used[:10]} is used" if used else "the date at which git first got the file is used"
+        instead = f"{used[:10]} is used" if used else "the date of the first commit of the file is used"
         for line in lines:
             for written, day_first, month_first in ambiguous_in(line.plain, every):
                 readings = f"date {written} can be {day_first} or {month_first}"
@@ -386,7 +386,7 @@ class _Reading:
         reason = self._take("reason")
         has_reason = reason or self._chosen()[1] or any(map(self._part, ("context", "drivers", "consequences")))
         if not (has_reason or gives_reason(decision) or self._reasons()):
-            stands = "the decision stands for it" if decision else "none is made up"
+            stands = "the decision is used instead" if decision else "none is invented"
             self.note("warning", f"no reason is given; {stands}")
         texts = [text for text in (decision, reason) if text]
         if not texts:

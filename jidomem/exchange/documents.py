@@ -100,8 +100,8 @@ def parse(name: str, data: bytes, form: DocumentFormat = DocumentFormat.TURTLE) 
 
 def _unreadable(name: str, error: SyntaxError) -> InvalidRequest:
     if "LoadDocumentCallback" in str(error.msg):
-        hint = "put the context itself into the file: what it names is not fetched"
-        return InvalidRequest(f"{name}: its @context is elsewhere", hint=hint)
+        hint = "put the context itself into the file: other documents are not fetched"
+        return InvalidRequest(f"{name}: its @context is another document", hint=hint)
     place = f"{name}:{error.lineno}" if error.lineno else name
     return InvalidRequest(f"{place}: {short_parse_error(error)}", hint="correct that and try again")
 
@@ -134,7 +134,7 @@ def _refuse_broken_names(name: str, nodes: list[Any]) -> None:
             broken = next((one for one in names if not isinstance(one, str) or _NO_IRI.search(one)), None)
             if broken is not None:
                 hint = "write spaces and the like as %20"
-                raise InvalidRequest(f"{name}: {str(broken)!r} is no IRI", hint=hint)
+                raise InvalidRequest(f"{name}: {str(broken)!r} is not an IRI", hint=hint)
             _refuse_broken_names(name, [value for key, value in node.items() if key != "@context"])
 
 
@@ -157,9 +157,9 @@ def _refuse_unnamed(name: str, terms: tuple[Term, ...]) -> None:
             raise InvalidRequest(f"{name}: {word!r} has no IRI", hint=f"name it in @context, or write jido:{word}")
         if each.startswith(f"<{_RELATIVE}"):
             word = word.removeprefix(_RELATIVE)
-            raise InvalidRequest(f"{name}: {word!r} is no whole IRI", hint="write it in full, or give an @base")
+            raise InvalidRequest(f"{name}: {word!r} is a relative IRI", hint="write it in full, or give an @base")
         if each.startswith(_PREFIXED):
-            hint = "put what that prefix stands for into @context"
+            hint = "define the prefix in @context"
             raise InvalidRequest(f"{name}: {word!r} has a prefix that @context does not know", hint=hint)
 
 
@@ -317,7 +317,7 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
             for node in _in_order(intents)
         ),
         tuple(t for node in rest for t in about[node] if t[1] not in _INTERNAL_PROPERTIES),
-        tuple(f"{node}: left out, it describes a file or a journal and is no memory" for node in skipped),
+        tuple(f"{node}: left out, it describes a file or a journal, not a memory" for node in skipped),
     )
 
 

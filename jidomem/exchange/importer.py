@@ -28,8 +28,8 @@ from jidomem.write.triples import SINGLE_VALUED
 from jidomem.write.validate import WRITER_ONLY, broken_triple
 from jidomem.write.writer import MemoryWriter
 
-_HINT = "correct that entry and import the file again; what came in stays"
-_ENCODED = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE) and import it again; what came in stays"
+_HINT = "correct that entry and import the file again; imported entries stay"
+_ENCODED = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE) and import it again; imported entries stay"
 #: Bytes at the start of a file that are checked for U+0000.
 _BEGINNING = 8192
 
@@ -105,7 +105,7 @@ def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dic
     A file with U+0000 in its first bytes is recorded as broken as a whole.
     """
     if b"\0" in data[:_BEGINNING]:
-        reading.broken.append(UnreadableEntry(name, not_utf8("no text in UTF-8, as it holds U+0000")))
+        reading.broken.append(UnreadableEntry(name, not_utf8("not UTF-8 text: it contains U+0000")))
         return
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line.strip():
@@ -120,7 +120,7 @@ def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dic
         if isinstance(value, dict):
             yield place, value
         else:
-            reading.broken.append(UnreadableEntry(place, wrong("a line holds one JSON object")))
+            reading.broken.append(UnreadableEntry(place, wrong("a line is one JSON object")))
 
 
 def line_of(place: str) -> int | None:
@@ -220,16 +220,16 @@ def import_document(
         answers = {subject for subject, predicate, value in triples if (predicate, value) == (TYPE, jido("TermAnswer"))}
         rows = [row for row in triples if row[0] not in answers]
         if answers:
-            report.notes.append(f"{name}: {len(answers)} answers to proposed terms left out, a curator gives them")
+            report.notes.append(f"{name}: {len(answers)} answers to proposed terms left out: only a curator gives them")
         for part in _parts(documents.mapped(rows, schema)):
             writer.append(project, stream, part)
-        report.notes.append(f"{name}: {len(rows):,} statements of {NAMES[stream]} are here now")
+        report.notes.append(f"{name}: {len(rows):,} statements of {NAMES[stream]} imported")
     if document.declarations:
         known = writer.declare(project, document.declarations)
         if not document.statements:
             many = len(document.declarations)
-            report.notes.append(f"{name}: holds no memory; its {many:,} statements of other things are here now")
-        report.notes += [f"{name}: {node} is described otherwise here already, and was left as it is" for node in known]
+            report.notes.append(f"{name}: contains no memory; {many:,} other statements imported")
+        report.notes += [f"{name}: {node} already has another description here, which is unchanged" for node in known]
     places = [f"{name}:{statement.line}" if statement.line else name for statement in document.statements]
     report.entries += _bring_in(writer, project, document.statements, places)
     return report
@@ -292,7 +292,7 @@ def _bring_in(
             outcome.position = None  # the entry states the place
             if outcome.code == "project_mismatch":
                 other = local_name(str(statement.intent.get("applies_to_project")))
-                outcome.hint = f"it is a memory of another project, to keep it there: --project {other}"
+                outcome.hint = f"it belongs to another project, import it there: --project {other}"
             elif _is_taken(outcome) and is_in_project(writer, project, statement):  # another import wrote it meanwhile
                 outcome = None
             elif _stored_memory(writer, project, iri) is not None:
@@ -355,13 +355,11 @@ def _refuse_what_would_be_lost(rows: Sequence[Triple], schema: Schema) -> None:
     for subject, predicate, value in rows:
         name = f"jido:{local_name(predicate)}"
         if predicate in _WRITERS:
-            message = f"{plain_value(subject)}: {name} is written by the writer alone: leave it out"
+            message = f"{plain_value(subject)}: {name} is set by the writer only: leave it out"
         elif predicate in documents.LINKS and value not in items:
-            message = (
-                f"{plain_value(subject)}: {name} is said with the memory it points at: insert both, or submit an intent"
-            )
+            message = f"{plain_value(subject)}: {name} needs the memory it points at: insert both, or submit an intent"
         elif subject in items and _is_second(first, (subject, predicate, value), schema):
-            message = f"{plain_value(subject)}: {name} has one value, and was given another"
+            message = f"{plain_value(subject)}: {name} has one value, and a second one was given"
         else:
             continue
         raise IntentRefused([broken_triple(plain_value(value), message)])

@@ -208,7 +208,7 @@ def read(name: str, data: bytes, find: Find = lambda named: None) -> Reading:
     for statement in statements:
         words = statement.text
         if IMPORT.fullmatch(words):
-            reading.notes.append(f"{name}:{statement.line}: {words} names another file: import it too, if it is wanted")
+            reading.notes.append(f"{name}:{statement.line}: {words} names another file: import it too, if needed")
             reading.leave_out(f"{name}:{statement.line}", "names another file")
         else:
             reading.entries.append(_entry(page, statement))

@@ -532,7 +532,7 @@ def _left_out(text: Text, own: str, scope: _Scope, *, is_item: bool) -> str | No
         return None
     lead = " ".join(scope.leads)
     if not is_item and not lead and lacks_subject(own):
-        return "speaks of something that it does not name"
+        return "refers to something that it does not name"
     bare = _FILLER.sub("", text.bare)
     if not re.search(r"\w", own):
         return "is struck out" if _STRUCK.search(text.raw) else "has no words"

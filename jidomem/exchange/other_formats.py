@@ -44,7 +44,7 @@ def read_beads(name: str, data: bytes) -> Reading:
         elif status not in _TASK:
             reading.broken.append(UnreadableEntry(place, wrong(f"status {status!r:.80} is none of {', '.join(_TASK)}")))
         elif key in issues:
-            reading.broken.append(UnreadableEntry(place, wrong(f"{key:.80} stands in {issues[key][0]} already")))
+            reading.broken.append(UnreadableEntry(place, wrong(f"{key:.80} is already in {issues[key][0]}")))
         else:
             issues[key] = place, issue
     for key in _in_order(issues):
@@ -100,11 +100,11 @@ def _count_unread(issue: Mapping[str, Any], reading: Reading) -> None:
     for name, part in (("dependencies", "depends_on_id"), ("labels", ""), ("comments", "text")):
         listed = issue.get(name)
         if listed is not None and not isinstance(listed, list):
-            reading.left_out[f"{name} that are no list"] += 1
+            reading.left_out[f"{name} that are not a list"] += 1
             continue
         for entry in listed or ():
             if not part and not text_of(entry):
-                reading.left_out["a label that is no text"] += 1
+                reading.left_out["a label that is not a text"] += 1
             elif part and not (isinstance(entry, dict) and text_of(entry.get(part))):
                 reading.left_out[f"an entry of {name} without {part}"] += 1
 
@@ -272,7 +272,9 @@ def _entity(name: str, place: str, line: dict[str, Any], reading: Reading) -> No
     facts = [observation_fact(entity, kind, text_of(each)) for each in observations if text_of(each)]
     if len(facts) < len(observations):
         reading.broken.append(
-            UnreadableEntry(place, wrong(f"{len(observations) - len(facts)} observations of {entity:.80} are no texts"))
+            UnreadableEntry(
+                place, wrong(f"{len(observations) - len(facts)} observations of {entity:.80} are not texts")
+            )
         )
     for fact in facts if observations else [entity_fact(entity, kind)]:
         fields = {**fact, "evidence": [f"{name}: entity {entity}"]}

@@ -468,7 +468,7 @@ class _Planning:
             return SyncStep(
                 "changed", entry, lineage, "version", replaced, ends=ends, note=_status_change(entry, lineage)
             )
-        note = "its memory was edited here" if lineage.is_edited else "an earlier version was turned down here"
+        note = "its memory was edited here" if lineage.is_edited else "an earlier version was rejected here"
         return SyncStep("conflict", entry, lineage, "proposal", replaced, ends=ends, note=note)
 
     def _same(self, entry: SourceEntry, lineage: Lineage, version: SourceVersion) -> SyncStep:

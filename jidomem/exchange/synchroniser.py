@@ -160,7 +160,7 @@ def _moment(value: Term) -> str:
     return format_timestamp(moment) if moment else plain_value(value)
 
 
-_UNREAD = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE), or shorter, and import it again; what came in stays"
+_UNREAD = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE), or shorter, and import it again; imported entries stay"
 _READERS: Mapping[str, Callable[[str, bytes, Find], Reading]] = {
     NOTES: memory_md.read,
     GRAPH: lambda path, data, find: other_formats.read_mcp_memory(path, data),
@@ -247,7 +247,7 @@ def _add(file: SourceFile, reading: Reading, sources: SourceEntries) -> None:
     blob, met = blob_id(file.data), set[tuple[str, str]]()
     for entry in reading.entries:
         if (entry.key, entry.digest) in met:
-            sources.left_out["stands twice in the file"] += 1
+            sources.left_out["repeated in the file"] += 1
             continue
         met.add((entry.key, entry.digest))
         sources.entries.append(
@@ -392,7 +392,7 @@ class Synchronisation:
 
 def without_secret(summary: str) -> str:
     """Return *summary*, or a placeholder if it contains a likely secret."""
-    return summary if secrets.find(summary) is None else "(not shown: it holds what looks like a secret)"
+    return summary if secrets.find(summary) is None else "(not shown: it contains a likely secret)"
 
 
 def _secret_in(value: Any) -> str | None:
@@ -411,7 +411,7 @@ def refusal_of(step: SyncStep) -> InvalidRequest | None:
     if holder.is_live:
         hint += f", then end the redacted memory and import again: {end_of(holder)}"
     return InvalidRequest(
-        f"it may hold the text that was redacted from {holder.iri}, which was imported from {holder.path}", hint=hint
+        f"it may contain the text that was redacted from {holder.iri}, which was imported from {holder.path}", hint=hint
     )
 
 
@@ -571,7 +571,7 @@ class Intents:
             current = lineage.current.iri if lineage and lineage.current else None
             other = self._made.get((entry.kind, key)) or current
             if other is None:
-                self.notes.append(f"{entry.entry.place}: the link to {key:.80} is left out: it is not here yet")
+                self.notes.append(f"{entry.entry.place}: the link to {key:.80} is left out: it is not imported yet")
             elif name in ("about", "evidence"):
                 values[name] = [*values.get(name, ()), other]
             else:

@@ -70,7 +70,7 @@ def check(text: str, most: int = MAX_BYTES, depth: int = MAX_DEPTH) -> tuple[Spa
     a query that nests deeper than *depth*, or has so many operators that the stack of the engine could overflow.
     """
     if not isinstance(text, str) or not is_unicode(text):
-        raise InvalidRequest(f"{text!r:.80} is no text", hint="write a SPARQL query", code="malformed_query")
+        raise InvalidRequest(f"{text!r:.80} is not a text", hint="write a SPARQL query", code="malformed_query")
     size = len(text.encode())
     if size > most:
         raise TooLarge(
@@ -212,7 +212,7 @@ def unknown_graphs(code: Sequence[SparqlToken], graphs: Sequence[str], instead: 
 def refuse_graphs(code: Sequence[SparqlToken]) -> None:
     """Raise InvalidRequest for a query that names a graph by FROM; it is run on all graphs of a project."""
     for graph in unknown_graphs(code, ()):
-        raise InvalidRequest(f"the query names the graph <{graph}>", hint="leave out FROM: all graphs are asked")
+        raise InvalidRequest(f"the query names the graph <{graph}>", hint="leave out FROM: all graphs are queried")
 
 
 def _known(stated: Iterable[str], graphs: Sequence[str]) -> list[str]:

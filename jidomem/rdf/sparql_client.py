@@ -222,5 +222,5 @@ class SparqlEndpoint:
 
     def unavailable(self, what: str, hint: str | None = None) -> Failed:
         """Return the failure of an unavailable store; *what* it did."""
-        usual = "see that it runs and takes this request, then try again: what is there already is not put in twice"
+        usual = "check that it runs and accepts this request, then try again: existing data is not inserted twice"
         return Failed(f"{self.shown} {what}", hint=hint or usual, code=self.code)

@@ -53,7 +53,7 @@ def to_triples(statements: Iterable[Any]) -> list[Triple]:
     ('<urn:a>', '<urn:size>', '"5"^^<http://www.w3.org/2001/XMLSchema#integer>')
     """
     if isinstance(statements, (str, bytes)) or not isinstance(statements, Iterable):
-        raise _refused(f"{statements!r:.80} is no list of statements")
+        raise _refused(f"{statements!r:.80} is not a list of statements")
     return list(dict.fromkeys(_triple(number, given) for number, given in enumerate(statements, start=1)))
 
 

@@ -241,8 +241,8 @@ def _below(tree: Worktree | None, path: str) -> str:
         below = None
     if below is None:
         where = str(tree.base) if tree is not None else "the folder that holds the root"
-        detail = f"{path} lies outside of {where}, where the paths of this memory begin"
-        raise InvalidRequest(detail, hint="name a file from there: src/a.py")
+        detail = f"{path} is outside {where}, to which the paths of this memory are relative"
+        raise InvalidRequest(detail, hint="name a file below it: src/a.py")
     return below
 
 

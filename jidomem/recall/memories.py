@@ -264,7 +264,7 @@ class Recalling:
         if "page" in others and self.pages is not None:
             if within.moment is not None:
                 hint = "leave as_of out, or page; until=... gives older pages"
-                raise InvalidRequest("pages are not kept as of a moment", hint=hint)
+                raise InvalidRequest("pages have no past states", hint=hint)
             texts, alike = self.pages
             sources.append(RankingSource(texts, Stream(project), replace(within, agents=None), alike))
         return sources
@@ -318,7 +318,7 @@ class Recalling:
             if name not in known:
                 names = [*CLASS_OF_TYPE, *known, *SPOKEN]
                 hint = did_you_mean(kind, names, f"there are {', '.join(CLASS_OF_TYPE)}")
-                raise InvalidRequest(f"{kind!r} is no kind of memory", hint=hint)
+                raise InvalidRequest(f"{kind!r} is not a kind of memory", hint=hint)
             kinds.update(map(plain_value, self.schema.subclasses(known[name])))
         return frozenset(kinds)
 

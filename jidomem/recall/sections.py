@@ -466,4 +466,4 @@ def _role(given: str) -> str:
     for role in vocab.AGENT_ROLE:
         if role.casefold() == given.casefold():
             return role
-    raise InvalidRequest(f"{given!r} is no role", hint=f"there are {', '.join(vocab.AGENT_ROLE)}")
+    raise InvalidRequest(f"{given!r} is not a role", hint=f"there are {', '.join(vocab.AGENT_ROLE)}")

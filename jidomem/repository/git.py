@@ -49,9 +49,9 @@ def ask(
         done = subprocess.run([*said, *_GIT, *words], cwd=folder, input=given, capture_output=True,
                               timeout=seconds, check=False)  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
-        raise InvalidRequest(f"git could not be asked about {folder}: {error}", hint="try it there: git log") from error
+        raise InvalidRequest(f"git failed in {folder}: {error}", hint="try it there: git log") from error
     if done.returncode == _NOT_FOUND:
-        raise InvalidRequest("there is no git to ask about an earlier revision", hint="install git, and try again")
+        raise InvalidRequest("git is not installed", hint="install git, then try again")
     if refused := _REFUSED.search(done.stderr):
         place, command = (part.decode("utf-8", "replace") for part in refused.groups())
         raise InvalidRequest(f"git refuses the repository {place}: it belongs to another user", hint=command)
@@ -72,7 +72,7 @@ def blob(folder: Path, ref: str, name: str) -> bytes | None:
     data = read_git(folder, "cat-file", "blob", f"{ref}:./{name}")
     if data is None and (listed := read_git(folder, "ls-tree", ref, f"./{name}")) and b" blob " in listed:
         raise InvalidRequest(
-            f"git lists {name} in {ref!r} and does not have it: this clone is not whole, and nothing is fetched here",
+            f"git lacks the content of {name} in {ref!r}: this is a partial clone, and nothing is fetched here",
             hint=f"let git fetch it: git -C {quote(str(folder))} archive {quote(ref)} > /dev/null",
         )
     return data
@@ -90,7 +90,7 @@ def blobs(folder: Path, ids: Sequence[str]) -> list[bytes]:
     for one in ids:
         if one not in contents:
             raise InvalidRequest(
-                f"git lists the blob {one} and does not have it: this clone is not whole, and nothing is fetched here",
+                f"git lacks the blob {one}: this is a partial clone, and nothing is fetched here",
                 hint=f"let git fetch it: git -C {quote(str(folder))} cat-file blob {one} > /dev/null",
             )
     return [contents[one] for one in ids]

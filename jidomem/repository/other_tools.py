@@ -118,7 +118,7 @@ def _records(base: Path, paths: Sequence[str], scan: FolderScan) -> list[str]:
         if record_files.reads_like_record(text):
             read.append(path)
         elif record_files.is_proposal(path):
-            scan.passed.append(Passed(path, "a design proposal, no decision record"))
+            scan.passed.append(Passed(path, "a design proposal, not a decision record"))
     return [*survey.records, *read]
 
 
@@ -131,7 +131,7 @@ def from_path(base: Path, path: Path) -> FolderScan:
     whole = path.absolute()
     if path.resolve() != whole or not whole.is_relative_to(base):
         hint = f"a file from elsewhere: jidomem root import adr|memory-md|mcp-memory|beads {quote(str(path))}"
-        raise InvalidRequest(f"{path} lies outside of {base}, or is a link", hint=hint)
+        raise InvalidRequest(f"{path} is outside {base}, or is a link", hint=hint)
     name = whole.relative_to(base).as_posix()
     if whole.is_dir():
         paths = [f"{name}/{each}" for each in listing(whole).paths]
@@ -207,7 +207,7 @@ def _graphs(base: Path, known: Sequence[str], scan: FolderScan) -> Iterator[str]
             if not given:
                 continue
             if path is None:
-                scan.passed.append(Passed(given, f"named by {client}, and lies outside of the repository"))
+                scan.passed.append(Passed(given, f"named by {client}, and outside the repository"))
             elif path not in met and os.path.lexists(base / path):
                 met.add(path)
                 yield path
@@ -227,7 +227,7 @@ def _read(base: Path, kind: str, paths: Sequence[str], scan: FolderScan) -> None
     most = MOST[kind]
     for path in sorted(paths)[:most]:
         if _UNNAMED.search(path):
-            scan.passed.append(Passed(ascii(path)[1:-1], "its name cannot be written down: rename it"))
+            scan.passed.append(Passed(ascii(path)[1:-1], "its name is not valid text: rename it"))
             continue
         data = plain_file(base / path, LARGEST[kind])
         if data is None and not os.path.lexists(base / path):
@@ -235,7 +235,7 @@ def _read(base: Path, kind: str, paths: Sequence[str], scan: FolderScan) -> None
         if data is None:
             scan.passed.append(Passed(path, _why_not(base, path, LARGEST[kind])))
         elif kind == NOTES and data in taken:
-            scan.passed.append(Passed(path, f"says the same as {taken[data]}"))
+            scan.passed.append(Passed(path, f"same content as {taken[data]}"))
         elif kind != GRAPH or is_graph(data):
             taken[data] = path
             files.append((path, data))
@@ -257,7 +257,7 @@ def _why_not(base: Path, path: str, largest: int) -> str:
     if real != whole:
         return f"a link to {real.relative_to(base)}" if real.is_relative_to(base) else "a link out of the repository"
     try:
-        return f"more than {largest // 1024**2} MiB" if whole.stat().st_size > largest else "no file that can be read"
+        return f"more than {largest // 1024**2} MiB" if whole.stat().st_size > largest else "not a readable file"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
 
@@ -267,4 +267,4 @@ def _ignored(base: Path, listed: FileListing, kinds: Collection[str]) -> Iterato
     for path in _OWN if listed.by_git else ():
         kind = NOTES if path == "CLAUDE.local.md" else kind_of(path)
         if kind in kinds and path not in listed.paths and os.path.lexists(base / normpath(path)):
-            yield Passed(path, "git ignores it, and what is taken in is committed")
+            yield Passed(path, "git ignores it, and imported memories are committed")

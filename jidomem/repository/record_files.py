@@ -96,10 +96,10 @@ TEMPLATE, INDEX = "a template", "an index, not a record"
 class Chance(Enum):
     """The chance that a file contains a decision record, by its path."""
 
-    CERTAIN = "its place and its name say so"
-    LIKELY = "its place or its name says so"
-    POSSIBLE = "only its content can say so"
-    NONE = "it looks like a record and is none"
+    CERTAIN = "place and name"
+    LIKELY = "place or name"
+    POSSIBLE = "content only"
+    NONE = "looks like a record, but is not one"
 
 
 @dataclass(slots=True)
@@ -150,7 +150,7 @@ def judge(path: str, folders: Iterable[str] = ()) -> tuple[Chance | None, str]:
     unlikely.
 
     >>> judge("docs/architecture/adr-007-use-a-queue.md")[0], judge("src/queue.md")[0]
-    (<Chance.LIKELY: 'its place or its name says so'>, None)
+    (<Chance.LIKELY: 'place or name'>, None)
     """
     (stem, ending), folder = splitext(basename(path)), dirname(path)
     ending, names = ending.lower(), [re.sub(r"[-_. ]", "", part).lower() for part in folder.split("/")]

@@ -443,7 +443,7 @@ _SEEN = re.compile(
 #: Folders without code of the project, for a walk without git.
 _NEVER = frozenset((".git", ".jidomem", ".venv", "__pycache__", "node_modules", "_build", ".elixir_ls", ".tox"))
 
-_UNSETTLED = "a merge has not settled it: settle it, then git add"
+_UNSETTLED = "unresolved merge: resolve it, then git add"
 
 
 @dataclass(slots=True)
@@ -478,7 +478,7 @@ def tracked(base: Path, below: str, endings: tuple[str, ...]) -> Tracked:
         if _is_text(path):
             listed_files.files[path] = listed[path]
         else:
-            listed_files.passed[_written(path)] = "its name cannot be written down: rename it"
+            listed_files.passed[_written(path)] = "its name is not valid text: rename it"
     if known is None:
         return listed_files
     head = git.read_git(base, "rev-parse", "--verify", "-q", "HEAD")

@@ -59,10 +59,10 @@ def find_violation(triple: Triple) -> OverlayViolation | None:
         return OverlayViolation(ADDS_ONLY, "belongs to the shipped ontology and cannot be described again", hint)
     if predicate == _IMPORTS:
         hint = "copy the terms you need into ontology/ and drop the import"
-        return OverlayViolation(NO_IMPORT, f"imports {value}, and no import is followed", hint)
+        return OverlayViolation(NO_IMPORT, f"imports {value}, and imports are not followed", hint)
     for code in _CODE_IN_SHAPES & {predicate, value}:
-        hint = "say it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...)"
-        return OverlayViolation(NO_CODE, f"runs code by sh:{local_name(code)}, which an overlay may not bring", hint)
+        hint = "write it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...)"
+        return OverlayViolation(NO_CODE, f"runs code by sh:{local_name(code)}, which an overlay may not contain", hint)
     if predicate == iri(SH + "pattern"):
         return _of_pattern(value, "pattern", value)
     return _of_pattern(value, "flags", '""', value) if predicate == iri(SH + "flags") else None
@@ -71,7 +71,7 @@ def find_violation(triple: Triple) -> OverlayViolation | None:
 def _of_pattern(value: Term, what: str, pattern: Term, flags: Term = '""') -> OverlayViolation | None:
     if not value.startswith('"'):
         return OverlayViolation(
-            BOUNDED, f"has the {what} {value}, which is no text", f'write the {what} in quotes: "..."'
+            BOUNDED, f"has the {what} {value}, which is not a text", f'write the {what} in quotes: "..."'
         )
     try:
         compiled(parse_literal(pattern).text, parse_literal(flags).text)

@@ -44,8 +44,8 @@ def get(agent: HasState, default: Any = None) -> Any:
         return default
     if not isinstance(memory, Memory):
         raise InvalidRequest(
-            f"state[{MEMORY_KEY!r}] holds a {type(memory).__name__}, not a Memory",
-            hint="put one there: put(agent, Memory.from_dict(kept)) for one kept as JSON",
+            f"state[{MEMORY_KEY!r}] is a {type(memory).__name__}, not a Memory",
+            hint="put one there: put(agent, Memory.from_dict(stored)) for one stored as JSON",
         )
     return memory
 
@@ -108,8 +108,8 @@ def _state(agent: HasState) -> Mapping[str, Any]:
     state = getattr(agent, "state", None)
     if not isinstance(state, Mapping):
         raise InvalidRequest(
-            f"an agent has a mapping named state, and this {type(agent).__name__} has not",
-            hint="use jidomem.working.Agent(state={...}), or give yours one",
+            f"an agent has a mapping named state, and this {type(agent).__name__} has none",
+            hint="use jidomem.working.Agent(state={...}), or add one to your class",
         )
     return state
 

@@ -35,11 +35,11 @@ SUMMARY = "summary"
 POINTERS = "pointers"
 #: The purpose of each usual key of the world. Any other key is allowed; keys are neither created nor checked.
 WORLD_KEYS: Mapping[str, str] = {
-    FACTS: "what the agent believes of its environment",
-    SCRATCH: "notes of the work in hand, free to be thrown away",
-    TOOL_STATE: "what tools returned, and where they stand",
-    SUMMARY: "what the thread amounts to so far",
-    POINTERS: "where more is kept: names of indexes and stores outside the memory, never their contents",
+    FACTS: "the beliefs of the agent about its environment",
+    SCRATCH: "notes on the current work, which may be deleted",
+    TOOL_STATE: "the results and the progress of tools",
+    SUMMARY: "the summary of the thread so far",
+    POINTERS: "the names of indexes and stores outside the memory, never their contents",
 }
 
 OPEN = "open"
@@ -80,7 +80,7 @@ class Limits:
         stated = metadata[LIMITS_KEY]
         if not isinstance(stated, Mapping) or stated.keys() - {"max_spaces", "max_space_bytes"}:
             raise InvalidRequest(
-                f"{LIMITS_KEY!r} holds max_spaces and max_space_bytes, not {stated!r:.200}",
+                f"{LIMITS_KEY!r} has max_spaces and max_space_bytes, not {stated!r:.200}",
                 hint="set limits with memory.limited(Limits(...))",
             )
         return cls(**stated)
@@ -94,8 +94,8 @@ class Limits:
         customs = [name_ for name_ in names if name_ not in RESERVED_SPACES]
         if self.max_spaces is not None and name not in RESERVED_SPACES and len(customs) >= self.max_spaces:
             raise TooLarge(
-                f"a space {name!r} would be one more than the {self.max_spaces} custom spaces this memory may have",
-                hint="delete one with space_delete, keep it as a key of the world, or set other limits",
+                f"a space {name!r} would exceed the limit of {self.max_spaces} custom spaces",
+                hint="delete one with space_delete, store it as a key of the world, or set other limits",
             )
 
     def refuse_size(self, name: str, after: object, *before: object) -> None:
@@ -105,8 +105,8 @@ class Limits:
         size = size_of(after)
         if size > self.max_space_bytes and size > sum(map(size_of, before)):
             raise TooLarge(
-                f"space {name!r} would hold {size} bytes, more than the {self.max_space_bytes} it may",
-                hint="keep a summary and a pointer to the rest, delete what is no longer needed, or set other limits",
+                f"space {name!r} would have {size} bytes, more than the limit of {self.max_space_bytes}",
+                hint="store a summary and a pointer to the rest, delete unneeded data, or set other limits",
             )
 
 
@@ -150,9 +150,9 @@ def refuse_ends(metadata: Mapping[str, Any], data: Any) -> None:
     timed = isinstance(ends, Mapping) and all(type(end) is int for end in ends.values())
     if not timed or (ends and not isinstance(data, Mapping)):
         raise InvalidRequest(
-            f"{EXPIRES_KEY!r} in the metadata of a map space holds a moment in milliseconds for each key that ends,"
+            f"{EXPIRES_KEY!r} in the metadata of a map space has a moment in milliseconds for each expiring key,"
             f" not {ends!r:.200}",
-            hint="leave it to put_in_space(..., ttl_ms=...)",
+            hint="use put_in_space(..., ttl_ms=...)",
         )
 
 
@@ -186,7 +186,9 @@ def new_or_given_id(prefix: str, given: str | None = None, new_id: Callable[[], 
     if given is None:
         return prefix + (new_id or clock.new_id)()
     if not isinstance(given, str) or not given:
-        raise InvalidRequest(f"an id is a text of at least one sign, not {given!r}", hint="leave it out for a new one")
+        raise InvalidRequest(
+            f"an id is a text of at least one character, not {given!r}", hint="leave it out for a new one"
+        )
     return given
 
 
@@ -236,7 +238,7 @@ class Space:
         space = cls({} if data is None else data, metadata={} if metadata is None else metadata)
         if not is_map(space):
             detail = f"the data of a map space is a mapping, not {data!r:.200}"
-            raise InvalidRequest(detail, hint="pass a dict, or make a list of it: Space.new_list([...])")
+            raise InvalidRequest(detail, hint="pass a dict, or create a list space: Space.new_list([...])")
         return space
 
     @classmethod
@@ -245,7 +247,7 @@ class Space:
         space = cls([] if data is None else data, metadata={} if metadata is None else metadata)
         if not is_list(space):
             detail = f"the data of a list space is a list, not {data!r:.200}"
-            raise InvalidRequest(detail, hint="pass a list, or make a map of it: Space.new_map({...})")
+            raise InvalidRequest(detail, hint="pass a list, or create a map space: Space.new_map({...})")
         return space
 
 
@@ -333,8 +335,8 @@ class Container:
         if self.updated_at is None:
             object.__setattr__(self, "updated_at", self.created_at)
         if moment(self.created_at) > moment(self.updated_at):
-            detail = f"a memory made at {self.created_at} was not changed before, at {self.updated_at}"
-            raise InvalidRequest(detail, hint="leave updated_at out: it is created_at, then")
+            detail = f"updated_at={self.updated_at} is before created_at={self.created_at}"
+            raise InvalidRequest(detail, hint="leave updated_at out: it defaults to created_at")
         if not isinstance(self.metadata, Mapping):
             detail = f"the metadata of a memory is a mapping, not {self.metadata!r:.200}"
             raise InvalidRequest(detail, hint='pass metadata={"key": "value"}, or leave it out')
@@ -386,9 +388,11 @@ class Container:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the memory that `to_dict` wrote; raise `InvalidRequest` unless all fields are present."""
         if not isinstance(values, Mapping):
-            raise InvalidRequest(f"a kept memory is a mapping, not {values!r:.200}", hint="give what to_dict returned")
+            raise InvalidRequest(
+                f"a stored memory is a mapping, not {values!r:.200}", hint="give the result of to_dict"
+            )
         if missing := [each.name for each in fields(cls) if values.get(each.name) is None]:
-            raise InvalidRequest(f"the kept memory lacks {', '.join(missing)}", hint="Memory.new fills it in")
+            raise InvalidRequest(f"the stored memory lacks {', '.join(missing)}", hint="Memory.new fills it in")
         return cls.new(values)
 
     def space(self, name: str) -> Space | None:
@@ -411,8 +415,8 @@ class Container:
     ) -> None:
         if name is None and expected_space_rev is not None:
             raise InvalidRequest(
-                "no one space is changed here, so none has a revision to expect",
-                hint="state the revision of the whole memory: expected_rev=",
+                "this change is not about one space, so there is no revision of a space to expect",
+                hint="give the revision of the memory: expected_rev=",
             )
         moment(now)
         refuse_stale("the memory", expected_rev, self.rev)
@@ -423,12 +427,12 @@ class Container:
     def _known(self, name: str, of_kind: Callable[[object], bool] | None = None) -> Space:
         if (space := self.spaces.get(name)) is None:
             raise NotFound(
-                f"space {name!r} does not exist", hint=f"make it first: ensure_space({name!r}, {{}}) or (..., [])"
+                f"space {name!r} does not exist", hint=f"create it first: ensure_space({name!r}, {{}}) or (..., [])"
             )
         if of_kind is not None and not of_kind(space):
             kind = "map" if of_kind is is_map else "list"
             raise InvalidRequest(
-                f"space {name!r} is not a {kind} space: it holds a {type_name(space.data)}",
+                f"space {name!r} is not a {kind} space: its data is a {type_name(space.data)}",
                 hint=_TAKES.get(type_name(space.data), _TAKES_ANY),
             )
         return space
@@ -465,7 +469,7 @@ class Container:
         """Return the memory with *space* under *name*, at the next revision; raise `TooLarge` beyond its limits."""
         if not isinstance(name, str) or not name:
             raise InvalidRequest(
-                f"the name of a space is a text of at least one sign, not {name!r}",
+                f"the name of a space is a text of at least one character, not {name!r}",
                 hint="name it: 'plans', or 'rag:cache' for one of a plugin",
             )
         if limits := Limits.of(self.metadata):
@@ -497,9 +501,9 @@ def refuse_stale(what: str, expected: int | None, rev: int | None) -> None:
             f"an expected revision is a whole number, not {expected!r}", hint="give the rev of the memory that was read"
         )
     if expected != rev:
-        stands = "does not exist" if rev is None else f"is at revision {rev}"
+        state = "does not exist" if rev is None else f"is at revision {rev}"
         raise RevisionConflict(
-            f"{what} {stands}, not at {expected}", hint="read it again and decide on what is there now"
+            f"{what} {state}, not at {expected}", hint="read it again, and repeat the change on the present state"
         )
 
 
@@ -512,7 +516,7 @@ def _spaces(given: Any) -> Spaces:
     for name, space in given.items():
         if not isinstance(name, str) or not name:
             raise InvalidRequest(
-                f"the name of a space is a text of at least one sign, not {name!r}",
+                f"the name of a space is a text of at least one character, not {name!r}",
                 hint="name it: 'plans', or 'rag:cache' for one of a plugin",
             )
         if not isinstance(space, Space | Mapping):

@@ -77,7 +77,7 @@ def reordered(items: Sequence[Any], ids: Sequence[Any], place: str) -> Sequence[
             f"the order of {place} is a list of ids, not {ids!r:.200}", hint='give the ids in order: ["t2", "t1"]'
         )
     if twice := [item_id for place_, item_id in enumerate(ids) if item_id in ids[:place_]]:
-        raise InvalidRequest(f"{twice[0]!r} stands twice in the order of {place}", hint="name each id once")
+        raise InvalidRequest(f"{twice[0]!r} is repeated in the order of {place}", hint="name each id once")
     for item_id in ids:
         _refuse_unknown(items, item_id, place)
     named = [item for item_id in ids for item in items if id_of(item) == item_id]
@@ -88,7 +88,7 @@ def reordered(items: Sequence[Any], ids: Sequence[Any], place: str) -> Sequence[
 def new_task(text: str, status: str, task_id: str, items: Sequence[Any]) -> dict[str, str]:
     """Return a new task for *items*; raise `InvalidRequest` if it is invalid or its id is taken."""
     if any(id_of(item) == task_id for item in items):
-        raise InvalidRequest(f"there is a task {task_id!r} already", hint="leave the id out to have one made")
+        raise InvalidRequest(f"there is a task {task_id!r} already", hint="leave the id out for a new one")
     return as_task({"id": task_id, "text": text, "status": status})
 
 
@@ -105,7 +105,7 @@ def as_task(item: Any) -> dict[str, str]:
                 f"the {name} of a task is a text, not {item[name]!r:.200}", hint=f"give {name} as text"
             )
     if not item["id"]:
-        raise InvalidRequest("the id of a task has at least one sign", hint="leave the id out to have one made")
+        raise InvalidRequest("the id of a task has at least one character", hint="leave the id out for a new one")
     if item["status"] not in TASK_STATUSES:
         raise InvalidRequest(
             f"a task is {' or '.join(TASK_STATUSES)}, not {item['status']!r:.200}",
@@ -137,7 +137,7 @@ def _refuse_unknown(items: Sequence[Any], item_id: Any, place: str) -> None:
     if any(id_of(item) == item_id for item in items):
         return
     known = [repr(id_of(item)) for item in items if id_of(item) is not _NO_ID]
-    hint = f"there are {', '.join(known[:10])}" if known else "no item there has an id" if items else "nothing is there"
+    hint = f"there are {', '.join(known[:10])}" if known else "no item has an id" if items else "it is empty"
     raise NotFound(f"no item of {place} has the id {item_id!r}", hint=hint)
 
 
@@ -171,7 +171,7 @@ class Memory(Container):
     def space_put(self, name: str, space: Space, **change: Unpack[SpaceChange]) -> Memory:
         """Return the memory with *space*, unchanged, under *name*."""
         if not isinstance(space, Space):
-            raise InvalidRequest(f"{name!r} is to be a Space, not {space!r:.200}", hint="make one: Space(data)")
+            raise InvalidRequest(f"{name!r} must be a Space, not {space!r:.200}", hint="create one: Space(data)")
         self._expect(name, **change)
         return self._with(name, space, change.get("now"))
 
@@ -182,7 +182,7 @@ class Memory(Container):
         after = fun(before)
         if not isinstance(after, Space):
             raise InvalidRequest(
-                f"the function for space {name!r} gave {after!r:.200}, not a Space",
+                f"the function for space {name!r} returned {after!r:.200}, not a Space",
                 hint="return the new space: lambda space: replace(space, data=[])",
             )
         return self._with(name, replace(after, rev=before.rev + 1), change.get("now"))
@@ -219,7 +219,7 @@ class Memory(Container):
         if ttl_ms is not None and (type(ttl_ms) is not int or ttl_ms <= 0):
             raise InvalidRequest(
                 f"ttl_ms is a whole number of milliseconds from 1, not {ttl_ms!r}",
-                hint="leave ttl_ms out to keep it for good",
+                hint="leave ttl_ms out for a key that does not expire",
             )
         frozen = freeze(value)
         end = None if ttl_ms is None else moment(change.get("now")) + ttl_ms
@@ -242,7 +242,7 @@ class Memory(Container):
             after = fun(data)
             if not isinstance(after, Mapping):
                 raise InvalidRequest(
-                    f"the function for map space {name!r} gave {after!r:.200}, not a mapping",
+                    f"the function for map space {name!r} returned {after!r:.200}, not a mapping",
                     hint="return the new mapping: lambda data: {**data, 'key': 'value'}",
                 )
             return dict(after)
@@ -369,7 +369,7 @@ class Memory(Container):
         if WORLD in result:
             if not isinstance(result[WORLD], Mapping):
                 raise InvalidRequest(
-                    f"the world an action gives back is a mapping, not {result[WORLD]!r:.200}",
+                    f"the world in the result of an action is a mapping, not {result[WORLD]!r:.200}",
                     hint='{"world": {"key": "value"}}',
                 )
             if result[WORLD]:
@@ -377,7 +377,7 @@ class Memory(Container):
         if TASKS in result:
             if not isinstance(result[TASKS], list | tuple):
                 raise InvalidRequest(
-                    f"the tasks an action gives back are a list, not {result[TASKS]!r:.200}",
+                    f"the tasks in the result of an action are a list, not {result[TASKS]!r:.200}",
                     hint='{"tasks": [{"id": "t1", "text": "ship", "status": "open"}]}',
                 )
             if result[TASKS]:
@@ -445,8 +445,8 @@ def applied(memory: Memory, changes: Sequence[Mapping[str, Any]], now: int | Non
         raise InvalidRequest(f"changes are a list, not {changes!r:.200}", hint=_HINT)
     if len(changes) > MOST:
         raise InvalidRequest(
-            f"{len(changes):,} changes are more than the {MOST:,} that are done at once",
-            hint="send the rest by another call; a space is given as a whole by ensure_space",
+            f"{len(changes):,} changes are more than the limit of {MOST:,} in one call",
+            hint="send the rest in another call; ensure_space sets a whole space",
         )
     for number, change in enumerate(changes, 1):
         try:
@@ -467,7 +467,7 @@ def _done(memory: Memory, change: Mapping[str, Any], now: int | None) -> Memory:
     name = change.get("do")
     if not isinstance(name, str) or name not in CHANGES:
         known = did_you_mean(name, CHANGES, f"there is {', '.join(CHANGES)}")
-        raise InvalidRequest(f"do={name!r:.200} is no change of a memory", hint=known)
+        raise InvalidRequest(f"do={name!r:.200} is not a change of a memory", hint=known)
     needed, optional = CHANGES[name]
     for field in change:
         if field not in ("do", *needed, *optional):
@@ -479,7 +479,7 @@ def _done(memory: Memory, change: Mapping[str, Any], now: int | None) -> Memory:
     for field, value in change.items():
         if field in _KINDS and type(value) is not _KINDS[field][0]:
             raise InvalidRequest(
-                f"{field} of {name} is no {_KINDS[field][1]}: {value!r:.200}",
+                f"{field} of {name} is not a {_KINDS[field][1]}: {value!r:.200}",
                 hint=f"give {field} as a {_KINDS[field][1]}",
             )
     given = {field: change[field] for field in optional if field in change}

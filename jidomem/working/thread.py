@@ -72,7 +72,7 @@ class Thread:
         entries = tuple(self.entries)
         if any(entry.seq != place for place, entry in enumerate(entries)):
             raise InvalidRequest(
-                "the entries of a thread are numbered from 0 without a gap", hint="begin with Thread() and append"
+                "the entries of a thread are numbered from 0 without a gap", hint="start with Thread() and append"
             )
         object.__setattr__(self, "entries", entries)
 
@@ -199,7 +199,7 @@ def _owned(plugins: Sequence[Plugin]) -> list[str]:
 def _refuse_twice(what: str, names: Sequence[str]) -> None:
     for name, count in Counter(names).items():
         if count > 1:
-            raise InvalidRequest(f"{count} plugins {what} {name!r}", hint="mount one of them, or name the other anew")
+            raise InvalidRequest(f"{count} plugins {what} {name!r}", hint="mount one of them, or rename the other")
 
 
 Context = Mapping[str, Any]
@@ -245,7 +245,7 @@ class Schedule:
         for name in ("every_ms", "after_entries"):
             count = getattr(self, name)
             if count is not None and (type(count) is not int or count < 1):
-                raise InvalidRequest(f"{name}={count!r} is no positive whole number", hint=f"leave {name} out")
+                raise InvalidRequest(f"{name}={count!r} is not a positive whole number", hint=f"leave {name} out")
 
     def is_due(self, thread: Thread, now: int) -> bool:
         """Return whether a run is due; without an earlier run *every_ms* is due at once."""

@@ -68,7 +68,7 @@ class ConversationBuffer:
         """Return an empty buffer; raises InvalidRequest for a *max_tokens* below 1."""
         if not _is_count(max_tokens) or max_tokens == 0:
             raise InvalidRequest(
-                f"max_tokens={max_tokens!r} is no positive whole number", hint=f"give max_tokens={MAX_TOKENS}"
+                f"max_tokens={max_tokens!r} is not a positive whole number", hint=f"give max_tokens={MAX_TOKENS}"
             )
         return cls(max_tokens, estimator)
 
@@ -80,11 +80,13 @@ class ConversationBuffer:
         if not isinstance(role, str) or not role.strip() or not isinstance(content, str):
             raise InvalidRequest(
                 f"a message has a role and a content: {role!r:.100} and {content!r:.100} are not both texts",
-                hint='add("user", "what was said")',
+                hint='add("user", "the text of the message")',
             )
         tokens = self.estimator(content)
         if not _is_count(tokens):
-            raise InvalidRequest(f"the estimator says {tokens!r} tokens", hint="let it return a whole number from 0 on")
+            raise InvalidRequest(
+                f"the estimator returned {tokens!r} tokens", hint="let it return a whole number from 0"
+            )
         messages, total, evicted = (
             (*self.messages, Message(role, content, now(), tokens)),
             self.current_tokens + tokens,
@@ -101,7 +103,7 @@ class ConversationBuffer:
         Raises InvalidRequest for a negative window.
         """
         if window is not None and not _is_count(window):
-            raise InvalidRequest(f"window={window!r} is no whole number from 0 on", hint="leave window out for all")
+            raise InvalidRequest(f"window={window!r} is not a whole number from 0", hint="leave window out for all")
         first = 0 if window is None else max(len(self.messages) - window, 0)
         return [{"role": each.role, "content": each.content} for each in self.messages[first:]]
 
@@ -172,7 +174,9 @@ def summary_and_explanation(item: Mapping[str, Any]) -> tuple[str, str | None]:
     """
     text, more = text_of(item.get("content")), item.get("detailed_explanation") or ""
     if not isinstance(more, str):
-        raise InvalidRequest(f"detailed_explanation={more!r:.100} is no text", hint="give it as text, or leave it out")
+        raise InvalidRequest(
+            f"detailed_explanation={more!r:.100} is not a text", hint="give it as text, or leave it out"
+        )
     if "\n" in text:
         return text.splitlines()[0].strip(), f"{text}\n\n{more}".strip()
     return text, more.strip() or None
@@ -270,7 +274,7 @@ def _extras(item: Mapping[str, Any], category: str) -> list[Any]:
         given = item.get(name)
         for one in given if isinstance(given, (list, tuple)) else [] if given is None else [given]:
             if isinstance(one, bool) or not isinstance(one, (str, int)):
-                raise InvalidRequest(f"{name}={one!r:.100} is no text", hint=f"give {name} as text, or leave it out")
+                raise InvalidRequest(f"{name}={one!r:.100} is not a text", hint=f"give {name} as text, or leave it out")
             triples.append(extra(JIDO + called, str(one).strip()))
     if item.get("verified") is True or item.get("verified_by_user") is True:
         triples.append(extra(VERIFIED, "true", "boolean"))
@@ -394,7 +398,7 @@ class Promotion:
         """Return the promotion by these rules; raises InvalidRequest for an invalid number or category."""
         for name, number in [("threshold", threshold), *((kind, rule[0]) for kind, rule in rules.items())]:
             if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1:
-                raise InvalidRequest(f"{name}: {number!r} is no number from 0 to 1", hint=f"give {THRESHOLD}")
+                raise InvalidRequest(f"{name}: {number!r} is not a number from 0 to 1", hint=f"give {THRESHOLD}")
         given = {kind: PromotionRule(*rule) for kind, rule in rules.items()}
         for rule in given.values():
             _one_of("category", rule.category, TYPE_OF_CATEGORY)
@@ -474,21 +478,21 @@ class Promotion:
 def _type_of(own: Mapping[str, Any]) -> str:
     kind = own.get("type", "fact")
     if not isinstance(kind, str):
-        raise InvalidRequest(f"type={kind!r:.100} is no type of item", hint='give type as text, such as "decision"')
+        raise InvalidRequest(f"type={kind!r:.100} is not a type of item", hint='give type as text, such as "decision"')
     return kind
 
 
 def _holds(own: Mapping[str, Any], name: str) -> bool:
     given = own.get(name)
     if given is not None and not isinstance(given, bool):
-        raise InvalidRequest(f"{name}={given!r:.100} is no truth", hint=f"give {name} as True, or leave it out")
+        raise InvalidRequest(f"{name}={given!r:.100} is not a boolean", hint=f"give {name} as True, or leave it out")
     return given is True
 
 
 def _one_of(what: str, given: str, known: Mapping[str, object]) -> None:
     if given not in known:
         hint = did_you_mean(given, known, f"use one of: {', '.join(known)}")
-        raise InvalidRequest(f"{given!r} is no {what} of a rule", hint=hint)
+        raise InvalidRequest(f"{given!r} is not a {what} of a rule", hint=hint)
 
 
 #: The properties with one value, where the new value replaces the old one.
@@ -571,7 +575,7 @@ class ShortTerm:
         """Create an empty tier; raises InvalidRequest for a *maximum* below 1 or a *slack* below 0."""
         for name, number, least in (("maximum", maximum, 1), ("slack", slack, 0)):
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
-                raise InvalidRequest(f"{name}={number!r} is no whole number from {least} on", hint=f"leave {name} out")
+                raise InvalidRequest(f"{name}={number!r} is not a whole number from {least}", hint=f"leave {name} out")
         self.session_id = session_id
         self._maximum, self._slack, self._now_ms = maximum, slack, now_ms
         self._entries: dict[str, Stamped] = {}
@@ -583,7 +587,9 @@ class ShortTerm:
         Raises InvalidRequest for a key that is not a text, is blank, begins or ends with a space, or is not printable.
         """
         if not isinstance(key, str) or not key or key != key.strip() or not key.isprintable():
-            raise InvalidRequest(f"{key!r:.200} is no key", hint="a key is a printable text without spaces at its ends")
+            raise InvalidRequest(
+                f"{key!r:.200} is not a key", hint="a key is a printable text without spaces at its ends"
+            )
         with self._lock:
             self._entries.pop(key, None)
             self._entries[key] = Stamped(value, self._now_ms())
@@ -599,7 +605,9 @@ class ShortTerm:
         if entry is not None:
             return entry.value
         if default is _RAISE:
-            raise NotFound(f"short-term memory holds nothing under {key!r:.200}", hint="put it there, or ask for all")
+            raise NotFound(
+                f"short-term memory has nothing under {key!r:.200}", hint="put it there, or read all with get_all"
+            )
         return default
 
     def entry(self, key: str) -> Stamped | None:

@@ -102,10 +102,10 @@ def test_a_version_is_the_shipped_one_a_folder_a_revision_or_none(tmp_path):
     assert version(root, first).version == first
     with pytest.raises(InvalidRequest, match=r"none of the 1 revisions of the overlay in git is 0\.1\.0\+01") as no:
         version(root, "0.1.0+0123456789ab")
-    assert "name a folder with the ontology/ and shapes/ of then" in no.value.hint
+    assert "give a folder with the ontology/ and shapes/ of that version" in no.value.hint
     assert version(root, "shipped").version == version(root, "0.1.0").version == "0.1.0"
     for name in ("no-such-branch", "--output=x"):
-        with pytest.raises(InvalidRequest, match="is no version"):
+        with pytest.raises(InvalidRequest, match="is not a version"):
             version(root, name)
 
 

@@ -218,6 +218,6 @@ def test_what_a_finding_says_ends_with_what_to_do():
     report = check_files([("a.ttl", text.encode())], schemas.load())
 
     said = {problem.name: problem.message for problem in report.problems}
-    assert said["EveryReferenceExists"].endswith("bring in what describes it")
+    assert said["EveryReferenceExists"].endswith("import its description")
     assert said["TermIsDeclared"].endswith("jidomem ontology propose")
     assert said["LiteralIsWellFormed"].endswith("as in 2026-01-31T08:00:00Z")

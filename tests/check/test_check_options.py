@@ -287,7 +287,7 @@ def test_tasks_that_are_open_there_or_done_here_pass_and_those_that_name_no_issu
 def test_a_tracked_task_that_no_list_holds_went_unchecked(repository):
     remember(repository, summary="fix the build", tracked_by=f"{ISSUE}9")
 
-    assert f"{ISSUE}9 is in no list" in run("check", "--open-tasks-from", issues(repository, "OPEN"), code=3).stdout
+    assert f"{ISSUE}9 is not in a list" in run("check", "--open-tasks-from", issues(repository, "OPEN"), code=3).stdout
 
 
 @pytest.mark.parametrize("text", ["nonsense", "{}", "[1]", "[" * 100_000, '[{"url": "x", "state": "OPEN"}]',

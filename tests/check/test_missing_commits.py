@@ -199,7 +199,7 @@ def test_a_repository_that_git_cannot_read_could_not_be_checked(repository):
 
     answer = json.loads(run("check", "--json", code=3).stdout)
 
-    assert answer["unchecked"][0].startswith("commits that were taken away: ")
+    assert answer["unchecked"][0].startswith("missing commits: ")
 
 
 def test_git_is_asked_as_often_of_many_commits_as_of_few(repository, monkeypatch):

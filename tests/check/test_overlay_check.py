@@ -231,7 +231,7 @@ def test_a_file_that_cannot_be_kept_in_view_is_told_and_nothing_passes(tmp_path)
     report = check_overlay(tmp_path, [new])
 
     assert report.exit_code == 3
-    assert "ontology/mine.ttl is not in view" in report.unchecked[0]
+    assert "ontology/mine.ttl was not included" in report.unchecked[0]
 
 
 def test_the_shipped_files_pass_as_an_overlay_but_for_being_shipped(tmp_path):

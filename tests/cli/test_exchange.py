@@ -140,7 +140,7 @@ def test_an_export_to_where_nothing_can_be_written_names_a_command_that_works(ru
     refused = run("root", "export", "-o", "nowhere/memory.ttl", code=1).stderr
 
     assert "nowhere/memory.ttl: No such file or directory" in refused
-    assert "hint: name a file in a folder that is there: jidomem root export -o p_memory.ttl" in refused
+    assert "hint: name a file in an existing folder: jidomem root export -o p_memory.ttl" in refused
 
 
 def test_an_export_that_fails_leaves_the_one_before_as_it_was(run, tmp_path):
@@ -177,7 +177,7 @@ def test_a_file_without_end_or_that_cannot_be_read_is_refused(run, monkeypatch, 
         run("root", "import", kind, "/proc/self/mem", code=2),
     )
 
-    assert "/dev/zero has more than the 1,000 bytes that are read" in endless.stderr
+    assert "/dev/zero has more than 1,000 bytes, the limit" in endless.stderr
     assert "/proc/self/mem: Input/output error" in unread.stderr
 
 

@@ -95,11 +95,11 @@ def test_what_a_repository_remembers_is_found_taken_in_and_told(repository):
     assert {each["path"]: each["why"] for each in told["passed"]} == {
         "GEMINI.md": "a link to AGENTS.md",
         "web/GEMINI.md": "a link out of the repository",
-        "web/CLAUDE.md": "says the same as web/AGENTS.md",
+        "web/CLAUDE.md": "same content as web/AGENTS.md",
         "docs/adr/README.md": "an index, not a record",
         "docs/adr/template.md": "a template",
         "tests/adr/0009-a-sample.md": "in a folder of samples or third parties",
-        "CLAUDE.local.md": "git ignores it, and what is taken in is committed",
+        "CLAUDE.local.md": "git ignores it, and imported memories are committed",
     }
     assert told["next"][:2] == ["jidomem recall 'One queue'", "jidomem governing src/queue.py"]
     for command in told["next"]:
@@ -210,7 +210,7 @@ def test_new_notes_that_are_pending_are_counted_and_are_no_difference(repository
 
     assert (shown.exit_code, told["equal"], told["pending"]) == (0, True, 0)
     assert told["unreviewed"] > 0
-    assert f"{told['unreviewed']} new memories are pending review, which is no difference" in shown.stderr
+    assert f"{told['unreviewed']} new memories are pending review, which does not count as a difference" in shown.stderr
 
 
 def test_check_names_the_import_for_a_changed_record_and_the_proposal_for_a_removed_one(repository):
@@ -222,8 +222,8 @@ def test_check_names_the_import_for_a_changed_record_and_the_proposal_for_a_remo
     queue.write_text(queue.read_text().replace("Accepted", "Deprecated"))
     (repository / "docs/adr/0002-no-cron.md").unlink()
     changed, gone = sorted(each for each in findings() if "docs/adr" in each)
-    assert "0001-one-queue.md is changed: bring the memory of it level: jidomem init --from auto" in changed
-    assert gone.endswith("0002-no-cron.md is gone: bring the memory of it level: jidomem init --from auto")
+    assert "0001-one-queue.md is changed: import it again: jidomem init --from auto" in changed
+    assert gone.endswith("0002-no-cron.md is gone: import it again: jidomem init --from auto")
 
     taken_in("auto")
     (proposal,) = (
@@ -234,7 +234,7 @@ def test_check_names_the_import_for_a_changed_record_and_the_proposal_for_a_remo
 
     run("review", "reject", proposal, "--reason", "it holds")
     (gone,) = (each for each in findings() if "docs/adr" in each)
-    command = gone.partition("its withdrawal was rejected: if it holds still, jidomem ")[2]
+    command = gone.partition("its withdrawal was rejected: if it still holds, jidomem ")[2]
     assert run(*command.split()).exit_code == 0
     assert [each for each in findings() if "docs/adr" in each] == []
     assert run("root", "import", "--check").exit_code == 0
@@ -544,7 +544,7 @@ MISTAKES = {
         "shop",
         "root restore backup.tar",
         2,
-        "a restore fills the root that --root names",
+        "a restore needs the root to fill: give --root",
         "jidomem root restore --help",
     ),
     "help": ("shop", "help", 2, "no such command: help", "jidomem --help"),
@@ -602,7 +602,13 @@ MISTAKES = {
     "an unknown memory": ("shop", "show 12345678", 4, "shop has no memory '12345678'", None),
     "an unknown project": ("shop", "ask facts --project shpo", 4, "no project 'shpo'", None),
     "no project id": ("empty", "init --project 'My Shop'", 4, "is no project id", "jidomem init --project my-shop"),
-    "the home folder": ("home", "init --from auto", 2, "is no repository: all below it would have one memory", None),
+    "the home folder": (
+        "home",
+        "init --from auto",
+        2,
+        "is not a repository: all folders below it would share one memory",
+        None,
+    ),
     "a file that is not there": (
         "shop",
         "root import adr nope.md",
@@ -611,7 +617,7 @@ MISTAKES = {
         "jidomem root import adr --help",
     ),
     "a source that is none": ("shop", "init --from nope", 2, "none of auto, adr,", "jidomem init --from auto"),
-    "a source elsewhere": ("shop", "init --from ../empty", 2, "lies outside of", None),
+    "a source elsewhere": ("shop", "init --from ../empty", 2, "is outside", None),
     "a dry run of nothing": (
         "empty",
         "init --dry-run",
@@ -686,10 +692,10 @@ def test_a_memory_below_another_or_below_the_top_of_a_repository_is_told(reposit
     shutil.rmtree("web/.jidomem")
     assert run("init").exit_code == 0
     nested = run("init", "web")
-    command = nested.stderr.partition("no more that of ")[2].partition(": ")[2].splitlines()[0]
+    command = nested.stderr.partition("instead of that of ")[2].partition(": ")[2].splitlines()[0]
 
     assert f"for the whole repository: jidomem init {repository}" in below.stderr
-    assert "a memory of its own now" in nested.stderr
+    assert "this folder now has its own memory" in nested.stderr
     assert subprocess.run(shlex.split(command)).returncode == 0
     assert not (repository / "web" / ".jidomem").exists()
 
@@ -703,7 +709,7 @@ def test_a_memory_that_holds_nothing_says_how_to_begin(tmp_path, monkeypatch):
     assert "records elsewhere? jidomem init --from PATH\n" in taken.stderr
     assert "nothing written yet\n" in run("status").stdout
     for words in ("ask facts", "ask decisions", "governing a.py", "recall rust"):
-        assert "nothing is remembered here yet" in run(*words.split()).stderr
+        assert "there are no memories yet" in run(*words.split()).stderr
         assert "jidomem init --from auto\n" in run(*words.split()).stderr
 
 

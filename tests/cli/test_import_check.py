@@ -215,12 +215,12 @@ def test_a_secret_in_a_record_is_named_by_file_and_line_and_never_shown(write, p
     on_github = run("root", "import", "--check", "--format", "github")
     imports = [run("init", "--from", "auto"), run("root", "import", "adr", "docs/adr/0003-token.md")]
 
-    assert f"error: {place}: it holds what looks like a GitHub token" in said
-    assert "jidomem init --from auto\n" in said.partition("hint: take it out of the file")[2]
+    assert f"error: {place}: it contains what looks like a GitHub token" in said
+    assert "jidomem init --from auto\n" in said.partition("hint: remove it from the file")[2]
     assert "import the changes: " not in said
     assert [row["place"] for row in report["differences"]] == [place]
     assert f"::error file=docs/adr/0003-token.md,line={line},title=import-check::" in on_github.stdout
-    assert "take it out of the file" in on_github.stdout
+    assert "remove it from the file" in on_github.stdout
     for done in imports:
         assert done.exit_code == 3, done.output
         assert f"error: {place}: " in done.stderr

@@ -172,7 +172,7 @@ def test_a_replay_is_what_is_served_exported_and_kept_and_says_what_is_not(repos
         memory.follower._settle()
     result = run("journal", "replay", "--check")
     assert result.exit_code == 1
-    assert 'is there and should not be: <urn:x> <urn:p> "never said" .' in result.stdout
+    assert 'is extra: <urn:x> <urn:p> "never said" .' in result.stdout
     assert run("root", "reindex").exit_code == 0
     assert run("journal", "replay", "--check").exit_code == 0
 
@@ -277,7 +277,7 @@ def test_a_preview_of_a_redaction_names_the_fields_whose_whole_value_goes(reposi
 
     text = run("journal", "redact", "--text", "GiB", "--dry-run").stderr
 
-    assert "values that would go whole, not only the text in them: 1 rationale, 2 summary" in text
+    assert "values that would be removed completely, not only the text in them: 1 rationale, 2 summary" in text
     assert "each value that contains it is removed" in " ".join(run("journal", "redact", "--help").stdout.split())
 
 

@@ -110,8 +110,8 @@ def test_what_is_learnt_is_promoted_and_named_when_its_page_is_forgotten():
     gone = run("agent", "memoryos", "forget", "p1")
 
     assert promoted["outcome"] == "promoted"
-    assert "p1 is forgotten" in gone.stderr
-    assert f"{promoted['iri']} came from it and stays" in gone.stderr
+    assert "p1 is deleted" in gone.stderr
+    assert f"{promoted['iri']} derives from it and stays" in gone.stderr
     assert "p1" not in {each["id"] for each in rows("agent", "memoryos", "pages")}
     assert "works as a nurse" not in str(rows("agent", "memoryos", "personas"))
     assert told("forget", "--all") == {"agent": "ada", "forgotten": True}

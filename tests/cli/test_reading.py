@@ -236,7 +236,7 @@ def test_reading_where_there_is_no_memory_names_the_command_that_makes_one(tmp_p
     result = run("ask", "tasks", "--root", tmp_path / "nowhere")
 
     assert result.exit_code == 4
-    assert result.stderr.splitlines()[1] == "hint: make one in this folder with: jidomem init, and leave out --root"
+    assert result.stderr.splitlines()[1] == "hint: create one in this folder: jidomem init, and leave out --root"
     assert not (tmp_path / "nowhere").exists()
 
 

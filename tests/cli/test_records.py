@@ -45,8 +45,8 @@ def test_a_difference_between_two_versions_tells_what_was_added_and_what_ended()
 @pytest.mark.parametrize(
     ("ends", "code", "said"),
     [
-        ([], 2, "a difference is between two moments"),
-        (["0", "0", "0"], 2, "a difference is between two moments"),
+        ([], 2, "a comparison is between two moments"),
+        (["0", "0", "0"], 2, "a comparison is between two moments"),
         (["99-0123abcd"], 4, "jidomem journal log"),
         (["2027-01-01", "2026-01-01"], 2, "is after"),
     ],
@@ -293,9 +293,9 @@ def test_a_stale_supersession_is_told_in_a_few_lines(noted):
 
 def test_review_says_that_anybody_may_name_himself_curator_while_nobody_is_administrator(noted):
     told = run("review").stderr
-    assert "name an administrator, who is a curator too; until then anybody can name themselves one" in told
+    assert "appoint an administrator, who is a curator too; until then anybody can appoint themselves" in told
     run("access", "policy", "grant", "ana", "curator")
-    assert "reviewed by a curator: ana\nname an administrator" in run("review", "--agent", "ben").stderr
+    assert "reviewed by a curator: ana\nappoint an administrator" in run("review", "--agent", "ben").stderr
 
     run("access", "policy", "grant", "ana", "admin")
     assert run("review", "--agent", "ben").stderr.endswith("reviewed by a curator: ana\n")

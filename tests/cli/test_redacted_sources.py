@@ -60,7 +60,7 @@ def test_a_redaction_names_the_line_of_the_source_that_still_holds_the_text(fold
     done("recall", "engineer")  # makes what is derived
     result = done("journal", "redact", "--text", NUMBER, *more)
 
-    assert f"{folder}/AGENTS.md:4, which no redaction rewrites: edit AGENTS.md before" in result.stderr
+    assert f"{folder}/AGENTS.md:4 contains it, and redactions do not rewrite it: edit AGENTS.md before" in result.stderr
     assert f"{folder}/AGENTS.md where it was committed, in its history" in result.stderr
     assert "cache/text" not in result.stderr
     assert NUMBER in (folder / "AGENTS.md").read_text()
@@ -176,10 +176,10 @@ def test_an_entry_beside_a_redacted_one_is_refused_until_the_redacted_memory_is_
     item = summary_of_the_redacted(redacted)
     (redacted / "AGENTS.md").write_text(NOTES + "- Ask before a release.\n")
     check = done("root", "import", "--check", code=1)
-    assert f"AGENTS.md:5: it may hold the text that was redacted from {item}" in check.stderr
+    assert f"AGENTS.md:5: it may contain the text that was redacted from {item}" in check.stderr
     assert "import the changes: " not in check.stderr
     held = done("init", "--from", "auto", code=2)
-    assert f"it may hold the text that was redacted from {item}" in held.stderr
+    assert f"it may contain the text that was redacted from {item}" in held.stderr
     assert NUMBER not in held.stdout + held.stderr
 
     (redacted / "AGENTS.md").write_text(NOTES.replace(NUMBER, "the desk") + "- Ask before a release.\n")
@@ -291,7 +291,7 @@ def test_a_redaction_names_a_source_that_has_the_text_in_its_name(folder, more):
 
     assert f"in the name of {record}" in result.stderr
     assert f"edit it, then rename it: mv {record.relative_to(folder)} NEW-NAME" in result.stderr
-    assert f"{record}:1, which no redaction rewrites" in result.stderr
+    assert f"{record}:1 contains it, and redactions do not rewrite it" in result.stderr
     done("init", "--from", "auto")
     if "--dry-run" not in more:
         assert b"acme" not in journal(folder).lower()
@@ -336,7 +336,7 @@ def test_a_redaction_takes_the_blob_id_of_each_version_that_held_the_text_and_of
     done("remember", "The build is fast", "--about", "Makefile", "--iri", "https://jido.ai/memory/fast")
 
     dry = done("journal", "redact", "--text", "Jane Example", "--dry-run")
-    assert "freshness of 1 memory about Makefile can no longer be told" in dry.stderr
+    assert "freshness of 1 memory about Makefile can no longer be determined" in dry.stderr
     assert "has the content of" not in dry.stderr
     done("journal", "redact", "--text", "Jane Example", "--reason", "a person")
 

@@ -67,8 +67,8 @@ def test_without_a_terminal_no_editor_is_started_that_nobody_chose(repository, m
 
 @pytest.mark.parametrize(("code", "words"), [
     ("sys.exit(3)", ["Editing failed", "set $VISUAL or $EDITOR"]),
-    ("import os; os.remove(path); sys.exit()", ["the editor left no file", "jidomem review --from FILE"]),
-    ("open(path, 'wb').write(b'skip x\\n\\xff'); sys.exit()", ["line 2: this is no UTF-8", "your review is saved"]),
+    ("import os; os.remove(path); sys.exit()", ["the editor removed the file", "jidomem review --from FILE"]),
+    ("open(path, 'wb').write(b'skip x\\n\\xff'); sys.exit()", ["line 2: this is not UTF-8", "your review is saved"]),
 ])  # fmt: skip
 def test_an_editor_that_fails_is_told_of_and_nothing_is_done(repository, monkeypatch, code, words):
     editing(repository, monkeypatch, code)
@@ -302,8 +302,8 @@ def test_where_nobody_is_a_curator_a_review_names_the_command_that_makes_one(tmp
     assert run("root", "import", "memory-md", "AGENTS.md").exit_code == 0
 
     *_, nobody, hint = run("review").stderr.splitlines()
-    assert nobody == "proposals are reviewed by a curator, and there is none"
-    assert hint.startswith("name an administrator, who is a curator too; until then anybody can name themselves one")
+    assert nobody == "proposals are reviewed by curators, and there are none"
+    assert hint.startswith("appoint an administrator, who is a curator too; until then anybody can appoint themselves")
     assert hint.endswith(": jidomem access policy grant ana admin")
     (proposal,) = rows("review")
     refused = run("review", "accept", proposal["item"], "--agent", "claude-code")

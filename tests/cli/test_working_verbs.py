@@ -51,7 +51,7 @@ def test_a_change_that_cannot_be_made_is_told_by_its_number_and_none_is_made():
 
     assert refused.exit_code != 0
     assert refused.stderr.startswith("error: change 2: no item of space 'tasks' has the id 't9'")
-    assert "nothing is there" in refused.stderr
+    assert "it is empty" in refused.stderr
     assert rows("agent", "working", "list") == []
 
 
@@ -59,7 +59,7 @@ def test_what_is_forgotten_is_shown_no_more():
     run("agent", "working", "put", "language", "en", "--agent", "ana")
     assert [row["agent"] for row in rows("agent", "working", "list")] == ["ana"]
 
-    assert run("agent", "working", "forget", "--agent", "ana").stderr.strip() == "ana has no working memory any more"
+    assert run("agent", "working", "forget", "--agent", "ana").stderr.strip() == "ana no longer has a working memory"
 
     assert rows("agent", "working", "list") == []
     assert (

@@ -258,7 +258,7 @@ def test_a_file_whose_name_cannot_be_written_down_is_left_out_and_told(memory, f
 
     assert report.files == {"new": 6, "left out": 2}
     assert sorted(map(str, report.notes)) == [
-        f"{name}: left out: its name cannot be written down: rename it" for name in (r"b\udce9.ex", r"line\nbreak.py")
+        f"{name}: left out: its name is not valid text: rename it" for name in (r"b\udce9.ex", r"line\nbreak.py")
     ]
 
 
@@ -276,7 +276,7 @@ def test_what_a_merge_has_not_settled_is_told_and_what_was_known_of_it_stays(mem
     report = take(memory, folder)
 
     assert report.files == {"unchanged": 5, "left out": 1}
-    assert [*map(str, report.notes)] == ["shop/price.py: left out: a merge has not settled it: settle it, then git add"]
+    assert [*map(str, report.notes)] == ["shop/price.py: left out: unresolved merge: resolve it, then git add"]
     assert ask(memory, "functions", module="shop.price") != []
 
 
@@ -355,4 +355,4 @@ def test_where_there_is_no_code_that_is_said_and_nothing_else(tmp_path, monkeypa
 
     done = CliRunner().invoke(cli, ["root", "import", "code", "."])
 
-    assert done.stderr == "no Python or Elixir file there, but for ignored ones: nothing was written\n"
+    assert done.stderr == "no Python or Elixir file there, except ignored ones: nothing was written\n"

@@ -450,4 +450,4 @@ def test_a_redaction_nobody_recorded_is_reported(memory):
     (found,) = findings(memory.journal, STREAM)
     assert (found.kind, found.severity) == ("unrecorded", "violation")
     assert found.path.endswith(".redacted.ttl")
-    assert "restore the whole form" in found.hint
+    assert "restore the complete file" in found.hint

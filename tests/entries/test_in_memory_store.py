@@ -214,7 +214,7 @@ def test_the_other_sessions_are_recalled_where_that_is_asked_for(shared, asked, 
 def test_include_sessions_is_true_or_false(shared, value):
     with pytest.raises(InvalidRequest) as no:
         recall((shared, {"include_sessions": value}), asking())
-    assert str(no.value) == f"include_sessions={value!r} is no truth"
+    assert str(no.value) == f"include_sessions={value!r} is not a boolean"
     assert no.value.hint == "give include_sessions=True"
 
 

@@ -367,83 +367,103 @@ class Common(TwentyLines):
 
 BROKEN = [
     (Halved, conformance.it_has_the_three_operations, "…has no list_entries"),
-    (Parroting, conformance.it_answers_with_results, "recall answered another request: "),
+    (Parroting, conformance.it_answers_with_results, "the result of recall has another request: "),
     (Renaming, conformance.it_answers_with_results, "write stored the entry with another id: 'mine', not 'mem_kit_a'"),
-    (Substituting, conformance.it_answers_with_results, "write answered another request: "),
+    (Substituting, conformance.it_answers_with_results, "the result of write has another request: "),
     (
         Forgetful,
         conformance.it_keeps_what_is_written,
-        "recall gave the entry with another metadata: {'tenant': 't-1'}, not ",
+        "recall returned the entry with another metadata: {'tenant': 't-1'}, not ",
     ),
     (
         Numbering,
         conformance.it_keeps_what_is_written,
-        "recall after one write gave other ids: ['mem_0'], not ['row/42']",
+        "recall after one write returned other ids: ['mem_0'], not ['row/42']",
     ),
     (
         Bare,
         conformance.it_keeps_what_is_written,
-        "list_entries gave the entry with another metadata: {'tenant': 't-1'}, not ",
+        "list_entries returned the entry with another metadata: {'tenant': 't-1'}, not ",
     ),
-    (Historical, conformance.it_replaces_by_id, "list_entries after two writes of one id did not give the newer alone"),
-    (Appending, conformance.it_replaces_by_id, "recall after two writes of one id did not give the newer alone"),
-    (Stubborn, conformance.it_replaces_by_id, "recall after two writes of one id did not give the newer alone"),
-    (Generous, conformance.it_honours_the_limit, "recall with limit=1 gave 4 entries: cut them in the store"),
-    (Stingy, conformance.it_honours_the_limit, "recall with limit=3 gave too few of 4 that match: 2, not 3"),
-    (Gossiping, conformance.it_keeps_agents_apart, "recall of one agent gave what another wrote: "),
-    (Leaking, conformance.it_keeps_sessions_apart, "recall with scope='session' gave what is not of its session: "),
+    (
+        Historical,
+        conformance.it_replaces_by_id,
+        "list_entries after two writes of one id did not return only the newer",
+    ),
+    (Appending, conformance.it_replaces_by_id, "recall after two writes of one id did not return only the newer"),
+    (Stubborn, conformance.it_replaces_by_id, "recall after two writes of one id did not return only the newer"),
+    (
+        Generous,
+        conformance.it_honours_the_limit,
+        "recall with limit=1 returned 4 entries: apply the limit in the store",
+    ),
+    (Stingy, conformance.it_honours_the_limit, "recall with limit=3 returned too few of 4 matching entries: 2, not 3"),
+    (Gossiping, conformance.it_keeps_agents_apart, "recall of one agent returned entries of another: "),
+    (
+        Leaking,
+        conformance.it_keeps_sessions_apart,
+        "recall with scope='session' returned entries of no or another session: ",
+    ),
     (
         Absentminded,
         conformance.it_keeps_sessions_apart,
-        "…what is not of its session: none was named: ['mem_kit_all'], not []",
+        "…entries of no or another session, without a session_id: ['mem_kit_all'], not []",
     ),
     (
         Neighbourly,
         conformance.it_keeps_sessions_apart,
-        "…not of its session: ['mem_kit_s', 'mem_kit_t'], not ['mem_kit_s']",
+        "…entries of no or another session: ['mem_kit_s', 'mem_kit_t'], not ['mem_kit_s']",
     ),
-    (Welcoming, conformance.it_keeps_sessions_apart, "…gave what is not of its session: ['mem_kit_all'], not []"),
+    (
+        Welcoming,
+        conformance.it_keeps_sessions_apart,
+        "…returned entries of no or another session: ['mem_kit_all'], not []",
+    ),
     (
         Unbounded,
         conformance.it_shares_what_is_of_no_session,
-        "…of no session: ['mem_kit_all', 'mem_kit_s', 'mem_kit_t'], not [",
+        "…without a session: ['mem_kit_all', 'mem_kit_s', 'mem_kit_t'], not [",
     ),
     (
         Oversharing,
         conformance.it_shares_what_is_of_no_session,
-        "recall with scope='agent' gave other entries than those of no",
+        "recall with scope='agent' returned other entries than those without",
     ),
     (
         Reticent,
         conformance.it_shares_what_is_of_no_session,
-        "…of no session and of the named one: ['mem_kit_all'], not ",
+        "…without a session and those of the named one: ['mem_kit_all'], not ",
     ),
-    (Partial, conformance.it_lists_everything, "list_entries left out, or added, entries"),
-    (Raising, conformance.it_finds_nothing_without_an_error, "recall raised where nothing was written: "),
-    (Unlisted, conformance.it_finds_nothing_without_an_error, "list_entries raised where nothing was written: "),
+    (Partial, conformance.it_lists_everything, "list_entries did not return exactly all entries of the store"),
+    (Raising, conformance.it_finds_nothing_without_an_error, "recall of an empty store raised: "),
+    (Unlisted, conformance.it_finds_nothing_without_an_error, "list_entries of an empty store raised: "),
     (
         Prefilled,
         conformance.it_finds_nothing_without_an_error,
-        "list_entries of a new store gave entries: ['old'], not []",
+        "list_entries of a new store returned entries: ['old'], not []",
     ),
     (
         Strict,
         conformance.it_ignores_what_it_does_not_know,
-        "…that it does not know made it raise: Strict could not recall: ",
+        "unknown options or metadata raised: Strict could not recall: ",
     ),
     (
         Picky,
         conformance.it_ignores_what_it_does_not_know,
-        "…does not know changed what is recalled: [], not ['mem_kit_a']",
+        "unknown options or metadata changed the recalled entries: [], not ['mem_kit_a']",
     ),
     (
         Choosy,
         conformance.it_ignores_what_it_does_not_know,
-        "…does not know changed what is listed: [], not ['mem_kit_a']",
+        "unknown options changed the listed entries: [], not ['mem_kit_a']",
     ),
     (Meddling, conformance.it_ignores_what_it_does_not_know, "the options were changed: "),
-    (Mixing, conformance.it_keeps_namespaces_apart, "recall in a namespace gave what is not of it: "),
-    (Common, conformance.it_keeps_namespaces_apart, "…not of it: ['mem_kit_none', 'mem_kit_red'], not ['mem_kit_red']"),
+    (Mixing, conformance.it_keeps_namespaces_apart, "recall in a namespace returned entries outside it: "),
+    (
+        Common,
+        conformance.it_keeps_namespaces_apart,
+        "…entries outside it: ['mem_kit_none', 'mem_kit_red'], not ['mem_kit_red']",
+    ),
 ]
 
 
@@ -460,7 +480,10 @@ def test_each_fault_is_found_by_one_check_that_says_how(make, check, told):
 
 def test_a_store_that_ignores_the_limit_is_found_out():
     assert list(faults(Generous)) == ["it_honours_the_limit"]  # B043, B072
-    assert faults(Generous)["it_honours_the_limit"] == "recall with limit=1 gave 4 entries: cut them in the store"
+    assert (
+        faults(Generous)["it_honours_the_limit"]
+        == "recall with limit=1 returned 4 entries: apply the limit in the store"
+    )
 
 
 def test_each_check_finds_some_fault():

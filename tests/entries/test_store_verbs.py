@@ -87,18 +87,18 @@ def test_a_store_may_come_with_options_or_without_and_as_its_class(shelf, form):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (None, "None is no store, it has no recall, write, list_entries"),
-        ("redis://", "'redis://' is no store, it has no recall, write, list_entries"),
-        ({}, "{} is no store, it has no recall, write, list_entries"),
-        ((), "() is no store, it has no recall, write, list_entries"),
-        ((Shelf,), "GIVEN is no store, it has no recall, write, list_entries"),
-        ((Shelf, {}, {}), "GIVEN is no store, it has no recall, write, list_entries"),
+        (None, "None is not a store, it has no recall, write, list_entries"),
+        ("redis://", "'redis://' is not a store, it has no recall, write, list_entries"),
+        ({}, "{} is not a store, it has no recall, write, list_entries"),
+        ((), "() is not a store, it has no recall, write, list_entries"),
+        ((Shelf,), "GIVEN is not a store, it has no recall, write, list_entries"),
+        ((Shelf, {}, {}), "GIVEN is not a store, it has no recall, write, list_entries"),
         ((Shelf, None), "the options of a store are a mapping, not None"),
         ((Shelf, [("pid", 1)]), "the options of a store are a mapping, not [('pid', 1)]"),
-        (type("Half", (), {"recall": print, "write": print}), "GIVEN is no store, it has no list_entries"),
+        (type("Half", (), {"recall": print, "write": print}), "GIVEN is not a store, it has no list_entries"),
         (
             type("Half", (), {"recall": print, "write": 7, "list_entries": 8})(),
-            "GIVEN is no store, it has no write, list_entries",
+            "GIVEN is not a store, it has no write, list_entries",
         ),
     ],
 )

@@ -134,7 +134,7 @@ def test_the_scope_of_the_session_without_a_session_is_refused(store):
         lambda: run.after("hi", "hello", request_id="r"),
     ):
         with pytest.raises(
-            MissingSession, match=r"(?m)^the memory of 'demo' is one of each session, and none is named$"
+            MissingSession, match=r"(?m)^the memory of 'demo' has the scope session, and the run has none$"
         ) as no:
             ask()  # B023, B065
         assert no.value.hint == "give the run a session_id, or define the memory with scope agent"
@@ -181,7 +181,9 @@ def test_a_turn_that_was_not_completed_is_not_kept(store, answer):
 )
 def test_a_turn_is_of_texts(store, user, assistant, who):
     kind = type(user if who == "user" else assistant).__name__
-    with pytest.raises(InvalidEntry, match=f"(?m)^invalid memory entry: what {who} said is a {kind}, no text$") as no:
+    with pytest.raises(
+        InvalidEntry, match=f"(?m)^invalid memory entry: the text of {who} is a {kind}, not a text$"
+    ) as no:
         Run(spec(capture="conversation"), store).after(user, assistant, request_id="r")
     assert no.value.hint == f"give {who} as text"
     assert list_entries(store) == []
@@ -313,7 +315,7 @@ def test_an_entry_of_another_namespace_than_the_runs_is_refused(store):
     run = Run(spec(namespace="red"), store)
 
     with pytest.raises(
-        InvalidEntry, match=r"(?m)^invalid memory entry: namespace='blue' is not the one of this run, 'red'$"
+        InvalidEntry, match=r"(?m)^invalid memory entry: namespace='blue' is not that of this run, 'red'$"
     ):
         run.remember("hello", {"namespace": "blue"})
     assert list_entries(store) == []
@@ -334,10 +336,12 @@ def test_a_store_that_mixes_up_namespaces_is_found_out_before_anything_of_anothe
     Run(spec(namespace="red"), store).remember("red")
     assert [one.content for one in Run(spec(namespace="red"), store).recall("x").entries] == ["red"]
 
-    with pytest.raises(StoreError, match=r"(?m)^the store gave 'mem_.*', which is not of the namespace 'blue'$") as no:
+    with pytest.raises(
+        StoreError, match=r"(?m)^the store returned 'mem_.*', which is not in the namespace 'blue'$"
+    ) as no:
         Run(spec(namespace="blue"), store).before(ASKED)
     assert no.value.reason.entries == store.list_entries()
-    assert no.value.hint == "let the store ask request.covers(entry)"
+    assert no.value.hint == "filter in the store by request.covers(entry)"
 
 
 def test_what_a_store_gives_is_not_cut_again():

@@ -154,7 +154,7 @@ def test_a_date_that_can_be_read_in_two_ways_is_noted_with_its_line_both_reading
 
     (note,) = [note for note in reading.notes if "05/01/2022" in note.message]
     assert (note.path, note.line, note.severity) == ("docs/adr/0001-use-a-queue.md", 13, "warning")
-    assert "2022-01-05 or 2022-05-01: neither is used, the date at which git first got the file is used" in note.message
+    assert "2022-01-05 or 2022-05-01: neither is used, the date of the first commit of the file is used" in note.message
     assert "timestamp" not in reading.entries[0].fields
 
 

@@ -179,7 +179,7 @@ def test_blocking_issues_are_linked_whatever_their_order_and_a_circle_is_told(me
     assert told["A"]["blockedBy"] == [iris["B"]]
     assert told["C"]["blockedBy"] == [iris["D"]]
     assert iris["B"] in told["E"]["derivedFrom"]
-    assert report.notes == ["i:4: the link to c is left out: it is not here yet"]
+    assert report.notes == ["i:4: the link to c is left out: it is not imported yet"]
 
 
 def test_an_accepted_observation_that_changed_is_proposed_in_its_place_and_a_removed_one_to_be_withdrawn(memory):
@@ -282,7 +282,7 @@ def test_a_file_that_is_no_text_is_refused_as_a_whole_and_a_line_in_another_enco
     latin = read("x.jsonl", b'{"id": "b-1", "title": "\xfcber"}\n')
 
     assert [(each.place, each.error.detail) for each in wide.broken] == [
-        ("x.jsonl", "no text in UTF-8, as it holds U+0000")
+        ("x.jsonl", "not UTF-8 text: it contains U+0000")
     ]
     assert [(each.place, each.error.detail) for each in latin.broken] == [("x.jsonl:1", "line 1: not UTF-8 at byte 24")]
     assert all("iconv -f latin1 -t utf-8 FILE" in each.error.hint for each in (*wide.broken, *latin.broken))
@@ -307,7 +307,7 @@ def test_a_graph_with_broken_lines_comes_in_as_far_as_it_is_one(memory):
 
     assert [entry.summary for entry in report.accepted] == ["A: x"]
     assert [place for place, _ in refusals(report)] == ["m:1", "m:2", "m:3", "m:4"]
-    assert report.left_out == {"stands twice in the file": 1}
+    assert report.left_out == {"repeated in the file": 1}
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])
@@ -411,7 +411,7 @@ def test_the_command_line_tells_what_came_in_and_what_did_not(tmp_path):
         "kept": 0, "here already": 7, "refused": 1,
         "added": 0, "changed": 0, "moved": 0, "removed": 0, "conflict": 0, "redacted": 0, "unchanged": 7,
     }  # fmt: skip
-    assert "7 more proposals disagree with nothing: jidomem review" in run("review", "--conflicts").stderr
+    assert "7 more proposals have no conflict: jidomem review" in run("review", "--conflicts").stderr
 
 
 def test_parts_of_an_issue_that_are_of_another_form_are_left_out_and_counted():
@@ -421,9 +421,9 @@ def test_parts_of_an_issue_that_are_of_another_form_are_left_out_and_counted():
 
     assert reading.left_out == {
         "an entry of dependencies without depends_on_id": 2,
-        "labels that are no list": 1,
+        "labels that are not a list": 1,
         "an entry of comments without text": 1,
-        "a label that is no text": 1,
+        "a label that is not a text": 1,
     }
     assert len(reading.entries) == 2
 

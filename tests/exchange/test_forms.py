@@ -118,7 +118,7 @@ def test_nquads_hold_every_graph_of_the_project_and_bring_each_back(memory, tmp_
     ]
     assert any("we ship on Friday" in line and "conversation-history" in line for line in lines)
     assert sorted(note.split(" of ")[1] for note in report.notes) == [
-        f"{name} are here now" for name in ("codebase", "history", "system")
+        f"{name} imported" for name in ("codebase", "history", "system")
     ]
 
 
@@ -133,7 +133,7 @@ def test_answers_to_proposed_terms_are_not_taken_over_and_the_rest_is(memory, tm
 
     report = imported(memory, "\n".join(rows).encode(), DocumentFormat.N_QUADS)
 
-    assert "1 answers to proposed terms left out, a curator gives them" in report.notes[0]
+    assert "1 answers to proposed terms left out: only a curator gives them" in report.notes[0]
     assert rows[2] in nquads(memory).decode().splitlines()
     assert b"term-answers" not in nquads(memory)
 
@@ -192,10 +192,10 @@ def test_json_ld_by_hand_is_read_with_its_own_context_as_an_object_or_a_list(mem
 
 
 BROKEN = {
-    "a context elsewhere": ({"@context": "https://schema.org/"}, "its @context is elsewhere", "into the file"),
+    "a context elsewhere": ({"@context": "https://schema.org/"}, "its @context is another document", "into the file"),
     "a name without an IRI": ({"@id": "urn:a", "summary": "x"}, "'summary' has no IRI", "jido:summary"),
     "a nested name": ({"@context": CONTEXT, "jido:about": {"lost": 1}}, "'lost' has no IRI", "@context"),
-    "a relative IRI": ({"@context": CONTEXT, "@id": "a", "jido:topic": "x"}, "'a' is no whole IRI", "@base"),
+    "a relative IRI": ({"@context": CONTEXT, "@id": "a", "jido:topic": "x"}, "'a' is a relative IRI", "@base"),
     "an unknown prefix": ({"@id": "urn:a", "jido:topic": "x"}, "'jido:topic' has a prefix", "@context"),
     "no object": (3, "JSON-LD is an object", "@graph"),
     "a value in a list": ([{"@id": "urn:a"}, "x"], "JSON-LD is an object", "@graph"),
@@ -205,7 +205,7 @@ BROKEN = {
     "no number": ('{"@id": "urn:a", "jido:n": NaN}', "memory.file: NaN is not JSON", "correct that and import"),
     "digits": ('{"@id": "urn:a", "jido:n": ' + "9" * 5_000 + "}", "thousands of digits", "correct that and import"),
     "a key twice": ('{"@id": "urn:a", "@id": "urn:b"}', "the key '@id' stands twice", "correct that and import"),
-    "a node that is no IRI": ({"@context": CONTEXT, "@id": "urn:a b", "jido:topic": "x"}, "'urn:a b' is no IRI", "%20"),
+    "no IRI": ({"@context": CONTEXT, "@id": "urn:a b", "jido:topic": "x"}, "'urn:a b' is not an IRI", "%20"),
 }  # fmt: skip
 
 

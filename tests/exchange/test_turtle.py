@@ -216,7 +216,7 @@ def test_a_file_without_a_memory_says_so_and_what_it_brought(memory):
 
     assert (report.entries, report.notes) == (
         [],
-        ["memory.ttl: holds no memory; its 1 statements of other things are here now"],
+        ["memory.ttl: contains no memory; 1 other statements imported"],
     )
     assert '<urn:a> <urn:b> "x"' in exported(memory).decode()
 

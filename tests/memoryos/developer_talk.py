@@ -114,8 +114,7 @@ class Said:
 
 
 def days():
-    """Return the exchanges of each working day: two subjects a day, each repeated every fourth day, and a single one.
-    """
+    """Return the exchanges of each working day: two subjects a day, each again every fourth day, and a single one."""
     subjects, once = [*SUBJECTS], [*ONCE]
     for day in range(20):
         at, said = MONDAY + timedelta(days=day + 2 * (day // 5)), []

@@ -1,5 +1,4 @@
-"""A conversation of four weeks through all tiers of MemoryOS: the place of each page at the end, and after a restart.
-"""
+"""A conversation of four weeks through the tiers of MemoryOS: the place of each page at its end and after a restart."""
 
 import json
 import math

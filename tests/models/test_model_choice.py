@@ -176,7 +176,7 @@ def test_status_and_doctor_name_the_model_and_what_keeps_it_from_being_asked(con
 
     why = "there is no key for the language model: NOT_THERE is not set"
     assert json.loads(told("status", "--json"))["model"] == {"name": f"q at {HERE}", "error": why}
-    assert f"q at {HERE}; it cannot be asked: {why}" in told("status")
+    assert f"q at {HERE}; it cannot be used: {why}" in told("status")
     looks = {each["name"]: each for each in json.loads(told("status", "--doctor", "--json"))["checks"]}
     assert (looks["model"]["level"], looks["embedder"]["level"]) == ("warn", "ok")
     assert looks["model"]["hint"].startswith("export NOT_THERE=")

@@ -201,7 +201,7 @@ def test_a_role_has_its_own_matters_first_and_the_one_declared_counts_when_none_
     }
     assert list(shown(told.briefing("p", role="debugger")))[:3] == ["rules", "errors", "lessons"]
     assert told.briefing("p", agent="architect").to_dict()["role"] == "Implementer"
-    with pytest.raises(InvalidRequest, match="'boss' is no role"):
+    with pytest.raises(InvalidRequest, match="'boss' is not a role"):
         told.briefing("p", role="boss")
 
 

@@ -102,7 +102,7 @@ def test_every_narrowing_holds_for_what_was_said(plain):
     assert contents(plain.recall("zebra", kinds=said, scope="session", session_id="s")) == ["zebra of a turn"]
     assert contents(plain.recall("zebra", kinds=said, agent_id="b", session_id="8", as_of=then)) == ["zebra of b"]
     assert contents(plain.recall("zebra", kinds=said, since=turn.recorded_at)) == ["zebra of a turn"]
-    with pytest.raises(InvalidRequest, match="'turns' is no kind of memory") as refusal:
+    with pytest.raises(InvalidRequest, match="'turns' is not a kind of memory") as refusal:
         plain.recall("zebra", kinds=["turns"])
     assert refusal.value.hint == "did you mean 'turn'?"
 

@@ -163,7 +163,7 @@ def test_no_path_is_refused(governed):
 
 @pytest.mark.parametrize("path", ["../x.py", "src/../../x.py", "..", "/etc/hosts"])
 def test_a_path_outside_of_the_folder_is_refused(governed, path):
-    with pytest.raises(InvalidRequest, match=f"{path} lies outside of the folder that holds the root"):
+    with pytest.raises(InvalidRequest, match=f"{path} is outside the folder that holds the root"):
         governed.governing("src/db/pool.py", path, project="p")
 
 
@@ -193,7 +193,7 @@ def test_every_verb_refuses_a_path_outside_of_the_repository_and_says_where_path
 
     assert (done.exit_code, done.stdout) == (2, "")
     assert str(here) in done.stderr
-    assert (f"{path} lies outside" if path else "a path is needed") in done.stderr
+    assert (f"{path} is outside" if path else "a path is needed") in done.stderr
 
 
 def test_of_a_path_in_another_repository_the_memory_there_is_named(here, tmp_path, monkeypatch):

@@ -77,7 +77,7 @@ def test_a_clone_that_lacks_what_a_revision_held_is_told_and_not_taken_for_empty
 
     refused = run("ontology", "diff", "--from", "HEAD", code=2)
 
-    assert "git lists ontology/own.ttl in 'HEAD' and does not have it" in refused.stderr
+    assert "git lacks the content of ontology/own.ttl in 'HEAD'" in refused.stderr
 
 
 def test_a_hook_that_says_where_the_repository_is_changes_nothing(repository, monkeypatch):

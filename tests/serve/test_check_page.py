@@ -109,9 +109,9 @@ def test_a_proposed_term_is_looked_at_before_it_is_accepted(client, memory):
 @pytest.mark.parametrize(
     ("form", "status", "said"),
     [
-        ({"file": "shapes", "turtle": " "}, 400, "there is nothing to look at"),
-        ({"file": "shapes/../config.toml", "turtle": "x"}, 400, "is no file of the overlay"),
-        ({"file": "shapes", "turtle": "#" * (256 * 1024 + 1)}, 400, "262,144 are looked at here"),
+        ({"file": "shapes", "turtle": " "}, 400, "there is no text"),
+        ({"file": "shapes/../config.toml", "turtle": "x"}, 400, "is not a file of the overlay"),
+        ({"file": "shapes", "turtle": "#" * (256 * 1024 + 1)}, 400, "more than the limit of 262,144"),
         ({"file": "shapes", "turtle": "#" * (1024 * 1024)}, 413, "the form has more than 1,048,576 bytes"),
         ({"term": "Soup"}, 404, "no term"),
     ],

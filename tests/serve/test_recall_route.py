@@ -44,7 +44,7 @@ def test_what_python_finds_is_found_over_http(client, memory):
         ({"query": ""}, "query is missing or empty"),
         ({"query": "x", "kind": "fact"}, "takes no member 'kind'"),
         ({"query": "x", "kinds": "fact"}, "kinds is no list"),
-        ({"query": "x", "kinds": ["facd"]}, "'facd' is no kind of memory"),
+        ({"query": "x", "kinds": ["facd"]}, "'facd' is not a kind of memory"),
         ({"query": "x", "limit": "5"}, "limit is no whole number"),
         ({"query": "x", "limit": True}, "limit=True"),
         ({"query": "x", "since": "soon"}, "since='soon'"),

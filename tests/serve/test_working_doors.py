@@ -73,7 +73,7 @@ def test_what_is_forgotten_is_not_there_any_more(client):
     [
         ({}, 400, "there are no changes"),
         ({"changes": LANGUAGE}, 400, "changes is no list"),
-        ({"changes": [{"do": "world_set"}]}, 400, "change 1: do='world_set' is no change of a memory"),
+        ({"changes": [{"do": "world_set"}]}, 400, "change 1: do='world_set' is not a change of a memory"),
         ({"changes": [LANGUAGE, {"do": "tasks_complete", "id": "t9"}]}, 404, "change 2: no item of space 'tasks'"),
         ({"changes": [LANGUAGE], "expected_rev": 7}, 409, "the memory of 'ana' is at revision 0, not at 7"),
         ({"changes": [LANGUAGE], "rev": 7}, 400, "takes no member 'rev'"),

@@ -1,5 +1,4 @@
-"""A database or bucket that lost the last commits of its log, which servers have: none of them continues the lost part.
-"""
+"""A database or bucket that lost the last commits of its log on servers that have them: no server continues it."""
 
 import os
 

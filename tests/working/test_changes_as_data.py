@@ -59,13 +59,13 @@ def test_changes_are_done_in_order_and_leave_the_memory_they_were_given_as_it_wa
 REFUSED = [
     ("world_put", "changes are a list, not 'world_put'", "send \\[{"),
     ([5], "change 1: a change is a mapping, not 5", "send"),
-    ([{}], "change 1: do=None is no change of a memory", "there is world_put, "),
-    ([{"do": "task_add", "text": "x"}], "do='task_add' is no change of a memory", "did you mean 'tasks_add'?"),
+    ([{}], "change 1: do=None is not a change of a memory", "there is world_put, "),
+    ([{"do": "task_add", "text": "x"}], "do='task_add' is not a change of a memory", "did you mean 'tasks_add'?"),
     ([{"do": "world_put", "key": "k"}], "world_put needs value", "give key, value"),
     ([{"do": "world_delete", "key": "k", "value": 1}], "world_delete takes no 'value'", "it takes key"),
-    ([{"do": "world_put", "key": ["k"], "value": 1}], r"key of world_put is no text: \['k'\]", "give key as a text"),
-    ([{"do": "tasks_insert", "index": True, "text": "x"}], "index of tasks_insert is no whole number", "give index"),
-    ([{"do": "tasks_reorder", "ids": "t1"}], "ids of tasks_reorder is no list", "give ids as a list"),
+    ([{"do": "world_put", "key": ["k"], "value": 1}], r"key of world_put is not a text: \['k'\]", "give key as a text"),
+    ([{"do": "tasks_insert", "index": True, "text": "x"}], "index of tasks_insert is not a whole number", "give index"),
+    ([{"do": "tasks_reorder", "ids": "t1"}], "ids of tasks_reorder is not a list", "give ids as a list"),
 ]
 
 
@@ -79,7 +79,7 @@ def test_what_is_no_change_is_refused_and_says_what_to_send(changes, why, hint):
 def test_more_changes_than_are_done_at_once_are_refused():
     each = {"do": "world_put", "key": "k", "value": 1}
 
-    with pytest.raises(InvalidRequest, match="1,001 changes are more than the 1,000") as refusal:
+    with pytest.raises(InvalidRequest, match="1,001 changes are more than the limit of 1,000") as refusal:
         applied(EMPTY, [each] * 1001)
 
     assert "another call" in refusal.value.hint

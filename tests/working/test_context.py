@@ -376,10 +376,10 @@ def test_what_working_memory_holds_is_promoted_as_it_is(opened, context):
     ("held", "words"),
     [
         ((1, 2), "value is a tuple, and JSON has no form for that"),
-        ({"type": 5}, "type=5 is no type of item"),
-        ({"content": "c", "context": {"a": 1}}, "context={'a': 1} is no text"),
+        ({"type": 5}, "type=5 is not a type of item"),
+        ({"content": "c", "context": {"a": 1}}, "context={'a': 1} is not a text"),
         ({"type": "error", "content": "c", "status": "odd"}, "status is one of"),
-        ({"content": "c", "verified_by_user": "yes"}, "verified_by_user='yes' is no truth"),
+        ({"content": "c", "verified_by_user": "yes"}, "verified_by_user='yes' is not a boolean"),
         (" ", "summary is missing"),
     ],
 )

@@ -160,7 +160,7 @@ def test_the_estimator_is_the_callers():
 @pytest.mark.parametrize("tokens", [-1, 1.5, None, True])
 def test_an_estimate_that_is_no_number_of_tokens_is_refused(tokens):
     # E031
-    with pytest.raises(InvalidRequest, match=r"the estimator says .* tokens"):
+    with pytest.raises(InvalidRequest, match=r"the estimator returned .* tokens"):
         said("a", estimator=lambda text: tokens)
 
 
@@ -175,4 +175,4 @@ def test_what_is_no_message_is_refused(role, content):
     with pytest.raises(InvalidRequest) as refusal:
         ConversationBuffer.new().add(role, content)
     assert refusal.value.detail == f"a message has a role and a content: {role!r} and {content!r} are not both texts"
-    assert refusal.value.hint == 'add("user", "what was said")'
+    assert refusal.value.hint == 'add("user", "the text of the message")'

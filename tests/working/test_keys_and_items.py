@@ -81,7 +81,7 @@ def test_all_data_of_a_map_space_is_transformed_by_a_function():
 
 @pytest.mark.parametrize("result", [None, [], "text"])
 def test_a_function_that_gives_no_mapping_is_refused(result):
-    with pytest.raises(InvalidRequest, match=r"^the function for map space 'x' gave .*, not a mapping") as refusal:
+    with pytest.raises(InvalidRequest, match=r"^the function for map space 'x' returned .*, not a mapping") as refusal:
         update_space_data(of({}), "x", lambda _: result)
 
     assert refusal.value.hint == "return the new mapping: lambda data: {**data, 'key': 'value'}"
@@ -118,7 +118,7 @@ OF_LISTS = [
 def test_what_is_for_map_spaces_refuses_every_other(operation, data, kind):
     agent = space_put(Agent(), "x", Space(data))
 
-    with pytest.raises(InvalidRequest, match=f"(?m)^space 'x' is not a map space: it holds a {kind}$"):  # A066 A020
+    with pytest.raises(InvalidRequest, match=f"(?m)^space 'x' is not a map space: its data is a {kind}$"):  # A066 A020
         operation(agent)
 
 
@@ -127,7 +127,7 @@ def test_what_is_for_map_spaces_refuses_every_other(operation, data, kind):
 def test_what_is_for_list_spaces_refuses_every_other(operation, data, kind):
     agent = space_put(Agent(), "x", Space(data))
 
-    with pytest.raises(InvalidRequest, match=f"(?m)^space 'x' is not a list space: it holds a {kind}$"):  # A074 A020
+    with pytest.raises(InvalidRequest, match=f"(?m)^space 'x' is not a list space: its data is a {kind}$"):  # A074 A020
         operation(agent)
 
 
@@ -232,5 +232,5 @@ def test_the_ids_there_are_are_told_up_to_ten():
     with pytest.raises(NotFound) as many:
         remove_from_space(of([{"id": n} for n in range(11)]), "x", "i")
 
-    assert few.value.hint == "no item there has an id"
+    assert few.value.hint == "no item has an id"
     assert many.value.hint == "there are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"

@@ -238,13 +238,13 @@ class Fixed:
     [
         (
             object(),
-            "an agent has a mapping named state, and this object has not",
-            "use jidomem.working.Agent(state={...}), or give yours one",
+            "an agent has a mapping named state, and this object has none",
+            "use jidomem.working.Agent(state={...}), or add one to your class",
         ),
         (
             SimpleNamespace(state=[]),
-            "an agent has a mapping named state, and this SimpleNamespace has not",
-            "use jidomem.working.Agent(state={...}), or give yours one",
+            "an agent has a mapping named state, and this SimpleNamespace has none",
+            "use jidomem.working.Agent(state={...}), or add one to your class",
         ),
         (
             Fixed(),
@@ -253,8 +253,8 @@ class Fixed:
         ),
         (
             Agent(state={MEMORY_KEY: {"id": "x"}}),
-            "state['__memory__'] holds a dict, not a Memory",
-            "put one there: put(agent, Memory.from_dict(kept)) for one kept as JSON",
+            "state['__memory__'] is a dict, not a Memory",
+            "put one there: put(agent, Memory.from_dict(stored)) for one stored as JSON",
         ),
     ],
 )

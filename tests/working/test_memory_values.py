@@ -35,7 +35,7 @@ def test_each_new_memory_has_an_id_of_its_own():
 
 @pytest.mark.parametrize("bad", ["", 5, b"x"])
 def test_an_id_is_a_text_of_at_least_one_sign(bad):
-    with pytest.raises(InvalidRequest, match=r"^an id is a text of at least one sign, not") as refusal:
+    with pytest.raises(InvalidRequest, match=r"^an id is a text of at least one character, not") as refusal:
         Memory(id=bad)
 
     assert refusal.value.hint == "leave it out for a new one"
@@ -90,11 +90,11 @@ def test_a_memory_always_has_its_built_in_spaces_as_they_were_given():
         ({"created_at": 1.5}, "a moment is a whole number of milliseconds since the epoch, not 1.5"),
         ({"created_at": -1}, "a moment is a whole number of milliseconds since the epoch, not -1"),
         ({"created_at": True}, "a moment is a whole number"),
-        ({"created_at": 5, "updated_at": 4}, "a memory made at 5 was not changed before, at 4"),
+        ({"created_at": 5, "updated_at": 4}, "updated_at=4 is before created_at=5"),
         ({"metadata": 3}, "the metadata of a memory is a mapping, not 3"),
         ({"spaces": []}, r"the spaces of a memory are a mapping of names to spaces, not \[\]"),
-        ({"spaces": {"": Space([])}}, "the name of a space is a text of at least one sign, not ''"),
-        ({"spaces": {5: Space([])}}, "the name of a space is a text of at least one sign, not 5"),
+        ({"spaces": {"": Space([])}}, "the name of a space is a text of at least one character, not ''"),
+        ({"spaces": {5: Space([])}}, "the name of a space is a text of at least one character, not 5"),
         ({"spaces": {"x": []}}, r"space 'x' is a Space, or a mapping with its data, not \[\]"),
         ({"spaces": {"x": {"a": 1}}}, "a space has no 'a'"),
         ({"spaces": {"x": {}}}, "a space has data"),
@@ -243,14 +243,14 @@ def test_a_checkpoint_that_lacks_a_field_is_refused(name):
     kept = Memory().to_dict()
     del kept[name]
 
-    with pytest.raises(InvalidRequest, match=f"(?m)^the kept memory lacks {name}$") as refusal:
+    with pytest.raises(InvalidRequest, match=f"(?m)^the stored memory lacks {name}$") as refusal:
         Memory.from_dict(kept)
 
     assert refusal.value.hint == "Memory.new fills it in"
 
 
 def test_what_is_no_checkpoint_is_refused():
-    with pytest.raises(InvalidRequest, match=r"^a kept memory is a mapping, not \[\]"):
+    with pytest.raises(InvalidRequest, match=r"^a stored memory is a mapping, not \[\]"):
         Memory.from_dict([])
     with pytest.raises(InvalidRequest, match=r"^a memory has no 'kind'"):
         Memory.from_dict({**Memory().to_dict(), "kind": "x"})

@@ -81,10 +81,10 @@ def test_a_space_is_put_under_a_new_or_a_known_name_with_the_revision_it_has():
 
 @pytest.mark.parametrize("given", [[], {"data": []}, None])
 def test_what_is_no_space_is_not_put(given):
-    with pytest.raises(InvalidRequest, match=r"^'plan' is to be a Space, not") as refusal:
+    with pytest.raises(InvalidRequest, match=r"^'plan' must be a Space, not") as refusal:
         space_put(Agent(), "plan", given)
 
-    assert refusal.value.hint == "make one: Space(data)"
+    assert refusal.value.hint == "create one: Space(data)"
 
 
 def test_a_space_is_updated_by_a_function_and_both_revisions_move_by_one():
@@ -100,11 +100,11 @@ def test_a_space_that_is_not_there_is_not_updated():
     with pytest.raises(NotFound, match=r"^space 'plan' does not exist") as refusal:
         space_update(ensure(Agent()), "plan", lambda s: s)  # A050
 
-    assert refusal.value.hint == "make it first: ensure_space('plan', {}) or (..., [])"
+    assert refusal.value.hint == "create it first: ensure_space('plan', {}) or (..., [])"
 
 
 def test_a_function_that_gives_no_space_is_refused():
-    with pytest.raises(InvalidRequest, match=r"^the function for space 'world' gave None, not a Space"):
+    with pytest.raises(InvalidRequest, match=r"^the function for space 'world' returned None, not a Space"):
         space_update(Agent(), "world", lambda s: None)
 
 
@@ -223,9 +223,9 @@ def test_a_name_is_free_form(name):
 
 @pytest.mark.parametrize("name", ["", 5, None])
 def test_a_name_is_a_text_of_at_least_one_sign(name):
-    with pytest.raises(InvalidRequest, match=r"^the name of a space is a text of at least one sign, not"):
+    with pytest.raises(InvalidRequest, match=r"^the name of a space is a text of at least one character, not"):
         ensure_space(Agent(), name, {})
-    with pytest.raises(InvalidRequest, match=r"^the name of a space is a text of at least one sign, not"):
+    with pytest.raises(InvalidRequest, match=r"^the name of a space is a text of at least one character, not"):
         space_put(Agent(), name, Space({}))
 
 
@@ -242,9 +242,7 @@ def test_a_custom_space_beyond_the_limit_is_refused_and_nothing_is_lost():
     agent = limited(ensure_space(Agent(), "one", []), Limits(max_spaces=2))
     agent = ensure_space(agent, "two", [])
 
-    with pytest.raises(
-        TooLarge, match=r"^a space 'three' would be one more than the 2 custom spaces this memory may have"
-    ) as no:
+    with pytest.raises(TooLarge, match=r"^a space 'three' would exceed the limit of 2 custom spaces") as no:
         ensure_space(agent, "three", [])
     with pytest.raises(TooLarge):
         space_put(agent, "three", Space([]))
@@ -253,7 +251,7 @@ def test_a_custom_space_beyond_the_limit_is_refused_and_nothing_is_lost():
     assert space_put(agent, "two", Space([1])).state["__memory__"].spaces.two.data == [1]
     assert has_space(ensure_space(space_delete(agent, "one"), "three", []), "three")
     assert no.value.code == "payload_too_large"
-    assert no.value.hint == "delete one with space_delete, keep it as a key of the world, or set other limits"
+    assert no.value.hint == "delete one with space_delete, store it as a key of the world, or set other limits"
 
 
 def test_a_write_that_makes_a_space_too_large_is_refused_and_nothing_is_lost():
@@ -262,17 +260,14 @@ def test_a_write_that_makes_a_space_too_large_is_refused_and_nothing_is_lost():
 
     assert world_put(Agent(), "a", "xyz").state["__memory__"].world() == {"a": "xyz"}
     assert world_get(world_put(agent, "a", "xy"), "a") == "xy"
-    with pytest.raises(TooLarge, match=r"^space 'world' would hold 11 bytes, more than the 10 it may") as no:
+    with pytest.raises(TooLarge, match=r"^space 'world' would have 11 bytes, more than the limit of 10") as no:
         world_put(agent, "a", "xyz")
 
     assert world(agent) == {"a": "x"}  # A060
-    assert (
-        no.value.hint
-        == "keep a summary and a pointer to the rest, delete what is no longer needed, or set other limits"
-    )
+    assert no.value.hint == "store a summary and a pointer to the rest, delete unneeded data, or set other limits"
     with pytest.raises(TooLarge):
         append_to_space(agent, "tasks", "123456789")
-    with pytest.raises(TooLarge, match=r"^space 'new' would hold 11 bytes"):
+    with pytest.raises(TooLarge, match=r"^space 'new' would have 11 bytes"):
         ensure_space(agent, "new", ["1234567"])
 
 
@@ -323,7 +318,7 @@ def test_limits_are_whole_numbers_from_0(bad):
 
 @pytest.mark.parametrize("bad", ["x", {"max": 1}])
 def test_metadata_states_limits_in_one_form(bad):
-    with pytest.raises(InvalidRequest, match=r"^'jido.limits' holds max_spaces and max_space_bytes, not") as refusal:
+    with pytest.raises(InvalidRequest, match=r"^'jido.limits' has max_spaces and max_space_bytes, not") as refusal:
         Memory(metadata={"jido.limits": bad})
 
     assert refusal.value.hint == "set limits with memory.limited(Limits(...))"
@@ -401,5 +396,5 @@ def test_a_time_to_live_is_a_whole_number_of_milliseconds(bad):
 
 @pytest.mark.parametrize(("data", "ends"), [({}, 5), ({}, {"a": "noon"}), ({}, {"a": True}), ([], {"a": 1})])
 def test_metadata_states_when_keys_end_in_one_form(data, ends):
-    with pytest.raises(InvalidRequest, match=r"^'jido.expires_at' in the metadata of a map space holds a moment"):
+    with pytest.raises(InvalidRequest, match=r"^'jido.expires_at' in the metadata of a map space has a moment"):
         Space(data, metadata={"jido.expires_at": ends})

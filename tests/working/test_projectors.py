@@ -140,7 +140,7 @@ class Idle:
 
 @pytest.mark.parametrize("when", [{"every_ms": 0}, {"after_entries": -1}, {"every_ms": True}, {"after_entries": 1.5}])
 def test_a_schedule_counts_in_positive_whole_numbers(when):
-    with pytest.raises(InvalidRequest, match="is no positive whole number"):
+    with pytest.raises(InvalidRequest, match="is not a positive whole number"):
         Schedule(Idle(), **when)
 
 

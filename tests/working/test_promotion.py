@@ -78,13 +78,13 @@ def test_a_promotion_carries_its_threshold_and_rules_which_can_be_replaced():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"threshold": 1.01}, "threshold: 1.01 is no number from 0 to 1"),
-        ({"threshold": -0.01}, "threshold: -0.01 is no number from 0 to 1"),
-        ({"threshold": "0.5"}, "threshold: '0.5' is no number"),
-        ({"threshold": True}, "threshold: True is no number"),
-        ({"rules": {"fact": PromotionRule(2.0, "facts")}}, "fact: 2.0 is no number from 0 to 1"),
-        ({"rules": {"fact": PromotionRule(0.5, "fact")}}, "'fact' is no category of a rule"),
-        ({"rules": {"fact": PromotionRule(0.5, "facts", "fakt")}}, "'fakt' is no type of a rule"),
+        ({"threshold": 1.01}, "threshold: 1.01 is not a number from 0 to 1"),
+        ({"threshold": -0.01}, "threshold: -0.01 is not a number from 0 to 1"),
+        ({"threshold": "0.5"}, "threshold: '0.5' is not a number"),
+        ({"threshold": True}, "threshold: True is not a number"),
+        ({"rules": {"fact": PromotionRule(2.0, "facts")}}, "fact: 2.0 is not a number from 0 to 1"),
+        ({"rules": {"fact": PromotionRule(0.5, "fact")}}, "'fact' is not a category of a rule"),
+        ({"rules": {"fact": PromotionRule(0.5, "facts", "fakt")}}, "'fakt' is not a type of a rule"),
     ],
 )
 def test_what_is_no_rule_is_refused(options, words):
@@ -158,7 +158,7 @@ def test_a_sum_of_importances_is_as_large_as_it_looks():
 @pytest.mark.parametrize("value", ["false", 0, 1, []])
 def test_what_is_no_truth_is_refused(flag, value):
     # E056
-    with pytest.raises(InvalidRequest, match=f"^{flag}=.* is no truth"):
+    with pytest.raises(InvalidRequest, match=f"^{flag}=.* is not a boolean"):
         Promotion.new(additive=True).importance(item("decision", **{flag: value}))
 
 
@@ -309,7 +309,7 @@ def test_what_is_no_item_is_refused(what):
 
 @pytest.mark.parametrize("kind", [None, 5, ["fact"]])
 def test_a_type_that_is_no_text_is_refused(kind):
-    with pytest.raises(InvalidRequest, match="is no type of item"):
+    with pytest.raises(InvalidRequest, match="is not a type of item"):
         Promotion.new().decide(item(kind))
 
 

@@ -165,7 +165,7 @@ def test_a_move_that_expects_another_revision_of_the_memory_is_refused_and_chang
 
     assert get(agent) is START  # A035
     assert (refusal.value.code, refusal.value.http_status, refusal.value.exit_code) == ("revision_conflict", 409, 5)
-    assert refusal.value.hint == "read it again and decide on what is there now"
+    assert refusal.value.hint == "read it again, and repeat the change on the present state"
     assert get(getattr(working, name)(agent, *MOVES[name][0], expected_rev=START.rev, now=NOW)).rev > START.rev
 
 
@@ -193,10 +193,10 @@ def test_a_revision_of_one_space_is_not_moved_by_writers_of_others():
 
 @pytest.mark.parametrize("name", ["apply_action_result", "limited", "expire"])
 def test_a_move_of_no_one_space_takes_no_revision_of_one(name):
-    with pytest.raises(InvalidRequest, match=r"^no one space is changed here") as refusal:
+    with pytest.raises(InvalidRequest, match=r"^this change is not about one space") as refusal:
         getattr(START, name)(*MOVES[name][0], expected_space_rev=0)
 
-    assert refusal.value.hint == "state the revision of the whole memory: expected_rev="
+    assert refusal.value.hint == "give the revision of the memory: expected_rev="
 
 
 @pytest.mark.parametrize("name", MOVES)

@@ -33,9 +33,9 @@ def test_what_was_put_is_got_and_what_was_not_is_not_found():
 
     assert memory.get("plan") == ["read", "write"]
     assert memory.get("plan", "other") == ["read", "write"]
-    with pytest.raises(NotFound, match="holds nothing under 'goal'") as refusal:
+    with pytest.raises(NotFound, match="has nothing under 'goal'") as refusal:
         memory.get("goal")
-    assert (refusal.value.code, refusal.value.hint) == ("not_found", "put it there, or ask for all")
+    assert (refusal.value.code, refusal.value.hint) == ("not_found", "put it there, or read all with get_all")
 
 
 def test_a_stored_none_is_no_missing_value():
@@ -176,7 +176,7 @@ def test_a_maximum_and_a_slack_that_are_no_numbers_of_entries_are_refused(option
 @pytest.mark.parametrize("key", ["", " ", " plan", "plan\n", "a\nb", "half \ud83d", 5, None, ("a",)])
 def test_what_is_no_key_is_refused(key):
     memory = ShortTerm()
-    with pytest.raises(InvalidRequest, match="is no key"):
+    with pytest.raises(InvalidRequest, match="is not a key"):
         memory.put(key, 1)
     assert memory.get_all() == []
 

@@ -79,7 +79,7 @@ def test_each_field_of_an_intent_that_a_mapping_may_say_is_taken(name):
 def test_an_explanation_that_is_no_text_is_refused(explanation):
     with pytest.raises(InvalidRequest) as refusal:
         fields({"content": "c", "detailed_explanation": explanation})
-    assert refusal.value.detail == f"detailed_explanation={explanation!r} is no text"
+    assert refusal.value.detail == f"detailed_explanation={explanation!r} is not a text"
     assert refusal.value.hint == "give it as text, or leave it out"
 
 
@@ -100,7 +100,7 @@ def test_what_is_said_of_a_value_besides_is_kept_by_properties_of_its_own():
 @pytest.mark.parametrize("name", ["id", "context", "affected_module"])
 @pytest.mark.parametrize("what", [True, 1.5, {"a": 1}, [["x"]]])
 def test_what_is_no_text_is_refused_by_its_name(name, what):
-    with pytest.raises(InvalidRequest, match=f"^{name}=.* is no text") as refusal:
+    with pytest.raises(InvalidRequest, match=f"^{name}=.* is not a text") as refusal:
         fields({"content": "c", name: what})
     assert refusal.value.hint == f"give {name} as text, or leave it out"
 

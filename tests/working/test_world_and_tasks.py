@@ -77,7 +77,7 @@ def test_the_whole_world_is_read_and_transformed():
 
     assert world(agent) == {"a": 1, "b": 2}  # A081 A082
     assert world(Agent()) == {}
-    with pytest.raises(InvalidRequest, match=r"^the function for map space 'world' gave None"):
+    with pytest.raises(InvalidRequest, match=r"^the function for map space 'world' returned None"):
         world_update(agent, lambda held: None)
 
 
@@ -170,7 +170,7 @@ def test_an_id_that_is_taken_is_refused(add):
     with pytest.raises(InvalidRequest, match=r"^there is a task 'a' already") as refusal:  # A091
         add(agent, "again", id="a")
 
-    assert refusal.value.hint == "leave the id out to have one made"
+    assert refusal.value.hint == "leave the id out for a new one"
     assert tasks(agent) == [{"id": "a", "text": "a", "status": "open"}]
 
 
@@ -181,8 +181,8 @@ def test_an_id_that_is_taken_is_refused(add):
         ("x", {"status": None}, "a task is open or done, not None"),
         (5, {}, "the text of a task is a text, not 5"),
         (None, {}, "the text of a task is a text, not None"),
-        ("x", {"id": 5}, "an id is a text of at least one sign, not 5"),
-        ("x", {"id": ""}, "an id is a text of at least one sign, not ''"),
+        ("x", {"id": 5}, "an id is a text of at least one character, not 5"),
+        ("x", {"id": ""}, "an id is a text of at least one character, not ''"),
     ],
 )
 def test_what_is_no_task_is_refused(text, options, told):
@@ -263,7 +263,7 @@ def test_an_order_that_is_there_already_changes_nothing():
     ("ids", "told"),
     [
         (["a", "x"], "no item of the tasks has the id 'x'"),
-        (["a", "b", "a"], "'a' stands twice in the order of the tasks"),
+        (["a", "b", "a"], "'a' is repeated in the order of the tasks"),
         ("ab", "the order of the tasks is a list of ids, not 'ab'"),
         (5, "the order of the tasks is a list of ids, not 5"),
     ],
