@@ -315,11 +315,11 @@ def _curators(memory: Jidomem) -> str:
     """Return who may settle the pending reviews, or how to become a curator."""
     authority = memory.writer.authority(memory.project)
     names, owner = ", ".join(map(short, authority.curators)), quote(memory.settings.owner)
-    text = f"reviewed by a curator: {names}" if names else "proposals are reviewed by a curator, and there is none"
+    text = f"reviewed by a curator: {names}" if names else "proposals are reviewed by curators, and there are none"
     if authority.administrators:  # administrators are curators too
         return text
     return (
-        f"{text}\nname an administrator, who is a curator too; until then anybody can name themselves one:"
+        f"{text}\nappoint an administrator, who is a curator too; until then anybody can appoint themselves:"
         f" jidomem access policy grant {owner} admin"
     )
 
@@ -369,7 +369,7 @@ def _open_editor(path: Path, offered: str) -> bool:
     except click.ClickException as error:
         raise InvalidRequest(f"{error.format_message()}; nothing was done", hint=_EDITOR) from None
     except OSError as error:
-        raise InvalidRequest(f"the editor left no file: {error}; nothing was done", hint=_EDITOR) from None
+        raise InvalidRequest(f"the editor removed the file: {error}; nothing was done", hint=_EDITOR) from None
 
 
 def _decode(data: bytes) -> str:

@@ -52,7 +52,11 @@ def test_a_project_that_is_only_asked_for_is_unknown_until_something_is_kept_in_
 
 @pytest.mark.parametrize(
     ("root", "detail"),
-    [("mysql://host/memory", "is no address"), ("gs://bucket/key", "is no address"), ("afile", "is no folder")],
+    [
+        ("mysql://host/memory", "is not the address of a shared root"),
+        ("gs://bucket/key", "is not the address of a shared root"),
+        ("afile", "is no folder"),
+    ],
 )
 def test_what_is_no_folder_is_refused_as_a_root_and_nothing_is_made(nobody, monkeypatch, root, detail):
     (nobody / "afile").write_text("")
@@ -65,7 +69,7 @@ def test_what_is_no_folder_is_refused_as_a_root_and_nothing_is_made(nobody, monk
     assert [path.name for path in nobody.iterdir()] == ["afile"]
 
 
-@pytest.mark.parametrize(("named", "hint"), [('"My Shop"', 'project = "my-shop"'), ("5", 'project = "5"')])
+@pytest.mark.parametrize(("named", "hint"), [('"My Shop"', 'write project = "my-shop"'), ("5", 'write project = "5"')])
 def test_a_configured_project_that_is_no_id_is_an_error_with_the_line_that_would_do(nobody, named, hint):
     (nobody / "config.toml").write_text(f"project = {named}\n")
 

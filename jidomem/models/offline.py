@@ -269,7 +269,7 @@ def _spelled(sentence: str) -> str:
 def _third_person(text: str) -> str:
     """Return a statement in the first person in the third person.
 
-    >>> _of_other("walk with my sister")
+    >>> _third_person("walk with my sister")
     'walk with their sister'
     """
     return _SELVES.sub(lambda word: _SELF[word[0].lower()], text)

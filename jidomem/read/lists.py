@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jidomem.base.bounded_dict import BoundedDict
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
-from jidomem.index.list_keys import UNDATED, key_parts, moment_term, ticks, timed
-from jidomem.index.projection import IndexedProject, opposed
+from jidomem.index.projection import UNDATED, IndexedProject, key_parts, moment_term, opposed, ticks, timed
 from jidomem.journal.journal import Stream
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, boolean, iri, literal, plain_value

@@ -188,7 +188,7 @@ def test_a_pattern_that_never_ends_elsewhere_holds_up_no_write(tmp_path, config)
     [
         ('sh:pattern "(?=a)b"', "which RE2 does not run: invalid perl operator"),
         ('sh:pattern "a" ; sh:flags "x"', "has the flags .* there is no flag 'x'"),
-        ("sh:pattern my:x", "which is no text"),
+        ("sh:pattern my:x", "which is not a text"),
     ],
 )
 def test_a_root_with_a_pattern_that_is_not_run_is_not_opened(tmp_path, constraint, words):

@@ -189,7 +189,7 @@ def test_what_a_disk_needs_is_told_where_it_is_full(run, tmp_path):
     told = run("root", "export", "-o", tmp_path / "memory.ttl", code=1)
 
     assert "memory.ttl: No space left on device" in told.stderr
-    assert "hint: make room on that disk" in told.stderr
+    assert "hint: free space on that disk" in told.stderr
 
 
 def test_a_fault_in_a_document_is_told_without_all_of_the_document(run, tmp_path):

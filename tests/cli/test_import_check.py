@@ -195,7 +195,7 @@ def test_the_differences_are_workflow_commands_for_github(write):
         "::error file=CLAUDE.md,line=3,title=import-check::"
         "added in the source, and not imported: jidomem init --from auto%0ASign every commit",
         f"::notice file={LOG},title=import-check::"
-        "withdrawn in memory since the import, so that memory and source differ%0AUse a log",
+        "withdrawn in memory since the import, so memory and source differ%0AUse a log",
     ]
     assert "memory and sources differ: 1 added" in result.stderr
 

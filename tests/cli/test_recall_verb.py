@@ -43,7 +43,7 @@ def test_options_narrow_what_is_looked_through_and_explain_shows_why(by):
     assert {"words": "import ", "likeness": "likeness "}[by] in explained
     few = run("recall", "import oxigraph journal", "--limit", "1")
     assert len(few.stdout.splitlines()) == 3  # its text stands below it
-    assert "there is more" in few.stderr
+    assert "there are more" in few.stderr
 
 
 @pytest.mark.parametrize("option", [("--kind", "facd"), ("--budget-tokens", "2"), ("--since", "soon"), ("--limit", "0"),

@@ -289,7 +289,7 @@ def test_a_redaction_names_a_source_that_has_the_text_in_its_name(folder, more):
     done("init", "--from", "auto")
     result = done("journal", "redact", "--text", "Acme Widgets", *more)
 
-    assert f"in the name of {record}" in result.stderr
+    assert f"the name of {record}" in result.stderr
     assert f"edit it, then rename it: mv {record.relative_to(folder)} NEW-NAME" in result.stderr
     assert f"{record}:1 contains it, and redactions do not rewrite it" in result.stderr
     done("init", "--from", "auto")

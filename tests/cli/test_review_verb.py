@@ -373,7 +373,7 @@ def test_two_that_disagree_in_force_are_settled_one_against_the_other(repository
 
     refused = run("review", "accept", one, other)
 
-    assert (refused.exit_code, f"{one} and {other} disagree" in refused.stderr) == (2, True)
+    assert (refused.exit_code, f"{one} and {other} conflict" in refused.stderr) == (2, True)
     assert row["settle"][0] == f"jidomem review accept {one} --against {other}"
     assert all(command in refused.stderr for command in row["settle"])
     for command in row["settle"]:

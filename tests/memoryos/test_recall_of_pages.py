@@ -69,7 +69,7 @@ def test_pages_are_narrowed_by_time_and_refused_as_of_a_moment(memory):
     assert found(memory, "zebra", since=later) == ["a second zebra"]
     assert found(memory, "zebra", until=later) == ["a zebra"]
     assert found(memory, "zebra", scope="session", session_id="s") == []
-    with pytest.raises(InvalidRequest, match="not kept as of a moment"):
+    with pytest.raises(InvalidRequest, match="pages have no past states"):
         found(memory, "zebra", as_of=later)
 
 

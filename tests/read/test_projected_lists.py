@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem.errors import JidomemError
 from jidomem.index import follower
-from jidomem.index.list_keys import key_parts, ticks
+from jidomem.index.projection import key_parts, ticks
 from jidomem.index.search_tables import SearchFilter
 from jidomem.journal.commit import build
 from jidomem.journal.journal import Stream

@@ -173,5 +173,5 @@ def test_a_check_nobody_waits_for_any_more_is_stopped(memory, endless):
         refusal = told.result()
 
     assert (refusal.status_code, refusal.json["code"]) == (400, "invalid_argument")
-    assert "hung up" in refusal.json["detail"]
+    assert "has disconnected" in refusal.json["detail"]
     assert not is_checked(endless)

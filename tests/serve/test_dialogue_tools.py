@@ -56,7 +56,7 @@ def test_what_is_kept_is_found_by_tier_with_scores_and_by_nobody_else(memory):
     [
         ("keep_page", {"query": "x", "response": "y", "about": "ana"}, 'about="user:ana"'),
         ("keep_page", {"query": "x"}, "response"),
-        ("find_pages", {"query": " "}, "says something"),
+        ("find_pages", {"query": " "}, "is a text that is not blank"),
     ],
 )
 def test_what_cannot_be_kept_or_asked_is_refused_with_what_would_do(memory, tool, given, said):

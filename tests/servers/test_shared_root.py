@@ -196,7 +196,7 @@ def test_the_verbs_work_on_a_shared_root_and_show_no_password(address, tmp_path)
         "cannot be set aside"
         in run("journal", "verify", "--quarantine", "abcdef123456", "--reason", "x", expected=2).stderr
     )
-    assert "a shared root is of none" in run("guard", "x.py", expected=1).stderr
+    assert "a shared root belongs to none" in run("guard", "x.py", expected=1).stderr
 
 
 def test_init_makes_the_root_that_counts_and_says_where_another_one_does(address, tmp_path, monkeypatch):

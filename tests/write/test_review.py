@@ -211,7 +211,7 @@ def test_a_rule_without_a_name_refuses_in_the_name_of_the_one_it_is_part_of(tmp_
 
 @pytest.mark.parametrize(
     ("pattern", "why"),
-    [("<https://example.org/x>", "which is no text"), ('"(?=a)b"', "RE2 does not run"), ('"(a)*b\\\\1"', "not run")],
+    [("<https://example.org/x>", "which is not a text"), ('"(?=a)b"', "RE2 does not run"), ('"(a)*b\\\\1"', "not run")],
 )
 def test_a_pattern_that_is_not_run_is_refused_when_the_root_is_opened(tmp_path, pattern, why):
     with pytest.raises(Failed, match=why) as caught:
