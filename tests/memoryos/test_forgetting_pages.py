@@ -181,7 +181,7 @@ def test_what_is_taught_from_outside_is_embedded_here_and_no_vector_of_another_l
     assert len(ada.personas[0].knowledge) == 1
 
 
-def test_who_only_adds_pages_is_maintained_all_the_same(memory):  # D066 D069
+def test_an_agent_that_only_adds_pages_is_maintained_too(memory):  # D066 D069
     ada = memory.os(model=reader(), policy=policy(maintenance_interval=20))
 
     for number in range(30):

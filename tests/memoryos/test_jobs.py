@@ -67,7 +67,7 @@ def test_jobs_are_taken_in_order_once_each_and_of_one_agent_and_queue(state, que
     assert kinds(queue.waiting("p", "ada")) == [("transfer", "p1")]
 
 
-def test_what_is_undone_with_its_transaction_was_never_asked_for(state, queue):
+def test_a_request_in_an_undone_transaction_is_not_queued(state, queue):
     def asking_and_failing():
         with state.changing() as store:
             queue.ask(store, "p", "ada", Task("maintain"))
@@ -98,7 +98,7 @@ def test_a_job_that_fails_is_due_again_after_a_while_and_kept_as_failed_in_the_e
     assert queue.take("p", "ada").subject == "p1"
 
 
-def test_a_job_whose_process_ended_is_told_so_and_due_again(state, queue, clock):
+def test_a_job_whose_process_ended_has_that_error_and_is_due_again(state, queue, clock):
     ask(state, queue, Task("describe", "p1"))
 
     queue.take("p", "ada")
@@ -110,7 +110,7 @@ def test_a_job_whose_process_ended_is_told_so_and_due_again(state, queue, clock)
     assert queue.take("p", "ada").id == cut_off.id
 
 
-def test_what_is_asked_for_while_it_is_done_is_done_once_more(state, queue):
+def test_a_job_requested_while_it_runs_runs_once_more(state, queue):
     ask(state, queue, Task("diffuse"))
     job = queue.take("p", "ada")
 
@@ -123,7 +123,7 @@ def test_what_is_asked_for_while_it_is_done_is_done_once_more(state, queue):
     assert queue.waiting("p") == []
 
 
-def test_what_was_given_up_is_begun_anew_when_it_is_asked_for_again(state, clock):
+def test_a_failed_job_starts_again_when_it_is_requested_again(state, clock):
     queue = Jobs(state, "memory", clock, most=1)
     ask(state, queue, Task("maintain"))
     queue.take("p", "ada")

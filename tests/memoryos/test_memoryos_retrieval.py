@@ -119,7 +119,7 @@ def test_each_limit_of_what_is_found_is_a_parameter_with_its_default(name, defau
 
 
 # D095
-def test_who_asks_is_known_first_and_others_where_a_fact_of_them_is_on_the_question():
+def test_the_asking_object_comes_first_and_others_if_a_fact_of_theirs_matches():
     found = retrieve(TIERS, SYSTEM, replace(QUESTION, object_type="user", object_identifier="bob"), PLAIN)
 
     assert [each.key for each in found.personas] == [("user", "bob"), ("user", "ana"), ("service", "search")]
@@ -168,7 +168,7 @@ def test_what_long_term_memory_holds_is_given_as_it_is_put_before_a_language_mod
 
 
 @pytest.mark.parametrize(("asking", "told"), [(None, ["k2", "k5"]), ("ana", ["k2", "k5"]), ("bob", ["k2"])])
-def test_what_is_private_to_one_is_not_told_where_another_asks(asking, told):
+def test_private_facts_of_one_object_are_left_out_if_another_asks(asking, told):
     ana = replace(PERSONAS[1], knowledge=(fact(2, "has an index"), replace(fact(5, "sells the index"), private=True)))
     question = replace(QUESTION, object_type=asking and "user", object_identifier=asking)
 

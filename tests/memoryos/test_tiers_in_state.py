@@ -165,7 +165,7 @@ def test_an_agent_that_is_forgotten_leaves_nothing_and_begins_another_life(state
     assert ids(follower.get().stm) == ids(kept.get().stm) == ["p2"]
 
 
-def test_a_file_with_what_is_no_memory_is_told_of(state):
+def test_a_file_with_an_invalid_memory_is_reported(state):
     kept = ada(state)
     kept.update(lambda tiers: insert(tiers, page(1), PLAIN))
     with state.changing() as store:
@@ -262,7 +262,7 @@ def test_a_vector_is_read_back_as_it_was_however_many_digits_it_has(state, numbe
 
 
 @pytest.mark.parametrize("kept", [b"", b"f", b"x\0\0\0\0", b"f\0\0", b"f\0\0\xc0\x7f", b"d" + b"\xff" * 8])
-def test_bytes_that_are_no_vector_are_told_as_what_they_are(state, kept):
+def test_bytes_that_are_not_a_vector_are_reported(state, kept):
     ada(state).update(lambda tiers: insert(tiers, replace(page(1), embedding=[1.0]), PLAIN))
     with state.changing() as store:
         store.execute("UPDATE memoryos_parts SET vector = ? WHERE kind = 'page'", (kept,))

@@ -192,7 +192,7 @@ def test_a_model_without_a_name_is_refused():
 # Answers that will not do
 
 
-def test_a_malformed_answer_is_asked_for_once_more_with_its_fault():
+def test_a_malformed_answer_is_requested_once_more_with_its_fault():
     with served(says("Sure! Here you go."), says({"continues": True})) as told:
         assert model(told).continues(page("one"), page("two"))
 
@@ -224,7 +224,7 @@ def test_an_answer_malformed_twice_is_no_answer_and_is_not_repeated_in_the_error
     (says(None, refusal="No."), "refused to answer"),
     (says("{}", reason="content_filter"), "refused to answer"),
 ])  # fmt: skip
-def test_what_holds_no_answer_is_told_at_once(answer, match):
+def test_a_reply_without_an_answer_is_reported_at_once(answer, match):
     with served(answer) as told, pytest.raises(ModelUnavailable, match=match):
         model(told).continues(page("one"), page("two"))
 

@@ -101,7 +101,7 @@ def test_pauses_double_up_to_the_longest_and_differ_by_chance():
         ("Sat, 21 Nov 2026 08:00:03 +9999999999999", 0.5),
     ],
 )
-def test_the_wait_that_is_asked_for_is_kept_as_seconds_or_as_a_moment(said, waited, waits):
+def test_a_requested_pause_is_respected_as_seconds_or_as_a_moment(said, waited, waits):
     with served(reply("{}", "429 Slow", Retry_After=said), reply({})) as told:
         asked(told, waits)
 
@@ -109,7 +109,7 @@ def test_the_wait_that_is_asked_for_is_kept_as_seconds_or_as_a_moment(said, wait
 
 
 @pytest.mark.parametrize("said", ["21", "9" * 400])
-def test_a_wait_longer_than_the_longest_is_told_and_not_kept(said, waits):
+def test_a_requested_pause_beyond_the_limit_is_reported_and_not_waited(said, waits):
     refused = pytest.raises(ModelUnavailable, match=f"asks to wait: {said[:40]}: ")
     with served(reply("{}", "429 Slow", Retry_After=said)) as told, refused:
         asked(told, waits)
@@ -127,7 +127,7 @@ def test_all_tries_together_end_in_the_stated_time():
     assert 1 < len(told.heads) < 12
 
 
-def test_one_that_says_nothing_is_asked_again_and_then_given_up(waits):
+def test_a_silent_endpoint_is_retried_and_then_given_up(waits):
     with served(STALL) as told, pytest.raises(ModelUnavailable, match=r"said nothing for too long \(3 tries\)"):
         asked(told, waits, Patience(silence=0.1, tries=3))
 
@@ -189,7 +189,7 @@ def test_an_answer_that_always_breaks_off_is_none(waits):
         asked(told, waits)
 
 
-def test_nobody_there_is_told_with_where_it_should_be(waits):
+def test_a_missing_endpoint_is_reported_with_its_address(waits):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 

@@ -87,7 +87,7 @@ def test_an_endpoint_has_its_model_its_options_and_its_key_from_the_environment_
         (replace(LOCAL, key_env=None, key_file="/"), "Is a directory"),
     ],
 )
-def test_an_endpoint_that_cannot_be_asked_says_why_each_time_and_is_no_end(chosen, told_as):
+def test_an_unusable_endpoint_raises_its_reason_each_time(chosen, told_as):
     found = made(chosen, KEY="sk-4711", BLANK="")
 
     for _ in range(2):
@@ -237,7 +237,7 @@ def test_a_root_that_is_closed_waits_for_all_agents_at_once(root):
     assert threads() == set()
 
 
-def test_who_closes_waits_for_the_job_that_is_done_and_for_no_other(root):
+def test_closing_waits_for_the_running_job_and_no_other(root):
     begun, may_answer = threading.Event(), threading.Event()
 
     def late(pages):

@@ -244,7 +244,7 @@ def test_several_statements_of_a_sentence_are_told_apart():
     assert told == ["works at a bakery", "lives in Lyon", "does not eat bread", "stomach is weak"]
 
 
-def test_who_asks_and_the_agent_are_told_apart_with_the_page_that_shows_it():
+def test_claims_of_the_user_and_of_the_agent_are_distinguished_with_their_page():
     learned = MODEL.extract_traits(segment(page("Hello."), page("I love tea.", "I enjoy chess.")))
 
     assert [(fact.subject, fact.text, fact.page) for fact in learned.facts] == [
@@ -261,7 +261,7 @@ def test_advice_of_an_agent_says_nothing_of_it():
     assert len(learned.facts) == 3
 
 
-def test_what_is_guessed_is_believed_less_and_what_is_said_again_more():
+def test_a_hedged_claim_has_less_confidence_and_a_repeated_one_more():
     said = MODEL.extract_traits(segment(page("I like tea."))).facts[0].confidence
     guessed = MODEL.extract_traits(segment(page("I think I like tea."))).facts[0].confidence
     [again] = MODEL.extract_traits(segment(page("I like tea."), page("I like tea!"))).facts
@@ -274,7 +274,7 @@ def test_what_is_guessed_is_believed_less_and_what_is_said_again_more():
     "Don't tell anyone: I quit my job.", "Between us, I have two cats.", "I have a new medication.",
     "I work at ana@example.org", "My phone number is +49 170 1234567.",
 ])  # fmt: skip
-def test_what_is_nobody_elses_business_is_private(text):  # D078
+def test_private_matters_are_marked_as_private(text):  # D078
     learned = MODEL.extract_traits(segment(page(text)))
 
     assert learned.facts

@@ -108,7 +108,7 @@ def test_a_file_that_another_is_just_making_is_waited_for(notes, tmp_path):
     assert held(notes) == {"n": 1}
 
 
-def test_who_writes_for_too_long_keeps_others_out_and_that_is_said(notes, tmp_path, monkeypatch):
+def test_a_writer_that_takes_too_long_excludes_others_which_get_busy(notes, tmp_path, monkeypatch):
     monkeypatch.setattr(state, "WAIT", 0.05)
     add(notes)
     with State(tmp_path, TABLES).changing():
@@ -144,7 +144,7 @@ def test_what_was_taken_out_is_in_no_byte(notes):
 
 
 @pytest.mark.parametrize("link", ["state", "state/working.sqlite", "state/working.sqlite-wal"])
-def test_a_link_is_refused_where_somebody_asked_and_passed_over_by_a_log(tmp_path, link):
+def test_a_link_is_refused_for_callers_and_ignored_by_a_log(tmp_path, link):
     root, out = tmp_path / "root", tmp_path / "out"
     out.mkdir()
     (root / link).parent.mkdir(parents=True)

@@ -114,9 +114,7 @@ def test_a_copy_that_is_spoiled_becomes_no_checkpoint_until_it_is_level_again(lo
     assert fetch(log, tmp_path / "second")
 
 
-def test_what_did_not_change_is_not_put_again_and_what_is_named_no_more_goes_after_a_while(
-    log, first, tmp_path, monkeypatch
-):
+def test_unchanged_pieces_are_not_put_again_and_unnamed_ones_are_removed_later(log, first, tmp_path, monkeypatch):
     make(log, first.home)
     before, log.asked["put"] = pieces(log), 0
     make(log, first.home)
@@ -171,7 +169,7 @@ class Asleep(FileLog):
             meanwhile()
 
 
-def test_who_slept_while_another_made_a_checkpoint_takes_nothing_of_it_away(log, first, tmp_path):
+def test_a_delayed_server_removes_nothing_of_a_checkpoint_made_meanwhile(log, first, tmp_path):
     def another_makes_one():
         log.put(MAKING, json.dumps({"until": 0}).encode(), force=True)
         assert make(log, first.home)
@@ -181,7 +179,7 @@ def test_who_slept_while_another_made_a_checkpoint_takes_nothing_of_it_away(log,
     assert fetch(log, tmp_path / "new")
 
 
-def test_who_slept_over_what_a_dead_one_left_does_not_remove_what_another_has_named_meanwhile(log, first, tmp_path):
+def test_a_delayed_server_does_not_remove_pieces_that_another_has_named_meanwhile(log, first, tmp_path):
     make(log, first.home)
     log.remove([NEWEST])  # so the pieces are of one who died before it could name them
 
@@ -194,7 +192,7 @@ def test_who_slept_over_what_a_dead_one_left_does_not_remove_what_another_has_na
     assert fetch(log, tmp_path / "new")
 
 
-def test_who_slept_does_not_remove_a_piece_that_another_has_put_too_and_not_named_yet(log, first, tmp_path):
+def test_a_delayed_server_does_not_remove_a_piece_that_another_put_and_has_not_named_yet(log, first, tmp_path):
     uploaded = []
 
     def another_begins():
@@ -207,7 +205,7 @@ def test_who_slept_does_not_remove_a_piece_that_another_has_put_too_and_not_name
     assert set(uploaded) <= pieces(log)
 
 
-def test_a_piece_that_is_gone_is_put_again_by_who_makes_the_next_checkpoint(log, first, tmp_path):
+def test_the_next_checkpoint_puts_a_missing_piece_again(log, first, tmp_path):
     make(log, first.home)
     log.remove([max(pieces(log))])
 
@@ -252,7 +250,7 @@ def test_a_checkpoint_that_lies_about_the_log_is_thrown_away(log, first, tmp_pat
     second.follower.close()
 
 
-def test_a_redaction_takes_every_checkpoint_away_and_none_with_what_was_taken_out_is_made(log, first, tmp_path):
+def test_a_redaction_removes_every_checkpoint_and_none_with_the_removed_text_is_made(log, first, tmp_path):
     make(log, first.home)
     old = tmp_path / "behind"
     shutil.copytree(first.home, old)

@@ -165,7 +165,7 @@ def test_a_server_that_lost_its_lease_lists_nothing_and_leaves_nothing(tmp_path)
     assert log.names("vectors/") == sorted([f"vectors/p/memory/m/{kept[0]}", "vectors/p/memory/m/list.json"])
 
 
-def test_a_server_whose_embedder_fails_gives_its_turn_to_another(opened):
+def test_a_server_whose_embedder_fails_releases_its_lease(opened):
     here, there = opened("here"), opened("there")
     remember(here, *zebras(0, 3))
     here.embedder.fault = ModelUnavailable("it is out")
@@ -249,7 +249,7 @@ def test_what_is_made_between_the_rewriting_and_its_record_is_gone_with_that(ope
 
 
 @pytest.mark.parametrize("harm", ["another text", "cut short", "gone", "no list", "another length"])
-def test_a_segment_that_is_not_what_its_name_says_is_not_believed(opened, harm):
+def test_a_segment_whose_digest_is_not_its_name_is_not_used(opened, harm):
     here, there = opened("here"), opened("there")
     remember(here, *zebras(0, 4))
     level(here)
@@ -332,7 +332,7 @@ def test_two_machines_of_a_root_in_a_store_embed_each_text_once(real):
     assert digest(SECRET) not in held(here.place.log)
 
 
-def test_a_machine_that_is_killed_as_it_makes_vectors_loses_its_turn_and_nothing_it_made(real, tmp_path, monkeypatch):
+def test_a_machine_killed_while_embedding_loses_its_lease_and_no_listed_vector(real, tmp_path, monkeypatch):
     here = real("here")
     remember(here, *zebras(0, 9))
     killed = subprocess.run(

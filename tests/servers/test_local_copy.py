@@ -39,7 +39,7 @@ def files_of(journal):
     return sorted(journal.path(STREAM).glob("*.ttl"))
 
 
-def test_what_was_appended_and_never_came_into_the_copy_is_there_at_the_next_look(opened):
+def test_a_commit_missing_in_the_copy_is_fetched_at_the_next_read(opened):
     here = opened()
     first = add(here, "first")
     killed = commit_on(Version.of([first.head]), "killed")  # as a process that dies between log and copy leaves it
@@ -62,7 +62,7 @@ def test_what_was_appended_and_never_came_into_the_copy_is_there_at_the_next_loo
     ],
     ids=["cut short", "empty", "gone", "changed", "in another one's place"],
 )
-def test_a_copy_that_is_damaged_is_fetched_anew_and_nobody_is_told(opened, harm):
+def test_a_damaged_copy_is_fetched_again_without_a_report(opened, harm):
     written = ids([add(opened(), f"n{number}") for number in range(4)])
 
     harm(files_of(opened()))
@@ -88,14 +88,14 @@ def test_damage_that_a_reader_comes_upon_is_mended_while_the_process_lives(opene
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"\0\0\0\0", b'{"length": 2}'])
-def test_a_copy_of_which_nobody_knows_how_far_it_reaches_is_fetched_anew(opened, tmp_path, text):
+def test_a_copy_without_a_known_position_is_fetched_again(opened, tmp_path, text):
     written = ids([add(opened(), f"n{number}") for number in range(3)])
     Path(checkpoints.path_of(str(tmp_path / "here"), STREAM)).write_bytes(text)
     assert ids(opened().read(STREAM)) == written
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])
-def test_the_copy_of_a_log_that_was_made_anew_is_thrown_away(opened, place, count):
+def test_the_copy_of_a_recreated_log_is_deleted(opened, place, count):
     for number in range(3):
         add(opened(), f"old{number}")
     with sqlite3.connect(place) as store:
@@ -109,7 +109,7 @@ def test_the_copy_of_a_log_that_was_made_anew_is_thrown_away(opened, place, coun
     assert here.verify(STREAM) == ()
 
 
-def test_a_log_that_is_made_anew_under_a_process_is_noticed_with_what_it_says_next(opened, place):
+def test_a_log_recreated_under_a_process_is_noticed_at_the_next_request(opened, place):
     here = opened()
     for number in range(3):
         add(here, f"old{number}")
@@ -124,7 +124,7 @@ def test_a_log_that_is_made_anew_under_a_process_is_noticed_with_what_it_says_ne
 
 
 @pytest.mark.parametrize("count", [4, 6])
-def test_a_longer_log_that_took_the_place_of_one_is_noticed_by_what_it_goes_on_from(opened, place, count):
+def test_a_longer_log_in_place_of_another_is_noticed_by_the_commit_it_continues(opened, place, count):
     here = opened()
     for number in range(3):
         add(here, f"old{number}")
@@ -136,7 +136,7 @@ def test_a_longer_log_that_took_the_place_of_one_is_noticed_by_what_it_goes_on_f
     assert here.verify(STREAM) == ()
 
 
-def test_what_answers_after_an_outage_is_looked_at_anew(opened, place):
+def test_a_store_is_verified_again_after_an_outage(opened, place):
     here = opened()
     for number in range(3):
         add(here, f"old{number}")
@@ -151,7 +151,7 @@ def test_what_answers_after_an_outage_is_looked_at_anew(opened, place):
     assert ids(here.read(STREAM)) == ids(written)
 
 
-def test_an_append_to_a_log_that_was_made_anew_writes_nothing(opened, place):
+def test_an_append_to_a_recreated_log_writes_nothing(opened, place):
     here = opened()
     for number in range(3):
         add(here, f"old{number}")
@@ -232,7 +232,7 @@ def _leaves(commit, summary):
     return [leaf for triple, leaf in leaves(commit).items() if triple[2] == f'"{summary}"']
 
 
-def test_what_the_log_itself_has_damaged_is_told_and_stops_writing_until_it_is_restored(opened, place):
+def test_damage_of_the_log_itself_is_reported_and_stops_writes_until_it_is_restored(opened, place):
     here = opened()
     written = [add(here, f"n{number}") for number in range(3)]
     spoil(place, 2, written[1].data.replace(b'"n1"', b'"nx"'))
@@ -277,7 +277,7 @@ def spoil(place, number, document):
         store.execute("UPDATE entries SET document = ? WHERE number = ?", (document, number))
 
 
-def test_a_store_that_is_gone_is_said_at_each_look_and_forgotten_once_it_is_back(opened):
+def test_an_unreachable_store_is_reported_at_each_read_until_it_is_back(opened):
     here = opened()
     first = add(here, "first")
     here.log.gone = True
@@ -324,7 +324,7 @@ def test_how_far_four_streams_reach_is_one_question(opened):
     assert here.log.asked == {"reach": 1}
 
 
-def test_within_one_question_what_came_since_is_seen_once_it_is_asked_for_anew(opened):
+def test_within_one_block_later_commits_are_seen_after_a_new_request(opened):
     here, there = opened(), opened("there")
     add(here, "first")
     with there.asking([STREAM]):
@@ -334,7 +334,7 @@ def test_within_one_question_what_came_since_is_seen_once_it_is_asked_for_anew(o
     assert there.head(STREAM) == Version.of([second.head])
 
 
-def test_who_waits_is_woken_by_what_another_machine_appends(opened):
+def test_a_waiting_thread_is_woken_by_an_append_of_another_machine(opened):
     here, there = opened(), opened("there")
     first = add(here, "first")
     version = there.head(STREAM)

@@ -222,7 +222,7 @@ def test_a_rewriting_cut_off_anywhere_is_all_or_none(opened, wired):
     assert seen == {0, 1}
 
 
-def test_who_slept_through_a_rewriting_does_not_bring_back_what_a_later_one_took_out(opened, wired):
+def test_a_process_delayed_during_a_rewrite_does_not_restore_what_a_later_one_removed(opened, wired):
     fill(opened(), 1)
     held, go = threading.Event(), threading.Event()
 
@@ -245,7 +245,7 @@ def test_who_slept_through_a_rewriting_does_not_bring_back_what_a_later_one_took
     assert [each.document for each in opened().read(ONE)] == [b"out"]
 
 
-def test_a_commit_is_looked_for_where_it_says_it_stands_and_after_that(opened, wired):
+def test_a_commit_is_searched_from_the_position_in_its_document_on(opened, wired):
     first = commit_on(Version(), "n1")
     written = [first]
     while len(written) < 60:
@@ -310,7 +310,7 @@ def test_a_folder_that_was_left_empty_does_not_hide_the_end(opened, store):
     assert opened().reach([ONE])[ONE] == Reach(999)
 
 
-def test_an_entry_that_somebody_removed_is_told_by_its_key(opened, store):
+def test_a_removed_entry_is_reported_by_its_key(opened, store):
     fill(opened(), 3)
     obstore.delete(store, [entry(2)[1:]])
     with pytest.raises(JournalDamaged, match=r"log/demo.memory/000/000/002") as damage:
@@ -318,7 +318,7 @@ def test_an_entry_that_somebody_removed_is_told_by_its_key(opened, store):
     assert "lifecycle rule" in damage.value.hint
 
 
-def test_an_object_of_somebody_else_is_told_by_its_key(opened, store):
+def test_a_foreign_object_is_reported_by_its_key(opened, store):
     obstore.put(store, entry(1)[1:], b"mine")
     with pytest.raises(JournalDamaged, match=r"000/001: .*not written by jidomem"):
         list(opened().read(ONE))

@@ -241,7 +241,7 @@ def test_a_server_that_does_not_answer_is_given_up_after_a_while(postgres, addre
     log.close()
 
 
-def test_an_append_that_nobody_waited_for_until_it_was_safe_is_not_acknowledged_by_that(postgres, log, monkeypatch):
+def test_an_append_whose_wait_for_durability_was_cut_short_is_not_acknowledged(postgres, log, monkeypatch):
     execute, warned = postgres_connection.PostgresConnection.execute, []
 
     def warning(self, query, *rest, **more):
@@ -312,7 +312,7 @@ def test_who_waits_hears_at_once_and_asks_seldom(log, address, monkeypatch):
     other.close()
 
 
-def test_who_is_told_nothing_looks_by_itself(log, address, monkeypatch):
+def test_a_waiting_thread_without_notifications_polls(log, address, monkeypatch):
     monkeypatch.setattr(PostgresLog, "_supports_notify", lambda self, connection: False)
     deaf, heard = PostgresLog(address), []
     waiting = threading.Thread(target=lambda: heard.append(deaf.wait(ONE, Reach(), LONG * 5)), daemon=True)

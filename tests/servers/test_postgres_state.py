@@ -86,7 +86,7 @@ def test_what_is_raised_undoes_all_and_a_transaction_in_another_is_refused(state
     assert get(states[1], "x") == ("1",)
 
 
-def test_who_reads_sees_one_moment_and_waits_for_nobody(states):
+def test_a_reader_sees_one_moment_and_does_not_wait(states):
     put(states[0], "x", "old")
     with states[1].reading() as store:
         before = store.execute(GET, ("x",)).fetchone()
@@ -97,7 +97,7 @@ def test_who_reads_sees_one_moment_and_waits_for_nobody(states):
     assert get(states[1], "x") == ("new",)
 
 
-def test_who_writes_for_too_long_keeps_others_out_and_that_is_said(address, monkeypatch):
+def test_a_writer_that_takes_too_long_excludes_others_which_get_busy(address, monkeypatch):
     monkeypatch.setattr(postgres_state, "_CHANGING", postgres_state._CHANGING.replace("5000", "50"))
     one, two, begun, end = PostgresState(address), PostgresState(address), Event(), Event()
 
@@ -192,7 +192,7 @@ def test_what_was_shown_and_guarded_is_kept_for_all_servers(address):
         log.state.close()
 
 
-def test_who_is_stopped_while_it_writes_is_given_up_and_changes_nothing(states):
+def test_a_writer_stopped_in_a_transaction_is_disconnected_and_changes_nothing(states):
     # C023
     stopped, other = states
 
@@ -209,7 +209,7 @@ def test_who_is_stopped_while_it_writes_is_given_up_and_changes_nothing(states):
     assert get(stopped, "x") == get(other, "x") == ("of the other",)
 
 
-def test_a_machine_that_is_gone_without_a_word_is_missed_within_a_minute(states):
+def test_a_machine_that_vanishes_loses_its_lock_within_a_minute(states):
     with states[0].reading() as store:
         asked = [store.execute(f"SHOW tcp_keepalives_{name}").fetchone()[0] for name in ("idle", "interval", "count")]
     assert asked == ["10", "5", "3"]

@@ -45,7 +45,7 @@ def waiting(together, pool, keys):
     return found
 
 
-def test_who_comes_while_one_is_on_its_way_shares_the_next_and_is_told_nothing_older(pool):
+def test_callers_during_a_request_share_the_next_one_and_get_nothing_older(pool):
     place = Asked()
     together = SingleFlight(place)
     first = begun(together, pool, place)
@@ -59,7 +59,7 @@ def test_who_comes_while_one_is_on_its_way_shares_the_next_and_is_told_nothing_o
     assert (place.asked.get(timeout=60), place.asked.empty()) == (["a", "b", "c"], True)
 
 
-def test_a_question_that_fails_fails_for_each_who_shares_it_and_for_nobody_after(pool):
+def test_a_failed_request_fails_for_each_caller_that_shares_it_and_no_later_one(pool):
     place = Asked()
     together = SingleFlight(place)
     first = begun(together, pool, place)
@@ -78,7 +78,7 @@ def test_a_question_that_fails_fails_for_each_who_shares_it_and_for_nobody_after
     assert together.of(["b"]) == {"b": "again"}
 
 
-def test_who_shares_a_question_that_was_broken_off_asks_itself(pool):
+def test_a_caller_whose_shared_request_was_interrupted_sends_its_own(pool):
     place = Asked()
     together = SingleFlight(place)
     first = begun(together, pool, place)
@@ -93,7 +93,7 @@ def test_who_shares_a_question_that_was_broken_off_asks_itself(pool):
     assert [each.result() for each in others if each not in broken_off] in ([{"b": "again"}], [{"c": "again"}])
 
 
-def test_many_threads_that_ask_again_and_again_never_hear_of_a_moment_before_they_asked(pool):
+def test_many_threads_never_get_a_state_older_than_their_call(pool):
     moments = count(1)
     now = [0]
 

@@ -160,7 +160,7 @@ def test_a_token_given_out_on_one_machine_is_believed_and_forgotten_on_all(opene
         here.take_back(made.id)
 
 
-def test_sparql_nobody_vouches_for_is_answered_from_what_was_just_written_elsewhere(opened):
+def test_untrusted_sparql_sees_the_latest_writes_of_other_machines(opened):
     here, there = opened("here"), opened("there")
     asked = "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }"
     for number in range(2):
@@ -259,7 +259,7 @@ def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path)
         ("postgresql://ana:s3cret@127.0.0.1:1/x", 1, "postgresql://ana@127.0.0.1:1/x"),
     ],
 )
-def test_a_root_that_is_none_or_cannot_be_reached_is_said_without_its_password(tmp_path, root, code, says):
+def test_an_invalid_or_unreachable_root_is_reported_without_its_password(tmp_path, root, code, says):
     for verb in ("status", "remember"):
         done = jidomem_here(root, tmp_path / "home", verb, *(["x"] if verb == "remember" else []))
         assert (done.exit_code, says in done.stderr, "s3cret" in done.stderr) == (code, True, False)

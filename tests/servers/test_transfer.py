@@ -355,7 +355,7 @@ def test_a_backup_is_the_same_to_the_byte_and_a_root_again_where_it_is_restored(
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_what_is_unpacked_of_a_backup_by_hand_is_a_root(root, tmp_path):
+def test_a_backup_unpacked_by_hand_is_a_root(root, tmp_path):
     backup(str(root), tmp_path / "one.tar")
 
     with tarfile.open(tmp_path / "one.tar") as tar:

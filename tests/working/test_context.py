@@ -392,7 +392,7 @@ def test_what_cannot_be_kept_is_told_and_held_for_the_session(opened, context, h
     assert (context.retrieve("k"), journal(opened)) == (held, {})
 
 
-def test_what_became_of_a_value_is_said_as_plain_json_too(context):
+def test_a_decision_is_returned_as_plain_json_too(context):
     asserted = context.store("db", DECISION, promote=True)
     discarded = context.store("k", "small talk", promote=True)
     refused = context.store("k", {"type": "fact", "content": "x", "confidence": "sure"}, promote="force")
@@ -443,7 +443,7 @@ def test_short_term_memory_is_asked_before_long_term_memory(opened, context):
     assert refusal.value.code == "not_found"
 
 
-def test_a_none_that_is_held_hides_what_is_known_for_long(context):
+def test_a_none_in_short_term_memory_hides_the_long_term_value(context):
     # E086
     context.store("k", "for long", promote="force")
     context.store("k", None)
@@ -620,7 +620,7 @@ def test_what_was_promoted_is_not_looked_at_again_until_it_changes(opened, conte
     assert said(opened, changed.iri)["rationale"] == ["it embeds, and is fast"]
 
 
-def test_what_changes_where_it_is_held_is_promoted_anew(context):
+def test_a_value_changed_in_place_is_promoted_again(context):
     # E092
     held = {"type": "error", "content": "torn file", "evidence": ["log"]}
     context.store("torn", held)
