@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path, PurePath
 
@@ -305,6 +306,17 @@ def test_public_names_are_nouns_and_verbs_of_the_field():
     names = {name for path in modules() for name in definitions(ast.parse(path.read_text("utf-8")))}
 
     assert sorted(filter(is_everyday, names)) == []
+
+
+def test_each_public_class_has_a_name_of_its_own():
+    names = Counter(
+        node.name
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_readme_and_docs_have_at_most_45000_words():

@@ -21,7 +21,7 @@ _SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class KeyRule:
     """The rule of a key: the check of its value, *what* the value is in words, and an *example* as TOML writes it.
 
     *names* are the only values, or elements of a list, if there are any. A table has no example. *repaired* returns the
@@ -44,17 +44,17 @@ class Rule:
         return f"write {key.rpartition('.')[2]} = {to_toml(self.repaired(value)) if self.repaired else self.example}"
 
 
-TABLE = Rule(lambda value: isinstance(value, dict), "a table")
-TABLES = Rule(lambda value: isinstance(value, list | dict), "an array of tables")
-TRUTH = Rule(lambda value: isinstance(value, bool), "true or false", "true")
+TABLE = KeyRule(lambda value: isinstance(value, dict), "a table")
+TABLES = KeyRule(lambda value: isinstance(value, list | dict), "an array of tables")
+TRUTH = KeyRule(lambda value: isinstance(value, bool), "true or false", "true")
 
 
-def number(least: float, most: float, example: float) -> Rule:
+def number(least: float, most: float, example: float) -> KeyRule:
     """Return the rule of a number from *least* to *most*; of a whole one if *example* is an int."""
     is_whole = isinstance(example, int)
     kinds, kind = ((int,), "whole number") if is_whole else ((int, float), "number")
     what = f"a {kind} from {least:,} to {most:,}"
-    return Rule(lambda value: type(value) in kinds and least <= value <= most, what, f"{example:g}")
+    return KeyRule(lambda value: type(value) in kinds and least <= value <= most, what, f"{example:g}")
 
 
 def _is_filled(value: str) -> bool:
@@ -67,21 +67,23 @@ def text(
     *,
     is_valid: Callable[[str], object] = _is_filled,
     repaired: Callable[[Any], str] | None = None,
-) -> Rule:
+) -> KeyRule:
     """Return the rule of a text, by default any that is not blank."""
-    return Rule(lambda value: isinstance(value, str) and bool(is_valid(value)), what, json.dumps(example), (), repaired)
+    return KeyRule(
+        lambda value: isinstance(value, str) and bool(is_valid(value)), what, json.dumps(example), (), repaired
+    )
 
 
-def choice(names: Collection[str]) -> Rule:
+def choice(names: Collection[str]) -> KeyRule:
     """Return the rule of one of *names*."""
     known = (*names,)  # of a mapping its keys
-    return Rule(known.__contains__, f"one of {', '.join(known)}", json.dumps(known[0]), known)
+    return KeyRule(known.__contains__, f"one of {', '.join(known)}", json.dumps(known[0]), known)
 
 
-def choices(names: Collection[str]) -> Rule:
+def choices(names: Collection[str]) -> KeyRule:
     """Return the rule of a list of some of *names*."""
     one = choice(names)
-    return Rule(
+    return KeyRule(
         lambda value: isinstance(value, list) and bool(value) and all(map(one.is_valid, value)),
         f"a list of at least {one.what}",
         f"[{one.example}]",
@@ -97,7 +99,7 @@ def parse_config(content: str, file: Path) -> dict[str, Any]:
         raise config_fault(file, str(error), "correct the line it names") from error
 
 
-def read_table(file: Path | str, name: str, values: Any, rules: Mapping[str, Rule]) -> dict[str, Any]:
+def read_table(file: Path | str, name: str, values: Any, rules: Mapping[str, KeyRule]) -> dict[str, Any]:
     """Return the *values* of the table *name* of *file*, "" for the whole file.
 
     Raise Failed `invalid_config` if they are no table, for a key without a rule, and for a value against its rule. What
@@ -117,7 +119,7 @@ def read_table(file: Path | str, name: str, values: Any, rules: Mapping[str, Rul
 
 
 def require_keys(
-    file: Path | str, name: str, values: Mapping[str, Any], rules: Mapping[str, Rule], keys: Iterable[str]
+    file: Path | str, name: str, values: Mapping[str, Any], rules: Mapping[str, KeyRule], keys: Iterable[str]
 ) -> None:
     """Raise Failed `invalid_config` if one of *keys* is missing in the table *name* of *file*."""
     for key in keys:

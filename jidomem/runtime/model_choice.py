@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from jidomem.errors import JidomemError, ModelUnavailable
 from jidomem.models.endpoint import ApiKey
 from jidomem.records.interfaces import Embedder
-from jidomem.runtime.config_table import TRUTH, Rule, choice, config_fault, number, read_table, require_keys, text
+from jidomem.runtime.config_table import TRUTH, KeyRule, choice, config_fault, number, read_table, require_keys, text
 
 if TYPE_CHECKING:
     from jidomem.records.interfaces import LanguageModel
@@ -48,7 +48,7 @@ def _is_absolute(path: str) -> bool:
 
 
 #: The rules of the keys of an endpoint, whatever its model is.
-_ENDPOINT: Mapping[str, Rule] = {
+_ENDPOINT: Mapping[str, KeyRule] = {
     "base_url": text("http://127.0.0.1:11434/v1"),
     "key_env": text("MODEL_KEY", 'the name of an environment variable, or ""', is_valid=_is_variable),
     "key_file": text("~/.secrets/endpoint", "the whole path of a file", is_valid=_is_absolute),
@@ -131,7 +131,7 @@ class EmbedderChoice:
     key_file: str | None = None
 
 
-_EMBEDDER: Mapping[str, Rule] = {
+_EMBEDDER: Mapping[str, KeyRule] = {
     **_ENDPOINT,
     "use": choice(EMBEDDER_USES),
     "model": text("nomic-embed-text"),
@@ -212,13 +212,13 @@ def _is_json(value: Any) -> bool:
     return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
 
 
-_LANGUAGE_MODEL: Mapping[str, Rule] = {
+_LANGUAGE_MODEL: Mapping[str, KeyRule] = {
     **_ENDPOINT,
     "use": choice(LANGUAGE_MODEL_USES),
     "model": text("qwen3:8b"),
     "seconds": number(1, 3_600, 120.0),
     "json_mode": TRUTH,
-    "options": Rule(
+    "options": KeyRule(
         lambda value: isinstance(value, dict) and _is_json(value),
         "a table of texts, numbers, truths, lists and tables",
         "{temperature = 0.2}",

@@ -25,7 +25,7 @@ from jidomem.runtime import user_config
 from jidomem.runtime.config_table import (
     TABLE,
     TRUTH,
-    Rule,
+    KeyRule,
     choice,
     choices,
     config_fault,
@@ -242,7 +242,7 @@ def slug_of(name: str) -> str:
 
 
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_RULES: Mapping[str, Rule] = {
+_RULES: Mapping[str, KeyRule] = {
     "project": text(
         "my-project",
         "a project id: a-z, 0-9, - and _, at most 64",

@@ -18,7 +18,7 @@ from jidomem.runtime import model_choice
 from jidomem.runtime.config_table import (
     TABLE,
     TABLES,
-    Rule,
+    KeyRule,
     choice,
     config_fault,
     number,
@@ -91,7 +91,7 @@ ROLES = ("agent", "curator", "admin", "reader")
 EVERY = "*"
 _HEAD = "# Written by jidomem access token and jidomem access trust. Nobody else may read it: mode 0600.\n"
 _OTHERS = 0o077
-_RULES: Mapping[str, Rule] = {
+_RULES: Mapping[str, KeyRule] = {
     "tokens": TABLES,
     "trusted": TABLES,
     "commands": TABLES,
@@ -101,7 +101,7 @@ _RULES: Mapping[str, Rule] = {
     "index": text("sparql+http://localhost:7878/query", is_valid=lambda _: True),
 }
 _STRING = text("...", is_valid=lambda _: True)
-_STRINGS = Rule(
+_STRINGS = KeyRule(
     lambda value: isinstance(value, list) and all(map(_STRING.is_valid, value)), "a list of texts", '["..."]'
 )
 #: Keys of the array tables that are no plain text.

@@ -113,7 +113,7 @@ class Statements(NamedTuple):
     warnings: Sequence[str]
 
 
-class Standing(NamedTuple):
+class Comparison(NamedTuple):
     """The status of an intent beside the active memories: its conflicts, the marks of a proposal, and warnings."""
 
     status: Term
@@ -182,12 +182,12 @@ class Pipeline:
             keys = conflict.keys(intent)
             same = None if options.as_it_was else conflict.identical(intent, keys, view)
             if same is None:
-                standing = self._compare(intent, keys, statements, permission, options, view)
-                if standing.status == triples.PROPOSED:
+                comparison = self._compare(intent, keys, statements, permission, options, view)
+                if comparison.status == triples.PROPOSED:
                     same = conflict.proposed_already(intent, keys, view)
             if same is not None:
                 return self._deduplicated(draft, same, view)
-            return self._decide(draft, keys, statements, standing, options, view, now)
+            return self._decide(draft, keys, statements, comparison, options, view, now)
         except IntentRefused as refusal:
             if not repairs:
                 raise
@@ -248,7 +248,7 @@ class Pipeline:
         permission: permissions.Permission,
         options: SubmitOptions,
         view: WriteSnapshot,
-    ) -> Standing:
+    ) -> Comparison:
         """Stage 3: return whether the intent is asserted or proposed beside what is active; raises Conflict."""
         conflicts, close = conflict.detect(intent, keys, view, self._is_functional, options.under)
         if options.ending:
@@ -267,30 +267,30 @@ class Pipeline:
         if status == triples.ASSERTED:
             validate.check_reason(intent, statements.described, view)
         warnings += self._check_warnings(intent, status, view)
-        return Standing(status, conflicts, marks, [*warnings, *close])
+        return Comparison(status, conflicts, marks, [*warnings, *close])
 
     def _decide(
         self,
         draft: Draft,
         keys: Iterable[str],
         statements: Statements,
-        standing: Standing,
+        comparison: Comparison,
         options: SubmitOptions,
         view: WriteSnapshot,
         now: datetime,
     ) -> Decision:
         """Stage 4: return the triples to append and the receipt."""
-        intent, conflicts = draft.intent, standing.conflicts
-        warnings = [*draft.warnings, *statements.warnings, *standing.warnings]
+        intent, conflicts = draft.intent, comparison.conflicts
+        warnings = [*draft.warnings, *statements.warnings, *comparison.warnings]
         if not options.as_it_was:
             warnings += _odd_moments(draft.proposal, intent, now)
         if options.absent:
             warnings += _absent(options.absent)
-        status = STATUS_NAMES[standing.status]
+        status = STATUS_NAMES[comparison.status]
         receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
         rows = [*statements.described, *statements.declared]
-        rows += triples.relate(intent, standing.status, [each.iri for each in conflicts] if conflicts else ())
-        rows += [*self._key_triples(intent, keys), *standing.marks]
+        rows += triples.relate(intent, comparison.status, [each.iri for each in conflicts] if conflicts else ())
+        rows += [*self._key_triples(intent, keys), *comparison.marks]
         if intent.idempotency_key:
             rows += retry_triples(iri(receipt.iri), intent, draft.request, receipt)
         return self.decision(receipt, rows, view)
