@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +46,7 @@ _PAIRS = {
     "requires": "SELECT ?item ?value WHERE { ?item jido:requiresPattern ?value } ORDER BY ?value",
     "command": "SELECT ?item ?value WHERE { ?item jido:checkCommand ?value } ORDER BY ?value",
 }
+_KEYS = "SELECT ?item ?key WHERE { ?item jido:conflictKey|jido:supersedes ?key }"
 #: What stands beside memories in their commits and governs nothing.
 _BESIDE = ("Agent", "Project", "WorkSession", "SessionEvent", "Evidence", "Submission", "Commit")
 _ACTIVITY = "<http://www.w3.org/ns/prov#Activity>"
@@ -64,7 +65,9 @@ def gather_rules(memory: Jidomem, project: str) -> Rules:
         if named:
             found[row["item"]] = replace(memories.rule(row), about=named)
     now = memory.now()
-    rivals = memory.reader.conflicts_with(project, found.keys(), valid_at=now)
+    # the list of conflicts may have to be made first, which takes longer than all else here
+    suspects = {item for item in memories.with_shared_keys() if item in found}
+    rivals = memory.reader.conflicts_with(project, suspects, valid_at=now) if suspects else {}
     rules = [replace(rule, rivals=tuple(rivals.get(item, ()))) for item, rule in found.items()]
     bounds = [bound for rule in rules for bound in (rule.valid_from, rule.valid_until) if bound > now]
     earlier = earlier_names(memory.reader, memory.tree, project)
@@ -98,6 +101,17 @@ class _RuleRows:
                 pairs[row["item"]].append(row)
             self._by[name] = pairs
         self._curators = memory.writer.authority(project).curators
+        self._keys = select(_KEYS)
+
+    def with_shared_keys(self) -> Iterator[str]:
+        """Yield the active memories that share a conflict key, or a predecessor, with another one."""
+        active_items, by_key = {row["item"] for row in self.rows}, defaultdict[str, list[str]](list)
+        for row in self._keys:
+            if row["item"] in active_items:
+                by_key[row["key"]].append(row["item"])
+        for items in by_key.values():
+            if len(items) > 1:
+                yield from items
 
     def rule(self, row: Mapping[str, Any]) -> Rule:
         """Return the rule of one memory."""
