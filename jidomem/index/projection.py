@@ -21,7 +21,7 @@ from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex, stored_triples
 from jidomem.journal.commit import Commit
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, plain_value
-from jidomem.rdf.vocab import BASE, ONTOLOGY_GRAPH, RDFS, TYPE, graph_iri, graphs_of, jido
+from jidomem.rdf.vocab import BASE, LABEL, ONTOLOGY_GRAPH, RDFS, TYPE, graph_iri, graphs_of, jido
 from jidomem.records.active import ACCEPTED, Convention
 from jidomem.records.intent import CLASH
 from jidomem.records.named_query import ListOrder
@@ -53,7 +53,7 @@ SHORT = 8
 #: the order of rows.
 TABLES = """
 CREATE TABLE node (number INTEGER PRIMARY KEY, item TEXT UNIQUE, since INTEGER, until INTEGER, id TEXT,
-  reversed_id TEXT, short_id TEXT);
+  reversed_id TEXT, short_id TEXT, has_label INTEGER);
 CREATE INDEX node_id ON node (id) WHERE id IS NOT NULL;
 CREATE INDEX node_reversed_id ON node (reversed_id) WHERE reversed_id IS NOT NULL;
 CREATE INDEX node_short_id ON node (short_id) WHERE short_id IS NOT NULL;
@@ -66,9 +66,9 @@ CREATE TABLE pair (key TEXT PRIMARY KEY, a INTEGER, b INTEGER, since INTEGER, un
 CREATE INDEX pair_a ON pair (a);
 CREATE INDEX pair_b ON pair (b);
 """
-_PUT_NODE = """INSERT INTO node (item, since, until, id, reversed_id, short_id) VALUES (?, ?, ?, ?, ?, ?)
+_PUT_NODE = """INSERT INTO node (item, since, until, id, reversed_id, short_id, has_label) VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (item) DO UPDATE SET since = excluded.since, until = excluded.until, id = excluded.id,
-reversed_id = excluded.reversed_id, short_id = excluded.short_id"""
+reversed_id = excluded.reversed_id, short_id = excluded.short_id, has_label = excluded.has_label"""
 #: A successor that nothing is said of, so far, may be active at any time.
 _PUT_NAME = f"INSERT OR IGNORE INTO node (item, since, until) VALUES (?, -1, {FOREVER})"
 _PUT_PAIR = "INSERT OR REPLACE INTO pair VALUES (?, ?, ?, ?, ?)"
@@ -347,6 +347,11 @@ class Projection:
         known = {item for (item,) in self._store.execute(text, (json.dumps([*map(_item, names)]),))}
         return [name for name in names if _item(name) not in known]
 
+    def labelled(self, names: Collection[Term]) -> list[Term]:
+        """Return those of *names* that had a label when their rows were made."""
+        text = "SELECT item FROM node WHERE has_label AND item IN (SELECT value FROM json_each(?))"
+        return [_name(item) for (item,) in self._store.execute(text, (json.dumps([*map(_item, names)]),))]
+
     def _lists(self) -> dict[int, ListOrder]:
         rows = self._store.execute("SELECT number, definition FROM list ORDER BY number")
         return {number: _order(definition) for number, definition in rows}
@@ -364,7 +369,8 @@ class Projection:
         for name, node in nodes.items():
             item = _item(name)
             part = _ID_START.split(item)[-1] if project in node.statements.get(_OF, ()) else None
-            rows.append((item, node.since, node.active_until, part, part and part[::-1], part and part[-SHORT:]))
+            ids = part, part and part[::-1], part and part[-SHORT:]
+            rows.append((item, node.since, node.active_until, *ids, LABEL in node.statements))
         self._store.executemany(_PUT_NODE, rows)
         links = ((_SUPERSEDED, False), (_INVALIDATED, True))
         ends = [

@@ -30,7 +30,7 @@ from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, iri, plain_value
-from jidomem.rdf.vocab import jido
+from jidomem.rdf.vocab import LABEL, jido
 from jidomem.records.intent import Version
 from jidomem.records.interfaces import Vector
 from jidomem.records.named_query import ListOrder
@@ -497,6 +497,9 @@ class Texts:
         new = file.projection.lacking(sorted(changes)) if fills and stream.name == "memory" else []
         source.describe(new, commits)
         others = {node: changes[node] for node in changes.keys() - {*new}}
+        for node in file.projection.labelled([node for node, names in others.items() if LABEL in names]):
+            if len([*source.triples(stream.graph, node, LABEL)]) == 1:  # only repeated, as of a common source
+                others[node].discard(LABEL)
         again = sorted({*new, *kind.touched(source, stream.graph, others)})
         known = [found for node in again if (found := kind.document(source, stream.graph, node)) is not None]
         file.remove({plain_value(node) for node in again} - {document.item for document in known})

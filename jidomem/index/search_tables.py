@@ -191,7 +191,7 @@ class _Old(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The file at *path* as it is written: memories with their words, and `passages`, what they say word for word."""
 
-    FORM = 14
+    FORM = 15
     TABLES = _TABLES
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, marker: int = 0) -> None:

@@ -21,12 +21,13 @@ from jidomem.index.search_tables import SearchFilter
 from jidomem.journal.commit import build
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import date_time, iri, literal
-from jidomem.rdf.vocab import TYPE, jido
+from jidomem.rdf.vocab import LABEL, TYPE, jido
 from jidomem.records.named_query import FOREVER, moment_of, to_term
 
 LISTS = ["facts", "open-tasks", "proposals", "recent-lessons", "timeline", "blocked-tasks", "items-without-project",
          "decisions", "recent-decisions", "decision-log", "unexplained-root-causes", "dangling-supersessions",
          "stale"]  # fmt: skip
+EVERYTHING = SearchFilter(inactive=True)
 #: When a decision says that it was made: before all others, when it was recorded, after that, or nowhere.
 DATES = [{"timestamp": "2020-01-01"}, {}, {"timestamp": "2027-01-01"}, {"extra_triples": [["jido:isUndated", True]]}]
 OF = {"fact": "facts", "task": "open-tasks", "lesson_learned": "lessons", "decision": "decisions"}
@@ -154,6 +155,9 @@ def test_lists_of_merged_streams_are_what_the_engine_finds_now_and_at_any_moment
             assert answers(memory, moments) == found
 
 
+SOURCES = [iri(f"https://jido.ai/evidence/{number}") for number in range(2)]
+
+
 def statements(random):
     """What is said of some memories in each commit: first what they are, later what they are to each other."""
     names = [iri(f"https://jido.ai/memory/{number}") for number in range(10)]
@@ -176,9 +180,16 @@ def statements(random):
         if kinds[name] == "Decision":
             time = date_time(f"{random.choice([2020, 2026, 2027])}-11-21T08:00:05Z")
             random.choice([first, later, []]).append((name, jido("hasTimestamp"), time))
+        if random.random() < 0.7:
+            random.choice([first, later]).append((name, jido("derivedFrom"), random.choice(SOURCES)))
         if kinds[name] == "Error":
             later += [(name, jido("hasRootCause"), other) for other in names if kinds[other] == "RootCause"]
     random.shuffle(later)
+    for source in SOURCES:
+        labels = random.choice([["okapi"], ["okapi"], ["okapi", "quagga"]])
+        first.append((source, TYPE, jido("Evidence")))
+        first += [(source, LABEL, literal(label)) for label in labels if random.random() < 0.3]
+        later += [(source, LABEL, literal(label)) for label in labels]  # again, as of a common source
     return [first, *(later[at : at + 4] for at in range(0, len(later), 4))]
 
 
@@ -212,6 +223,12 @@ def test_statements_in_any_order_are_listed_as_the_engine_finds_however_the_file
             within = SearchFilter(moment=moment_of(moment.get("as_of"), "as_of"))
             found = memory.texts.read(Stream("p"), lambda file: file.newest(within, 100))  # noqa: B023
             assert sorted(found) == sorted(shown(memory, "timeline", **moment))
+        for label in ("okapi", "quagga"):
+            named = memory.texts.read(Stream("p"), lambda file: [row.number for row in file.best([label], EVERYTHING)])  # noqa: B023
+            found = memory.texts.read(Stream("p"), lambda file: [row.item for row in file.rows(named, EVERYTHING)])  # noqa: B023
+            rests = f"?item jido:derivedFrom ?source . ?source <{LABEL[1:-1]}> '{label}'"
+            rows = memory.reader.select("p", f"PREFIX jido: <https://jido.ai/ontology#> SELECT ?item {{ {rests} }}")
+            assert sorted(found) == sorted({row["item"] for row in rows})
 
     with jidomem.open(folder / "one", project="p") as memory:
         for rows in statements(random):
