@@ -57,7 +57,7 @@ class Diagnostic:
 
 
 def run_diagnostic(name: str, look: Callable[[], Iterable[Diagnostic]]) -> Iterator[Diagnostic]:
-    """Yield what *look* finds; where it cannot look, that is what is found."""
+    """Yield the findings of *look*, or the error that keeps it from looking."""
     try:
         yield from look()
     except JidomemError as error:
@@ -76,7 +76,7 @@ _SECONDS = 2.0
 
 
 def programs() -> Iterator[Diagnostic]:
-    """Yield the versions of Python, jidomem and what it needs, and which extras are there."""
+    """Yield the versions of Python, jidomem and its dependencies, and the installed extras."""
     own = version("jidomem")
     yield Diagnostic("python", "ok", f"{'.'.join(map(str, sys.version_info[:3]))} at {sys.executable}")
     needed, extras = list[str](), dict[str, list[str]]()
@@ -94,8 +94,8 @@ def programs() -> Iterator[Diagnostic]:
         yield Diagnostic("packages", "ok", f"jidomem {own}, {there}")
     for each in sorted(extras.keys() - {"test", "bench"}):
         lacking = [one for one in extras[each] if _installed(one) is None]
-        said = f"[{each}] is not installed: pip install 'jidomem[{each}]'" if lacking else f"[{each}] is installed"
-        yield Diagnostic("extras", "ok", said)
+        detail = f"[{each}] is not installed: pip install 'jidomem[{each}]'" if lacking else f"[{each}] is installed"
+        yield Diagnostic("extras", "ok", detail)
 
 
 def _installed(name: str) -> str | None:
@@ -117,7 +117,7 @@ def disk(root: Path) -> Iterator[Diagnostic]:
 
 
 def file_system(root: Path) -> Iterator[Diagnostic]:
-    """Yield whether the file system of *root* does what a journal needs; it is asked, and nothing is written."""
+    """Yield whether the file system of *root* fits a journal, by its type; nothing is written."""
     kind = _kind(root)
     if kind in _NETWORK:
         yield Diagnostic(
@@ -148,8 +148,8 @@ def _kind(path: Path) -> str:
     """Return the name of the file system *path* is on."""
     best, kind = "", "unknown"
     for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
-        said, _, of = line.partition(" - ")
-        at = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), said.split()[4])
+        mount, _, of = line.partition(" - ")
+        at = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), mount.split()[4])
         if len(at) >= len(best) and path.is_relative_to(at):
             best, kind = at, of.split()[0]
     return kind
@@ -216,7 +216,7 @@ def _common_files(root: Path) -> Iterator[Path]:
 
 
 def configuration(root: Path) -> Iterator[Diagnostic]:
-    """Yield whether the configuration, terms, rules and questions of the root can be used; raises what says why not."""
+    """Yield whether the configuration, terms, rules and queries of the root can be used; raise the first error."""
     with open_root(root) as memory:
         yield Diagnostic("config", "ok", f"project {memory.project}, ontology {memory.schema.version}, "
                                    f"{sum(1 for _ in memory.playbook)} questions")  # fmt: skip
@@ -226,7 +226,7 @@ def journal(files: FileJournal, *, full: bool) -> Iterator[Diagnostic]:
     """Yield for each stream whether it is sound: by a look, or with *full* by every byte."""
     streams = files.streams()
     known = {stream: files.verify(stream) if full else files.damage(stream) for stream in streams}
-    # where git cannot be asked, `repository` says so
+    # without git, `repository` has the finding
     compared = [
         each for each in compare_with_git(files, known) if each.kind != "unchecked" or _git_answers(files.folder)
     ]
@@ -264,7 +264,7 @@ def clock(files: FileJournal, now: datetime) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "clock",
             "warn",
-            f"the newest commit is of {newest}, and this clock says {format_timestamp(now)}",
+            f"the newest commit is of {newest}, and this clock is at {format_timestamp(now)}",
             "set the clock: timedatectl set-ntp true",
         )
     else:
@@ -272,7 +272,7 @@ def clock(files: FileJournal, now: datetime) -> Iterator[Diagnostic]:
 
 
 def index(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
-    """Yield how the index is kept, and how much of the journal the next process has to read beyond it."""
+    """Yield where the index is, and how many commits the next process has to read beyond the snapshot."""
     size, clones = _size(files), Clones(root / INDEX)
     if size <= LARGE:
         yield Diagnostic("index", "ok", f"in memory: the journal has {size:,} bytes")
@@ -284,13 +284,13 @@ def index(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
         )
         return
     marks = snapshots[0].marks
-    held = {stream: marks[stream.graph].version if stream.graph in marks else None for stream in files.streams()}
-    behind = sum(_behind(files, stream, version or Version()) for stream, version in held.items())
-    told = f"on disk, {snapshots[0].size:,} bytes; the newest snapshot is {behind:,} commits behind"
+    versions = {stream: marks[stream.graph].version if stream.graph in marks else None for stream in files.streams()}
+    behind = sum(_behind(files, stream, version or Version()) for stream, version in versions.items())
+    detail = f"on disk, {snapshots[0].size:,} bytes; the newest snapshot is {behind:,} commits behind"
     if behind > 2 * MANY:
-        yield Diagnostic("index", "warn", told, "jidomem root reindex")
+        yield Diagnostic("index", "warn", detail, "jidomem root reindex")
     else:
-        yield Diagnostic("index", "ok", told)
+        yield Diagnostic("index", "ok", detail)
 
 
 def _size(files: FileJournal) -> int:
@@ -306,7 +306,7 @@ def _behind(files: FileJournal, stream: Stream, version: Version) -> int:
 
 
 def stale_cache_files(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
-    """Yield what killed processes left, and what was set aside."""
+    """Yield the files that killed processes left, and those that were set aside."""
     live = [path for path in (root / INDEX / "live").glob("*") if path.is_dir()]
     used = Clones(root / INDEX).in_use()
     if len(live) > used:
@@ -318,7 +318,9 @@ def stale_cache_files(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
         for path in (*folder.glob(".incoming.lock"), *folder.glob(".sealing.lock")):
             yield Diagnostic("leftovers", "ok", f"{path}: of a writer that was killed, or writes now; never read")
         for path in folder.glob("*.aside"):
-            yield Diagnostic("leftovers", "warn", f"{path} was set aside as damaged", "jidomem journal verify says why")
+            yield Diagnostic(
+                "leftovers", "warn", f"{path} was set aside as damaged", "jidomem journal verify has the reason"
+            )
     yield Diagnostic("leftovers", "ok", f"{used} processes work on clones of the index")
 
 
@@ -330,7 +332,7 @@ def cache(root: Path) -> Iterator[Diagnostic]:
 
 
 def repository(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
-    """Yield whether git keeps the journal as it is, and leaves out what is derived."""
+    """Yield whether git stores the journal byte for byte, and ignores derived files."""
     if not files.is_tracked:
         yield Diagnostic("git", "ok", "in no repository")
         return
@@ -358,13 +360,13 @@ def repository(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
 
 
 def models(given: Settings) -> Iterator[Diagnostic]:
-    """Yield which models read and embed for memory, and what keeps them from being asked; nothing is sent to them."""
+    """Yield the language model and the embedder, with faults of their configuration; nothing is sent to them."""
     reader, embedder = settings.models(given)
     for name, model in (("model", reader), ("embedder", embedder)):
         if model is None:
             yield Diagnostic(name, "ok", "none: memories are found by words")
         elif (why := config_error(model)) is not None:
-            yield Diagnostic(name, "warn", f"{model.name} cannot be asked: {why.detail}", why.hint)
+            yield Diagnostic(name, "warn", f"{model.name} cannot be used: {why.detail}", why.hint)
         else:
             yield Diagnostic(name, "ok", f"{model.name}{', over the network' if is_remote(model) else ''}")
 
