@@ -99,7 +99,8 @@ def ask(
         return
     query = memory.playbook.get(name)
     app.options = {**app.options, **{snake(param.name): _option(param) for param in query.params}}
-    values = dict(map(_param, _pairs(query, params, memory.playbook))) | ({} if status is None else {"status": status})
+    pairs = _pairs(query, params, memory.playbook)
+    values = dict(_param(query, pair) for pair in pairs) | ({} if status is None else {"status": status})
     answer(app, memory, name, include_inactive=include_inactive, params=values)
 
 
@@ -187,10 +188,13 @@ def _unknown_parameter(query: NamedQuery, flag: str, playbook: Playbook) -> Exce
     return InvalidRequest(f"{query.name} takes no {flag}", hint=hint)
 
 
-def _param(word: str) -> tuple[str, str]:
+def _param(query: NamedQuery, word: str) -> tuple[str, str]:
     name, equals, value = word.partition("=")
     if not equals or not name:
-        raise InvalidRequest(f"{word!r} is not a parameter", hint="write name=value, such as actionable_only=true")
+        hint = f"{query.name} takes no parameter of its own"
+        for param in _own(query)[:1]:
+            hint = f"write name=value, such as {snake(param.name)}={'true' if param.type == 'boolean' else word}"
+        raise InvalidRequest(f"{word!r} is not a parameter", hint=hint)
     if name in _TAKEN:
         raise InvalidRequest(f"no query has a parameter {name!r}", hint="list them with: jidomem ask")
     option = _OPTIONS.get(name.replace("_", "").lower())

@@ -29,6 +29,8 @@ _OPTION_FOR_ALL = {"asserted_by": "--agent", "asserted_in": "--session"}
 #: The fields of a conflicting memory that are shown, and the most characters of each.
 _ITEM_FIELDS = ("type", "status", "rationale", "detailed_explanation", "about", "asserted_by", "timestamp")
 _SHOWN = 160
+#: The least similarity of an unknown option to a suggested one.
+_LIKE = 0.7
 #: Fields whose options have another name.
 _OPTION_OF = {"path": "about", "agent": "whom"}
 Options = Callable[[Mapping[str, Any]], str]
@@ -130,8 +132,10 @@ def _usage_error(error: click.ClickException) -> InvalidRequest:
     """Return a usage error as an error of ours, with an example if arguments are missing or too many."""
     context, detail = getattr(error, "ctx", None), error.format_message()
     hint = f"see: {context.command_path if context else 'jidomem'} --help"
-    if isinstance(error, click.NoSuchOption) and (option := _option_for(error)):
-        return InvalidRequest(f"No such option '{error.option_name}'; did you mean '{option}'?", hint=hint)
+    if isinstance(error, click.NoSuchOption):
+        near = _options_for(error)
+        meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        return InvalidRequest(f"No such option '{error.option_name}'{meant}", hint=hint)
     if context is not None and (isinstance(error, click.MissingParameter) or detail.startswith("Got unexpected extra")):
         _, _, examples = (context.command.help or "").partition("Examples:\n")
         example = next((line.strip() for line in examples.splitlines() if line.strip()), None)
@@ -141,11 +145,25 @@ def _usage_error(error: click.ClickException) -> InvalidRequest:
     return InvalidRequest(detail, hint=hint)
 
 
-def _option_for(error: click.NoSuchOption) -> str | None:
-    """Return the option of the command for a field known by another name in other memory systems."""
-    field = FIELD_ALIASES.get(error.option_name.lstrip("-").replace("-", "_"))
-    params = error.ctx.command.params if error.ctx and field else ()
-    return next((param.opts[0] for param in params if param.name == field), None)
+#: The name of an option in other programs -> its name here, on commands that have it.
+_OPTION_GUESSES = {
+    **dict.fromkeys(("withdraw", "delete", "remove", "retract", "forget"), "invalidate"),
+    **dict.fromkeys(("since", "until", "from", "to", "at"), "as-of"),
+    **dict.fromkeys(("replace", "rewrite"), "supersede"),
+}
+
+
+def _options_for(error: click.NoSuchOption) -> list[str]:
+    """Return the options of the command that the unknown option means by another name, or is spelled like."""
+    word = error.option_name.lstrip("-")
+    params = error.ctx.command.params if error.ctx else ()
+    field = FIELD_ALIASES.get(word.replace("-", "_"))
+    if field and (option := next((param.opts[0] for param in params if param.name == field), None)):
+        return [option]
+    names = [name.lstrip("-") for name in error.possibilities or ()]
+    taken = {name for param in params for name in param.opts if not getattr(param, "hidden", False)}
+    guess = f"--{_OPTION_GUESSES.get(word, '')}"
+    return [guess] if guess in taken else [f"--{name}" for name in nearest_names(word, names, 3, likeness=_LIKE)]
 
 
 def _in_options(hint: str, app: App) -> str:
@@ -202,6 +220,7 @@ def _choices(error: Conflict, options: Options | None) -> Iterator[str]:
             yield f"{words}: {choice.effect}"
         elif choice.name == "keep":
             yield choice.effect
+    yield from error.keeping
 
 
 def _plain(value: Any) -> str:

@@ -295,7 +295,12 @@ class Conflict(JidomemError):
         return self.hint == self._spelt_choices()
 
     def _spelt_choices(self) -> str:
-        return "choose one: " + "; ".join(f"{_spelt(choice)}: {choice.effect}" for choice in self.choices)
+        return "choose one: " + "; ".join([*(f"{_spelt(each)}: {each.effect}" for each in self.choices), *self.keeping])
+
+    @property
+    def keeping(self) -> tuple[str, ...]:
+        """Return in words the way out that submits nothing, unless it is one of the choices."""
+        return () if any(choice.name == "keep" for choice in self.choices) else ("or submit nothing: the other stays",)
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -315,7 +320,7 @@ class Conflict(JidomemError):
             is_named = any(conflict.kind == "convention_clash" for conflict in self.conflicts)
             name = "convention_name" if is_named else "topic"
             ways.append(Choice("coexists_with", {"coexists_with": [*beside]}, ("about",), _BESIDE))
-            ways.append(Choice(name, {}, (name,), "both stay active, as memories on different matters"))
+            ways.append(Choice(name, {}, (name,), "if yours is on another matter: both stay active"))
         return tuple(ways)
 
     def to_dict(self) -> dict[str, Any]:
@@ -401,9 +406,13 @@ class RequestTimeout(JidomemError):
 
 
 class TooLarge(JidomemError):
-    """A stated size was exceeded."""
+    """A stated size was exceeded; `field` is the field of the intent that is too large, if it is one."""
 
     code = "payload_too_large"
+
+    def __init__(self, detail: str, *, hint: str = "", code: str | None = None, field: str | None = None) -> None:
+        self.field = field
+        super().__init__(detail, hint=hint, code=code)
 
 
 class QueryTimeout(JidomemError):
@@ -441,7 +450,7 @@ class MemoryClosed(Failed):
 
     def __init__(self, place: str) -> None:
         super().__init__(
-            f"the memory in {place} was closed, and what holds it is used still",
+            f"the memory in {place} was closed, and is still used",
             hint="open it anew, and use what holds it while it is open: with jidomem.open(...) as memory: ...",
         )
 

@@ -453,8 +453,8 @@ class History:
                     own |= revisions.of(row["item"]) if is_revision or row["proposed"] else first
         return found
 
-    def moment(self, project: str, given: object) -> str:
-        """Return the moment *given*, or that of the newest commit of the version *given*."""
+    def moment(self, project: str, given: object, name: str = "as_of") -> str:
+        """Return the moment *given* as the argument *name*, or that of the newest commit of the version *given*."""
         if given == "0":
             return _START
         if isinstance(given, str) and _NUMBER.fullmatch(given):
@@ -462,7 +462,7 @@ class History:
         named = intent.read(given) if isinstance(given, str) else None
         if named is None:
             try:
-                return plain_value(to_term(given, "dateTime", "as_of"))
+                return plain_value(to_term(given, "dateTime", name))
             except InvalidRequest as error:
                 error.hint += ", or a version that is listed by: jidomem journal log"
                 raise

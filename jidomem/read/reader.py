@@ -334,13 +334,13 @@ class MemoryReader:
         """
         return self._history.redactions(project, since, until)
 
-    def moment(self, project: str, given: object) -> str:
-        """Return the moment *given*, or that of the newest commit of the version *given*.
+    def moment(self, project: str, given: object, *, name: str = "as_of") -> str:
+        """Return the moment *given* as the argument *name*, or that of the newest commit of the version *given*.
 
         A version includes all commits recorded by then, on any branch; its number alone is enough
         if no other branch has a commit of that number. Raises InvalidRequest, NotFound.
         """
-        return self._history.moment(project, given)
+        return self._history.moment(project, given, name)
 
     def version(self, project: str, as_of: object) -> Version:
         """Return the version a project's memory had at a moment."""

@@ -363,6 +363,12 @@ def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
     if (name := EXTRA_PROPERTIES.get(_snake(text))) is not None:
         return _extra_property(text, name, values)
     meant = tidy if tidy in INTENT_FIELDS else FIELD_ALIASES.get(tidy) or misspelling_of(tidy, INTENT_FIELDS)
+    if isinstance(values[key], list) and meant is not None and meant not in LIST_FIELDS:  # such as tags
+        message = f"{text!r} is not a field of an intent, and {meant!r} is one text"
+        hint = f"leave it out, or give `{meant}`"
+        return Violation(
+            "unknown_field", message, field=text, value=values[key], allowed=tuple(INTENT_FIELDS), hint=hint
+        )
     nearest = meant or next(iter(nearest_names(tidy, INTENT_FIELDS)), None)
     message = f"{text!r} is not a field of an intent" + (f"; did you mean {nearest!r}?" if nearest else "")
     repair = None

@@ -361,7 +361,7 @@ class Jidomem:
         is removed. Raises what `writer.roll_back` and `reader.moment` raise.
         """
         name = project or self.project
-        moment = self.reader.moment(name, to)
+        moment = self.reader.moment(name, to, name="to")
         return self.writer.roll_back(name, moment, reason=reason, dry_run=dry_run)
 
     def check(self, project: str | None = None, options: Options | None = None) -> CheckReport:

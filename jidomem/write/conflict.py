@@ -430,6 +430,26 @@ def _is_elsewhere(
     return bool((about or settled) and about != theirs)
 
 
+def with_differing_fields(other: ConflictItem, intent: MemoryUpdateIntent, item: Mapping[str, Any]) -> ConflictItem:
+    """Return the duplicate *other* with the names of the fields in which *intent* differs from *item*, its fields."""
+    if other.kind != "duplicate":
+        return other
+    differing = [
+        name
+        for name, value in intent.fields()
+        if name not in NOT_CONTENT and name not in ("summary", "topic", "about", "extra_triples")
+        if _as_compared(value) != _as_compared(item.get(name))
+    ]
+    named = " and ".join(filter(None, (", ".join(differing[:-1]), *differing[-1:])))
+    verb = "differs" if len(differing) == 1 else "differ"
+    unnamed = other.why.rsplit("another field differs", 1)  # the summary before it may have these words, too
+    return replace(other, why=f"{named} {verb}".join(unnamed)) if differing else other
+
+
+def _as_compared(value: Any) -> Any:
+    return frozenset(map(normal_text, value)) if isinstance(value, (list, tuple)) else value or frozenset()
+
+
 def _conflict(kind: str, intent: MemoryUpdateIntent, other: str, view: WriteSnapshot) -> ConflictItem:
     summary = _summary(other, view)
     why = WHY[kind].format(iri=other, summary=summary, topic=intent.topic)

@@ -19,7 +19,7 @@ from jidomem.base.words import slug
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import iri, plain_value
-from jidomem.records.intent import FIELD_PROPERTIES, LIST_FIELDS, MemoryUpdateIntent, properties_of
+from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, LIST_FIELDS, MemoryUpdateIntent, properties_of
 from jidomem.records.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST, TRIPLES_LIMIT
 from jidomem.schema.ontology import Schema
 from jidomem.write import canonical
@@ -59,7 +59,8 @@ def check_size(
         if size <= LITERAL_MOST:
             hint += f"; or let who runs this memory write literal = {size} below [limits] of their own "
             hint += "~/.config/jidomem/config.toml"
-        raise TooLarge(f"{name} has {size:,} bytes; a text holds at most {most:,}", hint=hint)
+        field = name if name in INTENT_FIELDS else None
+        raise TooLarge(f"{name} has {size:,} bytes; a text holds at most {most:,}", hint=hint, field=field)
 
 
 def check_entries(intent: MemoryUpdateIntent) -> None:
@@ -68,7 +69,8 @@ def check_entries(intent: MemoryUpdateIntent) -> None:
         value = getattr(intent, name)
         if isinstance(value, (list, tuple)) and len(value) > ENTRIES_LIMIT:
             hint = "submit several intents, or name what the entries have in common"
-            raise TooLarge(f"{name} has {len(value):,} entries; it holds at most {ENTRIES_LIMIT:,}", hint=hint)
+            detail = f"{name} has {len(value):,} entries; it holds at most {ENTRIES_LIMIT:,}"
+            raise TooLarge(detail, hint=hint, field=name)
 
 
 @dataclass(slots=True)

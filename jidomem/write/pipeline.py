@@ -432,6 +432,10 @@ class Pipeline:
         if policy == "refuse" or any(each.kind in _NEVER_ACCEPTED for each in conflicts):
             shown = conflicts[:_SHOWN_WHOLE]
             items = {each.iri: _in_full(each.iri, view) for each in shown}
+            conflicts = [
+                conflict.with_differing_fields(each, intent, items[each.iri]) if each.iri in items else each
+                for each in conflicts
+            ]
             replacing = replace(intent, **conflicts[0].resolve_with)
             needs_reason = bool(faults_of(validate.check_reason, replacing, described, view))
             raise Conflict(conflicts, items=items, needs_reason=needs_reason)
@@ -626,7 +630,7 @@ def faults_of(check: Callable[..., object], *arguments: Any) -> list[Violation]:
     except IntentRefused as refusal:
         return [*refusal.violations]
     except JidomemError as error:  # a text that is too long
-        return [Violation(error.code, error.detail, hint=error.hint)]
+        return [Violation(error.code, error.detail, field=getattr(error, "field", None), hint=error.hint)]
     return []
 
 

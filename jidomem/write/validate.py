@@ -109,7 +109,7 @@ def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
             violations.append(
                 Violation(
                     "shape_violation",
-                    f"{name} cannot be honoured for a {intent.type}: leave it out, or say it in the summary",
+                    f"{name} does not apply to a {intent.type}: leave it out, or say it in the summary",
                     field=name,
                     value=getattr(intent, name),
                     allowed=tuple(sorted(kinds)),

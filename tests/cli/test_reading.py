@@ -469,7 +469,7 @@ def test_a_parameter_of_a_question_is_given_as_an_option_too():
     ):
         assert f"hint: {hint}" in run("ask", *words).stderr
     refused = run("ask", "changes", "--sinse", "2026-11-20")
-    assert (refused.exit_code, "Did you mean" in refused.stderr, "--since" in refused.stderr) == (2, True, True)
+    assert (refused.exit_code, "did you mean" in refused.stderr, "--since" in refused.stderr) == (2, True, True)
 
 
 def test_the_memories_of_one_agent_are_listed_with_their_assignees_where_they_are_tasks():

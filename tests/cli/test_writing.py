@@ -171,7 +171,12 @@ def test_a_conflict_shows_the_other_memory_and_what_each_way_out_does():
     assert f"  overlapping_decision with {MEMORY}{OLD}: Use Oxigraph 0.4" in shown
     (start,) = [number for number, line in enumerate(shown) if line == "hint: choose one:"]
     ways = dict(line.strip().partition(": ")[::2] for line in shown[start + 1 :])
-    assert list(ways) == [f"--supersedes {OLD}", f"--coexists-with {OLD} --about TEXT", "--topic TEXT"]
+    assert list(ways) == [
+        f"--supersedes {OLD}",
+        f"--coexists-with {OLD} --about TEXT",
+        "--topic TEXT",
+        "or submit nothing",
+    ]
     assert ways[f"--supersedes {OLD}"].startswith("it ends, and yours takes its place")
     assert run(*words, "--supersedes", OLD).exit_code == 0
 

@@ -68,7 +68,7 @@ def test_the_memory_tool_tells_the_model_that_its_memory_was_closed(tmp_path, co
     with jidomem.open(tmp_path / "root", project="p") as memory:
         tool = ClaudeMemory(memory)
 
-    with pytest.raises(Exception, match="was closed, and what holds it is used still"):
+    with pytest.raises(Exception, match="was closed, and is still used"):
         getattr(tool, command)(NOTE)
 
 

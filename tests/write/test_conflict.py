@@ -547,7 +547,7 @@ def test_what_is_kept_to_find_a_disagreement_by_stays_the_same_from_version_to_v
 @pytest.mark.parametrize(
     ("kind", "why"),
     [
-        ("duplicate", "{old} already says 'Write the docs'; another field differs"),
+        ("duplicate", "{old} already says 'Write the docs'; detailed_explanation differs"),
         ("overlapping_decision", "{old} is active on 'index': Use Oxigraph"),
         ("convention_clash", "{old} is active under that name or topic at the same scope: Use tabs"),
         ("contradiction", "{old} says otherwise on the same matter: The port is 80"),
@@ -770,3 +770,35 @@ def test_the_choices_of_a_contradiction_name_no_memory_that_has_ended(memory):
 
     fields = [choice.fields for choice in error.value.choices if choice.name == "coexists_with"]
     assert fields == [{"coexists_with": [now]}]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"rationale": "other"}, "rationale differs"),
+        ({"confidence": "low", "evidence": []}, "confidence and evidence differ"),
+        ({"extra_triples": [["https://example.org/p", "v"]]}, "another field differs"),
+    ],
+)
+def test_a_duplicate_names_the_fields_that_differ(memory, change, named):
+    given = decision(summary="Use Jena", topic="store", rationale="known", evidence=["seen"], confidence="high")
+    memory.writer.submit_intent("p", given)
+    (found,) = refusal(memory.writer.submit_intent, "p", given | change).conflicts
+    assert (found.kind, found.why.partition("; ")[2]) == ("duplicate", named)
+
+
+def test_a_conflict_also_offers_to_submit_nothing(memory):
+    memory.writer.submit_intent("p", decision(summary="Use Jena", topic="store"))
+    refused = refusal(memory.writer.submit_intent, "p", decision(summary="Use SQLite", topic="store"))
+    assert refused.hint.endswith("if yours is on another matter: both stay active; or submit nothing: the other stays")
+
+
+def test_a_text_that_is_too_large_beside_another_fault_is_not_also_missing(memory):
+    refused = refusal(memory.writer.submit_intent, "p", intent(summary="x" * 300_000, bogus=1))
+    assert [fault.code for fault in refused.violations] == ["unknown_field", "payload_too_large"]
+    assert refused.violations[1].field == "summary"
+
+
+def test_a_list_for_a_field_of_one_text_is_not_renamed_to_it(memory):
+    (fault,) = refusal(memory.writer.submit_intent, "p", {**intent(), "tags": ["a"]}).violations
+    assert (fault.field, fault.nearest, fault.hint) == ("tags", None, "leave it out, or give `topic`")

@@ -449,7 +449,7 @@ def test_a_field_that_a_kind_cannot_honour_is_refused_with_the_kinds_that_can(wr
 
     assert {violation.field: violation.allowed for violation in error.violations} == able
     assert [(v.value, v.message) for v in error.violations if v.field == "severity"] == [
-        ("low", "severity cannot be honoured for a fact: leave it out, or say it in the summary")
+        ("low", "severity does not apply to a fact: leave it out, or say it in the summary")
     ]
 
 

@@ -212,8 +212,10 @@ def _contradiction(tool: Tool, error: Conflict, hint: str) -> Iterator[str]:
         return
     yield "nothing was written; decide which of these holds, and call again with it, or ask:"
     for choice in error.choices:
-        needs = "".join(f" and {_plain_argument(tool, name)}" for name in choice.needs)
-        yield f"- {_json(dict(choice.fields)) if choice.fields else choice.name}{needs}: {choice.effect}"
+        given = [_json(dict(choice.fields))] if choice.fields else []
+        given += [_plain_argument(tool, name) for name in choice.needs]
+        yield f"- {' and '.join(given) or choice.name}: {choice.effect}"
+    yield from (f"- {words}" for words in error.keeping)
 
 
 def _in_arguments(tool: Tool, values: dict[str, Any]) -> dict[str, Any]:
