@@ -78,7 +78,7 @@ def show(app: App) -> None:
 
 @policy.command("set", writes=_WRITES)
 @click.argument("allows", type=click.Choice((*VERDICTS, UNSET)), required=False)
-@click.option("--preset", type=click.Choice(tuple(PRESETS)), help="Set the rules of this preset instead.")
+@click.option("--preset", type=click.Choice(tuple(PRESETS)), help="Replace all rules by those of this preset.")
 @role_option
 @click.option("--for", "whom", metavar="AGENT", help="Agent that the rule is for.")
 @_kind
@@ -114,11 +114,9 @@ def set_(
     if preset is None:
         _change_policy(app, [given], reason, dry_run)
         return
-    rules = _authority(app).rules
-    over = [rule for rule in rules if rule.kind or rule.path or rule.scope or rule.agent] if preset == "open" else []
-    changes = [*PRESETS[preset], *(_unset_rule(rule) for rule in over)]
+    changes = _authority(app).changes_to(preset)
     if not changes:
-        app.info("the policy is open already, nothing changed")
+        app.info(f"the policy is {preset} already, nothing changed")
     else:
         _change_policy(app, changes, reason, dry_run)
 
@@ -192,10 +190,6 @@ def _authority(app: App) -> AccessPolicy:
 def _policy_rows(change: PolicyChange) -> dict[str, Any]:
     fields = ("agent", "role", "kind", "path", "scope", "allows", "grants", "confirms", "days")
     return {"says": str(change), **{name: getattr(change, name) for name in fields}, "change": change.node or None}
-
-
-def _unset_rule(rule: PolicyChange) -> PolicyChange:
-    return PolicyChange(rule.agent, rule.role, rule.kind, rule.path, rule.scope, allows=UNSET)
 
 
 def _change_policy(app: App, changes: list[PolicyChange], reason: str | None, dry_run: bool) -> None:

@@ -15,13 +15,23 @@ from typing import Any
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
-from jidomem.curation.review_queue import Queue, ReviewLine, Waiting, apply, newest, queue, queued, settle_by_rule
+from jidomem.curation.review_queue import (
+    Queue,
+    ReviewLine,
+    Waiting,
+    apply,
+    newest,
+    opposed_proposals,
+    queue,
+    queued,
+    settle_by_rule,
+)
 from jidomem.curation.review_text import commands, parse, todo, without_settled
 from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
 from jidomem.rdf.vocab import REDACTED
 from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import is_number
-from jidomem.records.active import ENDED
+from jidomem.records.active import ENDED, UNACCEPTED
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
 from jidomem_cli.errors import place, print_error, print_refusal
 from jidomem_cli.fields import entries_now, memory_iri
@@ -156,7 +166,12 @@ def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_ru
         (outcome,) = memory.writer.settle_many(memory.project, settlements, dry_run=dry_run)
         if isinstance(outcome, JidomemError):
             return print_error(_in_words(app, outcome, each.item, each.action, _waiting(memory)), app)
-        show_receipt(app, memory, outcome, OUTCOMES[each.action])
+        judged = each.item if each.action == "reject" or (each.action == "accept" and each.other) else None
+        show_receipt(app, memory, outcome, OUTCOMES[each.action], item=judged)
+        if outcome.commit is not None and each.action != "reject":
+            status = memory.reader.get_memory(memory.project, outcome.iri)["status"]
+            if status in UNACCEPTED:
+                app.info(f"the decision is {status}, and not active")
         return 0
     waiting, named = _waiting(memory), {each.item for each in settlements}
     pair = next((one for one in waiting if one.kind == "conflict" and {one.item, one.other} <= named), None)
@@ -193,7 +208,8 @@ def _accept_all(app: App, memory: Jidomem, reason: str | None, dry_run: bool) ->
     """Accept every proposal without a conflict; a refused one does not stop the others."""
     waiting = _waiting(memory)
     proposals = [one for one in waiting if one.kind == "proposal"]
-    unopposed = [one for one in proposals if one.other is None]
+    rivals = opposed_proposals(memory.reader, memory.project, waiting)
+    unopposed = [one for one in proposals if one.other is None and not rivals[one.item]]
     chosen = newest(memory.reader, memory.project, unopposed)
     lines = [ReviewLine(0, "accept", one, reason) for one in chosen]
     _preview(app, chosen, dry_run)
@@ -201,7 +217,7 @@ def _accept_all(app: App, memory: Jidomem, reason: str | None, dry_run: bool) ->
     if replaced := len(unopposed) - len(lines):
         app.info(f"{replaced} skipped: a newer version is accepted")
     if left := len(proposals) - len(unopposed):
-        app.info(f"{left} left, in conflict with active memories: jidomem review")
+        app.info(f"{left} left, in conflict with active memories or with each other: jidomem review")
     return code
 
 
@@ -254,9 +270,13 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     if not rows:
         app.info("nothing to review")
         return
+    rivals = opposed_proposals(memory.reader, memory.project, queue_page.waiting)
+    summaries = {one.item: one.summary for one in queue_page.waiting}
     for row, ways in zip(rows, settle, strict=True):
         row["source"] = row["place"] or row["source"]
         row["below"] = [line for each in reworded.get(row["item"], ()) for line in each.shortened(_REWORDED).lines()]
+        row["below"] += _withdrawn(memory, row) if row["type"] == "deleted_marker" and not row["other"] else []
+        row["below"] += [f"against the proposal {short(each)}: {summaries[each]}" for each in rivals[row["item"]]]
         if row["other"]:
             row["below"] += [_against(app, row), *_aligned(ways)]
     _group(rows, queue_page.waiting)
@@ -273,7 +293,9 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
         )
     else:
         app.info("decide many: jidomem review --edit")
-    if unopposed := [one for one in queue_page.waiting if one.kind == "proposal" and one.other is None]:
+    if unopposed := [
+        one for one in queue_page.waiting if one.kind == "proposal" and one.other is None and not rivals[one.item]
+    ]:
         several = "proposals" if len(unopposed) > 1 else "proposal"
         many = f"{len(unopposed):,} {several} ({_kinds(unopposed)})" if queue_page.cursor is None else "all proposals"
         app.info(f"accept {many} without a conflict: jidomem review{options} accept --all")
@@ -329,6 +351,12 @@ def _against(app: App, row: Mapping[str, Any]) -> str:
     if row["other_summary"] == row["summary"]:
         return f"same summary as {short(row['other'])}, which is active, with other fields"
     return fit_line(app, f"against {short(row['other'])}: {row['other_summary']}", PIPED - 4)
+
+
+def _withdrawn(memory: Jidomem, row: Mapping[str, Any]) -> list[str]:
+    """Return the memories that a proposed withdrawal ends, a line each."""
+    withdrawn = memory.reader.get_memory(memory.project, row["item"])["properties"].get("invalidates", ())
+    return [f"withdraws {short(each)}: {clean(_summary(memory, each) or REDACTED)}" for each in withdrawn]
 
 
 _EDITOR = "set $VISUAL or $EDITOR, or: jidomem review --todo > FILE, edit it, and jidomem review --from FILE"

@@ -162,6 +162,7 @@ def _property_label(name: str) -> str:
 #: Property -> its label, if it is no field of an intent or has another name there.
 _PROPERTY_LABELS: Mapping[str, str] = {
     "revisionReason": "reason", "appliesToProject": "project", "assertedBy": "author", "assertedIn": "session",
+    "decisionStatus": "decision status", "hasTaskStatus": "task status", "hasErrorStatus": "error status",
     "hasTimestamp": "dated", "recordedAt": "recorded", "recordedIn": "commit", "quarantined": "from untrusted source",
 }  # fmt: skip
 #: Properties that repeat the status, or serve the detection of conflicts and retries.
@@ -212,13 +213,18 @@ def _show_history(app: App, memory: Jidomem, name: str) -> None:
     if form_of(app) == "table":
         rows = [{**row, _CHANGES: _below(app, row)} for row in rows]
         columns = _HISTORY_COLUMNS
+    elif form_of(app) == "md":
+        rows = [{**row, _CHANGES: "; ".join(_line(change, None) for change in row[_CHANGES])} for row in rows]
+        columns = (*_HISTORY_COLUMNS, "reason", _CHANGES)
     show_rows(app, rows, columns, below=_CHANGES)
 
 
 def _below(app: App, row: dict[str, Any]) -> list[str]:
-    """Return the lines below a version: its reason, its changes, and its redactions."""
+    """Return the lines below a version: its date if it is older, its reason, its changes, and its redactions."""
+    is_older = row["date"] is not None and row["recorded"] is not None and row["date"].date() < row["recorded"].date()
+    dated = [f"dated: {short(row['date'])}"] if is_older else []
     reason = [f"reason: {row['reason']}"] if row["reason"] else []
-    return [*reason, *change_lines(app, row["changes"]), *map(_redaction, row["redactions"])]
+    return [*dated, *reason, *change_lines(app, row["changes"]), *map(_redaction, row["redactions"])]
 
 
 def _redaction(row: dict[str, Any]) -> str:

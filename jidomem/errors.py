@@ -238,7 +238,8 @@ def _proposing(term: str) -> str:
 class ConflictItem:
     """One active item that disagrees: its IRI, the reason, and the fields that replace it and its like at once.
 
-    `coexists_with` is that field of an intent that lets all of them stand; empty where one of them cannot.
+    `coexists_with` is that field of an intent that lets all of them stand; empty where one of them cannot. A named
+    memory that ended `is_withdrawn` where nothing took its place.
     """
 
     iri: str
@@ -247,6 +248,7 @@ class ConflictItem:
     why: str
     resolve_with: Mapping[str, Any]
     coexists_with: tuple[str, ...] = ()
+    is_withdrawn: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conflict as plain JSON values."""
@@ -307,9 +309,11 @@ class Conflict(JidomemError):
         """Return the ways out of all conflicts at once."""
         replacing = self.conflicts[0].resolve_with
         if any(conflict.kind == "stale_supersession" for conflict in self.conflicts):
-            ways = [Choice("keep", {}, (), "submit nothing: the memory that took the place stays active")]
+            is_withdrawn = any(conflict.is_withdrawn for conflict in self.conflicts)
+            ways = [Choice("keep", {}, (), _STAYS_WITHDRAWN if is_withdrawn else _STAYS_REPLACED)]
             if any(replacing.values()):
-                effect = "read the memory that took the place first: it ends, and yours takes its place"
+                ends = "it ends, and yours takes its place" if replacing.get("supersedes") else "it is withdrawn"
+                effect = _WITHDRAWAL_ENDS if is_withdrawn else f"read the memory that took the place first: {ends}"
                 return (Choice(next(iter(replacing)), replacing, self._needs, effect), *ways)
             return (
                 Choice("new", replacing, (), "leave the named memory out: yours is recorded as a new memory"),
@@ -332,6 +336,9 @@ class Conflict(JidomemError):
         return {**super().to_dict(), "conflicts": conflicts, "choices": [choice.to_dict() for choice in self.choices]}
 
 
+_STAYS_REPLACED = "submit nothing: the memory that took the place stays active"
+_STAYS_WITHDRAWN = "submit nothing: it stays withdrawn"
+_WITHDRAWAL_ENDS = "read why it was withdrawn first: the withdrawal ends, and yours takes its place"
 _OWN_REPLACED = "it ends, and yours takes its place"
 _REPLACED = f"{_OWN_REPLACED}; of a memory that another agent asserted, say why"
 _BESIDE = "both stay active, each in its own place: say in about (or convention_scope) where yours applies"

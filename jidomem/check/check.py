@@ -532,19 +532,28 @@ def _noted(finding: JournalFinding) -> Problem:
 def _excused(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:
     """Return *findings*; a missing statement that was redacted counts as info.
 
-    If its memory has ended, the finding is left out, since there is nothing to do.
+    If its memory has ended, that finding is left out, since there is nothing to do. So is the advice of a shape about a
+    memory that has ended, and about the assignee of a task that is done.
     """
     orders = {order for order, _, _ in source.of(jido("redactedItem"))}
     redacted = {(item, name) for order in orders for item in source.values(order, jido("redactedItem"))
             for name in source.values(order, jido("redactedProperty"))}  # fmt: skip
     excused = []
     for each in findings:
+        is_advice = each.severity != "violation" and each.rule not in RULES and not each.rule.startswith(GATE)
+        if is_advice and (_is_ended(each.item, source) or _needs_no_assignee(each, source)):
+            continue
         if each.property and (each.item, each.property) in redacted and not source.values(each.item, each.property):
             if _is_ended(each.item, source):
                 continue
             each = replace(each, severity="info", message=f"{REDACTION}{each.message}")
         excused.append(each)
     return excused
+
+
+def _needs_no_assignee(finding: UnplacedFinding, source: TripleSource) -> bool:
+    is_done = not _DONE.isdisjoint(source.values(finding.item, jido("hasTaskStatus")))
+    return is_done and finding.property == jido("assignedTo")
 
 
 def _is_ended(item: Term, source: TripleSource) -> bool:

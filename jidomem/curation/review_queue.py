@@ -433,6 +433,21 @@ def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> li
     return [one for one in waiting if one.item not in replaced]
 
 
+def opposed_proposals(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> dict[str, list[str]]:
+    """Return for each of *waiting* the other proposals among them of which only one can be accepted beside it.
+
+    A proposal in whose place another one stands once that is accepted opposes none.
+    """
+    graph = graph_iri(project)
+    view = WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
+    opposed: dict[str, list[str]] = {one.item: [] for one in waiting}
+    standing = {one.item for one in newest(reader, project, [one for one in waiting if one.kind == "proposal"])}
+    for item in standing:
+        rivals = map(plain_value, conflict.proposed_rivals(iri(item), view))
+        opposed[item] = sorted(rival for rival in rivals if rival in standing)
+    return opposed
+
+
 @dataclass(frozen=True, slots=True)
 class ReviewLine:
     """One line of a review: what to do with what waits, and why."""
@@ -492,8 +507,7 @@ def _proposals(reader: MemoryReader, project: str, at_hand: ReviewCache, view: W
         if rival is not None:
             entry |= {"other": rival, "other_summary": in_force[rival], "why": "disagrees with an active memory"}
             entry |= {"actions": _OF_OPPOSED, "is_apart": conflict.are_apart(iri(row["item"]), iri(rival), view)}
-    alternatives = [item for item in proposals if item.rpartition("/alternatives/")[0] in proposals]
-    return [entry for item, entry in proposals.items() if item not in alternatives]
+    return [*proposals.values()]
 
 
 def _due(at_hand: ReviewCache, now: datetime) -> list[dict[str, Any]]:

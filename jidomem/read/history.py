@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jidomem.base.clock import format_timestamp
@@ -22,7 +25,7 @@ from jidomem.rdf.vocab import BASE, GRAPHS, JIDO, LABEL, MARKER, TYPE, conv, gra
 from jidomem.read.lists import Page
 from jidomem.read.playbook import Rows
 from jidomem.records import intent
-from jidomem.records.active import ACTIVE, is_accepted
+from jidomem.records.active import ACCEPTED, ACTIVE, is_accepted
 from jidomem.records.intent import FIELD_PROPERTIES, CommitRef, Version, read
 from jidomem.records.named_query import FOREVER, to_term
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 #: The properties that say what a memory says, less the reason of its revision.
 _TEXTS = ("summary", "rationale", "detailedExplanation")
+_STATES = ("decisionStatus", "hasTaskStatus", "hasErrorStatus")
 #: How much of a long sentence is shown before the words that differ.
 _CHANGED_BEFORE = 40
 
@@ -62,13 +66,22 @@ class Rewording:
 
 
 def rewording(old: Mapping[str, Sequence[object]], new: Mapping[str, Sequence[object]]) -> Rewording:
-    """Return how a memory with the properties *new* rewords one with the properties *old*.
+    """Return how a memory with the properties *new* rewords one with the properties *old*, and changes its status.
 
     >>> rewording({"summary": ["Use a queue. Never block."]}, {"summary": ["Use a queue. Block in tests only."]})
     Rewording(was='Never block.', now='Block in tests only.')
     """
     ours, theirs = _sentences(old), _sentences(new)
+    was, now = _state(old), _state(new)
+    if was != now:
+        ours, theirs = [f"status: {was}", *ours], [f"status: {now}", *theirs]
     return Rewording(_missing(ours, theirs), _missing(theirs, ours))
+
+
+def _state(properties: Mapping[str, Sequence[Any]]) -> str:
+    """Return the status of the decision, the task or the error that a memory is."""
+    values = (value for name in _STATES for value in properties.get(name, ()))
+    return local_name(str(next(values, ACCEPTED)))
 
 
 def rewordings(reader: MemoryReader, project: str, item: str, replaced: Sequence[str]) -> list[Rewording]:
@@ -381,6 +394,9 @@ OPTIONAL {{ ?item {jido("revisionReason")} ?reason }}
 OPTIONAL {{ ?item {jido("hasAssertionStatus")} ?proposed FILTER(?proposed = {jido("Proposed")}) }}
 OPTIONAL {{ ?item {jido("supersedes")}|{jido("invalidates")}|{jido("revives")} ?replaced }} }}
 ORDER BY ?item ?agent ?replaced"""
+_BEFORE = f"""SELECT ?item ?old ?date WHERE {{ VALUES ?item {{ %s }}
+OPTIONAL {{ ?item {jido("supersedes")}|{jido("invalidates")}|{jido("revives")} ?old }}
+OPTIONAL {{ ?item {jido("hasTimestamp")} ?date }} }} ORDER BY ?item ?old ?date"""
 _HEADS = f"""SELECT ?commit ?position ?recorded WHERE {{
 ?commit {jido("inStream")} %(graph)s ; {jido("position")} ?position ; {jido("recordedAt")} ?recorded
 FILTER(?recorded <= %(moment)s)
@@ -419,7 +435,31 @@ class History:
         revisions, redactions = Revisions(self._reader, project, as_of), defaultdict[str, Rows](list)
         for each in self.redactions(project, "0", as_of):
             redactions[each.pop("item")].append(each)
-        return [{**row, **revisions.of(row["entry"]), "redactions": redactions[row["entry"]]} for row in rows]
+        return [
+            {**row, **revisions.of(row["entry"]), "redactions": redactions[row["entry"]]}
+            for row in self._oldest_first(project, rows)
+        ]
+
+    def _oldest_first(self, project: str, rows: Rows) -> Rows:
+        """Return the rows of versions, each with its date; in a commit a version comes after those it replaced."""
+        before: dict[str, set[str]] = {row["entry"]: set() for row in rows}
+        dates: dict[str, Any] = {}
+        for each in self._reader.select(project, _BEFORE % " ".join(map(iri, before))):
+            before[each["item"]] |= {each["old"]} & before.keys() - {each["item"]}
+            dates[each["item"]] = each["date"]
+        ordered: Rows = []
+        for _, same in groupby(rows, key=lambda row: row["recorded"]):
+            by_entry: dict[str, Rows] = {}
+            for row in same:
+                by_entry.setdefault(row["entry"], []).append({**row, "date": dates.get(row["entry"])})
+            levels = TopologicalSorter({entry: before[entry] & by_entry.keys() for entry in by_entry})
+            with suppress(CycleError):
+                levels.prepare()
+            while levels.is_active() and (ready := levels.get_ready()):
+                ordered += [row for entry in sorted(ready) for row in by_entry.pop(entry)]
+                levels.done(*ready)
+            ordered += [row for in_circle in by_entry.values() for row in in_circle]
+        return ordered
 
     def redactions(self, project: str, since: object, until: object) -> Rows:
         """Return a row for each memory that was redacted between two moments, with who ordered it, when and why."""

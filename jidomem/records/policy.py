@@ -209,6 +209,16 @@ class AccessPolicy:
         """Return the agents who judge, administrators among them; where there are none, whoever has the files does."""
         return sorted(agent for agent, role in self.granted.items() if role in CURATORS)
 
+    def changes_to(self, preset: str) -> list[PolicyChange]:
+        """Return the changes after which the rules are the built-in one and those of *preset*, and no other."""
+        wanted = {rule.slot: rule for rule in (*BUILT_IN, *PRESETS[preset])}
+        present = {rule.slot: rule.allows for rule in self.rules}
+        others = [rule for rule in self.rules if rule.slot not in wanted]
+        return [
+            *(rule for slot, rule in wanted.items() if present.get(slot) != rule.allows),
+            *(PolicyChange(each.agent, each.role, each.kind, each.path, each.scope, allows=UNSET) for each in others),
+        ]
+
     def role_of(self, agent: str) -> str:
         """Return the role of the agent of that IRI."""
         return self.granted.get(agent, DEFAULT_ROLE)

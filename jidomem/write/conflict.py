@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from jidomem.base.clock import parse_moment
@@ -260,14 +261,43 @@ def rivals(item: Term, view: WriteSnapshot) -> list[Term]:
     return [*dict.fromkeys(rival for rival in found if rival != item)]
 
 
-def _by_keys(item: Term, view: WriteSnapshot) -> Iterable[Term]:
-    """Yield the active memories that share a key with *item* and are not kept apart from it."""
+def proposed_rivals(item: Term, view: WriteSnapshot) -> list[Term]:
+    """Return the pending proposals that would disagree with the proposal *item*, were both accepted.
+
+    They share a conflict key, or are to take the place of one memory; what says the same as *item* is not among them.
+    """
+    is_pending = partial(_is_pending, view=view)
+    if not is_pending(item):
+        return []
+    rivals = [*_by_keys(item, view, is_pending)]
+    for old in view.objects(item, jido("supersedes")):
+        rivals += filter(is_pending, view.subjects(jido("supersedes"), old))
+    same = {key for key in view.objects(item, CONFLICT_KEY) if plain_value(key).startswith("identical:")}
+    return [
+        rival for rival in dict.fromkeys(rivals) if rival != item and same.isdisjoint(view.objects(rival, CONFLICT_KEY))
+    ]
+
+
+def _is_pending(item: Term, view: WriteSnapshot) -> bool:
+    """Return whether *item* is a proposal that becomes active once it is accepted."""
+    is_proposed = jido("Proposed") in view.objects(item, ITEM_MARK) and not view.has_ended(item)
+    return is_proposed and all(
+        is_accepted(plain_value(status)) for status in view.objects(item, jido("decisionStatus"))
+    )
+
+
+def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] | None = None) -> Iterable[Term]:
+    """Yield the active memories that share a key with *item* and are not kept apart from it.
+
+    With *is_rival* they are the memories for which it holds, instead of the active ones.
+    """
     own = view.objects(item, CONFLICT_KEY)
     values = {key for key in own if plain_value(key).startswith("value-is:")}
     beside = view.objects(item, jido("coexistsWith"))
     for key in sorted(own):
         kind = plain_value(key).partition(":")[0]
-        for rival in _holders(plain_value(key), view) if kind in (*WHY, "value") else ():
+        holders = filter(is_rival or view.is_active, view.subjects(CONFLICT_KEY, key))
+        for rival in holders if kind in (*WHY, "value") else ():
             if kind == "value":
                 differs = values.isdisjoint(view.objects(rival, CONFLICT_KEY))
             else:
@@ -351,7 +381,10 @@ def _stale(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[Co
                 for end in view.objects(iri(other), jido(inverse)):
                     latest = None if (field, word) == ("invalidates", "invalidated") else end_of_chain(end, view)
                     why = f"{other} is already {word} by {plain_value(end)}"
-                    found = ConflictItem(other, "stale_supersession", _summary(other, view), why, {})
+                    is_withdrawn = latest is None or (word, latest) == ("invalidated", end)
+                    found = ConflictItem(
+                        other, "stale_supersession", _summary(other, view), why, {}, is_withdrawn=is_withdrawn
+                    )
                     yield found, plain_value(latest) if latest else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from shlex import quote
 from typing import Any
@@ -26,6 +26,9 @@ _SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repea
 #: The fields that a memory has for its own place among others; its successor gives its own.
 OWN = ("iri", "supersedes", "invalidates", "revives", "coexists_with", "reason")
 _TEXTS = ("summary", "detailed_explanation")
+#: The fields that may explain the text of a memory alone, and the warning that a memory with another text has them.
+_EXPLAINING = ("rationale", "detailed_explanation", "alternatives", "evidence")
+_CARRIED = "carried over from the old text: {}; set anew what does not explain the new text"
 #: A change of one of these fields implies a look at the files that the memory is about.
 _LOOKED_AT = frozenset((*_TEXTS, "rationale", "about"))
 _VERIFIED = vocab.JIDO + "verified"
@@ -136,7 +139,12 @@ class Corrections:
     def denied(self, view: WriteSnapshot, why: str) -> PolicyDenied:
         """Return the refusal of a settlement by the writer's agent, which names the curators of the project."""
         pipeline, name = self._context.pipeline, self._context.agent
-        names = ", ".join(map(vocab.local_name, permissions.authority(view, pipeline.policy).curators))
+        rules = permissions.authority(view, pipeline.policy)
+        names = ", ".join(map(vocab.local_name, rules.curators))
+        rule = next((rule for rule in rules.rules if why == f"{permissions.BY_POLICY}{rule}"), None)
+        if rule is not None and names and (command := permissions.barred_curators(rule, rules)):
+            hint = f"no curator may assert it under this rule; an administrator lets them: {command}"
+            return PolicyDenied(f"{name} may not settle this: {why}", hint=hint)
         # an agent is not told to name itself; by a token it may work on another machine than the owner
         owner = "NAME" if pipeline.speaker else quote(self._context.owner)
         none = "nobody is a curator; the owner of the repository, not an agent, becomes one with"
@@ -246,7 +254,16 @@ class Corrections:
                 return self.undo(project_id, item, reason=reason, dry_run=dry_run, **changed, **more)
             if supersede is not None:
                 changed["summary"] = supersede
-            return self.revise(project_id, item, changes=changed | more, reason=reason, dry_run=dry_run)
+            old = restated_in(self._context.snapshot(project_id), item)
+            if changed.get("summary", old.get("summary")) == old.get("summary"):
+                return self.revise(project_id, item, changes=changed | more, reason=reason, dry_run=dry_run)
+            if reason and old.get("rationale"):
+                changed.setdefault("rationale", reason)
+            receipt = self.revise(project_id, item, changes=changed | more, reason=reason, dry_run=dry_run)
+            carried = [name.replace("_", " ") for name in _EXPLAINING if old.get(name) and name not in changed]
+            if not carried:
+                return receipt
+            return replace(receipt, warnings=(*receipt.warnings, _CARRIED.format(", ".join(carried))))
 
     def _blobs_of(self, project_id: str, item: Term) -> dict[str, str]:
         """Return the blob ids that *item* keeps of the files it is about, by path."""
@@ -302,7 +319,8 @@ def _successor_hint() -> Iterator[None]:
     try:
         yield
     except Conflict as error:
-        if newer := in_place_of(error):
+        is_withdrawn = any(each.is_withdrawn for each in error.conflicts)
+        if not is_withdrawn and (newer := in_place_of(error)):
             error.hint = f"read first what took its place, and correct that where it is still wrong: {newer}"
         raise
 

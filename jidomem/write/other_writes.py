@@ -121,7 +121,13 @@ class _PolicySubmission:
         agents = dict.fromkeys([self.agent, *(iri(change.agent) for change in self.changes if change.agent)])
         rows = permissions.change_triples(self.project, zip(map(iri, self.nodes), self.changes, strict=True))
         rows += [row for agent in agents for row in pipeline.stubs(agent, self.project, view)]
-        return pipeline.decision(Receipt(self.nodes[0], None, Version(), "asserted"), rows, view)
+        warnings = tuple(
+            f"{change}, curators and administrators too: nobody can accept its proposals; to let curators: {command}"
+            for change in self.changes
+            if change.allows == "propose" and change.agent is None and change.role is None
+            if (command := permissions.barred_curators(change, after))
+        )
+        return pipeline.decision(Receipt(self.nodes[0], None, Version(), "asserted", warnings=warnings), rows, view)
 
 
 class PolicyChanges:

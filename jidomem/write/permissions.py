@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import IntentRefused, PolicyDenied, Violation
@@ -29,6 +30,8 @@ _TEXTS = {
     "kind": "forKind", "path": "forPath", "scope": "forScope", "allows": "allows", "confirms": "confirmsBy",
     "reason": "policyReason",
 }  # fmt: skip
+#: How the reason begins that a rule of the policy gives for a proposal.
+BY_POLICY = "by policy: "
 _PROMOTION_SHAPE = "https://jido.ai/shapes#PromotedHypothesisHasEvidence"
 _GUESSES = frozenset((jido("Assumption"), jido("Hypothesis")))
 _AGENTS = {"agent": "forAgent", "by": "setBy"}
@@ -87,8 +90,23 @@ def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, s
         if verdict == "deny":
             raise _denied(f"{vocab.local_name(agent)}, {_a(role)}, may not write a {kind}", rule, rules, agent, role)
         if verdict == "propose":
-            held_back = f"by policy: {rule}"
+            held_back = f"{BY_POLICY}{rule}"
     return Permission(role in CURATORS, held_back)
+
+
+def barred_curators(rule: PolicyChange, rules: AccessPolicy) -> str | None:
+    """Return the command that lets curators assert what *rule* holds back from everybody; None where one of them may.
+
+    Where the project has no curator yet, it is judged for the role.
+    """
+    kinds, places = (rule.kind or "", family(rule.kind or "")), [rule.path] if rule.path else ()
+    curators = {agent: rules.role_of(agent) for agent in rules.curators} or {"": "Curator"}
+    verdicts = (rules.verdict(agent, role, kinds, places, rule.scope)[0] for agent, role in curators.items())
+    if "assert" in verdicts:
+        return None
+    fields = (("--kind", rule.kind), ("--about", rule.path), ("--scope", rule.scope))
+    options = "".join(f" {option} {quote(value)}" for option, value in fields if value)
+    return f"jidomem access policy set assert{options} --role curator"
 
 
 def check_other_write(what: str, agent: str, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:

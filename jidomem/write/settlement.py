@@ -11,6 +11,7 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.rdf.terms import Term, iri, literal, plain_value
 from jidomem.rdf.vocab import jido
+from jidomem.records.active import is_accepted
 from jidomem.records.intent import Receipt
 from jidomem.write import conflict
 from jidomem.write.batch import Batches
@@ -216,6 +217,12 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
         raise InvalidRequest(
             f"{plain_value(item)} is active; pending on it: {named}", hint=f"choose: {'; '.join(ways)}"
         )
+    status = view.first(item, jido("decisionStatus"))
+    if action == "accept" and status is not None and not is_accepted(plain_value(status)):
+        raise InvalidRequest(
+            f"{plain_value(item)} is no proposal, but a decision with the status {plain_value(status)}",
+            hint=f"to accept the decision: jidomem edit {plain_value(item)} --set status=accepted",
+        )
     if action == "accept" and not _rivals(item, view):
         raise InvalidRequest(
             f"{plain_value(item)} is active, and nothing is pending on it",
@@ -231,6 +238,12 @@ def _settled_already(item: Term, view: WriteSnapshot) -> InvalidRequest:
         return InvalidRequest(
             f"{plain_value(item)} is settled already: it was {how} {plain_value(newer)}",
             hint=f"see: jidomem show {plain_value(newer)}",
+        )
+    again = [new for new in view.subjects(jido("revives"), item) if not view.has_ended(new)]
+    if again and jido("Proposed") in view.objects(again[0], ITEM_MARK):
+        return InvalidRequest(
+            f"{plain_value(item)} is settled already, and pending again as {plain_value(again[0])}",
+            hint=f"settle that one: jidomem review accept {plain_value(again[0])}, or reject",
         )
     ended = "replaced, and what replaced it was withdrawn"
     if view.objects(item, jido("invalidatedBy")):

@@ -97,7 +97,7 @@ def relate(intent: MemoryUpdateIntent, status: Term, conflicting: Iterable[str] 
 def stubs(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, now: datetime) -> list[Triple]:
     """Return the descriptions of the project, agents and session this intent is the first to name.
 
-    The session of a memory without a timestamp began *now*.
+    The session began *now*: the date of a memory may be that of an imported record.
     """
     assert intent.applies_to_project
     assert intent.asserted_by
@@ -112,7 +112,7 @@ def stubs(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, now: 
             triples += agent_stub(agent, policy.agents.get(name_of(agent), AgentPolicy()))
     session = iri(intent.asserted_in)
     if not view.describes(session):
-        triples += session_stub(session, project, author, intent.timestamp or format_timestamp(now))
+        triples += session_stub(session, project, author, format_timestamp(now))
     return triples
 
 

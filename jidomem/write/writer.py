@@ -334,9 +334,10 @@ class MemoryWriter:
     ) -> Receipt:
         """Return the receipt of one correction: what every door does; raises InvalidRequest unless it is one.
 
-        *changes* are fields to set, alone or beside `supersede` (another summary), `confirm` or `undo`. *who* are
-        fields that say who corrects, such as asserted_by. Raises Conflict, which names what took the place of *item*,
-        where that is superseded already.
+        *changes* are fields to set, alone or beside `supersede` (another summary), `confirm` or `undo`. With another
+        summary *reason* is the rationale of the new memory where the old one has a rationale, and a warning names the
+        explaining fields that are carried over. *who* are fields that say who corrects, such as asserted_by. Raises
+        Conflict, which names what took the place of *item*, where that is superseded already.
         """
         return self._corrections.correct(
             project_id,

@@ -221,3 +221,19 @@ def test_what_a_finding_says_ends_with_what_to_do():
     assert said["EveryReferenceExists"].endswith("import its description")
     assert said["TermIsDeclared"].endswith("jidomem ontology propose")
     assert said["LiteralIsWellFormed"].endswith("as in 2026-01-31T08:00:00Z")
+
+
+def test_advice_about_a_task_that_ended_or_is_done_is_left_out(memory):
+    submit = memory.writer.submit_intent
+    rejected = submit("p", intent(type="task", summary="one")).iri
+    memory.writer.invalidate("p", rejected, reason="no")
+    submit("p", intent(type="task", summary="two", status="Completed"))
+    open_ = submit("p", intent(type="task", summary="three")).iri
+
+    advised = [
+        each.item
+        for each in check_project(memory.follower, memory.schema, "p").problems
+        if each.name == "TaskHasAnAssignee"
+    ]
+
+    assert advised == [open_]

@@ -604,3 +604,61 @@ def test_governing_prints_whole_commands_for_what_is_pending_and_for_the_memory_
     assert refused.exit_code == 2
     command = refused.stderr.partition("ask the memory there: ")[2].strip()
     assert "Tabs in a.py" in run(*shlex.split(command)[1:]).stdout, (other, command)
+
+
+def test_a_settlement_of_one_names_the_memory_that_was_judged(repository):
+    first, _ = (row["item"] for row in rows("review"))
+
+    assert run("review", "reject", first).stderr.splitlines()[0] == f"rejected: {first[-8:]} in project p"
+
+
+def test_a_rejection_that_was_undone_names_the_proposal_that_waits_again(repository):
+    first, _ = (row["item"] for row in rows("review"))
+    assert run("review", "reject", first).exit_code == 0
+    again = run("edit", first, "--undo", "--reason", "read it again").stdout.strip()
+
+    refused = run("review", "accept", first)
+    command = refused.stderr.splitlines()[-1].partition(": jidomem ")[2].partition(",")[0]
+
+    assert f"pending again as {again[-8:]}" in refused.stderr
+    assert run(*command.split()).exit_code == 0
+
+
+def test_of_proposals_that_contradict_each_other_none_is_accepted_with_all(repository):
+    said = ["--type", "architectural_decision", "--topic", "queue", "--rationale", "r", "--agent", "bob"]
+    ours, theirs = (run("remember", text, *said).stdout.strip()[-8:] for text in ("Use A", "Use B"))
+
+    listed = run("review")
+    done = run("review", "accept", "--all")
+
+    assert f"    against the proposal {theirs}: Use B\n" in listed.stdout
+    assert f"    against the proposal {ours}: Use A\n" in listed.stdout
+    assert "accept 2 proposals (2 convention) without a conflict" in listed.stderr
+    assert (done.exit_code, "2 left, in conflict with" in done.stderr) == (0, True)
+    assert sorted(row["item"][-8:] for row in rows("review")) == sorted((ours, theirs))
+
+
+def test_a_rule_that_holds_for_curators_too_warns_and_names_the_rule_that_lets_them(repository):
+    warned = run("access", "policy", "set", "propose", "--kind", "fact", "--about", "src")
+    assert run("remember", "it is slow", "--about", "src/a.py", "--agent", "bob").exit_code == 0
+    (item,) = (row["item"] for row in rows("review") if row["type"] == "fact")
+
+    refused = run("review", "accept", item)
+    command = refused.stderr.splitlines()[-1].partition(": jidomem ")[2]
+
+    assert f"to let curators: jidomem {command}" in warned.stderr
+    assert (refused.exit_code, command) == (3, "access policy set assert --kind fact --about src --role curator")
+    assert "nobody can accept" not in run(*command.split()).stderr
+    assert run("review", "accept", item).exit_code == 0
+
+
+@pytest.mark.parametrize(("preset", "left"), [("open", []), ("curated", ["architectural_decision", "convention"])])
+def test_a_preset_replaces_all_other_rules(repository, preset, left):
+    for words in (["propose"], ["deny", "--kind", "task", "--for", "bob"], ["assert", "--role", "Architect"]):
+        assert run("access", "policy", "set", *words).exit_code == 0
+
+    assert run("access", "policy", "set", "--preset", preset).exit_code == 0
+
+    others = [row for row in rows("access", "policy", "show") if row["allows"] and row["role"] != "MemoryReader"]
+    assert sorted({row["kind"] for row in others}) == left
+    assert f"the policy is {preset} already" in run("access", "policy", "set", "--preset", preset).stderr

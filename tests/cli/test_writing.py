@@ -210,7 +210,7 @@ def test_a_second_withdrawal_offers_nothing_that_is_no_option():
 
     assert again.exit_code == 5
     *_, hint, way = again.stderr.splitlines()
-    assert (hint, way) == ("hint: choose one:", "  submit nothing: the memory that took the place stays active")
+    assert (hint, way) == ("hint: choose one:", "  submit nothing: it stays withdrawn")
 
 
 @pytest.mark.parametrize(

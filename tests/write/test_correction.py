@@ -595,3 +595,49 @@ def test_a_memory_confirmed_again_is_reviewed_after_as_long_a_time_as_before(mem
         item = memory.writer.confirm("p", item).iri
 
     assert due < shown(memory, item)["properties"]["expiresOn"][0] < due + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(("reason", "rationale", "named"), [
+    ("A was slow", "A was slow", "evidence"), (None, "A is fast", "rationale, evidence"),
+])  # fmt: skip
+def test_another_text_is_explained_by_the_reason_of_the_change(memory, reason, rationale, named):
+    old = memory.writer.submit_intent("p", decision(summary="Use A", rationale="A is fast", evidence=["a trial"])).iri
+
+    receipt = memory.writer.correct("p", old, supersede="Use B", reason=reason, who={"asserted_by": "architect"})
+
+    assert memory.writer.restated("p", receipt.iri)["rationale"] == rationale
+    assert f"carried over from the old text: {named};" in receipt.warnings[-1]
+
+
+def test_a_rationale_that_is_given_explains_another_text(memory):
+    old = memory.writer.submit_intent("p", decision(summary="Use A", rationale="A is fast")).iri
+
+    receipt = memory.writer.correct("p", old, supersede="Use B", changes={"rationale": "B is small"}, reason="slow")
+
+    assert memory.writer.restated("p", receipt.iri)["rationale"] == "B is small"
+    assert receipt.warnings == ()
+
+
+@pytest.mark.parametrize("change", [{"supersede": "Use C"}, {"invalidate": True}])
+def test_a_change_of_what_was_withdrawn_is_refused_with_the_ways_that_are_left(memory, change):
+    old = memory.writer.submit_intent("p", decision()).iri
+    marker = memory.writer.invalidate("p", old, reason="wrong").iri
+
+    with pytest.raises(Conflict) as refusal:
+        memory.writer.correct("p", old, reason="again", **change)
+
+    first, last = refusal.value.choices
+    replacing = {"supersedes": [marker]} if "supersede" in change else {}
+    assert (first.fields, last.effect) == (replacing, "submit nothing: it stays withdrawn")
+    assert replacing == {} or first.effect.endswith("the withdrawal ends, and yours takes its place")
+    assert "took" not in refusal.value.hint
+
+
+def test_the_withdrawal_of_what_was_replaced_withdraws_its_successor_instead(memory):
+    old = memory.writer.submit_intent("p", decision()).iri
+    revised(memory, old, summary="Use QLever")
+
+    with pytest.raises(Conflict) as refusal:
+        memory.writer.correct("p", old, invalidate=True, reason="wrong")
+
+    assert refusal.value.choices[0].effect == "read the memory that took the place first: it is withdrawn"

@@ -282,7 +282,7 @@ def test_what_is_known_of_an_agent_project_and_session_named_first_is_written_on
     session, project, agent = (iri(base + name) for name in ("sessions/s-1", "projects/p", "agents/architect"))
     began = {
         (session, TYPE, jido("WorkSession")), (session, jido("hasStatus"), jido("Active")),
-        (session, jido("startedAt"), date_time("2026-11-20T00:00:00.000000Z")),
+        (session, jido("startedAt"), date_time("2026-11-21T08:00:00.000000Z")),
         (session, jido("partOfProject"), project), (session, jido("hasPrimaryAgent"), agent),
     }  # fmt: skip
     assert began <= journalled(memory)

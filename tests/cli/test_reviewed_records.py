@@ -1,0 +1,131 @@
+"""Imported decision records on the command line: how they are reviewed, listed and shown once their files change."""
+
+import json
+
+import pytest
+from cli_world import rows, run
+
+RECORD = """# {title}
+
+- Status: {status}
+- Date: {date}
+
+## Context
+
+We need it.
+
+## Considered Options
+
+- float
+- Decimal
+
+## Decision
+
+We {title}.
+"""
+
+
+def write(folder, name, **fields):
+    values = {"status": "Accepted", "date": "2025-01-14", **fields}
+    (folder / "docs" / "adr" / f"{name}.md").write_text(RECORD.format(**values))
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository of three records, whose changes ana reviews."""
+    (tmp_path / "docs" / "adr").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
+    write(tmp_path, "0001-use-postgres", title="use PostgreSQL for parcels")
+    write(tmp_path, "0002-use-cents", title="use cents")
+    write(tmp_path, "0003-use-queues", title="use queues", status="Proposed")
+    assert run("init", "--from", "auto").exit_code == 0
+    for words in (["grant", "ana", "admin"], ["set", "--preset", "curated"]):
+        assert run("access", "policy", *words).exit_code == 0
+    return tmp_path
+
+
+def change(repository, name, **fields):
+    """Write the record again and import it as bob, who may only propose; return the proposal."""
+    write(repository, name, **fields)
+    assert run("init", "--from", "auto", "--agent", "bob").exit_code == 0
+    (row,) = rows("review")
+    return row["item"]
+
+
+def test_a_change_of_status_is_reviewed_as_one(repository):
+    proposal = change(repository, "0001-use-postgres", title="use PostgreSQL for parcels", status="Rejected")
+
+    lines = [line.strip() for line in run("review").stdout.splitlines()]
+    rejected, accepted = (
+        [row["decision"] for row in rows("ask", "decisions", "--status", status)] for status in ("rejected", "accepted")
+    )
+    done = run("review", "accept", proposal)
+
+    assert lines[2:4] == ["was: status: accepted", "now: status: rejected"]
+    assert (rejected, len(accepted)) == ([], 2)  # nobody has rejected it yet
+    assert done.stderr.splitlines()[-1] == "the decision is rejected, and not active"
+    assert [row["decision"] for row in rows("ask", "decisions", "--status", "rejected")] == [done.stdout.strip()]
+
+
+def test_a_proposed_withdrawal_names_the_memory_below_its_row(repository):
+    (repository / "docs" / "adr" / "0001-use-postgres.md").unlink()
+    assert run("init", "--from", "auto", "--agent", "bob").exit_code == 0
+
+    _, _, below = run("review").stdout.splitlines()
+
+    assert below.partition(": ")[2] == "use PostgreSQL for parcels"
+
+
+def test_the_alternatives_of_an_accepted_record_do_not_wait(repository):
+    proposal = change(repository, "0002-use-cents", title="use integer cents")
+
+    assert run("review", "accept", proposal).exit_code == 0
+
+    assert rows("review") == []
+    assert rows("ask", "proposals") == []
+    assert run("review").stderr == "nothing to review\n"
+
+
+def test_a_record_that_is_proposed_itself_is_accepted_by_the_command_that_the_refusal_names(repository):
+    refused = run("review", "accept", "0003")
+    command = refused.stderr.splitlines()[-1].partition(": jidomem ")[2]
+
+    assert (refused.exit_code, "with the status proposed" in refused.stderr) == (2, True)
+    assert run(*command.split()).exit_code == 0
+    assert "use queues" in [row["summary"] for row in rows("ask", "decisions")]
+
+
+def test_the_session_of_an_import_began_with_the_import(repository):
+    (session,) = rows("agent", "session", "list")
+
+    assert session["start"] == json.loads(run("show", "0001", "--json").stdout)["recorded_at"]
+
+
+def test_versions_of_one_commit_are_listed_oldest_first_with_the_date_of_the_record(repository):
+    write(repository, "0004-use-redis", title="use Redis", status="Superseded by [ADR-0005](0005-use-cookies.md)")
+    write(repository, "0005-use-cookies", title="use cookies", date="2025-02-14")
+    write(repository, "0006-use-tokens", title="use tokens", status="Superseded by [ADR-0007](0007-use-keys.md)")
+    write(repository, "0007-use-keys", title="use keys", date="2025-02-14")
+    assert run("init", "--from", "auto").exit_code == 0
+
+    for name in ("0005", "0007"):
+        versions = rows("show", name, "--history")
+        assert [row["event"] for row in versions] == ["asserted", "revised"]
+        assert len({row["recorded"] for row in versions}) == 1
+    assert "    dated: 2025-02-14\n" in run("show", "0005", "--history").stdout
+
+
+def test_a_history_in_markdown_has_events_and_changed_fields(repository):
+    assert run("edit", "0001", "--set", "topic=database").exit_code == 0
+
+    head, _, _, last = run("show", "0001", "--history", "--format", "md").stdout.splitlines()
+
+    assert ("event" in head, "changes" in head) == (True, True)
+    assert ("| revised |" in last, "-> database" in last) == (True, True)
+
+
+def test_the_status_of_a_decision_is_another_field_than_that_of_its_memory(repository):
+    lines = run("show", "0003").stdout.splitlines()
+
+    assert [line.split("  ")[0] for line in lines if "status" in line.split("  ")[0]] == ["status", "decision status"]
