@@ -217,6 +217,9 @@ _WRITING = {
     "session": _option(
         "--session", metavar="NAME", help="Session (default: $JIDOMEM_SESSION, then a daily one)."
     ),
+    "client agent": _option(
+        "--agent", metavar="NAME", help="Acting agent (default: $JIDOMEM_AGENT, then the name of the client)."
+    ),
     "wait": _option(
         "--wait", type=click.FloatRange(0, 86_400), metavar="SECONDS",
         help="Maximum time to wait for another writer (default: 10).",

@@ -138,7 +138,7 @@ def serve(
     server.leave()
 
 
-@click.command(cls=Command, writes=("agent", "session", "wait"))
+@click.command(cls=Command, writes=("client agent", "session", "wait"))
 @click.option(
     "--toolset",
     type=click.Choice(("jidomem", "working", "dialogue", "server-memory")),
@@ -156,8 +156,8 @@ def mcp(
 ) -> None:
     """Serve the memory to an MCP client: tools to remember, recall, ask, revise and explain.
 
-    The default of --agent is the name of the client. Its work session opens with the first memory that it records, and
-    closes when it disconnects. Needs the extra: pip install 'jidomem[mcp]'.
+    The work session of a client opens with the first memory that it records, and closes when it disconnects. Needs the
+    extra: pip install 'jidomem[mcp]'.
 
     With --http, for which --host has to be a loopback address, each request is logged on standard error with its id,
     and /metrics has metrics for Prometheus.

@@ -13,7 +13,7 @@ from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.entry import Entry
-from jidomem.records.intent import Receipt, Version
+from jidomem.records.intent import FIELD_ALIASES, Receipt, Version
 from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, PolicyChange, role_named
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import permissions
@@ -261,7 +261,8 @@ class MemoryWriter:
             "asserted_in": self._context.session_of(agent) if isinstance(agent, str) else self.session,
             "confidence": "medium",
         }
-        filled = {name: value for name, value in defaults.items() if name not in fields}
+        meant = {FIELD_ALIASES.get(name) for name in fields}  # so that the fixed intent can rename the field
+        filled = {name: value for name, value in defaults.items() if name not in fields and name not in meant}
         receipt = self.submit_intent(project_id, {"summary": text, **filled, **fields}, dry_run=dry_run)
         if receipt.status == "deduplicated":  # the memory that exists has its own author, session and confidence
             return receipt

@@ -802,3 +802,11 @@ def test_a_text_that_is_too_large_beside_another_fault_is_not_also_missing(memor
 def test_a_list_for_a_field_of_one_text_is_not_renamed_to_it(memory):
     (fault,) = refusal(memory.writer.submit_intent, "p", {**intent(), "tags": ["a"]}).violations
     assert (fault.field, fault.nearest, fault.hint) == ("tags", None, "leave it out, or give `topic`")
+
+
+def test_a_memory_by_another_name_of_the_agent_can_be_submitted_as_it_is_corrected(memory):
+    refused = refusal(memory.writer.remember, "p", "the port is 80", agent="bob")
+
+    receipt = memory.writer.submit_intent("p", refused.fixed_intent)
+
+    assert memory.reader.get_memory("p", receipt.iri)["properties"]["assertedBy"] == ["https://jido.ai/agents/bob"]
