@@ -35,14 +35,21 @@ def test_a_text_is_remembered_and_recalled_by_two_methods(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("field", "nearest"), [("abuot", "about"), ("tags", "topic"), ("labels", "topic"), ("rationle", "rationale")]
+    ("field", "value", "nearest"),
+    [
+        ("abuot", ["x"], "did you mean 'about'"),
+        ("tags", "x", "did you mean 'topic'"),
+        ("labels", "x", "did you mean 'topic'"),
+        ("rationle", "x", "did you mean 'rationale'"),
+        ("tags", ["x"], "'topic' is one text"),
+    ],
 )
-def test_a_misspelt_field_of_a_memory_is_answered_with_the_nearest(tmp_path, field, nearest):
+def test_a_misspelt_field_of_a_memory_is_answered_with_the_nearest(tmp_path, field, value, nearest):
     with (
         jidomem.open(tmp_path / ".jidomem", project="p") as memory,
-        pytest.raises(IntentRefused, match=f"did you mean '{nearest}'"),
+        pytest.raises(IntentRefused, match=nearest),
     ):
-        memory.remember("a fact", **{field: ["x"]})
+        memory.remember("a fact", **{field: value})
 
 
 @pytest.mark.parametrize(

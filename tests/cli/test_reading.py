@@ -295,7 +295,7 @@ def test_the_history_shows_below_each_version_what_it_changed_in_the_width_of_th
     assert lines[0].split() == ["recorded", "event", "agent", "entry", "summary", "status"]
     *_, last = rows("show", "--history", OLD)
     assert {"field": "rationale", "before": "faster loading", "after": f"{long}small"} in last["changes"]
-    assert f"    rationale: it embeds -> {long}small" in run("show", "--history", OLD, "-v").stdout
+    assert f"    rationale: faster loading -> {long}small" in run("show", "--history", OLD, "-v").stdout
 
 
 def test_the_difference_shows_below_a_revision_who_made_it_when_why_and_what_it_changed():

@@ -135,11 +135,17 @@ def test_alternatives_are_restated_in_their_order(memory):
     assert memory.writer.restated("p", receipt.iri)["alternatives"] == given
 
 
-def test_a_session_that_started_in_the_future_can_be_closed(memory):
-    memory.writer.submit_intent("p", intent(timestamp="2030-01-01"))
-    memory.writer.move_session("p", "s-1", status="closed")
-    session = "https://jido.ai/sessions/s-1"
-    assert said(memory, session, "endedAt") == said(memory, session, "startedAt")
+def test_a_session_that_started_in_the_future_can_be_closed(tmp_path):
+    """The clock was set back; no commit is recorded before the one that it follows."""
+    clock = [datetime(2030, 1, 1, tzinfo=UTC)]
+    with jidomem.open(tmp_path / "root", sources=Sources(now=lambda: clock[0])) as memory:
+        memory.writer.submit_intent("p", intent(timestamp="2020-01-01"))
+        clock[0] = datetime(2026, 11, 21, tzinfo=UTC)
+        memory.writer.move_session("p", "s-1", status="closed")
+        session = "https://jido.ai/sessions/s-1"
+        (started,) = said(memory, session, "startedAt")
+        assert started.startswith('"2030-01-01T00:00:00')
+        assert said(memory, session, "endedAt") >= [started]
 
 
 def test_a_memory_with_the_longest_summary_can_be_withdrawn(memory):
