@@ -1,6 +1,6 @@
-"""One SQLite file below `cache/`, which says what form it has and where it was made.
+"""SQLite files of a folder below `cache/`: shared by all processes, discarded and built again if anything is wrong.
 
-The files of one folder below `cache/`, shared by all processes and thrown away where anything is amiss with one.
+Each file records its format version and a marker of the machine and folder where it was made.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from jidomem.errors import Busy, Failed
 T = TypeVar("T")
 
 
-#: So many values are given to one statement.
+#: The most values of one SQL statement.
 AT_ONCE = 500
 
 
 def several(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield *values* as many at a time as one statement may be given.
+    """Yield *values* in chunks of AT_ONCE.
 
     >>> [len(step) for step in several(range(501))]
     [500, 1]
@@ -37,27 +37,27 @@ def several(values: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 class CacheDatabase:
-    """The file at *path*, which is made when it is not there; nothing in it is read before it `fits`.
+    """The SQLite file at *path*, made if missing; call `fits` before anything else.
 
-    Its number is *marker*, that of the place where it was made.
+    Its `application_id` is *marker*, the number of the machine and folder where it was made.
     """
 
-    #: How a file is written: one of another form is not read.
+    #: The format version; a file of another version is not read.
     FORM: ClassVar[int]
     TABLES: ClassVar[str]
 
     def __init__(self, path: str, wait: float, marker: int = 0) -> None:
-        """Open the file; another process is waited for so many seconds."""
+        """Open the file; *wait* is the busy timeout in seconds."""
         self.path = path
         self._marker = marker
         self._store = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
-        finalize(self, self._store.close)  # also where what follows fails
+        finalize(self, self._store.close)  # also if the rest of this method fails
         enable_wal(self._store, wait)
         self._store.execute("PRAGMA synchronous=NORMAL")
         self._store.execute("PRAGMA cache_size=-16000")
 
     def fits(self) -> bool:
-        """Return whether the file is of this form, and made here; an empty one is given both."""
+        """Return whether the file is of this format and was made here; an empty file is initialised first."""
         if self._is_of_form():
             return True
         with self.writing():
@@ -71,25 +71,25 @@ class CacheDatabase:
         return True
 
     def begun(self) -> None:
-        """Set the metadata of a file that was just made."""
+        """Set the metadata of a new file."""
 
     def _is_of_form(self) -> bool:
         form = [self._store.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")]
         return form == [self.FORM, self._marker]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._store.close()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the turn to write; what is written is kept at the end, whole, or not at all."""
+        """Run a write transaction: committed at the end, rolled back on an exception."""
         self._store.execute("BEGIN IMMEDIATE")
         yield from self._ended()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read one state, whatever others write meanwhile."""
+        """Run a read transaction, which sees one state of the file."""
         self._store.execute("BEGIN")
         yield from self._ended()
 
@@ -103,7 +103,7 @@ class CacheDatabase:
         self._store.execute("COMMIT")
 
     def ask(self, question: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Iterator[Any]:
-        """Yield the rows that answer a question in SQL."""
+        """Yield the rows of an SQL query."""
         return iter(self._store.execute(question, values))
 
     def metadata(self, name: str) -> Any:
@@ -120,9 +120,9 @@ class CacheDatabase:
 F = TypeVar("F", bound=CacheDatabase)
 
 
-#: Seconds one process waits for another that writes, and it may be all there is.
+#: Busy timeout in seconds: another process may fill a whole file in one transaction.
 WAIT = 60.0
-#: How often a file is made anew before it is given up.
+#: Attempts to build a file before `use` fails.
 TRIES = 4
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _UNWRITABLE = (
@@ -131,17 +131,17 @@ _UNWRITABLE = (
 
 
 class CacheInvalid(Exception):
-    """A file is to be made anew, for the reason given."""
+    """The file must be discarded and built again; the text is the reason."""
 
 
 class CacheFolder(Generic[F]):
-    """The open files of a folder, each by its name.
+    """The open files of a folder, by name.
 
-    Any thread may ask; of one file one at a time is served.
+    Thread-safe: each file has a lock, so it is used by one thread at a time.
     """
 
     def __init__(self, folder: Path, what: str, made: Callable[[str, float, int], F]) -> None:
-        """Keep them in *folder*, which is made; *what* they are is told in errors, and *made* opens or makes one."""
+        """Use *folder*, made if missing; *what* names the content in errors, *made* opens or makes a file."""
         self.folder = folder
         self._what = what
         self._made = made
@@ -151,10 +151,10 @@ class CacheFolder(Generic[F]):
         self._turns: dict[str, RLock] = {}
 
     def use(self, name: str, use: Callable[[F, str], T]) -> T:
-        """Return what *use* makes of a file, and of why it was made anew, where it was.
+        """Return `use(file, because)`: *because* is the reason why the file was built again, if it was.
 
-        It is made again if *use* raises CacheInvalid or the file is damaged, in memory if nothing can be written; then
-        *use* is called again. Raises Busy while another process writes for too long.
+        If *use* raises CacheInvalid or the file is damaged, the file is discarded and *use* is called again with a new
+        one, in memory if the disk cannot be written. Raises Busy if another process writes for too long.
         """
         because = "there was none"
         with self.turn(name):
@@ -163,7 +163,7 @@ class CacheFolder(Generic[F]):
                     return use(self.opened(name), because)
                 except CacheInvalid as invalid:
                     because = str(invalid)
-                except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # its words may quote what was damaged
+                except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # its text may quote damaged bytes
                     because = self._reason(name, error)
                 try:
                     self.forget(name)
@@ -173,7 +173,7 @@ class CacheFolder(Generic[F]):
         raise Failed(f"the {self._what} of {name} cannot be kept: {because}", hint=hint)
 
     def opened(self, name: str) -> F:
-        """Return a file, opened again if another process has deleted the open one; raises CacheInvalid."""
+        """Return a file, opened again if another process has replaced it on disk; raises CacheInvalid."""
         path = self.path(name)
         if name in self._open and self._places[name] not in (None, _place(path)):
             self.let_go(name)
@@ -194,16 +194,16 @@ class CacheFolder(Generic[F]):
         return name in self._open
 
     def forget(self, name: str) -> None:
-        """Throw a file away, whoever uses it; what is asked next makes it anew. Raises OSError where it stays."""
+        """Delete a file even if it is in use; the next read builds it again. Raises OSError if it cannot be deleted."""
         with self.turn(name):
             self.let_go(name)
             path = self.path(name)
             with suppress(FileNotFoundError), self._alone():
-                for end in ("-wal", "-shm", ""):  # what is left of a file must not be taken for part of the next one
+                for end in ("-wal", "-shm", ""):  # a left-over log must not be applied to the next file
                     path.with_name(path.name + end).unlink(missing_ok=True)
 
     def forget_all(self, beginning: str = "") -> None:
-        """Throw every file away whose name has this *beginning*; raises Failed where one stays."""
+        """Delete all files whose name starts with *beginning*; raises Failed if one cannot be deleted."""
         for name in (name for name in self.names() if name.startswith(beginning)):
             try:
                 self.forget(name)
@@ -212,15 +212,15 @@ class CacheFolder(Generic[F]):
                 raise Failed(f"{self.path(name)} cannot be removed: {error.strerror}", hint=hint) from error
 
     def names(self) -> list[str]:
-        """Return the names of the files that are there."""
+        """Return the names of the files that exist."""
         return sorted(path.stem for path in self.folder.glob("*.sqlite"))
 
     def size(self, name: str) -> int:
-        """Return how many bytes a file has, with what is beside it; raises OSError."""
+        """Return the bytes of a file and its log; raises OSError."""
         return sum(part.stat().st_size for part in self.folder.glob(f"{name}.sqlite*"))
 
     def let_go(self, name: str) -> None:
-        """Close a file that is open."""
+        """Close a file if it is open."""
         file = self._open.pop(name, None)
         self._places.pop(name, None)
         if file is not None:
@@ -228,31 +228,31 @@ class CacheFolder(Generic[F]):
                 file.close()
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         for name in [*self._open]:
             with self.turn(name):
                 self.let_go(name)
 
     def turn(self, name: str) -> RLock:
-        """Return what one thread holds that asks for, opens or throws away a file."""
+        """Return the lock of a file: a thread acquires it to read, open or delete the file."""
         return self._turns.setdefault(name, RLock())
 
     def path(self, name: str) -> Path:
-        """Return where a file is."""
+        """Return the path of a file."""
         return self.folder / f"{name}.sqlite"
 
     def _at(self, path: Path) -> tuple[F, tuple[int, int]]:
-        """Return the file at *path*, opened or made, and which it is; raises OSError where none can be written."""
+        """Open or make the file at *path*, return it with its device and inode; raises OSError if it cannot be made."""
         disk.make_folders(self.folder)
-        with self._alone():  # nobody throws it away between this file and those beside it
+        with self._alone():  # no process deletes the file while its log is opened
             if _is_emptied(path):
                 raise CacheInvalid("it was emptied")
-            if not path.exists():  # SQLite would make it by the umask, and those beside it like it
+            if not path.exists():  # SQLite would take its permissions, and those of the log, from the umask
                 files.lay_file(path)
             return self._made(str(path), WAIT, disk.number(disk.create_local_marker(self.folder))), _place(path)
 
     def _reason(self, name: str, error: Exception) -> str:
-        """Return why a file is made anew after *error*, in memory where nothing can be written; raises Busy, Failed."""
+        """Return the reason to build a file again after *error*, in memory if unwritable; raises Busy, Failed."""
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if code in _BUSY:
             raise Busy(f"another process takes in the {self._what} of {name}", hint="ask again in a moment") from error
@@ -266,7 +266,7 @@ class CacheFolder(Generic[F]):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold the lock under which files are opened and thrown away, for a moment."""
+        """Acquire the lock under which processes open and delete the files of this folder."""
         descriptor = disk.open_file(self.folder / f"{self.folder.name}.lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -276,7 +276,7 @@ class CacheFolder(Generic[F]):
 
 
 def _is_emptied(path: Path) -> bool:
-    """Return whether a file has nothing in it any more: who opens it would wait for those who have it open."""
+    """Return whether a file has no bytes: opening it would wait for the processes that have it open."""
     return path.is_file() and path.stat().st_size == 0
 
 

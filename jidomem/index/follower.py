@@ -31,12 +31,12 @@ _CLEARS = jido("clears")
 
 
 def clears(stream: Stream, commit: Commit) -> bool:
-    """Return whether its stream is empty after *commit*; memories are never cleared, whatever a commit says."""
+    """Return whether *commit* clears *stream*; the memory stream is never cleared, even by such a triple."""
     return stream.name != "memory" and (iri(commit.iri), _CLEARS, iri(stream.graph)) in commit.triples
 
 
 def after_clearing(stream: Stream, commits: Sequence[Commit]) -> list[Commit]:
-    """Return *commits* without those that cleared the stream, and what these knew of."""
+    """Return *commits* without the commits that clear the stream, and without the ancestors of these."""
     by_id = {commit.id: commit for commit in commits}
     gone, further = set[str](), [commit.id for commit in commits if clears(stream, commit)]
     while further:
@@ -48,7 +48,7 @@ def after_clearing(stream: Stream, commits: Sequence[Commit]) -> list[Commit]:
 
 
 def cleared_by(journal: FileJournal, stream: Stream, clearing: Commit, before: Version) -> Version:
-    """Return the commits that cleared a stream: *clearing*, and those of *before* that it did not know of."""
+    """Return the clearing commits of a stream: *clearing*, and those heads of *before* that are not its ancestors."""
     beside = set()
     for commit in journal.read(stream, after=Version.of([clearing.head])):
         if commit.recorded_at > before.recorded_at:
@@ -58,7 +58,7 @@ def cleared_by(journal: FileJournal, stream: Stream, clearing: Commit, before: V
 
 
 def batches_until_clear(stream: Stream, commits: Iterable[Commit], clearing: list[Commit]) -> Iterator[list[Commit]]:
-    """Yield steps up to a commit that clears the stream, which is put into *clearing* instead."""
+    """Yield batches of STEP bytes up to the first commit that clears the stream, which is appended to *clearing*."""
 
     def before() -> Iterator[Commit]:
         for commit in commits:
@@ -71,7 +71,7 @@ def batches_until_clear(stream: Stream, commits: Iterable[Commit], clearing: lis
 
 
 def steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
-    """Yield commits, in their order, as many at a time as are applied in one step."""
+    """Yield *commits* in their order, in batches of STEP bytes: each is applied in one step."""
     step, size = list[Commit](), 0
     for commit in commits:
         step.append(commit)
@@ -84,17 +84,20 @@ def steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
 
 
 class BulkLoader:
-    """What an index took from a journal: `commits` and `bytes` of them, and by stream what is `damaged`, left out."""
+    """Loads the commits that an index lacks, and counts them.
+
+    `commits` and `bytes` count what was loaded. `damaged` has, by stream, the paths of the damaged files left out.
+    """
 
     def __init__(self, journal: FileJournal) -> None:
-        """Read from *journal*."""
+        """Load from *journal*."""
         self._journal = journal
         self.commits = self.bytes = 0
         self.damaged: dict[Stream, frozenset[str]] = {}
-        self._was_ordered = False  # whether a redaction was among what was taken in of a stream
+        self._was_ordered = False  # whether a redaction record was among the commits loaded from the present stream
 
     def fits(self, index: OxigraphIndex, streams: Mapping[str, Stream]) -> bool:
-        """Return whether the journal has every commit that *index* holds."""
+        """Return whether the journal has every commit that *index* has applied."""
         marks = index.marks.items()
         return all(graph in streams and self._journal.holds(streams[graph], mark.version) for graph, mark in marks)
 
@@ -105,10 +108,11 @@ class BulkLoader:
         streams: Iterable[Stream],
         progress: Callable[[int], None] | None = None,
     ) -> bool:
-        """Bring *index* level with *ontology* and *streams*; the counts begin anew.
+        """Bring *index* up to date with *ontology* and *streams*; the counts restart at 0.
 
-        Return whether it may be used: not where it may hold what was taken out of the journal, by a redaction that is
-        later than what it began with, or than the beginning. *progress* is told how many bytes each commit has.
+        Returns False if the index may contain a redacted text and must not be used: a redaction record was loaded into
+        an index that was not empty, or was appended while the journal was read. *progress* is called with the bytes of
+        each commit.
         """
         self.commits, self.bytes, self.damaged = 0, 0, {}
         index.put_ontology(ontology)
@@ -124,7 +128,7 @@ class BulkLoader:
         return True
 
     def counted(self, commits: Iterable[Commit], progress: Callable[[int], None] | None = None) -> list[Commit]:
-        """Return *commits*, which are taken in now."""
+        """Count *commits*, which are about to be loaded, and return them as a list."""
         found = list(commits)
         for commit in found:
             self.commits += 1
@@ -135,9 +139,9 @@ class BulkLoader:
         return found
 
     def note(self, stream: Stream, missed: Collection[str]) -> bool:
-        """Remember what was left out because it is damaged: when it is restored, its place has been passed.
+        """Record the damaged files of *stream*, including *missed*: once restored, they lie before the watermark.
 
-        Return whether some of it is restored already.
+        Returns whether some of them are restored already.
         """
         damage = self._damage(stream)
         left_out = self.damaged.get(stream, frozenset()).union(damage, missed)
@@ -146,13 +150,13 @@ class BulkLoader:
         return bool(left_out - damage)
 
     def is_restored(self, stream: Stream) -> bool:
-        """Return whether something that was left out of *stream* is sound by now."""
+        """Return whether a file of *stream* that was left out as damaged has been restored."""
         return stream in self.damaged and bool(self.damaged[stream] - self._damage(stream))
 
     def _take(
         self, index: OxigraphIndex, stream: Stream, missed: set[str], progress: Callable[[int], None] | None
     ) -> Commit | None:
-        """Let *index* take what it has not of *stream*, up to a commit that clears it, which is returned."""
+        """Load the commits of *stream* that *index* lacks, up to one that clears the stream; return that commit."""
         clearing, after = list[Commit](), index.mark(stream.graph).version
         steps = batches_until_clear(stream, self._journal.read(stream, after=after, missed=missed), clearing)
         index.load(stream.graph, self.counted(next(steps, []), progress))
@@ -160,7 +164,7 @@ class BulkLoader:
         return clearing[0] if clearing else None
 
     def _orders_since(self, stream: Stream, version: Version) -> bool:
-        """Return whether something was redacted after *version*, as far as that can be told."""
+        """Return whether a redaction record follows *version*; also True if *version* is no longer in the journal."""
         with suppress(NotFound):
             return any(is_redaction_record(commit.data) for commit in self._journal.read(stream, after=version))
         return True
@@ -169,14 +173,14 @@ class BulkLoader:
         return frozenset(found.path for found in self._journal.damage(stream))
 
 
-#: Bytes of journal that are replayed for one question.
+#: The most bytes of journal that are replayed for one query.
 MAX_REPLAYED_BYTES = 32_000_000
 
 
 def past(journal: FileJournal, ontology: Iterable[Triple], project: str, moment: str) -> OxigraphIndex:
-    """Return an index of what *project* had recorded by *moment*, as commits write it, beside the present *ontology*.
+    """Return an index of the commits of *project* recorded by *moment*, and the present *ontology*.
 
-    Raises TooLarge `result_too_large` when that is more than MAX_REPLAYED_BYTES of journal.
+    Raises TooLarge `result_too_large` when these commits have more than MAX_REPLAYED_BYTES.
     """
     index, left = OxigraphIndex(), MAX_REPLAYED_BYTES
     index.put_ontology(ontology)
@@ -206,42 +210,42 @@ BLOCKING_FACTOR = 4
 
 
 class ApplyThread:
-    """One thread at a time that takes in what waits for *index*; who writes goes on, and what it writes waits next."""
+    """A background thread that applies the pending commits of *index*; a writer need not wait for it."""
 
     def __init__(self, index: OxigraphIndex) -> None:
         self._index = index
         self._task = BackgroundTask("jidomem index")
 
     def go_on(self, at_once: bool) -> None:
-        """Have what waits taken in: by a thread, unless one is at it, or before this returns where it is *at_once*."""
+        """Apply pending commits: before this returns if *at_once*, else in the thread, started if idle."""
         if at_once:
             self._index.apply_pending()
         else:
             self._task.start(self._load_queued)
 
     def wait(self) -> None:
-        """Return when nothing is being taken in."""
+        """Wait until the thread is idle."""
         self._task.wait()
 
     def _load_queued(self) -> None:
-        with suppress(OSError, RuntimeError, ValueError):  # the next look at the journal finds that it is not in
+        with suppress(OSError, RuntimeError, ValueError):  # the next `catch_up` finds and applies what is missing
             self._index.load_queued()
 
 
-#: Bytes of journal that a process reads whenever it starts; of more, an index is kept on disk.
+#: Bytes of journal from which on the index is on disk; a process reads a smaller journal each time it starts.
 LARGE = 2_000_000
-#: Commits, or bytes of journal, that a process read beyond the snapshot it began with, after which it keeps another.
+#: Commits that a process reads beyond its snapshot before it publishes another (in bytes of journal: LARGE).
 MANY = 2_000
-#: The same for what it wrote itself, in bytes: who writes without pause would else be busy with snapshots.
+#: Bytes that a process writes itself before it publishes a snapshot: a busy writer must not be slowed by snapshots.
 MUCH = 2 * LARGE
-#: Triples taken in after which an index in memory moves to disk: some 50 MB.
+#: Triples after which an index in memory moves to disk: some 50 MB.
 OUTGROWN = 100_000
-#: Bytes of commits that may be pending until the next read; a thread loads them when there are more.
+#: Bytes of commits that may be pending until the next read; beyond that the apply thread loads them.
 PENDING_BYTES = 1_000_000
 
 
 class IndexFollower:
-    """One journal and the index fed from it; the index is opened when it is first needed."""
+    """Keeps the index of one journal up to date; the index is opened on first use."""
 
     def __init__(
         self,
@@ -250,7 +254,7 @@ class IndexFollower:
         clones: Clones | None = None,
         ontology: Iterable[Triple] = (),
     ) -> None:
-        """Feed *index* with *ontology* and *journal*; it may be kept on disk where there are *clones*."""
+        """Feed *index* from *ontology* and *journal*; with *clones* it may be on disk."""
         self.journal = journal
         self.index = index
         self.index.mend = self._mend
@@ -258,12 +262,12 @@ class IndexFollower:
         self._ontology = tuple(ontology)
         self._live: PrivateClone | None = None
         self._is_open = False
-        self._filling = BulkLoader(journal)  # its counts are of what was taken in since a snapshot was opened, or kept
+        self._filling = BulkLoader(journal)  # counts what was loaded since the last snapshot was opened or published
         self._publisher = BackgroundTask("jidomem snapshot")
         self._apply_thread = ApplyThread(index)
         #: Called with the stream of every durable commit of this process.
         self.on_commit: Callable[[Stream], None] | None = None
-        self._is_kept = False  # whether a snapshot was kept that this process does not work on yet
+        self._is_kept = False  # whether a snapshot was published that this process does not work on yet
         self._lock = RLock()
 
     @property
@@ -272,17 +276,17 @@ class IndexFollower:
         return self._live is not None
 
     def snapshots(self) -> list[Snapshot]:
-        """Return the snapshots there are, newest first, after that which is just being kept."""
+        """Return the snapshots, newest first, once a running publication has ended."""
         self._settle()
         return [] if self._clones is None else self._clones.snapshots()
 
     @property
     def others(self) -> int:
-        """Return how many other processes work on an index on disk of this root now."""
+        """Return the number of other processes that use an on-disk index of this root."""
         return 0 if self._clones is None else self._clones.in_use() - self.on_disk
 
     def size(self, limit: float = inf) -> int:
-        """Return the bytes of the journal, which are not counted further once they are over *limit*."""
+        """Return the bytes of the commit and pack files of the journal; counting stops once they exceed *limit*."""
         size = 0
         for stream in self.journal.streams():
             with suppress(OSError), os.scandir(self.journal.path(stream)) as entries:
@@ -293,7 +297,7 @@ class IndexFollower:
         return size
 
     def catch_up(self, stream: Stream) -> Version:
-        """Return the version the index has reached: the journal's head, or past it where commits keep coming."""
+        """Bring the index up to date with *stream* and return its version: the journal head or later."""
         with self._lock:
             if not self._is_open:
                 self._start([stream])
@@ -305,7 +309,7 @@ class IndexFollower:
             return self.index.mark(stream.graph).version
 
     def apply(self, stream: Stream, commit: Commit) -> None:
-        """Take in a commit just appended, soon; one that does not follow from what is held is left to `catch_up`."""
+        """Queue a commit that was just appended; one that does not follow the index's version: `catch_up` loads it."""
         if self.on_commit is not None:
             self.on_commit(stream)
         with self._lock:
@@ -321,9 +325,9 @@ class IndexFollower:
                 self._keep(8 * MANY, MUCH)
 
     def rebuild(self, progress: Callable[[int], None] | None = None) -> Mapping[Stream, Watermark]:
-        """Return what each stream holds, after what was derived from the journal is thrown away and built anew.
+        """Discard index and snapshots, build the index again from the journal and return the watermark of each stream.
 
-        *progress* is told of every commit how many bytes it has. A snapshot is kept where the journal is large.
+        *progress* is called with the bytes of each commit. A snapshot is published if the journal is large.
         """
         with self._lock:
             if self._clones is not None:
@@ -336,24 +340,24 @@ class IndexFollower:
             return {stream: self.index.mark(stream.graph) for stream in streams}
 
     def put_ontology(self, ontology: Iterable[Triple]) -> None:
-        """Let the index, now and whenever it is built anew, hold *ontology*."""
+        """Replace the ontology graph, in this index and in those built later."""
         with self._lock:
             self._ontology = tuple(ontology)
             if self._is_open:
                 self.index.put_ontology(self._ontology)
 
     def close(self) -> None:
-        """Let go of the index; what is asked later opens it again."""
+        """Close the index; a later read opens it again."""
         with self._lock:
             self._settle()
             self._swap(OxigraphIndex(), None)
             self._is_open = False
 
     def _level(self, stream: Stream) -> bool:
-        """Bring the index level with one stream; return True where there may be more to take in."""
+        """Bring the index up to date with one stream; return True if more may have to be loaded."""
         head, held = self.journal.head(stream), self.index.mark(stream.graph).version
         if self._filling.is_restored(stream):
-            self._start([stream])  # what was left out is there again, before what was taken in
+            self._start([stream])  # the restored commits precede commits that are applied already
         elif head != held and not self.journal.holds(stream, held):
             self._start([stream])  # another branch was checked out
         elif head != held:
@@ -361,7 +365,7 @@ class IndexFollower:
             try:
                 for step in batches_until_clear(stream, self.journal.read(stream, after=held, missed=missed), clearing):
                     if any(is_redaction_record(commit.data) for commit in step):
-                        self._start([stream])  # what is held may hold what was taken out of the journal
+                        self._start([stream])  # the index may contain the redacted text
                         return True
                     self.index.load(stream.graph, self._filling.counted(step))
                 cleared = any(self._clear(stream, commit) for commit in clearing)
@@ -374,9 +378,9 @@ class IndexFollower:
         return False
 
     def _clear(self, stream: Stream, clearing: Commit) -> bool:
-        """Hold nothing of what came before *clearing*; return False where all that comes after it is held as well.
+        """Apply *clearing*, which clears *stream*; return False if the whole stream had to be loaded again.
 
-        What *clearing* did not know of is read from the journal again.
+        That is so if the index has commits that are not ancestors of *clearing*: these are not cleared.
         """
         knew_all = clearing.parents == tuple(sorted(self.index.mark(stream.graph).version.ids))
         if knew_all:
@@ -388,15 +392,15 @@ class IndexFollower:
     def _start(
         self, streams: Iterable[Stream], *, rebuilds: bool = False, progress: Callable[[int], None] | None = None
     ) -> None:
-        """Open the index, or open it again: from the newest snapshot that fits the journal, unless it *rebuilds*.
+        """Open the index again: from the newest snapshot that the journal contains, or from nothing if it *rebuilds*.
 
-        What was held is read until what is to be held is level, with *streams* and with all that was held.
+        Readers use the former index until the new one is up to date with *streams* and all streams that it had.
         """
         self._settle()
         held = [stream for stream in self.journal.streams() if self.index.mark(stream.graph).commits]
         wanted = sorted({*streams, *held})
         for stream in wanted:
-            self.journal.head(stream)  # of what is shared, the copy is fetched before it is asked how large it is
+            self.journal.head(stream)  # of a shared root this fetches the local copy, whose size is measured next
         if self._clones is not None and self.size(LARGE) > LARGE:
             with suppress(*STORE_ERRORS):
                 live, index = self._clone(self._clones, rebuilds)
@@ -416,7 +420,7 @@ class IndexFollower:
         self._swap(index, None)
 
     def _clone(self, clones: Clones, rebuilds: bool) -> tuple[PrivateClone | None, OxigraphIndex]:
-        """Return a clone of the newest snapshot of which the journal has every commit, else an empty one."""
+        """Return a clone of the newest snapshot whose commits the journal all has, else a new empty one."""
         streams = {stream.graph: stream for stream in self.journal.streams()}
         for live in () if rebuilds else clones.each():
             index = OxigraphIndex(live.store)
@@ -427,7 +431,7 @@ class IndexFollower:
         return new, OxigraphIndex(new.store if new else None)
 
     def _swap(self, index: OxigraphIndex, live: PrivateClone | None) -> None:
-        """Let readers have *index*, which works on *live*."""
+        """Make readers use *index*, whose store is that of *live*."""
         self._is_kept = False
         self.index.become(index)
         old, self._live = self._live, live
@@ -437,16 +441,16 @@ class IndexFollower:
             old.close()
 
     def _mend(self, store: Any, streams: Iterable[Stream] = ()) -> None:
-        """Build the index anew where *store*, still in use, turned out to be damaged, and level with *streams*."""
+        """Rebuild the index if *store*, which turned out damaged, is still in use, up to date with *streams*."""
         with self._lock:
             if self._live is not None and self._live.store is store and self._clones is not None:
-                self._clones.discard_snapshots()  # they have files in common
+                self._clones.discard_snapshots()  # they share files with the damaged store
                 self._start(streams, rebuilds=True)
 
     def _outgrow(self) -> None:
-        """Go on on disk when the index in memory has become large."""
+        """Move a large index in memory to disk."""
         if self._live is None and self._clones is not None and self.index.triples_loaded > OUTGROWN:
-            clones, self._clones = self._clones, None  # where it cannot go to disk it stays, and is not asked again
+            clones, self._clones = self._clones, None  # if moving fails, the index stays in memory for good
             with suppress(*STORE_ERRORS):
                 live = clones.new()
                 if live is not None:
@@ -454,7 +458,7 @@ class IndexFollower:
                     self._live, self._clones = live, clones
 
     def _keep(self, commits: int, size: int) -> None:
-        """Keep a snapshot when more than that was taken in since the last one, and nothing is missing."""
+        """Publish a snapshot if more *commits* or bytes (*size*) were loaded since the last and no file is damaged."""
         self._renew()
         taken, clones, live = self._filling, self._clones, self._live
         is_due = taken.commits > commits or taken.bytes > size
@@ -463,13 +467,13 @@ class IndexFollower:
             self._publisher.start(partial(self._publish, clones, live))
 
     def _renew(self) -> None:
-        """Go on on a clone of the snapshot just kept: a store has in memory what it once read until it is closed."""
+        """Continue on a clone of the snapshot just published: until it is closed, a store caches all it has read."""
         if not self._is_kept or self._clones is None or self._filling.damaged:
             return
         self._is_kept = False
         self.index.apply_pending()
         streams = {stream.graph: stream for stream in self.journal.streams()}
-        with suppress(*STORE_ERRORS):  # then it goes on as it is
+        with suppress(*STORE_ERRORS):  # on failure the present store stays in use
             for live in self._clones.each():
                 index = OxigraphIndex(live.store)
                 if index.marks.keys() != self.index.marks.keys() or not self._filling.fits(index, streams):
@@ -482,14 +486,14 @@ class IndexFollower:
                 return
 
     def _publish(self, clones: Clones, live: PrivateClone) -> None:
-        with suppress(*STORE_ERRORS):  # a disk that is full: the next one tries again, and until then reads more
+        with suppress(*STORE_ERRORS):  # such as a full disk: the next publication tries again
             clones.publish(self.index, live)
             self._is_kept = True
             for stream in self.journal.streams():
                 self.journal.share(stream)
 
     def _settle(self) -> None:
-        """Wait for the snapshot that is being kept, and for what is being taken in."""
+        """Wait for the publication of a snapshot and for the apply thread."""
         self._apply_thread.wait()
         self._publisher.wait()
 
@@ -499,9 +503,9 @@ _GC_LOCK = Lock()
 
 @contextmanager
 def gc_paused(wanted: bool = True) -> Iterator[None]:
-    """Look for no garbage meanwhile, in any thread, where that is *wanted* and nobody holds it off already.
+    """Pause the garbage collector, for all threads, if *wanted* and no other thread has paused it.
 
-    Whoever comes while another holds it off goes on as it is: so there is always an end, after which it is made up for.
+    A second thread does not prolong the pause, so each pause ends.
     """
     if not (wanted and gc.isenabled() and _GC_LOCK.acquire(blocking=False)):
         yield

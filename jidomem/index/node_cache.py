@@ -1,4 +1,4 @@
-"""A cache of what was found of the nodes of one graph, each entry good until something new is said of its node."""
+"""A cache of values derived from the nodes of one graph; an entry is valid until its node gets new statements."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from jidomem.rdf.vocab import ONTOLOGY_GRAPH
 
 V = TypeVar("V")
 
-#: So many nodes of which something new is said cost more to look at again than to find all anew when it is asked for.
+#: Changed nodes above which deriving all values again is cheaper than deriving theirs.
 MAX_CHANGES = 5_000
-#: Of so many nodes something is kept.
+#: The most nodes with a cached value.
 MAX_CACHED = 50_000
-#: Returns what is found of each of some nodes; of all there are for None.
+#: Returns the values of the given nodes; of all nodes for None.
 Find = Callable[[Collection[str] | None], Mapping[str, V]]
-#: Returns the nodes of which another thing may be found once something new is said of some.
+#: Returns the nodes whose values may change after the given nodes got new statements.
 Touched = Callable[[set[Term]], Iterable[str]]
 
 
 class NodeCache(Generic[V]):
-    """Follows an index whose graph it is told of; what is found of a node is asked for again where it may be another.
+    """Observes one graph of an index; a value that may have changed is derived again when it is next read.
 
-    Any thread may ask; one at a time is answered. Nothing here holds the index.
+    Thread-safe; reads run one after another. The cache has no reference to the index.
     """
 
     def __init__(self, graph: str) -> None:
-        """Begin with nothing found in *graph*."""
+        """Make an empty cache of *graph*."""
         self._graph = graph
         self._found: dict[str, V | None] = {}
         self._is_whole = False
-        self._again: set[str] = set()  # of these another thing may be found by now
+        self._again: set[str] = set()  # nodes whose values may have changed
         self._news: set[Term] = set()
         self._life = self._found_in = 0
         self._lock, self._telling = Lock(), Lock()
 
     def of(self, nodes: Collection[str], touched: Touched, find: Find[V]) -> dict[str, V]:
-        """Return what is found of each of *nodes* of which anything is."""
+        """Return the values of those of *nodes* that have one."""
         with self._lock:
             if len(self._found) + len(nodes) > MAX_CACHED:
                 self.reset(self._graph)
@@ -47,7 +47,7 @@ class NodeCache(Generic[V]):
             return {node: value for node in nodes if (value := self._found[node]) is not None}
 
     def every(self, touched: Touched, find: Find[V]) -> list[V]:
-        """Return what is found of all nodes of which anything is."""
+        """Return the values of all nodes that have one."""
         with self._lock:
             self._level(touched)
             if not self._is_whole:
@@ -57,7 +57,7 @@ class NodeCache(Generic[V]):
             return [value for value in self._found.values() if value is not None]
 
     def applied(self, graph: str, triples: Collection[Triple]) -> None:
-        """Remember of which nodes something new is said."""
+        """Record which nodes got new statements."""
         if graph == self._graph:
             with self._telling:
                 self._news.update(subject for subject, _, _ in triples)
@@ -68,7 +68,7 @@ class NodeCache(Generic[V]):
             self.reset(graph)
 
     def reset(self, graph: str) -> None:
-        """Believe nothing any more that was found so far."""
+        """Invalidate all values."""
         if graph in (self._graph, ONTOLOGY_GRAPH):
             with self._telling:
                 self._life += 1
@@ -81,7 +81,7 @@ class NodeCache(Generic[V]):
             self._again.difference_update(nodes)
 
     def _level(self, touched: Touched) -> None:
-        """Take in of which nodes another thing may be found by now."""
+        """Determine which values may have changed since the last read."""
         with self._telling:
             life, self._news, new = self._life, set(), self._news
         if life != self._found_in:

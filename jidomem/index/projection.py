@@ -1,8 +1,8 @@
 """The projection: the rows of lists, disagreements and short ids, in the SQLite file of the search text.
 
-A row has the interval in which it counts: since when its memory is known, and until when nothing ended it. So a page
-is one range of one table, now and as of any moment. The rows of a node are made again from the index when a commit says
-something of it; the file that holds them keeps them level (`jidomem.index.search_index`).
+Each row has an interval: from when its node is recorded until something ends it. So a page is one range of one table,
+now and as of any moment. The rows of a node are made again from the index when a commit describes it; the search index
+(`jidomem.index.search_index`) brings them up to date.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from jidomem.records.active import ACCEPTED, Convention
 from jidomem.records.intent import CLASH
 from jidomem.records.named_query import ListOrder
 
-#: The end of an interval that nothing ended; and of one that never began.
+#: The end of the interval of a node that nothing ends, and of one that is never active.
 FOREVER = 2**62
 NEVER = -1
-#: The time of a node that has none: before every moment, as the engine sorts what is unbound.
+#: The time of a node without one: before every moment, as SPARQL sorts unbound values.
 UNDATED = -1
 _KEY_LENGTH = 16
 _MOMENT = re.compile(
@@ -38,19 +38,18 @@ _MOMENT = re.compile(
 _TICK = timedelta(microseconds=1)
 _START = datetime(1, 1, 1)
 
-#: The keys of docs/conflicts.md that two active memories may not share.
+#: The conflict keys of docs/conflicts.md that two active memories may not share.
 KINDS = ("duplicate", "overlapping_decision", CLASH, "contradiction")
 STALE, VALUE, PROPOSAL = "stale_supersession", "contradicting_value", "proposal"
-#: The key of a property that can have one value, and that of a value given to it.
+#: The conflict key of a property with at most one value, and that of the value.
 _SLOT, _VALUE = "value", "value-is"
 _COMPARED = {*KINDS, _SLOT, _VALUE}
 
-#: How many characters of an id are shown.
+#: Characters of a short id.
 SHORT = 8
-#: Of `node`, `id` is the last part of the IRI of a memory of the project, `reversed_id` its characters backwards, and
-#: `short_id` the last of them, as they are shown. The time in a key of a `list` is at most `ahead` microseconds after
-#: the `since` of its row. A `successor` that `withdraws` the old node invalidates it. The `key` of a pair puts it in
-#: the order of rows.
+#: In `node`, `id` is the last part of the IRI of a memory of the project, `reversed_id` the same backwards, `short_id`
+#: its last characters. The time in a key of `listed` is at most `ahead` microseconds after the `since` of its row. A
+#: `successor` that `withdraws` the old node invalidates it. The `key` of a `pair` is also its sort key.
 TABLES = """
 CREATE TABLE node (number INTEGER PRIMARY KEY, item TEXT UNIQUE, since INTEGER, until INTEGER, id TEXT,
   reversed_id TEXT, short_id TEXT, has_label INTEGER);
@@ -69,16 +68,16 @@ CREATE INDEX pair_b ON pair (b);
 _PUT_NODE = """INSERT INTO node (item, since, until, id, reversed_id, short_id, has_label) VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (item) DO UPDATE SET since = excluded.since, until = excluded.until, id = excluded.id,
 reversed_id = excluded.reversed_id, short_id = excluded.short_id, has_label = excluded.has_label"""
-#: A successor that nothing is said of, so far, may be active at any time.
+#: A successor without statements so far counts as active at any time.
 _PUT_NAME = f"INSERT OR IGNORE INTO node (item, since, until) VALUES (?, -1, {FOREVER})"
 _PUT_PAIR = "INSERT OR REPLACE INTO pair VALUES (?, ?, ?, ?, ?)"
 _RIVALS = """SELECT h.key, n.number, n.item, n.since, n.until FROM holder h JOIN node n USING (number)
 WHERE h.key IN (SELECT value FROM json_each(?)) AND h.number <> ? AND n.since < ? AND n.until > ?"""
-#: The nodes that these took, in the end, the place of or withdrew, and that have several successors.
+#: The nodes superseded or withdrawn by the given ones, at any distance, that have several successors.
 _FORKS = """WITH RECURSIVE before (number) AS (SELECT value FROM json_each(?)
   UNION SELECT old FROM successor JOIN before ON new = number)
 SELECT number FROM before WHERE (SELECT COUNT(*) FROM successor WHERE old = number) > 1"""
-#: A successor of a fork and all that came after it.
+#: A successor of a fork and its own successors, at any distance.
 _LINE = """WITH RECURSIVE line (number) AS (VALUES (?)
   UNION SELECT new FROM successor JOIN line ON old = number AND NOT withdraws)
 SELECT number, item, since, until FROM line JOIN node USING (number) WHERE number <> ?"""
@@ -94,7 +93,7 @@ UNION SELECT item FROM node WHERE reversed_id >= :signs_reversed AND reversed_id
 ORDER BY item LIMIT :most"""
 
 RECORDED, STATUS, DECIDED = jido("recordedAt"), jido("hasAssertionStatus"), jido("decisionStatus")
-#: What decides since when a node ended others.
+#: The properties that decide from when on a node ends others.
 BEGINS = {RECORDED, STATUS}
 PROPOSED, ASSERTED = jido("Proposed"), jido("Asserted")
 _SUPERSEDED, _INVALIDATED = jido("supersededBy"), jido("invalidatedBy")
@@ -103,21 +102,21 @@ _CONFLICT_KEY, _WITH, _OF = jido("conflictKey"), jido("conflictsWith"), jido("ap
 _SUBCLASS = iri(RDFS + "subClassOf")
 WRITABLE = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]*>")
 _ID_START = re.compile(r"[/#:]")
-#: So many nodes are named in one query.
+#: The most nodes named in one query.
 AT_ONCE = 500
 
-#: What is said of a node: property -> values.
+#: The statements about a node: property -> values.
 Statements = Mapping[Term, Sequence[Term]]
 Interval = tuple[int, int]
 
 
 class NotSortable(Exception):
-    """A member cannot be put in order here, so the engine must."""
+    """A member has no sort key that can be computed here, so the list needs the order of the SPARQL engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node as it is put into the file: its statements, since when it is known, and when something ended it."""
+    """A node to be written: its statements, from when it is recorded, and until when nothing ends it."""
 
     statements: Statements
     since: int
@@ -133,12 +132,12 @@ class _Node:
 
     @property
     def active_until(self) -> int:
-        """Return until when it is active: NEVER for a proposal."""
+        """Return until when the node is active: NEVER for a proposal."""
         return NEVER if self.is_proposed else self.until
 
 
 class IndexedProject:
-    """The index as the projection of one project asks it; what it answered is remembered until the next `look`."""
+    """The index as read by the projection of one project, with its answers cached until the next `look`."""
 
     def __init__(self, index: OxigraphIndex, project: str) -> None:
         self.project = iri(f"{BASE}projects/{project}")
@@ -150,7 +149,7 @@ class IndexedProject:
         self._openings: dict[tuple[ListOrder, ...], Mapping[Term, Mapping[Term | None, Sequence[int]]]] = {}
 
     def look(self) -> str:
-        """Return what differs where other classes are subclasses of others; believe the index as it is now."""
+        """Drop the cached answers; return a key of the class hierarchy, which changes with the subclasses."""
         self._triples = {}
         own = sorted(self._index.triples(self.graph, None, _SUBCLASS))
         now = f"{self._index.ontology} {own}" if own else self._index.ontology
@@ -170,9 +169,9 @@ class IndexedProject:
         return iter(self._triples[asked])
 
     def describe(self, nodes: Iterable[Term], commits: Iterable[Commit]) -> None:
-        """Take what is said of *nodes*, until the next `look`, from *commits*, which reads them faster than the index.
+        """Cache the statements about *nodes* from *commits*, until the next `look`: faster than reading the index.
 
-        Later commits may say more of them.
+        Statements of later commits are missing.
         """
         rows: dict[Term, dict[Triple, None]] = {name: {} for name in nodes}
         for row in stored_triples(commits):
@@ -181,24 +180,24 @@ class IndexedProject:
         self._triples.update(((self.graph, name, None, None), [*some]) for name, some in rows.items())
 
     def statements(self, node: Term) -> Statements:
-        """Return all that the memory says of *node*."""
+        """Return the memory's statements about *node*."""
         found: dict[Term, list[Term]] = {}
         for _, predicate, value in self.triples(self.graph, node):
             found.setdefault(predicate, []).append(value)
         return found
 
     def node(self, name: Term) -> _Node:
-        """Return a node, since when it is known, and until when nothing ended it."""
+        """Return a node with the interval from when it is recorded until something ends it."""
         statements = self.statements(name)
         return _Node(statements, _since(statements), min(self._ends(statements), default=FOREVER))
 
     def ended(self, nodes: Iterable[Term]) -> set[Term]:
-        """Return what *nodes* end, or would."""
+        """Return the nodes that *nodes* supersede or withdraw, or would as proposals."""
         links = (_SUPERSEDED, _INVALIDATED)
         return {old for node in nodes for link in links for old, _, _ in self.triples(self.graph, None, link, node)}
 
     def openings(self, lists: Mapping[int, ListOrder]) -> Mapping[Term, Mapping[Term | None, Sequence[int]]]:
-        """Return which of *lists* may hold a node, by a property and a value it has, None for any value."""
+        """Return the numbers of the lists that may have a node, by a property and its value; None for any value."""
         key = tuple(lists.values())
         if key not in self._openings:
             found: dict[Term, dict[Term | None, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -212,7 +211,7 @@ class IndexedProject:
         return self._openings[key]
 
     def _subclasses(self, name: Term) -> set[Term | None]:
-        """Return a class and all that are declared below it."""
+        """Return a class and its declared subclasses, at any depth."""
         found: set[Term | None] = {name}
         further = [name]
         while further:
@@ -224,9 +223,9 @@ class IndexedProject:
         return found
 
     def members(self, order: ListOrder, nodes: Mapping[Term, _Node]) -> Iterator[tuple[Term, Term | None]]:
-        """Yield which of *nodes*, which the pattern of a list opens with, it finds, each with its times, if it has any.
+        """Yield those of *nodes* that match the pattern of a list, each once for each of its times.
 
-        A list that is not in the order of a time has none.
+        The time is None in a list that is not ordered by one.
         """
         if order.conditions is not None:
             for name, node in nodes.items():
@@ -238,10 +237,10 @@ class IndexedProject:
             yield row[0] or "", row[1] if order.time else None
 
     def referrers(self, pointer: Term, target: Term) -> Iterator[Interval]:
-        """Yield the intervals of all that points at *target* by the property *pointer*, as a list says in `unless`.
+        """Yield the intervals of the nodes that refer to *target* by *pointer*, the property of `unless` of a list.
 
-        A referrer that holds for a time only is left out: whether it counts, depends on the moment it is asked for. So
-        is one that is not accepted, which is never active.
+        A referrer with validity dates is left out, as it counts at some moments only; so is one that is not accepted,
+        which is never active.
         """
         for name, _, _ in self.triples(self.graph, None, pointer, target):
             node = self.node(name)
@@ -264,13 +263,13 @@ class IndexedProject:
 
 
 class Projection:
-    """The rows in the file that *store* has open; who puts some holds the turn to write."""
+    """The rows in the open database *store*; the caller of a method that writes has a write transaction."""
 
     def __init__(self, store: sqlite3.Connection) -> None:
         self._store = store
 
     def include(self, orders: Iterable[ListOrder], source: IndexedProject, *, rebuilds: bool = False) -> None:
-        """Hold the lists of *orders*, too; where it *rebuilds*, under other subclasses, make all there are again."""
+        """Add the lists of *orders*; if it *rebuilds*, as the class hierarchy changed, fill all lists again."""
         known = self._lists()
         wanted = [(_definition(order),) for order in orders if not order.pairs]
         self._store.executemany("INSERT OR IGNORE INTO list (definition, is_sortable) VALUES (?, 1)", wanted)
@@ -286,9 +285,9 @@ class Projection:
     def update(
         self, names: Collection[Term], source: IndexedProject, *, ending: Collection[Term] | None = None
     ) -> None:
-        """Make the rows of *names* again, of which something new is said, and of what this changes.
+        """Write the rows of *names*, which got new statements, and of the nodes that these affect.
 
-        Only of those *ending*, all unless given, something is said that decides since when they ended others.
+        *ending* are those of *names* (default: all) with a new statement that decides from when on they end others.
         """
         lists = self._lists()
         nodes = {name: source.node(name) for name in {*names} | source.ended(names if ending is None else ending)}
@@ -301,14 +300,14 @@ class Projection:
         self._pair(nodes, source)
 
     def page(self, order: ListOrder, start: str, moment: int, inactive: bool, count: int) -> list[str] | None:
-        """Return up to *count* keys of a list, from *start* on, of what was known at *moment* and, unless *inactive*,
-        active; None where only the engine can put them in order.
+        """Return up to *count* keys of a list, from *start* on, of nodes recorded by *moment* and, unless *inactive*,
+        active then; None if the list needs the order of the SPARQL engine.
         """
         text = "SELECT number, is_sortable, ahead FROM list WHERE definition = ?"
         row = self._store.execute(text, (_definition(order),)).fetchone()
         if row is None or not row[1]:
             return None
-        if order.newest_first:  # what comes before was not known yet, so it need not be read
+        if order.newest_first:  # keys before this are of nodes recorded later
             start = max(start, timed(moment + row[2], "", newest_first=True))
         rows = self._store.execute(_PAGE, (row[0], start, moment, inactive, moment, count))
         return [key for (key,) in rows]
@@ -316,14 +315,14 @@ class Projection:
     def pairs(self, start: str, moment: int, count: int, among: Collection[str] | None = None) -> list[str]:
         """Return up to *count* keys, from *start* on, of the pairs that disagree at *moment*.
 
-        Where *among* is given, one of each pair is of these.
+        With *among*, at least one memory of each pair is in it.
         """
         values = {"start": start, "moment": moment, "count": count, "items": json.dumps([*(among or ())])}
         rows = self._store.execute(_PAIRS % ("" if among is None else _AMONG), values)
         return [key for (key,) in rows]
 
     def rivals(self, item: str) -> list[str]:
-        """Return the keys of all that *item* disagrees with at some time: the other memory, and how."""
+        """Return a key for each memory that disagrees with *item* at any time: its IRI and the kind of conflict."""
         rows = self._store.execute(f"SELECT key FROM pair WHERE TRUE {_AMONG}", {"items": json.dumps([item])})
         found = []
         for a, b, kind in (key.split(" ") for (key,) in rows):
@@ -331,24 +330,24 @@ class Projection:
         return found
 
     def named(self, signs: str, most: int) -> list[str]:
-        """Return up to *most* memories of the project whose id begins or ends with *signs*, sorted.
+        """Return up to *most* memories of the project, sorted, whose id begins or ends with *signs*.
 
-        The id is what stands after the last `/`, `#` or `:` of the IRI; a beginning of its last characters, which are
-        shown as the short id, counts, too.
+        The id is the part of the IRI after the last `/`, `#` or `:`. The beginning of the short id, its last
+        characters, matches as well.
         """
         values = {"signs": signs, "signs_reversed": signs[::-1], "most": most}
-        with suppress(UnicodeEncodeError):  # half a character is in no IRI
+        with suppress(UnicodeEncodeError):  # no IRI contains half a surrogate pair
             return [item for (item,) in self._store.execute(_IDS, values)] if signs else []
         return []
 
     def lacking(self, names: Collection[Term]) -> list[Term]:
-        """Return those of *names* whose rows were not made yet."""
+        """Return those of *names* that have no rows yet."""
         text = "SELECT item FROM node WHERE since >= 0 AND item IN (SELECT value FROM json_each(?))"
         known = {item for (item,) in self._store.execute(text, (json.dumps([*map(_item, names)]),))}
         return [name for name in names if _item(name) not in known]
 
     def labelled(self, names: Collection[Term]) -> list[Term]:
-        """Return those of *names* that had a label when their rows were made."""
+        """Return those of *names* that had a label when their rows were written."""
         text = "SELECT item FROM node WHERE has_label AND item IN (SELECT value FROM json_each(?))"
         return [_name(item) for (item,) in self._store.execute(text, (json.dumps([*map(_item, names)]),))]
 
@@ -387,7 +386,7 @@ class Projection:
         self._store.executemany("INSERT OR IGNORE INTO holder VALUES (?, ?)", keys)
 
     def _list(self, lists: Mapping[int, ListOrder], nodes: Mapping[Term, _Node], source: IndexedProject) -> None:
-        """Put the rows of *nodes* into *lists*."""
+        """Write the rows of *nodes* in *lists*."""
         openings, anything = source.openings(lists), [n for n, order in lists.items() if order.openings is None]
         fitting: dict[int, dict[Term, None]] = defaultdict(dict)
         for name, node in nodes.items():
@@ -406,7 +405,7 @@ class Projection:
             except NotSortable:
                 self._store.execute("UPDATE list SET is_sortable = 0 WHERE number = ?", (number,))
                 continue
-            if order.time:  # a node that has a time by now is no longer listed without one
+            if order.time:  # a node that has a time now is no longer listed as undated
                 undated = ((number, _key(order, name, None)) for name, time in members if time)
                 self._store.executemany("DELETE FROM listed WHERE list = ? AND key = ?", undated)
             if order.newest_first:
@@ -418,7 +417,7 @@ class Projection:
             self._store.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?)", rows)
 
     def _pair(self, nodes: Mapping[Term, _Node], source: IndexedProject) -> None:
-        """Make the pairs of *nodes* again."""
+        """Write the pairs of *nodes* again."""
         numbers = self._numbers(map(_item, nodes))
         parameters = [{"node": number} for number in numbers.values()]
         self._store.executemany("DELETE FROM pair WHERE a = :node OR b = :node", parameters)
@@ -446,10 +445,10 @@ class Projection:
             self._store.executemany(_PUT_PAIR, (_pair_row((number, item), (rival, name), kind, span) for kind in found))
 
     def _pair_after(self, fork: int) -> None:
-        """Put the pairs that came, in the end, in the place of *fork*, after different successors of it.
+        """Write the pairs of nodes that replaced *fork*, at any distance, by different successors of it.
 
-        Two withdrawals of it do not disagree. Of two in one line, the earlier of which ended only in name, a fork that
-        is recorded later would make a pair that disagreed before.
+        Two withdrawals of it do not disagree. Two nodes of one line, the earlier of which is superseded in name only,
+        become a pair once a later fork leads to them by two successors; the pair then counts for the past as well.
         """
         after: dict[tuple[int, str, int, int], set[int]] = defaultdict(set)
         successors = dict(self._store.execute("SELECT new, withdraws FROM successor WHERE old = ?", (fork,)).fetchall())
@@ -471,7 +470,7 @@ def _matching(rows: Iterable[Triple], predicate: Term | None, value: Term | None
 
 
 def opposed(source: IndexedProject, item: Term) -> list[str]:
-    """Return the keys of what a proposal, *item* or the other memory, says that it would disagree with."""
+    """Return the keys of the memories with which a proposal, *item* or the other one, would disagree."""
     triples = source.triples
     found = {other for _, _, other in triples(source.graph, item, _WITH)}
     found |= {other for other, _, _ in triples(source.graph, None, _WITH, item)}
@@ -479,7 +478,7 @@ def opposed(source: IndexedProject, item: Term) -> list[str]:
 
 
 def overlapping_pairs(spans: Mapping[str, Interval]) -> Iterator[tuple[str, str, Interval]]:
-    """Yield each two whose intervals meet, sorted, and the interval in which they do.
+    """Yield each two items whose intervals overlap, sorted, with the common interval.
 
     >>> [*overlapping_pairs({"urn:b": (0, 5), "urn:a": (4, 9), "urn:c": (5, 9)})][0]
     ('urn:a', 'urn:b', (4, 5))
@@ -494,7 +493,7 @@ def overlapping_pairs(spans: Mapping[str, Interval]) -> Iterator[tuple[str, str,
 
 
 def valid_since(spans: Iterable[Interval], until: int) -> int:
-    """Return from when on one of *spans* holds at every moment before *until*; that itself where none holds at last.
+    """Return the start of the last period, up to *until*, that *spans* cover without a gap; *until* if there is none.
 
     >>> valid_since([(1, 3), (3, FOREVER)], FOREVER), valid_since([(1, 2), (5, 9)], 9), valid_since([(1, 3)], 9)
     (1, 5, 9)
@@ -507,7 +506,7 @@ def valid_since(spans: Iterable[Interval], until: int) -> int:
 
 
 def _item(name: Term) -> str:
-    """Return how a node is written in the file."""
+    """Return the form of a node in the file."""
     return plain_value(name) if is_iri(name) else name
 
 
@@ -517,7 +516,7 @@ def _name(item: str) -> Term:
 
 @lru_cache(maxsize=256)
 def _definition(order: ListOrder) -> str:
-    """Return all that decides the rows of a list; its place in the text of a query does not."""
+    """Return everything that decides the rows of a list, as JSON: not its position in the text of the query."""
     fields = asdict(order) | {"opening": 0, "closing": 0}
     return json.dumps(fields, sort_keys=True)
 
@@ -532,13 +531,13 @@ def _since(statements: Statements) -> int:
 
 
 def _keys(statements: Statements) -> list[str]:
-    """Return the conflict keys of a node by which it may disagree with others."""
+    """Return the conflict keys by which a node may disagree with others."""
     keys = map(plain_value, statements.get(_CONFLICT_KEY, ()))
     return sorted({key for key in keys if key.partition(":")[0] in _COMPARED})
 
 
 def _key(order: ListOrder, name: Term, time: Term | None) -> str:
-    """Return the key of a row; raises NotSortable for one whose place only the engine knows."""
+    """Return the key of a row; raises NotSortable if only the SPARQL engine knows its place."""
     if not WRITABLE.fullmatch(name):
         raise NotSortable(name)
     if order.time is None:
@@ -550,7 +549,7 @@ def _key(order: ListOrder, name: Term, time: Term | None) -> str:
 
 
 def _listed_until(order: ListOrder, node: _Node, pointing: Iterable[Interval]) -> int:
-    """Return until when a node is listed: until it is taken out for good, where something can."""
+    """Return until when a node is listed: until something ends it, or refers to it for good."""
     is_hidden = (node.is_proposed or not node.is_accepted) and not order.proposals
     return NEVER if is_hidden else valid_since(pointing, node.until)
 
@@ -575,7 +574,7 @@ def _pair_row(
 
 @lru_cache(maxsize=65536)
 def ticks(term: Term) -> int | None:
-    """Return the microseconds from the year 1 to a moment in UTC; None for a term that is not written as one.
+    """Return the microseconds from the year 1 to a moment in UTC; None for a term that is no such moment.
 
     >>> ticks('"0001-01-01T00:00:01Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
     1000000
@@ -588,7 +587,7 @@ def ticks(term: Term) -> int | None:
 
 
 def timed(moment: int, iri: str, newest_first: bool) -> str:
-    """Return the key that puts *iri* in its place by time, UNDATED for none, then by its own order.
+    """Return a sort key: by time (UNDATED for none), then by IRI.
 
     >>> key_parts(timed(7, "urn:a", newest_first=True), newest_first=True)
     (7, 'urn:a')
@@ -597,13 +596,13 @@ def timed(moment: int, iri: str, newest_first: bool) -> str:
 
 
 def key_parts(key: str, newest_first: bool) -> tuple[int, str]:
-    """Return the moment and the IRI of a key that `timed` made."""
+    """Return the moment and the IRI of a key made by `timed`."""
     number = int(key[:_KEY_LENGTH], 16)
     return FOREVER - number if newest_first else number, key[_KEY_LENGTH:]
 
 
 def moment_term(number: int) -> Term:
-    """Return the moment that many microseconds after the start of the year 1; UNDEF for UNDATED."""
+    """Return the moment *number* microseconds after the start of the year 1; UNDEF for UNDATED."""
     if number == UNDATED:
         return "UNDEF"
     return f'"{(_START + number * _TICK).isoformat()}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'

@@ -1,6 +1,6 @@
-"""Answers of queries: their values and formats, and the errors of a query that is malformed or answers too much.
+"""Query answers: their values, serialisation formats and size limits, and the error of a malformed query.
 
-The engine writes an answer within a stated number of rows and bytes, and never a silently short one.
+An answer above the limits is refused, never cut short.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Solutions:
     rows: tuple[tuple[Term | None, ...], ...]
 
 
-#: What a query answers: rows (SELECT), a truth (ASK) or triples (CONSTRUCT, DESCRIBE).
+#: The answer of a query: rows (SELECT), a boolean (ASK) or triples (CONSTRUCT, DESCRIBE).
 Answer = Solutions | bool | tuple[Triple, ...]
 
 
-#: How rows (and the truth of an ASK) and triples may be serialised.
+#: The formats of rows and booleans, and those of triples.
 ROW_FORMATS: Mapping[str, Any] = {
     "json": ox.QueryResultsFormat.JSON,
     "xml": ox.QueryResultsFormat.XML,
@@ -54,14 +54,14 @@ GRAPH_FORMATS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Serialized:
-    """An answer as bytes, in the format asked for its kind."""
+    """An answer as bytes, in the format requested for its kind."""
 
     kind: Literal["select", "ask", "graph"]
     data: bytes
 
 
 def plain(answer: Any) -> Answer:
-    """Return the answer without store objects."""
+    """Return the answer of the engine as plain values."""
     if isinstance(answer, ox.QueryBoolean):
         return bool(answer)
     if isinstance(answer, ox.QueryTriples):
@@ -71,14 +71,14 @@ def plain(answer: Any) -> Answer:
 
 
 def solutions(data: bytes) -> Solutions:
-    """Return the rows in *data*, an answer to a SELECT written as JSON."""
+    """Parse *data*, the answer to a SELECT as JSON."""
     answer = plain(ox.parse_query_results(data, ox.QueryResultsFormat.JSON))
     assert isinstance(answer, Solutions)
     return answer
 
 
 def malformed(message: str) -> InvalidRequest:
-    """Return the refusal of a query that the engine could not parse, with the place it names."""
+    """Return the error for a query that the engine could not parse, with line and column if the engine names them."""
     place = _PLACE.search(message)
     what = " ".join(_PLACE.sub("", message, count=1).split())[:200]
     where = f"line {place[1]} column {place[2]}: " if place else ""
@@ -91,14 +91,14 @@ def malformed(message: str) -> InvalidRequest:
 
 @dataclass(frozen=True, slots=True)
 class AnswerLimits:
-    """How many rows, or triples, and bytes an answer may have."""
+    """The most rows, or triples, and bytes of an answer."""
 
     rows: int = 100_000
     size: int = 64 * 1024 * 1024
 
 
 _PREFIXES = {"jido": JIDO, "prov": PROV, "rdfs": RDFS, "xsd": XSD}
-#: What stands at least once a row; in JSON and CSV it may stand in a text, too.
+#: A text that occurs at least once a row; in JSON and CSV it may also occur in a value.
 _ROW_MARKS = {"json": b"},{", "xml": b"<result>", "csv": b"\n", "tsv": b"\n"}
 
 
@@ -110,16 +110,16 @@ class Sink(io.BytesIO):
         self._most = most
 
     def write(self, piece: Any) -> int:
-        """Take in *piece*; raises TooLarge `result_too_large` where that is too much."""
+        """Append *piece*; raises TooLarge `result_too_large` if the file would exceed its limit."""
         if self.tell() + len(piece) > self._most:
             raise too_large(f"{self._most:,} bytes")
         return super().write(piece)
 
 
 def write_result(answer: Any, rows_as: str, graph_as: str, within: AnswerLimits) -> Serialized:
-    """Return what was found as bytes: rows and truths in *rows_as*, else *graph_as*; a truth as JSON for CSV and TSV.
+    """Serialise an answer: rows and booleans as *rows_as*, else *graph_as*; booleans as JSON instead of CSV or TSV.
 
-    Raises TooLarge above the rows, or triples, and bytes it may have.
+    Raises TooLarge above the rows, or triples, and bytes of *within*.
     """
     if isinstance(answer, ox.QueryBoolean):
         form = "json" if rows_as in ("csv", "tsv") else rows_as
@@ -130,7 +130,7 @@ def write_result(answer: Any, rows_as: str, graph_as: str, within: AnswerLimits)
 
 
 def rows(answer: Any, form: str, engine_form: Any, within: AnswerLimits) -> bytes:
-    """Return solutions as bytes; raises TooLarge above the rows and bytes they may have."""
+    """Serialise solutions; raises TooLarge above the rows and bytes of *within*."""
     sink = Sink(within.size)
     answer.serialize(sink, format=engine_form)
     data = sink.getvalue()
@@ -140,7 +140,7 @@ def rows(answer: Any, form: str, engine_form: Any, within: AnswerLimits) -> byte
 
 
 def _count(data: bytes, form: str) -> int:
-    """Return how many rows *data* has."""
+    """Return the number of rows in *data*."""
     if form == "json":
         return len(json.loads(data)["results"]["bindings"])
     if form == "csv":
@@ -149,7 +149,7 @@ def _count(data: bytes, form: str) -> int:
 
 
 def triples(answer: Any, engine_form: Any, within: AnswerLimits) -> bytes:
-    """Return triples as bytes; raises TooLarge above the number and bytes they may have."""
+    """Serialise triples; raises TooLarge above the number and bytes of *within*."""
     rows_read = list(islice(answer, within.rows + 1))
     if len(rows_read) > within.rows:
         raise too_large(f"{within.rows:,} triples")
@@ -159,7 +159,7 @@ def triples(answer: Any, engine_form: Any, within: AnswerLimits) -> bytes:
 
 
 def too_large(limit: str) -> TooLarge:
-    """Return the refusal of an answer of more than *limit*."""
+    """Return the error for an answer of more than *limit*."""
     return TooLarge(
         f"the answer has more than {limit}", hint="ask for less: add LIMIT, or a FILTER", code="result_too_large"
     )

@@ -1,10 +1,6 @@
-"""A memory as it is looked through: its texts by field, and what it is narrowed down by, read from the index.
+"""Searchable documents, read from the index: a memory, an entry of an agent, or a turn of a conversation.
 
-An entry as it is looked through: its text and who said it, read from the index, as memories are by `documents`.
-
-A turn of a conversation as it is looked through: who said what, and what was done for it, read from the index.
-
-What the history of a project holds, as it is looked through: entries of agents, and turns of conversations.
+A document has the texts by field, the columns that searches filter by, and the verbatim text with its speakers.
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ from jidomem.rdf.vocab import JIDO, LABEL, TYPE, XSD, conv, jido, local_name
 from jidomem.records.active import is_accepted
 from jidomem.records.recall import FIELD_WEIGHTS, NAMESPACE
 
-#: field -> the properties that say it, of the memory itself.
+#: field -> properties of the memory with its texts.
 _MEMORY_FIELDS = {
     "summary": ("summary", "conventionName"),
     "topic": ("topic",),
@@ -29,7 +25,7 @@ _MEMORY_FIELDS = {
     "rationale": ("rationale",),
     "explanation": ("detailedExplanation", "revisionReason"),
 }
-#: field -> the property that leads to what says it, and by which property.
+#: field -> the property that links to another node, and the property of that node with the text.
 _LEADS = {"evidence": (jido("derivedFrom"), LABEL), "alternatives": (jido("hasAlternative"), jido("summary"))}
 _RECORDED, _STATUS, _ALTERNATIVE = jido("recordedAt"), jido("hasAssertionStatus"), jido("hasAlternative")
 _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
@@ -46,12 +42,12 @@ class TripleReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One memory: `texts` are in the order of FIELD_WEIGHTS, `about` names what it is about; moments are in one form.
+    """A memory, entry or turn: `texts` are in the order of FIELD_WEIGHTS; all moments are in one form.
 
-    `ended` is when something that holds first superseded or withdrew it, `successors` superseded it; `inactive` says
-    why it is not active otherwise: proposed, rejected or deprecated. `text` is what it
-    says, word for word, up to a length. What was said in a talk has who said it, when, in which talk, and its `place`:
-    what is sorted by it stands in the order in which it was said.
+    `ended` is when an asserted memory first superseded or withdrew it, `successors` superseded it. `inactive` is the
+    other reason why it is not active: proposed, rejected or deprecated. `about` has the IRIs it is about. `text` is its
+    verbatim text, up to a length. A text of a conversation has its speakers, time, conversation (`talk`) and `place`,
+    the sort key within the conversation.
     """
 
     item: str
@@ -86,7 +82,7 @@ def touched_memories(index: TripleReader, graph: str, changes: Mapping[Term, Col
 
 
 def memory_document(index: TripleReader, graph: str, item: Term) -> Document | None:
-    """Return *item* as it is looked through; None for what is no memory, has no summary or is part of a decision."""
+    """Return the document of *item*; None if it is no memory, has no summary, or is an alternative of a decision."""
     statements: dict[Term, list[Term]] = {}
     for _, predicate, term in sorted(index.triples(graph, item)):
         statements.setdefault(predicate, []).append(term)
@@ -132,7 +128,7 @@ def memory_document(index: TripleReader, graph: str, item: Term) -> Document | N
 
 
 def _inactive(statements: dict[Term, list[Term]]) -> str | None:
-    """Return why a memory that nothing ended is not active: proposed, or its decision status; None where it is."""
+    """Return why a memory that nothing ended is not active: proposed, or its decision status; None if it is active."""
     if jido("Proposed") in statements[_STATUS]:
         return "proposed"
     stated = next((parse_literal(term).text for term in statements.get(jido("decisionStatus"), ())), None)
@@ -140,14 +136,14 @@ def _inactive(statements: dict[Term, list[Term]]) -> str | None:
 
 
 def _end_recorded_at(index: TripleReader, graph: str, end: Term) -> str | None:
-    """Return when what ended a memory was recorded; None for what is merely proposed."""
+    """Return when the memory *end* was recorded; None if it is not asserted."""
     if not any(index.triples(graph, end, _STATUS, jido("Asserted"))):
         return None
     return min(filter(None, (_moment(at) for _, _, at in index.triples(graph, end, _RECORDED))), default=None)
 
 
 def _other(statements: dict[Term, list[Term]]) -> Iterator[str]:
-    """Yield the texts that a project's own properties say."""
+    """Yield the texts of properties that are the project's own."""
     for predicate, terms in statements.items():
         if not predicate.startswith(f"<{JIDO}"):
             yield from (parse_literal(term).text for term in terms if not is_iri(term) and _is_words(term))
@@ -159,12 +155,12 @@ def _is_words(term: Term) -> bool:
 
 
 def _text(term: Term) -> str:
-    """Return the text of a literal; of an IRI the last part, by which people name it."""
+    """Return the text of a literal, or the local name of an IRI."""
     return local_name(term) if is_iri(term) else parse_literal(term).text
 
 
 def _moment(term: Term) -> str | None:
-    """Return a moment in its one written form, in which two are compared as texts."""
+    """Return a moment in its normal form, in which moments are compared as texts."""
     found = parse_moment(plain_value(term))
     return None if found is None else format_timestamp(found)
 
@@ -176,14 +172,14 @@ def _bound(statements: dict[Term, list[Term]], name: str, choose: Callable[[list
 
 ENTRY = jido("Entry")
 _ID, _TEXT, _RECORDED, _REPLACES = jido("entryId"), jido("entryText"), jido("recordedAt"), jido("replaces")
-#: The fields of a memory that an entry has: its text stands where a summary does.
+#: The fields of a memory that an entry has: its text is in the place of the summary.
 _ENTRY_FIELDS = {"summary": _TEXT, "about": jido("speaker")}
-#: What of the metadata tells the session an entry was said in where it has none of its own, and its place in there.
+#: The metadata with the session of an entry that has none of its own, and with its position in there.
 _SESSION, _POSITION, _LAST = "session", "position", 10**12
 
 
 def touched_entries(index: TripleReader, graph: str, nodes: Iterable[Term]) -> list[Term]:
-    """Return the entries that may have to be looked at again once something new was said of *nodes*, sorted."""
+    """Return the entries, sorted, that may have to be read again after *nodes* got new statements."""
     found = set(nodes)
     for node in [*found]:
         found.update(before for _, _, before in index.triples(graph, node, _REPLACES))
@@ -192,12 +188,12 @@ def touched_entries(index: TripleReader, graph: str, nodes: Iterable[Term]) -> l
 
 
 def namespace(given: Any) -> str:
-    """Return how a namespace, or None for none, is looked for."""
+    """Return a namespace, or None, in the form in which searches compare it."""
     return json.dumps(given, sort_keys=True, default=repr)
 
 
 def entry_document(index: TripleReader, graph: str, node: Term) -> Document | None:
-    """Return the entry *node* as it is looked through; None for what is none, or was redacted."""
+    """Return the document of the entry *node*; None if it is no entry or was redacted."""
     statements: dict[Term, list[Term]] = {}
     for _, predicate, term in index.triples(graph, node):
         statements.setdefault(predicate, []).append(term)
@@ -235,20 +231,20 @@ def entry_document(index: TripleReader, graph: str, node: Term) -> Document | No
 
 
 def _talk(agent: str, within: str, session: Any) -> str:
-    """Return what is the same for all that an agent kept of one session in one namespace, nothing outside of any."""
+    """Return the key of a conversation: agent, namespace and session; "" without a session."""
     if isinstance(session, bool) or not isinstance(session, (str, int)) or session == "":
         return ""
     return json.dumps([agent, within, session])
 
 
 def _entry_place(position: Any) -> str:
-    """Return what sorts entries that have a position by it, before those that have none."""
+    """Return the prefix of a sort key that puts entries with a position before those without."""
     is_one = isinstance(position, int) and not isinstance(position, bool) and 0 <= position < _LAST
     return f"{position:012d} " if is_one else ""
 
 
 def _newer(index: TripleReader, graph: str, node: Term, recorded: str) -> dict[Term, str | None]:
-    """Return what replaced *node*, also a newer entry of its id that another branch brought, each with its moment."""
+    """Return the entries that replaced *node*, or newer ones of its id from a merged branch, with their moments."""
     newer = {found: _recorded(index, graph, found) for found, _, _ in index.triples(graph, None, _REPLACES, node)}
     if newer:
         return newer
@@ -257,7 +253,7 @@ def _newer(index: TripleReader, graph: str, node: Term, recorded: str) -> dict[T
 
 
 def _beside(index: TripleReader, graph: str, node: Term) -> Iterator[Term]:
-    """Yield the other entries of the same id that nothing replaces: there are some where branches were merged."""
+    """Yield the other entries of the same id that nothing replaces: merged branches may bring some."""
     for _, _, key in index.triples(graph, node, _ID):
         for found, _, _ in index.triples(graph, None, _ID, key):
             if found != node and next(index.triples(graph, None, _REPLACES, found), None) is None:
@@ -269,21 +265,21 @@ def _recorded(index: TripleReader, graph: str, node: Term) -> str | None:
 
 
 def _first(moments: Iterable[Term]) -> str | None:
-    """Return the earliest of *moments*, in its one written form."""
+    """Return the earliest of *moments*, in its normal form."""
     return min(
         (format_timestamp(at) for at in map(parse_moment, map(plain_value, moments)) if at is not None), default=None
     )
 
 
 TURN = conv("ConversationTurn")
-#: So many calls of tools in a turn are looked through, and so many signs of what each was given and gave back.
+#: The most tool calls of a turn that are searchable, and the most characters of a call's parameters or result.
 CALLS, TOLD = 20, 1_000
 _RECORDED, _BY, _CALL = jido("recordedAt"), jido("saidBy"), conv("involvesToolInvocation")
 _TEXTS = conv("promptText"), conv("answerText")
 
 
 def turn_document(index: TripleReader, graph: str, node: Term) -> Document | None:
-    """Return the turn *node* as it is looked through; None for what is none."""
+    """Return the document of the turn *node*; None if it is no turn."""
     statements = _properties_of(index, graph, node)
     recorded = min(filter(None, map(_turn_time, statements.get(_RECORDED, ()))), default=None)
     if TURN not in statements.get(TYPE, ()) or recorded is None:
@@ -315,7 +311,7 @@ def turn_document(index: TripleReader, graph: str, node: Term) -> Document | Non
 
 
 def _used(index: TripleReader, graph: str, calls: list[Term]) -> Iterator[str]:
-    """Yield the name of each tool that was called, and the beginning of what it was given and gave back."""
+    """Yield the name of each tool called, and the beginning of its parameters and results."""
     for call in sorted(calls)[:CALLS]:
         statements = _properties_of(index, graph, call)
         results = [_properties_of(index, graph, result) for result in statements.get(conv("hasResult"), ())]
@@ -325,7 +321,7 @@ def _used(index: TripleReader, graph: str, calls: list[Term]) -> Iterator[str]:
 
 
 def _session(index: TripleReader, graph: str, talk: Term) -> str:
-    """Return the work session that a conversation is of, nothing where none is said."""
+    """Return the work session of a conversation, or ""."""
     rows = index.triples(graph, talk, conv("associatedWithSession")) if talk else ()
     return next((plain_value(session) for _, _, session in rows), "")
 
@@ -348,10 +344,10 @@ def _properties_of(index: TripleReader, graph: str, node: Term) -> dict[Term, li
 
 
 def touched_old_turns(index: TripleReader, graph: str, nodes: Iterable[Term]) -> list[Term]:
-    """Return what may have to be looked at again once something new was said of *nodes*, sorted."""
+    """Return the entries and turns, sorted, that may have to be read again after *nodes* got new statements."""
     return touched_entries(index, graph, nodes)
 
 
 def old_turn_document(index: TripleReader, graph: str, node: Term) -> Document | None:
-    """Return the entry or turn *node* as it is looked through; None for what is neither, or was redacted."""
+    """Return the document of the entry or turn *node*; None if it is neither or was redacted."""
     return entry_document(index, graph, node) or turn_document(index, graph, node)

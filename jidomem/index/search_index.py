@@ -1,8 +1,8 @@
-"""The search index: the texts of memories, entries and turns for full text search, in one SQLite file below `cache/`.
+"""The search index: texts of memories, entries and turns for full-text search, one SQLite file a stream in `cache/`.
 
-It is kept up to date with the index. The vectors of one model are in a file of their own, each under the digest of
-its text; texts that no journal has are searched in memory. An embedder is given fewer texts at a time after it failed,
-so that a text that it always refuses is identified.
+It is kept up to date with the index. The vectors of a model are in a separate file, each under the digest of its text.
+Texts that are in no journal are searched in memory. After a failure the embedder gets fewer texts at a time, until the
+text that it refuses is identified.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from jidomem.index.vector_search import Likeness
 
 MAX_BATCH = 64
-#: So often one text by itself is tried.
+#: Attempts to embed a single text before it is skipped.
 TRIES = 3
 
 
 class BatchSizer:
-    """The sizes of the batches of each stream, by name, and which text fails by itself.
+    """Batch sizes by stream name; finds the text that the embedder refuses.
 
     >>> batches = BatchSizer()
     >>> [batches.failed("p", range(size)) for size in (64, 32, 16, 8, 4, 2, 1, 1, 1)][-2:]
@@ -56,16 +56,16 @@ class BatchSizer:
         self._alone: dict[str, int] = {}
 
     def size(self, name: str) -> int:
-        """Return how many texts are given next."""
+        """Return the number of texts of the next batch."""
         return self._sizes.get(name, MAX_BATCH)
 
     def done(self, name: str) -> None:
-        """Take note of a batch that was taken: the next one may be twice as large."""
+        """Record a successful batch: the next may be twice as large."""
         self._sizes[name] = min(MAX_BATCH, 2 * self.size(name))
         self._alone.pop(name, None)
 
     def failed(self, name: str, batch: Collection[object]) -> bool:
-        """Return whether *batch*, which failed, is one text that failed by itself often enough to be passed by."""
+        """Record a failed batch; return True if it is a single text that failed TRIES times and is to be skipped."""
         if len(batch) > 1:
             self._sizes[name] = max(1, len(batch) // 2)
             return False
@@ -78,27 +78,27 @@ T = TypeVar("T")
 
 
 class Readable(Protocol):
-    """Texts that may be looked through, stream by stream."""
+    """Searchable texts by stream."""
 
     def read(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
-        """Return what *use* makes of the texts of *stream*, while nobody changes them."""
+        """Return `use(reader)` for the texts of *stream*, which no thread changes meanwhile."""
 
 
 class VectorIndex(Protocol):
-    """Vectors of pieces of texts, stream by stream, each under the digest of its piece."""
+    """Vectors of pieces of texts by stream, each under the digest of its piece."""
 
     def nearest(self, stream: Stream, to: Vector, limit: int) -> list[tuple[bytes, float]]:
-        """Return the *limit* most alike to a vector, with their cosines."""
+        """Return the digests of the *limit* pieces most similar to a vector, with their cosines."""
 
     def cosines(self, stream: Stream, to: Vector, digests: Sequence[bytes]) -> Mapping[bytes, float]:
-        """Return how alike each of *digests* is, as far as there is a vector of it."""
+        """Return the cosine of each of *digests* that has a vector."""
 
 
 class InMemorySearchIndex:
-    """Documents, each with a vector or none: they stand for any stream. Any thread may ask."""
+    """Documents in memory, each with or without a vector, that stand for any stream. Thread-safe."""
 
     def __init__(self, stemmer: Stemmer) -> None:
-        """Begin with none; *stemmer* is that of what is asked."""
+        """Make an empty index; *stemmer* is that of the queries."""
         self._file = SearchIndexReader(":memory:", stemmer, 0.0)
         self._file.fits()
         self._vectors: dict[str, tuple[list[bytes], Vector]] = {}
@@ -119,29 +119,29 @@ class InMemorySearchIndex:
             self._likeness = None
 
     def read(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
-        """Return what *use* makes of the texts, whatever the stream."""
+        """Return `use(reader)`, for any *stream*."""
         with self._lock, self._file.reading():
             return use(self._file)
 
     def nearest(self, stream: Stream, to: Vector, limit: int) -> list[tuple[bytes, float]]:
-        """Return the digests of the *limit* pieces whose texts are most alike to a vector, with their cosines."""
+        """Return the digests of the *limit* pieces most similar to a vector, with their cosines."""
         with self._lock:
             known, _, likeness = self._compared(len(to))
             return [(known[number], cosine) for number, cosine in likeness.nearest(to, limit)]
 
     def cosines(self, stream: Stream, to: Vector, digests: Sequence[bytes]) -> Mapping[bytes, float]:
-        """Return how alike to a vector each of *digests* is, as far as there is a vector of its text."""
+        """Return the cosine of each of *digests* that has a vector."""
         with self._lock:
             known, numbers, likeness = self._compared(len(to))
             asked = [numbers[each] for each in digests if each in numbers]
             return {known[number]: cosine for number, cosine in likeness.cosines(to, asked).items()}
 
     def close(self) -> None:
-        """Let go of all."""
+        """Close the database."""
         self._file.close()
 
     def _compared(self, dimensions: int) -> tuple[list[bytes], dict[bytes, int], Likeness]:
-        """Return the digests by number, the numbers by digest, and the vectors of so many numbers under these."""
+        """Return the digests by number, the numbers by digest, and the vectors of *dimensions* under these numbers."""
         if self._likeness is None or self._likeness[2].dimensions != dimensions:
             from jidomem.index.vector_search import Likeness, written
 
@@ -154,14 +154,14 @@ class InMemorySearchIndex:
         return self._likeness
 
 
-#: Where the vectors are, below the root.
+#: The folder of the vector files, relative to the root.
 VECTOR_FOLDER = Path("cache", "vectors")
 
 
 class VectorFile(CacheDatabase):
-    """The file at *path*.
+    """The vectors at *path*, each under the digest of its text.
 
-    A vector is written as a number of 8 bits for each of its own, the largest of them as 127.
+    A vector is stored as one byte a component, scaled so that the largest component is 127.
     """
 
     FORM = 2
@@ -176,15 +176,12 @@ CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQU
 
     @property
     def reached(self) -> tuple[str, int]:
-        """Return the identity of the text file that was followed, and the id of the last piece of it that was seen."""
+        """Return the identity of the text file that was read, and the id of the last piece read."""
         identity, last = self.metadata("reached") or ("", 0)
         return str(identity), int(last)
 
     def numbers(self, digests: Sequence[bytes]) -> dict[bytes, int]:
-        """Return the number of the vector of each of *digests* of which there is one.
-
-        It is higher than that of any that was there before.
-        """
+        """Return the numbers of those of *digests* that have a vector; a new vector gets the highest number so far."""
         found: dict[bytes, int] = {}
         for step in several(digests):
             ask = f"SELECT digest, number FROM vector WHERE digest IN ({', '.join('?' * len(step))})"
@@ -192,62 +189,62 @@ CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQU
         return found
 
     def known(self, digests: Sequence[bytes]) -> set[bytes]:
-        """Return which of *digests* need no vector made."""
+        """Return those of *digests* that have a vector."""
         return {*self.numbers(digests)}
 
     def keep(self, digests: Sequence[bytes], made: Mapping[bytes, bytes]) -> None:
-        """Keep the vectors that were *made*, in the order of *digests*, while the turn to write is held."""
+        """Write the vectors *made*, in the order of *digests*, in the caller's write transaction."""
         self.put((digest, made[digest]) for digest in digests if digest in made)
 
     def put(self, vectors: Iterable[tuple[bytes, bytes]]) -> None:
-        """Keep vectors, each under the digest of its text, while the turn to write is held."""
+        """Write vectors, each under the digest of its text, in the caller's write transaction."""
         self._store.executemany("INSERT OR IGNORE INTO vector (digest, value) VALUES (?, ?)", vectors)
 
     def after(self, number: int, limit: int) -> list[tuple[int, bytes, bytes]]:
-        """Return the next *limit* vectors after the one of that number: number, digest and value."""
+        """Return the next *limit* vectors after a number: number, digest and value."""
         ask = "SELECT number, digest, value FROM vector WHERE number > ? ORDER BY number LIMIT ?"
         return self._store.execute(ask, (number, limit)).fetchall()
 
     def digests(self, numbers: Sequence[int]) -> dict[int, bytes]:
-        """Return the digest of each of *numbers* that is not gone."""
+        """Return the digests of those of *numbers* that have a vector."""
         ask = "SELECT number, digest FROM vector WHERE number IN (SELECT value FROM json_each(?))"
         return dict(self._store.execute(ask, (json.dumps(numbers),)))
 
     def remove(self, numbers: Iterable[int]) -> None:
-        """Forget vectors, while the turn to write is held."""
+        """Delete vectors, in the caller's write transaction."""
         self._store.executemany("DELETE FROM vector WHERE number = ?", ((number,) for number in numbers))
         self.set_metadata(swept=(self.metadata("swept") or 0) + 1)
 
     def write_out(self) -> None:
-        """Leave nothing of what was removed in what is beside the file, as far as nobody reads it now."""
+        """Truncate the write-ahead log, so that deleted vectors are not left in it, unless a process is reading."""
         self._store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def count(self) -> int:
-        """Return how many vectors there are."""
+        """Return the number of vectors."""
         return int(self._store.execute("SELECT COUNT(*) FROM vector").fetchone()[0])
 
 
 def forget(root: Path, project: str = "") -> None:
-    """Throw away the vectors below *root*, those of one *project* where it is named; raises Failed where some stay."""
+    """Delete the vectors below *root*, or those of one *project*; raises Failed if some cannot be deleted."""
     CacheFolder(root / VECTOR_FOLDER, "vectors", VectorFile).forget_all(f"{project}." if project else "")
 
 
-#: Where the texts are, below the root.
+#: The folder of the text files, relative to the root.
 TEXT_FOLDER = Path("cache", "text")
-#: More than so many are not waited for by who reads soon.
+#: `read_soon` does not wait for more memories than this.
 FEW = 5_000
 _SUMMARY = jido("summary")
 
 
 class _NotYet(Exception):
-    """A file is to be made, and who asks does not wait for that."""
+    """A file must be built first, and the caller does not wait for that."""
 
 
 @dataclass(frozen=True)
 class _DocumentReader:
     """The functions that read the searchable documents of a graph from the index."""
 
-    #: The nodes to be read again after changes: node -> properties that got values.
+    #: The nodes to be read again after changes: node -> properties with new values.
     touched: Callable[[TripleReader, str, Mapping[Term, Collection[Term]]], list[Term]]
     document: Callable[[TripleReader, str, Term], Document | None]
 
@@ -260,9 +257,9 @@ _KINDS: Mapping[str, _DocumentReader] = {
 
 
 class Texts:
-    """The text files of one root: one a stream, shared by all processes, thrown away where anything is amiss.
+    """The text files of one root: one a stream, shared by all processes, deleted if anything is wrong with it.
 
-    Any thread may ask; of one stream one at a time is answered.
+    Thread-safe; reads of one stream run one after another.
     """
 
     def __init__(
@@ -273,9 +270,9 @@ class Texts:
         catch_up: Callable[[str], Version],
         orders: Callable[[], Iterable[ListOrder]] = tuple,
     ) -> None:
-        """Keep them below *root*; *catch_up* brings *index* up to a project's journal, or raises for none there is.
+        """Open the files below *root*; *catch_up* brings *index* up to date with a project, or raises if unknown.
 
-        The lists of *orders* are held beside the text of memories.
+        The file of memories also has the lists of *orders*.
         """
         self._root = root
         self._orders = orders
@@ -285,17 +282,17 @@ class Texts:
         self._catch_up = catch_up
         self._stemmer = Stemmer()
         self.files = CacheFolder(root / TEXT_FOLDER, "texts", self._made)
-        self._makers: dict[str, Thread] = {}  # those that make a file nobody waits for
-        self._taken: dict[str, tuple[int, int]] = {}  # how many are in a file that is being made, and of how many
+        self._makers: dict[str, Thread] = {}  # threads that build a file in the background
+        self._taken: dict[str, tuple[int, int]] = {}  # memories written to a file that is being built, and their total
         self._starting, self._closed = Lock(), False
 
     @property
     def stemmer(self) -> Stemmer:
-        """Return what finds the stems of words, the same for what is kept and what is asked."""
+        """Return the stemmer of texts and queries."""
         return self._stemmer
 
     def read_soon(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
-        """Return what `read` does; raise Busy `index_behind` where many are to be taken in first, which is begun."""
+        """Return the result of `read`; raise Busy `index_behind` if a thread must first add many memories."""
         name = name_of(stream)
         if not self._is_made(name):
             try:
@@ -318,20 +315,20 @@ class Texts:
         waits: bool = True,
         catches_up: bool = True,
     ) -> T:
-        """Return what *use* makes of the text file of *stream*, level with the journal; nobody changes it meanwhile.
+        """Return `use(reader)` for the text file of *stream*, up to date with the journal and not changed meanwhile.
 
-        One that is damaged, of another form or of another branch is made anew; where nothing can be written it is kept
-        in memory. Without *catches_up* it is level with the index as that is. Raises Busy where another process does
-        not come to an end, and what the catch-up raises.
+        A file that is damaged, or of another format or branch, is built again; it is in memory if the disk cannot be
+        written. Without *catches_up* it is brought up to date with the present index only. Raises Busy if another
+        process writes for too long, and the errors of the catch-up.
         """
         name = name_of(stream)
         with self.files.turn(name):
             if catches_up and not self.files.is_open(name):
-                self._catch_up(stream.project)  # nothing is made for a project there is not
+                self._catch_up(stream.project)  # raises for an unknown project, before a file is made
 
             def level(file: SearchIndexReader, because: str) -> T:
                 if catches_up:
-                    self._catch_up(stream.project)  # not before: what is put into a file that was thrown away is gone
+                    self._catch_up(stream.project)  # on each attempt: a file that was discarded is filled from here
                 self._level(file, stream, because, waits=waits)
                 with file.reading():
                     return use(file)
@@ -339,14 +336,14 @@ class Texts:
             return self.files.use(name, level)
 
     def are_there(self, stream: Stream) -> bool:
-        """Return whether a text file is there, or was made in memory, in whatever state."""
+        """Return whether a text file exists, on disk or in memory, sound or not."""
         name = name_of(stream)
         return self.files.is_open(name) or self.files.path(name).exists()
 
     def status(self, stream: Stream) -> dict[str, Any] | None:
-        """Return what is known of a text file that is there: memories, bytes, version, and why it was last made.
+        """Return the status of a text file, None if there is none: memories, bytes, version, reason of the last build.
 
-        `amiss` says why it is to be made anew, or that it is being made; None where it is not.
+        `amiss` says why the file must be built again, or that it is being built; None if neither.
         """
         name = name_of(stream)
         if not self.files.path(name).exists():
@@ -371,7 +368,7 @@ class Texts:
         return status
 
     def close(self) -> None:
-        """Let go of all files; one that is being made is left as it is then."""
+        """Close all files; a background build stops and can be continued."""
         self._closed = True
         self.files.close()
 
@@ -379,7 +376,7 @@ class Texts:
         return SearchIndexReader(path, self._stemmer, wait, marker)
 
     def _go_on(self, stream: Stream) -> None:
-        """Have a thread make the file of *stream*, unless one is at it."""
+        """Start a thread that builds the file of *stream*, unless one is running."""
         name = name_of(stream)
         with self._starting:
             if name not in self._makers or not self._makers[name].is_alive():
@@ -388,18 +385,18 @@ class Texts:
                 maker.start()
 
     def _is_made(self, name: str) -> bool:
-        """Return whether a file is being made that takes long."""
+        """Return whether a large file is being built."""
         maker = self._makers.get(name)
         return (maker is not None and maker.is_alive()) or self._taken.get(name, (0, 0))[1] > FEW
 
     def _made_apart(self, stream: Stream) -> None:
-        with suppress(JidomemError, OSError, RuntimeError, sqlite3.Error):  # then who asks next begins again
+        with suppress(JidomemError, OSError, RuntimeError, sqlite3.Error):  # the next read starts a build again
             self.read(stream, lambda file: None)
 
     def _level(self, file: SearchIndexReader, stream: Stream, because: str, *, waits: bool) -> None:
-        """Bring the file level with the index.
+        """Bring the file up to date with the index.
 
-        Raises CacheInvalid where it is to be made anew, and _NotYet where that takes long and nobody *waits*.
+        Raises CacheInvalid if it must be built again, and _NotYet if that takes long and the caller does not wait.
         """
         now = self._index.mark(stream.graph)
         if file.mark is None:
@@ -416,7 +413,7 @@ class Texts:
             pass
 
     def _hold_lists(self, file: SearchIndexReader, source: IndexedProject) -> None:
-        """Hold the lists of the queries of this version, of the classes there are."""
+        """Fill the lists of this program version, for the classes of the present ontology."""
         ontology = source.look()
         if (file.metadata("ontology"), file.metadata("lists")) != (ontology, __version__):
             with file.writing():
@@ -425,7 +422,7 @@ class Texts:
                 file.set_metadata(ontology=ontology, lists=__version__)
 
     def _fill(self, file: SearchIndexReader, stream: Stream) -> None:
-        """Take in all there was when the file was begun; a process that was killed leaves it to be gone on with."""
+        """Add the memories as of the watermark at which the file was begun; continues the work of a killed process."""
         then, began = file.mark or Watermark(), Watermark.of(file.metadata("began"))
         if not all(self._journal.holds(stream, mark.version) for mark in (then, began)):
             raise CacheInvalid("another branch was checked out")
@@ -436,7 +433,7 @@ class Texts:
                 if self._closed and current_thread() is self._makers.get(name_of(stream)):
                     raise Failed("the memory was closed", hint="open it again")
                 with file.writing():
-                    if file.mark != then:  # another process went on
+                    if file.mark != then:  # another process has continued
                         return
                     fresh = [commit for commit in step if commit.id not in later]
                     self._take(file, stream, fresh, fills=True)
@@ -450,9 +447,9 @@ class Texts:
             self._taken.pop(name_of(stream), None)
 
     def _apply(self, file: SearchIndexReader, stream: Stream, now: Watermark) -> bool:
-        """Take in what the file has not up to *now*; return False where another process took some of it in.
+        """Add the commits up to *now*; return False if another process added some of them.
 
-        Raises CacheInvalid where *now* is no later state of what the file holds.
+        Raises CacheInvalid if *now* does not follow the watermark of the file.
         """
         then = file.mark or Watermark()
         if not self._journal.holds(stream, then.version):
@@ -461,7 +458,7 @@ class Texts:
             raise CacheInvalid("the graph was cleared")
         reached, read, taken, later = then, set[str](), 0, self._after(stream, now)
         for step in steps(self._journal.read(stream, after=then.version)):
-            later = self._after(stream, now)  # not before: others go on writing
+            later = self._after(stream, now)  # again for each step: other processes keep writing
             read |= {commit.id for commit in step}
             fresh = [commit for commit in step if commit.id not in later]
             if any(is_redaction_record(commit.data) for commit in fresh):
@@ -478,14 +475,14 @@ class Texts:
         return True
 
     def _after(self, stream: Stream, mark: Watermark) -> set[str]:
-        """Return the ids of the commits that came after *mark*."""
+        """Return the ids of the commits after *mark*."""
         return {commit.id for commit in self._journal.read(stream, after=mark.version)}
 
     def _take(self, file: SearchIndexReader, stream: Stream, commits: Sequence[Commit], *, fills: bool = False) -> None:
-        """Look again at every memory that *commits* say something of, or change.
+        """Write again every document that *commits* describe or change.
 
-        While the file *fills*, a memory that is new is read from the commits: what the index knows of it besides is
-        in later commits, which are still to come.
+        While the file *fills*, a new memory is read from the commits alone: the index may have statements about it from
+        later commits, which are still to come.
         """
         changes: dict[Term, set[Term]] = {}
         for commit in commits:
@@ -512,5 +509,5 @@ class Texts:
 
 
 def name_of(stream: Stream) -> str:
-    """Return what the files of a stream are called."""
+    """Return the name of the files of *stream*, without ending."""
     return stream.project + ("" if stream.name == "memory" else f".{stream.name}")

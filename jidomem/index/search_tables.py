@@ -1,8 +1,7 @@
-"""What memories, entries and turns say, word for word, kept beside their words: who said what, when, after what.
+"""The tables of a search index: one SQLite file with the memories, or the entries and turns, of a project.
 
-One SQLite file with the texts of memories, or of entries and turns, as they are taken in: some at a time, whole.
-
-One SQLite file with the texts of memories, or of entries and turns, for full text search, and what narrows them.
+It has the texts for full-text search, the columns that searches filter by, and the texts verbatim with their speakers,
+times and order within a conversation. Documents are written STEP at a time.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ CREATE TABLE speaker (name TEXT PRIMARY KEY, since TEXT) WITHOUT ROWID;
 """
 _SPOKE = """INSERT INTO speaker VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET since = MIN(since, excluded.since)"""
-#: What of a talk is known at a moment, and holds then.
+#: The passages of a conversation that are recorded by a moment, and active then.
 _KNOWN = """SELECT p.number FROM passage p JOIN memory m USING (number) WHERE p.talk = :talk AND p.place %s :place
 AND m.recorded <= COALESCE(:moment, m.recorded) AND (m.ended IS NULL OR m.ended > COALESCE(:moment, m.ended))
 ORDER BY p.place %s LIMIT :most"""
@@ -44,7 +43,7 @@ _BEFORE, _AFTER = _KNOWN % ("<", "DESC"), _KNOWN % (">", "ASC")
 
 
 class Passage(NamedTuple):
-    """What is kept of one: `talk` is where it was said, nothing where it was said in none; `place` sorts it there."""
+    """The verbatim text of a document: `talk` is its conversation ("" if none), `place` its sort key in there."""
 
     number: int
     text: str
@@ -55,7 +54,7 @@ class Passage(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What one vector is made of: `id` is higher than that of any piece that was there before."""
+    """A piece of a text, embedded as one vector: the `id` is higher than that of every earlier piece."""
 
     id: int
     digest: bytes
@@ -64,13 +63,13 @@ class Piece(NamedTuple):
 
 
 class Passages:
-    """The passages in the file that *store* has open."""
+    """The passages in the open database *store*."""
 
     def __init__(self, store: sqlite3.Connection) -> None:
         self._store = store
 
     def keep(self, documents: Mapping[int, Document]) -> int:
-        """Keep what memories say, by their numbers; return of how many of them pieces of what they said are gone."""
+        """Write the texts of documents, by their numbers; return the number of documents that lost pieces."""
         rows = ((number, one.text, "\n".join(one.speakers), one.said_at, one.talk, one.place)
                 for number, one in documents.items())  # fmt: skip
         self._store.executemany("INSERT OR REPLACE INTO passage VALUES (?, ?, ?, ?, ?, ?)", rows)
@@ -85,7 +84,7 @@ class Passages:
         return gone
 
     def forget(self, numbers: Iterable[int]) -> int:
-        """Forget what memories say; return of how many pieces are gone."""
+        """Delete the texts of *numbers*; return the number of documents that lost pieces."""
         every = [*numbers]
         self._store.executemany("DELETE FROM passage WHERE number = ?", ((number,) for number in every))
         return self._forget_pieces(every)
@@ -95,15 +94,15 @@ class Passages:
         return sum(self._store.execute(forget, (number,)).rowcount > 0 for number in numbers)
 
     def of(self, numbers: Iterable[int]) -> dict[int, Passage]:
-        """Return what each of *numbers* says, as far as it is there."""
+        """Return the passages of *numbers*; numbers without a passage are left out."""
         ask = "SELECT * FROM passage WHERE number IN (SELECT value FROM json_each(?))"
         rows = self._store.execute(ask, (json.dumps([*numbers]),))
         return {row[0]: Passage(row[0], row[1], tuple(row[2].splitlines()), *row[3:]) for row in rows}
 
     def around(self, one: Passage, before: int, after: int, moment: str | None = None) -> tuple[list[int], list[int]]:
-        """Return the numbers of so many as were said before and after *one* in its talk, the nearest first.
+        """Return the numbers of the *before* passages before and *after* passages after *one* in its conversation.
 
-        Only what was known at *moment* counts, and held then.
+        The nearest come first. With *moment*, only passages recorded by it, and active then, count.
         """
         if not one.talk:
             return [], []
@@ -113,30 +112,30 @@ class Passages:
         return [row[0] for row in rows_before], [row[0] for row in rows_after]
 
     def speakers(self, moment: str | None = None) -> set[str]:
-        """Return everybody who ever said something that was taken in, and recorded by *moment* where one is given."""
+        """Return the speakers of all passages, or of those recorded by *moment*."""
         ask = "SELECT name FROM speaker WHERE since <= COALESCE(?, since)"
         return {name for (name,) in self._store.execute(ask, (moment,))}
 
     def pieces(self, after: int, limit: int) -> list[Piece]:
-        """Return the next *limit* pieces after the one with the id *after*, in the order they were taken in."""
+        """Return the next *limit* pieces after the id *after*, in order of their ids."""
         ask = "SELECT id, digest, number, part FROM piece WHERE id > ? ORDER BY id LIMIT ?"
         return [Piece(*row) for row in self._store.execute(ask, (after, limit))]
 
     def texts(self, some: Sequence[Piece]) -> list[str]:
-        """Return what each of *some* pieces, which are there, is."""
+        """Return the texts of pieces that are in the file."""
         texts = {number: chunk_text(one.text) for number, one in self.of({each.number for each in some}).items()}
         return [texts[each.number][each.part] for each in some]
 
     def last(self) -> int:
-        """Return the id of the piece taken in last, 0 where there is none."""
+        """Return the highest id of a piece, or 0."""
         return int(self._store.execute("SELECT COALESCE(MAX(id), 0) FROM piece").fetchone()[0])
 
     def waiting(self, after: int) -> int:
-        """Return how many pieces there are after the one with the id *after*."""
+        """Return the number of pieces after the id *after*."""
         return int(self._store.execute("SELECT COUNT(*) FROM piece WHERE id > ?", (after,)).fetchone()[0])
 
     def digests(self, numbers: Iterable[int]) -> dict[int, list[bytes]]:
-        """Return the pieces of each of *numbers*."""
+        """Return the digests of the pieces of each of *numbers*, in order."""
         ask = "SELECT number, digest FROM piece WHERE number IN (SELECT value FROM json_each(?)) ORDER BY part"
         found: dict[int, list[bytes]] = {}
         for number, known in self._store.execute(ask, (json.dumps([*numbers]),)):
@@ -144,7 +143,7 @@ class Passages:
         return found
 
     def saying(self, digests: Iterable[bytes]) -> dict[bytes, list[int]]:
-        """Return the numbers of the memories of which each of *digests* is a piece, none where none is."""
+        """Return, for each digest, the numbers of the memories that have such a piece."""
         found: dict[bytes, list[int]] = {known: [] for known in digests}
         for step in several([*found]):
             ask = f"SELECT digest, number FROM piece WHERE digest IN ({', '.join('?' * len(step))}) ORDER BY id"
@@ -153,7 +152,7 @@ class Passages:
         return found
 
 
-#: Memories taken in at a time.
+#: Documents written in one step.
 STEP = 500
 _WRITTEN_FIELDS = ", ".join(FIELD_WEIGHTS)
 _TABLES = f"""
@@ -181,7 +180,7 @@ WHERE m.item IN (SELECT value FROM json_each(?))"""
 
 
 class _Old(NamedTuple):
-    """What was taken in of a memory: `texts` are its stems by field."""
+    """The former row of a memory: `texts` are its stems by field."""
 
     number: int
     length: int
@@ -189,7 +188,7 @@ class _Old(NamedTuple):
 
 
 class SearchIndexWriter(CacheDatabase):
-    """The file at *path* as it is written: memories with their words, and `passages`, what they say word for word."""
+    """The write side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
     FORM = 15
     TABLES = _TABLES
@@ -201,34 +200,34 @@ class SearchIndexWriter(CacheDatabase):
         self.projection = Projection(self._store)
 
     def begun(self) -> None:
-        """Give a file that was just made an identity, which no other has."""
+        """Give a new file a random identity."""
         self.set_metadata(identity=nonce().hex())
 
     @property
     def mark(self) -> Watermark | None:
-        """Return how far the file reaches; None where nothing was written yet."""
+        """Return the watermark of the file; None before the first write."""
         mark = self.metadata("mark")
         return None if mark is None else Watermark.of(mark)
 
     def put(self, documents: Iterable[Document]) -> None:
-        """Take in memories, each in the place of what was known of it, while the turn to write is held."""
+        """Write documents, each instead of its former row, in the caller's write transaction."""
         left = iter(documents)
         while step := [*islice(left, STEP)]:
             self._put(step)
 
     def remove(self, items: Iterable[str]) -> None:
-        """Forget memories that were taken in; of others nothing is known anyway."""
+        """Delete memories by IRI; unknown IRIs are ignored."""
         old = [*self._known(items).values()]
         self._forget_rows(old)
         self._count_removed(self.passages.forget(one.number for one in old))
         self._count(self._forget_texts(old), -len(old), -sum(one.length for one in old))
 
     def tidy(self) -> None:
-        """Put in order what was taken in piece by piece, so that a search has fewer places to look into."""
+        """Merge the segments of the full-text index, so that a search reads fewer of them."""
         self._store.execute("INSERT INTO text(text) VALUES ('optimize')")
 
     def _put(self, documents: Iterable[Document]) -> None:
-        """Take in some at once: each statement is given all of them."""
+        """Write some documents at once: each statement runs once for all of them."""
         given = {document.item: document for document in documents}
         known, new = self._known(given), count(self._last() + 1)
         numbers = {item: known[item].number if item in known else next(new) for item in given}
@@ -256,27 +255,27 @@ class SearchIndexWriter(CacheDatabase):
         }
 
     def _count_removed(self, memories: int) -> None:
-        """Note of how many more memories pieces are gone, so that nobody keeps vectors of them."""
+        """Add to the number of memories that lost pieces, whose vectors can be deleted."""
         if memories:
             self.set_metadata(gone=(self.metadata("gone") or 0) + memories)
 
     def _last(self) -> int:
-        """Return the highest number of a memory, 0 where there is none."""
+        """Return the highest number of a memory, or 0."""
         return int(self._store.execute("SELECT COALESCE(MAX(number), 0) FROM memory").fetchone()[0])
 
     def _known(self, items: Iterable[str]) -> dict[str, _Old]:
-        """Return what is known of those of *items* that were taken in."""
+        """Return the rows of those of *items* that are in the file."""
         rows = self._store.execute(_OLD, (json.dumps([*items]),))
         return {item: _Old(number, length, tuple(texts)) for item, number, length, *texts in rows}
 
     def _forget_rows(self, old: Iterable[_Old]) -> None:
-        """Forget what memories are narrowed down by."""
+        """Delete the columns that searches filter by."""
         numbers = [(one.number,) for one in old]
         for table in ("memory", "about"):
             self._store.executemany(f"DELETE FROM {table} WHERE number = ?", numbers)
 
     def _forget_texts(self, old: Iterable[_Old]) -> Counter[str]:
-        """Forget the words of memories; return for each how many fewer hold it, below nothing."""
+        """Delete the words of memories; return for each stem the change of the number of memories (negative)."""
         fewer: Counter[str] = Counter()
         for one in old:
             self._store.execute("DELETE FROM text WHERE rowid = ?", (one.number,))
@@ -284,7 +283,7 @@ class SearchIndexWriter(CacheDatabase):
         return fewer
 
     def _count(self, holding: Mapping[str, int], memories: int, length: int) -> None:
-        """Change by so much how many memories hold each word, how many there are, and how many words."""
+        """Add to the number of memories by stem, to the number of *memories*, and to the total of words (*length*)."""
         self._store.executemany(
             "INSERT INTO holding VALUES (?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
             sorted(holding.items()),
@@ -294,7 +293,7 @@ class SearchIndexWriter(CacheDatabase):
         )
 
     def _row(self, number: int, document: Document, lengths: Mapping[int, int]) -> Sequence[Any]:
-        """Return what a memory is narrowed down by."""
+        """Return the columns that searches filter by."""
         return (
             number, document.item, self._kind(" ".join(document.types)), document.recorded, document.ended,
             document.inactive, document.agent, document.session, document.confidence, document.valid_from,
@@ -302,7 +301,7 @@ class SearchIndexWriter(CacheDatabase):
         )  # fmt: skip
 
     def _kind(self, types: str) -> int:
-        """Return the number of a combination of types, a new one where it was not met before."""
+        """Return the number of a combination of types, a new one for a new combination."""
         row = self._store.execute("SELECT number FROM kind WHERE types = ?", (types,)).fetchone()
         if row is None:
             self._store.execute("INSERT INTO kind (types) VALUES (?)", (types,))
@@ -315,22 +314,23 @@ _ROW = f"""SELECT m.number, m.item, m.recorded, m.confidence, m.length, m.succes
 FROM text JOIN memory m ON m.number = text.rowid WHERE """
 _ROWS = f"""SELECT m.number, m.item, k.types, m.recorded, m.ended, m.confidence, m.agent, m.session, m.length,
 m.successors, {_FIELDS} FROM memory m JOIN kind k ON k.number = m.kind JOIN text ON text.rowid = m.number WHERE"""
-#: What matches is scored by its words alone: whether it is looked through is asked of the best of them, some at a time.
-#: To look at each of thousands takes as long as to score it, and to read its texts ten times as long.
+#: Matches are scored by their words alone; the filter is applied to the best of them, some at a time: to filter
+#: thousands takes as long as to score them, and to read their texts ten times as long.
 _BEST = f"""SELECT rowid, -bm25(text, {", ".join(map(str, FIELD_WEIGHTS.values()))}) AS reach FROM text
 WHERE text MATCH ? %s ORDER BY reach DESC, rowid DESC"""
-#: The plus keeps SQLite from searching for each of them anew.
+#: The plus keeps SQLite from a look-up for each number.
 _ONLY = "AND +rowid IN (SELECT value FROM json_each(?))"
 _BEYOND = f"SELECT COUNT(*) FROM text WHERE text MATCH ? AND rowid > ? {_ONLY}"
-#: So many of the best are looked at first, and each time twice as many.
+#: The number of best matches that are filtered first; it doubles each time.
 AT_FIRST = 128
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerFilter:
-    """What is somebody's own: of these `kinds` only what is of `agent` is looked through, and of one of `sessions`.
+    """A restriction to an owner: memories of `kinds` match only if they are of `agent`, and of one of `sessions`.
 
-    The empty session stands for none, None for all of them; `place` is that of a namespace.
+    None stands for all sessions, "" for memories without a session. With `place`, they must also be about that
+    namespace.
     """
 
     kinds: frozenset[str]
@@ -341,7 +341,7 @@ class OwnerFilter:
 
 @dataclass(frozen=True, slots=True)
 class SearchFilter:
-    """What is looked through: what was known by `moment`, and of that what the rest lets pass; moments in one form."""
+    """The filter of a search: `moment` selects by recorded time, the rest by columns; all moments in one form."""
 
     moment: str | None = None
     inactive: bool = False
@@ -356,7 +356,7 @@ class SearchFilter:
 
 
 class TextMatch(NamedTuple):
-    """A memory that holds some of the words; `reach` is what SQLite scores it with, among all that is there now."""
+    """A memory that matches some of the words; `reach` is the BM25 score by SQLite, over the present file."""
 
     number: int
     recorded: str
@@ -365,7 +365,7 @@ class TextMatch(NamedTuple):
 
 
 class SearchRow(NamedTuple):
-    """What is known of a memory, an entry or a turn: `fields` has its stems in the order of FIELD_WEIGHTS."""
+    """The row of a memory, an entry or a turn: `fields` has its stems in the order of FIELD_WEIGHTS."""
 
     number: int
     item: str
@@ -381,10 +381,10 @@ class SearchRow(NamedTuple):
 
 
 class SearchIndexReader(SearchIndexWriter):
-    """The file at *path*: memories with their words, and `passages`, what they say word for word."""
+    """The read side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
     def counts(self, stems: Iterable[str], moment: str | None = None) -> CorpusStats:
-        """Return how many memories hold each of *stems*: of those there are, or of those known at *moment*."""
+        """Return the number of memories that have each of *stems*: now, or of those recorded by *moment*."""
         if moment is None:
             ask = "SELECT COALESCE(MAX(memories), 0) FROM holding WHERE stem = ?"
             holding = {stem: self._store.execute(ask, (stem,)).fetchone()[0] for stem in stems}
@@ -395,11 +395,11 @@ class SearchIndexReader(SearchIndexWriter):
         return CorpusStats(memories, length, self._holding(stems, moment), newest or "")
 
     def _holding(self, stems: Iterable[str], moment: str) -> dict[str, int]:
-        """Return how many of the memories known at *moment* hold each of *stems*.
+        """Return the number of memories recorded by *moment* that have each of *stems*.
 
-        Memories are numbered as they are taken in, nearly as they were recorded: all are counted below the first that
-        came later, and beyond it those few that came before. It takes a fifth of looking up when
-        each was recorded.
+        Memories are numbered as they are added, nearly in the order of their recorded times: all are counted below the
+        first that was recorded later, and beyond it those few that were recorded earlier. This takes a fifth of
+        the time of looking up each recorded time.
         """
         first = self._store.execute("SELECT MIN(number) FROM memory WHERE recorded > ?", (moment,)).fetchone()[0]
         if first is None:
@@ -421,9 +421,9 @@ class SearchIndexReader(SearchIndexWriter):
         beside: Iterable[str] = (),
         but: Iterable[str] = (),
     ) -> Iterator[TextMatch]:
-        """Yield the memories that hold one of *stems*, and of *only* where that is given, by what they reach.
+        """Yield the memories that have one of *stems*, among *only* if given, by descending score.
 
-        That counts the words *beside* too, which nothing need hold. What holds one of *but* is left out.
+        The words *beside* raise the score but need not match. A memory with one of *but* is left out.
         """
         one, other, left = matching(stems), matching(beside), matching(but)
         asked = [f"({one}) NOT ({left})" if left else one]
@@ -442,27 +442,27 @@ class SearchIndexReader(SearchIndexWriter):
             many *= 2
 
     def newest(self, within: SearchFilter, limit: int) -> list[str]:
-        """Return the IRIs of the *limit* recorded last, the newest first, whatever they say."""
+        """Return the IRIs of the *limit* memories recorded last, newest first."""
         clause, values = self._clause(within)
         ask = f"SELECT m.item FROM memory m WHERE {clause} ORDER BY m.recorded DESC, m.item DESC LIMIT ?"
         return [row[0] for row in self._store.execute(ask, (*values, limit))]
 
     def match(self, which: int | str, moment: str | None) -> Match | None:
-        """Return one memory, by its number or IRI, as a match, if it was known at *moment*."""
+        """Return one memory, by its number or IRI, as a match if it was recorded by *moment*."""
         by = "number" if isinstance(which, int) else "item"
         text = f"{_ROW} m.{by} = ? AND m.recorded <= COALESCE(?, m.recorded)"
         row = self._store.execute(text, (which, moment)).fetchone()
         return None if row is None else _match(row)
 
     def rows(self, numbers: Iterable[int], within: SearchFilter) -> list[SearchRow]:
-        """Return what is known of each of *numbers* that is *within*."""
+        """Return the rows of those of *numbers* that pass the filter."""
         clause, values = self._clause(within)
         ask = f"{_ROWS} m.number IN (SELECT value FROM json_each(?)) AND {clause}"
         found = self._store.execute(ask, (json.dumps([*numbers]), *values))
         return [_row(row) for row in found]
 
     def within(self, numbers: Iterable[int], within: SearchFilter) -> frozenset[int]:
-        """Return those of *numbers* that are *within*."""
+        """Return those of *numbers* that pass the filter."""
         return frozenset(row[0] for row in self._narrow("m.number", numbers, within))
 
     def _narrow(self, columns: str, numbers: Iterable[int], within: SearchFilter) -> list[Any]:
@@ -471,12 +471,12 @@ class SearchIndexReader(SearchIndexWriter):
         return self._store.execute(ask, (json.dumps([*numbers]), *values)).fetchall()
 
     def numbers(self, items: Iterable[str]) -> list[int]:
-        """Return the numbers of *items*, as far as they are there."""
+        """Return the numbers of those of *items* that are in the file."""
         ask = "SELECT number FROM memory WHERE item IN (SELECT value FROM json_each(?))"
         return [row[0] for row in self._store.execute(ask, (json.dumps([*items]),))]
 
     def digests(self, within: SearchFilter, limit: int) -> list[bytes]:
-        """Return the digests of up to *limit* pieces of what is *within*, of what was recorded last first."""
+        """Return the digests of up to *limit* pieces that pass the filter, those recorded last first."""
         clause, values = self._clause(within)
         ask = (
             f"SELECT p.digest FROM memory m JOIN piece p USING (number) WHERE {clause} ORDER BY m.recorded DESC LIMIT ?"
@@ -484,7 +484,7 @@ class SearchIndexReader(SearchIndexWriter):
         return list(dict.fromkeys(row[0] for row in self._store.execute(ask, (*values, limit))))
 
     def places(self) -> Iterator[str]:
-        """Yield everything that some memory is about."""
+        """Yield every place that some memory is about."""
         return (row[0] for row in self._store.execute("SELECT DISTINCT place FROM about"))
 
     def about(self, places: Iterable[str]) -> frozenset[int]:
@@ -493,7 +493,7 @@ class SearchIndexReader(SearchIndexWriter):
         return frozenset(row[0] for row in self._store.execute(ask, (json.dumps([*places]),)))
 
     def _clause(self, within: SearchFilter) -> tuple[str, list[Any]]:
-        """Return what lets pass what is *within*, and the values in it."""
+        """Return the filter as an SQL condition and its values."""
         agents, sessions = (
             None if names is None else json.dumps(sorted(names)) for names in (within.agents, within.sessions)
         )
@@ -522,7 +522,7 @@ class SearchIndexReader(SearchIndexWriter):
         return " AND ".join(clauses) or "TRUE", values
 
     def _own(self, own: OwnerFilter) -> tuple[str, list[Any]]:
-        """Return what lets pass what is nobody's own, and what is of this one."""
+        """Return the condition that passes memories of other kinds, and those of this owner."""
         clauses, values = ["m.agent = ?"], [own.agent]
         if own.sessions is not None:
             clauses.append("m.session IN (SELECT value FROM json_each(?))")
@@ -533,13 +533,13 @@ class SearchIndexReader(SearchIndexWriter):
         return f"(m.kind NOT IN ({self._of(own.kinds)}) OR ({' AND '.join(clauses)}))", values
 
     def _of(self, classes: frozenset[str]) -> str:
-        """Return the numbers of the kinds that are of one of *classes*."""
+        """Return the numbers of the kinds that have one of *classes*."""
         kinds = self._store.execute("SELECT number, types FROM kind")
         return ", ".join(str(number) for number, types in kinds if not classes.isdisjoint(types.split()))
 
 
 def matching(stems: Iterable[str]) -> str:
-    """Return the expression that finds what holds one of *stems*, whatever they consist of."""
+    """Return the FTS5 expression that matches any of *stems*, quoted."""
     return " OR ".join(f'"{stem}"' for stem in stems)
 
 

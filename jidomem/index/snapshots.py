@@ -1,12 +1,10 @@
-"""What the C library may keep of the memory that a store on disk has freed.
+"""Snapshots of an on-disk index, and the private clone of one on which each process works.
 
-The folder `index/` of a root: snapshots of an index on disk, and the clone of one that each process works on.
-
-    index/here                          what tells those made here from those that came with a clone
-    index/snapshots/<made>-<random>/    snapshot.json and store/, never changed; the newest two are kept
+    index/here                          the marker that tells snapshots made here from copied ones
+    index/snapshots/<made>-<random>/    snapshot.json and store/, never changed; the newest two stay
     index/live/<random>/                store/ of one process, which holds the lock of index/live/<random>.lock
 
-Only one process can open a store on disk, so none is shared: what is big in it is linked, not copied.
+Only one process can open a store on disk, so none is shared: a clone links the large files of its snapshot.
 """
 
 from __future__ import annotations
@@ -46,22 +44,22 @@ CACHED_BYTES = 1_000_000
 
 
 def limit_malloc_cache() -> None:
-    """Let glibc give free memory back from KEPT bytes on: it else learns from large pieces to keep 64 MB a thread."""
+    """Let glibc return free memory above CACHED_BYTES: by default its threshold grows to 64 MB a thread."""
     if hasattr(_LIBRARY, "mallopt"):
         _LIBRARY.mallopt(_TRIM_THRESHOLD, CACHED_BYTES)
 
 
-#: What is in a store, and how it is written: a snapshot of another form is not read.
+#: The version of the content and of the file format: a snapshot of another version is not read.
 FORM = f"3 pyoxigraph {ox.__version__}"
 CACHED_CLONES = 2
 _LONGEST = 16 * 1024 * 1024
-#: What a store raises when its files are damaged, or cannot be read or written.
+#: The errors of a store whose files are damaged, or cannot be read or written.
 STORE_ERRORS = (OSError, RuntimeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot on disk: the size of each file of its store, and how far each graph reaches."""
+    """A snapshot on disk: the size of each file of its store, and the watermark of each graph."""
 
     path: Path
     files: Mapping[str, int]
@@ -74,18 +72,18 @@ class Snapshot:
 
 
 class PrivateClone:
-    """The store of this process: `store`, in the folder `path`; its lock tells others that it is in use."""
+    """The on-disk store of this process: `store`, in the folder `path`; a lock shows that it is in use."""
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
-        self.of: Path | None = None  # the snapshot it is a clone of
+        self.of: Path | None = None  # the cloned snapshot
         self.store: Any = None
         self.close = weakref.finalize(self, _discard, path, lock)
-        self.close.atexit = False  # a store whose folder has gone takes a second to end: the next process sweeps it
+        self.close.atexit = False  # removing the folder of an open store takes a second: the next process does it
 
 
 class Clones:
-    """The snapshots and clones below one folder, which is made when it is needed."""
+    """The snapshots and clones below one folder, which is made on first use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -93,7 +91,7 @@ class Clones:
         self._live = folder / "live"
 
     def snapshots(self) -> list[Snapshot]:
-        """Return the snapshots this program can read, and wrote here, newest first."""
+        """Return the snapshots of this program version that were made here, newest first."""
         try:
             names = sorted(os.listdir(self._snapshots), reverse=True)
         except OSError:
@@ -102,7 +100,7 @@ class Clones:
         return [found for name in names if (found := _described(self._snapshots / name, marker)) is not None]
 
     def new(self) -> PrivateClone | None:
-        """Return an empty store on disk; None where nothing can be written, locked or linked."""
+        """Return an empty store on disk; None if files cannot be written, locked or linked."""
         try:
             live = self._new()
             live.store = _opened(live.path / "store")
@@ -111,7 +109,7 @@ class Clones:
         return live
 
     def each(self) -> Iterator[PrivateClone]:
-        """Yield a clone of each snapshot, newest first; one whose files are not what they were is thrown away."""
+        """Yield a clone of each snapshot, newest first; a snapshot with damaged files is deleted."""
         for snapshot in self.snapshots():
             try:
                 live = self._new()
@@ -123,13 +121,13 @@ class Clones:
             except (FileNotFoundError, RuntimeError, ValueError):
                 live.close()
                 shutil.rmtree(snapshot.path, ignore_errors=True)
-            except OSError:  # of the disk, not of the snapshot
+            except OSError:  # a fault of the disk, not of the snapshot
                 live.close()
             else:
                 yield live
 
     def publish(self, index: OxigraphIndex, live: PrivateClone) -> None:
-        """Keep what *index*, which works on *live*, holds as the newest snapshot, durable and whole or not at all."""
+        """Publish the content of *index*, whose store is that of *live*, as newest snapshot: durable, atomic."""
         draft = live.path / token_hex(4)
         make_folder(draft)
         marks = index.backup(str(draft / "store"))
@@ -138,7 +136,7 @@ class Clones:
         described = {"form": FORM, "here": marker, "files": files, "marks": {g: mark.term for g, mark in marks.items()}}
         write_file(draft / "snapshot.json", json.dumps(described, indent=1).encode())
         for path in (draft / "store", *(draft / "store" / name for name in files)):
-            inherit_at(path)  # Oxigraph made it; who may not write a file may not link it either
+            inherit_at(path)  # Oxigraph made it with its own mode; a file that is not writable cannot be linked either
         for path in (*(draft / "store" / name for name in files), draft / "snapshot.json", draft / "store", draft):
             flush(str(path))
         make_folder(self._snapshots)
@@ -149,7 +147,7 @@ class Clones:
             shutil.rmtree(self._snapshots / old, ignore_errors=True)
 
     def in_use(self) -> int:
-        """Return how many clones are in use, by this process or others."""
+        """Return the number of clones in use, by this process or others."""
         with suppress(OSError):
             locks = [_unheld(self._live / name) for name in os.listdir(self._live) if name.endswith(".lock")]
             for lock in filter(None, locks):
@@ -158,13 +156,13 @@ class Clones:
         return 0
 
     def discard_snapshots(self) -> None:
-        """Throw every snapshot away, also those this program cannot read, and the clones of the dead."""
+        """Delete all snapshots, also unreadable ones, and the clones of ended processes."""
         shutil.rmtree(self._snapshots, ignore_errors=True)
         with suppress(OSError):
             self._sweep()
 
     def _new(self) -> PrivateClone:
-        """Return a new clone's folder, locked; raise OSError where there can be none."""
+        """Make the folder of a new clone, and lock it; raises OSError if that is impossible."""
         make_folders(self._live)
         self._sweep()
         while True:
@@ -172,32 +170,32 @@ class Clones:
             lock = create_file(f"{path}.lock", os.O_RDWR)
             live = PrivateClone(path, lock)
             try:
-                if not acquire_lock(lock, wait=False):  # a sweeper took the file for one of the dead
+                if not acquire_lock(lock, wait=False):  # a sweeping process took the file for an abandoned one
                     live.close()
                     continue
                 os.link(f"{path}.lock", f"{path}.link.lock")
                 os.unlink(f"{path}.link.lock")
                 make_folder(path)
                 return live
-            except FileNotFoundError:  # a sweeper removed the file
+            except FileNotFoundError:  # a sweeping process removed the file
                 live.close()
             except OSError:
                 live.close()
                 raise
 
     def _sweep(self) -> None:
-        """Remove the folders of processes that ended without a word."""
+        """Delete the folders of processes that ended without cleaning up."""
         for name in os.listdir(self._live):
             if name.endswith(".lock"):
                 with suppress(OSError):
                     if lock := _unheld(self._live / name):
                         _discard(self._live / name.removesuffix(".lock"), lock)
-            elif not os.path.exists(self._live / f"{name}.lock"):  # its store was still writing as it was removed
+            elif not os.path.exists(self._live / f"{name}.lock"):  # its store wrote files while it was deleted
                 shutil.rmtree(self._live / name, ignore_errors=True)
 
 
 def _discard(path: Path, lock: int) -> None:
-    """Remove a clone's folder, then its lock, which was there first: so a folder without one belongs to nobody."""
+    """Delete the folder of a clone, then its lock file: so a folder without lock file is in no use."""
     shutil.rmtree(path, ignore_errors=True)
     with suppress(OSError):
         os.unlink(f"{path}.lock")
@@ -205,7 +203,7 @@ def _discard(path: Path, lock: int) -> None:
 
 
 def _unheld(path: Path) -> int | None:
-    """Return a lock that nobody held, taken, or 0 where it has gone meanwhile; None where somebody holds it."""
+    """Acquire a free lock and return its descriptor; 0 if the file is gone, None if another process has the lock."""
     try:
         lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -225,7 +223,7 @@ def _opened(store: Path) -> Any:
 
 
 def _described(path: Path, marker: str) -> Snapshot | None:
-    """Return what a snapshot says of itself, None where it does not say it in our form, or came from elsewhere."""
+    """Return the description of a snapshot; None if it is invalid, of another version, or made elsewhere."""
     try:
         with open(path / "snapshot.json", "rb") as file:
             described = decode_json(file.read(_LONGEST))
@@ -238,9 +236,9 @@ def _described(path: Path, marker: str) -> Snapshot | None:
 
 
 def _link(snapshot: Snapshot, store: Path) -> None:
-    """Make *store* of a snapshot's files: the tables, which never change, as links; the few small ones as copies.
+    """Make *store* from the files of a snapshot: links to the tables, which never change, and copies of the rest.
 
-    Raise ValueError where a file has another size than it had.
+    Raises ValueError if a file has a different size.
     """
     make_folder(store)
     for name, size in snapshot.files.items():

@@ -1,6 +1,6 @@
 """The index: an Oxigraph store, in memory or on disk, that holds the commits of many graphs and answers SPARQL.
 
-A watermark says how far each graph reaches; commits that a writer queued are loaded before anything is read. Observers
+A watermark records how far each graph is applied; commits that a writer queued are loaded before each read. Observers
 are notified of each change.
 """
 
@@ -24,7 +24,7 @@ from jidomem.rdf.terms import Term, Triple, is_iri, literal, ntriples_line, pars
 from jidomem.rdf.vocab import BASE, JIDO, ONTOLOGY_GRAPH, XSD
 from jidomem.records.intent import CommitRef, Version, missing_keys
 
-#: The graph of the marks, and what a mark says of a graph; no query is given that graph.
+#: The graph of the watermarks, which no query may read, and the property of a watermark.
 MARKS = "urn:jidomem:index:marks"
 HOLDS = "urn:jidomem:index:holds"
 _TOPIC = b"jido:topic "
@@ -32,9 +32,9 @@ _TOPIC = b"jido:topic "
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """How far a graph reaches: of how many commits it is made, at which version of its stream, and what cleared it.
+    """How far a graph is applied: number of commits, version of its stream, and the commits that cleared it.
 
-    Of `cleared`, and of all that came before it, nothing is held.
+    The graph contains neither the triples of `cleared` nor those of their ancestors.
     """
 
     commits: int = 0
@@ -42,13 +42,13 @@ class Watermark:
     cleared: Version = Version()
 
     def after(self, commits: Iterable[Commit]) -> Watermark:
-        """Return the mark once *commits*, which follow from this one, are in."""
+        """Return the watermark after *commits*, which follow this one, are applied."""
         added = list(commits)
         return Watermark(self.commits + len(added), advance(self.version, added), self.cleared)
 
     @property
     def term(self) -> Term:
-        """Return the mark as a literal."""
+        """Return the watermark as a literal."""
         heads, cleared = (
             [(head.recorded_at, head.id, head.position) for head in version.heads]
             for version in (self.version, self.cleared)
@@ -57,7 +57,7 @@ class Watermark:
 
     @classmethod
     def of(cls, term: Term) -> Watermark:
-        """Return the mark that a literal says.
+        """Parse the literal of a watermark.
 
         >>> Watermark.of(Watermark().term) == Watermark()
         True
@@ -67,11 +67,10 @@ class Watermark:
 
 
 def trig(graph: str, commits: Iterable[Commit], mark: Watermark | None = None) -> bytes:
-    """Return *commits*, at least one, in *graph*, with *mark* where it is to be set by the same write.
+    """Return *commits*, at least one, as TriG of *graph*, and *mark*, if given, to be set by the same write.
 
-    A commit's own document is Turtle of one form, its prefixes before the first empty line, so it is put together
-    from those as they are; none of its triples passes through Python again. The conflict keys that a commit of an
-    earlier version lacks follow it.
+    The document of a commit is Turtle of a fixed form: prefixes, an empty line, triples. The documents are joined as
+    they are, so no triple passes through Python again. Conflict keys that commits of an earlier version lack are added.
     """
     head, bodies = b"", [b"\n<", graph.encode(), b"> {\n"]
     for commit in commits:
@@ -87,7 +86,7 @@ _TYPED = '"^^<'
 
 
 def stored_triples(commits: Iterable[Commit]) -> Iterator[Triple]:
-    """Yield the triples that *commits* add to a store, their literals as the engine writes them."""
+    """Yield the triples that *commits* add to a store, with literals in the form in which the store returns them."""
     rows: list[Triple] = []
     for commit in commits:
         rows += commit.triples
@@ -104,7 +103,7 @@ _STRING = XSD + "string"
 
 
 def marks(store: Any) -> dict[str, Watermark]:
-    """Return how far each graph of a store reaches; of two marks, left by a crash between, the later one counts."""
+    """Return the watermark of each graph of a store; after a crash a graph may have two, of which the later counts."""
     reached: dict[str, Watermark] = {}
     for quad in store.quads_for_pattern(None, ox.NamedNode(HOLDS), None, ox.NamedNode(MARKS)):
         if quad.subject.value != ONTOLOGY_GRAPH:
@@ -114,7 +113,7 @@ def marks(store: Any) -> dict[str, Watermark]:
     return reached
 
 
-@lru_cache(maxsize=512)  # properties, agents, sessions and graphs are asked about again and again
+@lru_cache(maxsize=512)  # the same properties, agents, sessions and graphs come again and again
 def named(term: Term) -> Any:
     """Return the pyoxigraph object of an IRI."""
     return ox.NamedNode(plain_value(term))
@@ -141,31 +140,31 @@ def write_triples(triples: Iterable[Triple], form: str, prefixes: dict[str, str]
 
 
 class Observer(Protocol):
-    """Something derived from the index that is told of every change, under the index's lock: it must not wait.
+    """Something derived from the index, notified of every change under the lock of the index: it must not block.
 
-    A call comes after the store has changed and before whoever brought the index up to date may read; a reader that
-    asked for nothing newer may still see the store ahead of what is derived.
+    It is notified after the store has changed and before `catch_up` returns. A concurrent reader that did not catch up
+    may see the store ahead of the derived data.
     """
 
     def applied(self, graph: str, triples: Collection[Triple]) -> None:
-        """Take in that *triples*, as the journal writes them, were added to *graph*; some may have been there.
+        """Apply the addition of *triples*, as the journal writes them, to *graph*; some may have been there before.
 
-        The store gives some literals back in another form: a moment without the zeros at its end.
+        The store returns some literals in another form, such as a moment without trailing zeros.
         """
 
     def reset(self, graph: str) -> None:
-        """Forget all that is known of *graph*: it has other content now, to be read from the index when needed."""
+        """Discard everything about *graph*, whose content was replaced; read it from the index when needed."""
 
 
 @lru_cache(maxsize=2)  # a process that opens many roots has one ontology
 def written(triples: tuple[Triple, ...]) -> tuple[bytes, str]:
-    """Return *triples* as N-Triples, in one order, and their digest."""
+    """Return *triples* as sorted N-Triples, and their digest."""
     text = "\n".join(sorted(map(ntriples_line, triples))).encode()
     return text, blake2b(text, digest_size=16).hexdigest()
 
 
 def put(store: Any, text: bytes, digest: str) -> None:
-    """Make *text* all that the ontology graph holds, unless *digest* says it is already; the mark is set last."""
+    """Replace the ontology graph by *text*, unless its watermark is *digest* already; the watermark is set last."""
     node, holds, marks = ox.NamedNode(ONTOLOGY_GRAPH), ox.NamedNode(HOLDS), ox.NamedNode(MARKS)
     mark = ox.Quad(node, holds, ox.Literal(digest), marks)
     if mark in store:
@@ -173,7 +172,7 @@ def put(store: Any, text: bytes, digest: str) -> None:
     others = list(store.quads_for_pattern(node, holds, None, marks))
     for old in others:
         store.remove(old)
-    if others:  # in one step: somebody may be asking
+    if others:  # in one step: another thread may be reading
         store.update(f"CLEAR SILENT GRAPH {node}; INSERT DATA {{ GRAPH {node} {{ {text.decode()} }} }}")
     else:
         store.clear_graph(node)
@@ -182,9 +181,9 @@ def put(store: Any, text: bytes, digest: str) -> None:
 
 
 class PendingCommits:
-    """The commits that wait, by graph and in order: `commits`, and the `marks` of these graphs once they are in.
+    """The commits not yet applied, by graph and in order: `commits`, and the `marks` of the graphs once applied.
 
-    One thread may add while another takes in what came before.
+    One thread may add commits while another applies the earlier ones.
     """
 
     def __init__(self) -> None:
@@ -194,16 +193,16 @@ class PendingCommits:
         self._lock = Lock()
 
     def add(self, graph: str, commit: Commit, mark: Callable[[str], Watermark]) -> int:
-        """Let *commit* wait, which follows from the *mark* of its graph; return how many bytes wait."""
+        """Queue *commit*, which follows the *mark* of its graph; return the bytes pending."""
         with self._lock:
             ahead = mark(graph).after([commit])
-            self.commits.setdefault(graph, []).append(commit)  # first: what is marked is there, or waits
+            self.commits.setdefault(graph, []).append(commit)  # first: a mark never precedes its commit
             self.marks[graph] = ahead
             self._bytes += len(commit.data)
             return self._bytes
 
     def flush(self, load: Callable[[str, list[Commit]], None]) -> None:
-        """Have *load* take in what waits; where it fails, what follows from what is not in waits no more either."""
+        """Apply the pending commits by *load*; if it fails, those of the same graph that follow are dropped as well."""
         with self._lock:
             pending = [(graph, [*commits]) for graph, commits in self.commits.items()]  # more may be added meanwhile
         for graph, commits in pending:
@@ -211,7 +210,7 @@ class PendingCommits:
             try:
                 load(graph, commits)
                 is_in = True
-            finally:  # not before: who reads meanwhile waits
+            finally:  # commits stay pending until they are loaded, so that a concurrent reader waits for them
                 with self._lock:
                     came = self.commits[graph][len(commits) :]
                     if is_in and came:
@@ -222,17 +221,17 @@ class PendingCommits:
                     self._bytes = sum(len(each.data) for left in self.commits.values() for each in left)
 
     def forget(self) -> None:
-        """Let nothing wait any more."""
+        """Drop all pending commits."""
         self.commits, self.marks, self._bytes = {}, {}, 0
 
 
 T = TypeVar("T")
 
-#: Bytes of commits in one bulk load: it takes some 12 times as much memory while it runs.
+#: Bytes of commits in one bulk load, which takes some 12 times as much memory while it runs.
 BATCH = 16_000_000
-#: Bytes of commits from which on a bulk load, which writes files of its own, is the cheaper one on disk: half a load.
+#: Bytes of commits from which on a bulk load, which writes its own files, costs half as much as a load on disk.
 BULK = 200_000
-#: Bytes of commits after which a store on disk writes them to files: until then they take 60 times as much memory.
+#: Bytes of commits after which a store on disk is flushed: buffered, they take 60 times as much memory.
 MAX_BUFFERED_BYTES = 1_000_000
 
 _POSITION = ox.NamedNode(JIDO + "position")
@@ -240,16 +239,15 @@ _BOUNDS = AnswerLimits()
 
 
 class OxigraphIndex:
-    """One store and how far each graph in it reaches; any thread may read while another applies.
+    """An Oxigraph store with a watermark for each graph; any thread may read while another applies commits.
 
-    A reader sees whole commits. `observers` are told of every change of a stream's graph. `mend`, where it is set, is
-    called with a store that turned out to be damaged while it was read; the question is then asked once more.
-    `ontology` is a digest of the ontology graph; `life` is another number when a graph has other content than before,
-    and not only more of what a journal has.
+    A reader sees whole commits. `observers` are notified of every change of a stream's graph. `mend`, if set, is called
+    with a store that turned out damaged during a read; the read is then repeated. `ontology` is a digest of the
+    ontology graph. `life` changes when the content of a graph is replaced, not when commits are added.
     """
 
     def __init__(self, store: Any = None) -> None:
-        """Hold *store*, which nobody else may change from now on; a new one in memory unless given."""
+        """Use *store*, which nothing else may change from now on; default: a new store in memory."""
         self.observers: list[Observer] = []
         self.mend: Callable[[Any], None] | None = None
         self.triples_loaded = 0
@@ -263,20 +261,20 @@ class OxigraphIndex:
         self._lock = Lock()
 
     def compact(self) -> None:
-        """Put in order on disk what was taken in piece by piece, so that a query has fewer files to look into."""
+        """Merge the files of the store on disk, so that a query reads fewer of them."""
         self._store.optimize()
 
     @property
     def marks(self) -> Mapping[str, Watermark]:
-        """Return how far each graph reaches."""
+        """Return the watermark of each graph, pending commits included."""
         return {**self._marks, **self._pending.marks}
 
     def mark(self, graph: str) -> Watermark:
-        """Return how far *graph* reaches: no commit, and the empty version, where there is nothing."""
+        """Return the watermark of *graph*, pending commits included; that of an empty graph is `Watermark()`."""
         return self._pending.marks.get(graph) or self._marks.get(graph, Watermark())
 
     def heads(self, graphs: Iterable[str]) -> list[CommitRef]:
-        """Return the heads of the versions that *graphs* reach."""
+        """Return the heads of the versions of *graphs*, pending commits included."""
         heads, pending = list[CommitRef](), self._pending.marks
         for graph in graphs:
             if (mark := pending.get(graph) or self._marks.get(graph)) is not None:
@@ -284,9 +282,9 @@ class OxigraphIndex:
         return heads
 
     def load(self, graph: str, commits: Iterable[Commit]) -> None:
-        """Add commits to *graph*, and move its mark, in one step that a crash does not part.
+        """Add commits to *graph* and move its watermark, in one step that is atomic even in a crash.
 
-        They come parents first, as the journal gives them; one that is held already adds nothing.
+        *commits* come parents first, as the journal yields them; those applied already are skipped.
         """
         with self._lock:
             self._pending.flush(self._insert)
@@ -295,15 +293,15 @@ class OxigraphIndex:
                 self._insert(graph, fresh)
 
     def queue(self, graph: str, commit: Commit) -> int:
-        """Add a new commit, which follows from what is held, before anything is read; return how many bytes wait.
+        """Queue a new commit, which follows the watermark, to be applied before the next read; return pending bytes.
 
-        Whoever wrote it need not wait for that. Should it fail then, the graph reaches as far as it did before.
+        If applying fails then, the watermark falls back to the last commit applied.
         """
         return self._pending.add(graph, commit, self.mark)
 
     def apply_pending(self) -> None:
-        """Apply the pending commits, as every read does first."""
-        if not self._pending.commits:  # and no other thread is taking it in
+        """Apply the pending commits, as every read does first; a store that turns out damaged is rebuilt by `mend`."""
+        if not self._pending.commits:  # nor is another thread applying some
             return
         store = self._store
         try:
@@ -315,14 +313,14 @@ class OxigraphIndex:
                 raise
 
     def load_queued(self) -> None:
-        """Take in what waits, and mend nothing: for a thread beside that of who writes."""
+        """Apply the pending commits without `mend`: for the apply thread."""
         with self._lock:
             self._pending.flush(self._insert)
 
     def bulk_load(self, graph: str, commits: Iterable[Commit]) -> None:
-        """Add many new commits to *graph* in the cheapest way: for a store that nobody reads yet.
+        """Add many new commits to *graph* in the cheapest way: for a store that is not read yet.
 
-        Its mark moves last, so a crash leaves a store that is behind its content: to be thrown away.
+        The watermark moves last: after a crash the store has more than its watermark says and must be discarded.
         """
         with self._lock:
             self._pending.flush(self._insert)
@@ -341,7 +339,7 @@ class OxigraphIndex:
             self._set_mark(graph, mark)
 
     def empty(self, graph: str, cleared: Version) -> None:
-        """Hold nothing of *graph* up to the commits *cleared*, in one step that a crash does not part."""
+        """Remove all triples of *graph*, which the commits *cleared* clear, in one step that is atomic in a crash."""
         with self._lock:
             self._pending.flush(self._insert)
             mark = Watermark(self.mark(graph).commits + 1, cleared, cleared)
@@ -351,7 +349,7 @@ class OxigraphIndex:
             self._forgotten([graph])
 
     def apply(self, graph: str, name: str, triples: Iterable[Triple]) -> None:
-        """Add triples that no journal keeps to *graph*, all at once; a *name* used before adds nothing."""
+        """Add triples that are in no journal to *graph*, in one step; a *name* used before adds nothing."""
         with self._lock:
             if f"{graph} {name}" not in self._others:
                 added = frozenset(triples)
@@ -363,7 +361,7 @@ class OxigraphIndex:
                     observer.applied(graph, added)
 
     def become(self, other: OxigraphIndex) -> None:
-        """Hold what *other* holds instead, *other* being of no more use; a reader sees what was or what is, whole."""
+        """Take over the store of *other*, which must not be used afterwards; a reader sees the old or the new one."""
         with self._lock:
             self._pending.forget()
             changed = {graph for graph, _ in self._marks.items() ^ other._marks.items()}
@@ -372,7 +370,7 @@ class OxigraphIndex:
             self._forgotten(sorted(changed))
 
     def move_to(self, store: Any, passage: str) -> None:
-        """Go on in *store*, an empty one on disk, with all that is held; *passage* is where a file may be written."""
+        """Move all content to *store*, an empty one on disk, by way of a file at the path *passage*."""
         with self._lock:
             self._pending.flush(self._insert)
             self._store.dump(passage, ox.RdfFormat.N_QUADS)
@@ -380,9 +378,9 @@ class OxigraphIndex:
             self._store = store
 
     def backup(self, folder: str) -> Mapping[str, Watermark]:
-        """Write a copy of the store on disk to *folder*, which is not there yet, and return how far it reaches.
+        """Write a copy of the store on disk to *folder*, which must not exist, and return the watermarks.
 
-        Nobody else may have the store write its files meanwhile: of two that do, one may wait without end.
+        No other thread may flush the store meanwhile: of two that flush, one may wait without end.
         """
         with self._lock:
             self._pending.flush(self._insert)
@@ -395,7 +393,7 @@ class OxigraphIndex:
         self._read(lambda store: store.dump(sink, ox.RdfFormat.N_TRIPLES, from_graph=ox.NamedNode(graph)))
 
     def put_ontology(self, triples: Iterable[Triple]) -> None:
-        """Make *triples* the whole content of the ontology graph, unless they are already; its mark is set last."""
+        """Replace the ontology graph by *triples*, unless it has them already; its watermark is set last."""
         text, digest = written(tuple(triples))
         with self._lock:
             self.ontology = digest
@@ -410,14 +408,14 @@ class OxigraphIndex:
         *,
         most: int | None = None,
     ) -> Iterator[Triple]:
-        """Return the triples of *graph* that match, as they are at this moment: *most* of them, all unless given."""
+        """Return the triples of *graph* that match, read at once: at most *most* (default: all)."""
         self.apply_pending()
         return iter(self.match(graph, subject, predicate, object, most))
 
     def match(
         self, graph: str, subject: Term | None, predicate: Term | None, value: Term | None, most: int | None = None
     ) -> list[Triple]:
-        """Return the triples of *graph* that match, but not of what waits to be taken in."""
+        """Return the triples of *graph* that match, without those of pending commits; at most *most* (default: all)."""
         s, p, o = [None if term is None else node(term) for term in (subject, predicate, value)]
 
         def look(store: Any) -> list[Triple]:
@@ -434,7 +432,7 @@ class OxigraphIndex:
         named: Sequence[str] | None = None,
         bindings: Mapping[str, Term] | None = None,
     ) -> Answer:
-        """Return the answer over the union of *graphs*; GRAPH reaches *named*, which are the same unless given.
+        """Return the answer over the union of *graphs*; GRAPH reaches *named* (default: *graphs*).
 
         Raises InvalidRequest `malformed_query`, with line and column, when *sparql* does not parse.
         """
@@ -452,10 +450,10 @@ class OxigraphIndex:
         graph_as: str = "turtle",
         within: AnswerLimits = _BOUNDS,
     ) -> Serialized:
-        """Return what `query` answers as bytes, written by the engine: rows and truths in *rows_as*, else *graph_as*.
+        """Return the answer of `query` as bytes written by the engine: rows and booleans as *rows_as*, else *graph_as*.
 
-        *rows_as* is one of ROW_FORMATS, *graph_as* one of GRAPH_FORMATS. A truth is not written as CSV or TSV, which
-        have no form for it: it is then JSON. Raises InvalidRequest `malformed_query` as `query` does, and TooLarge
+        *rows_as* is one of ROW_FORMATS, *graph_as* one of GRAPH_FORMATS. CSV and TSV have no form of a boolean, which
+        is written as JSON instead. Raises InvalidRequest `malformed_query` as `query` does, and TooLarge
         `result_too_large` above the rows and bytes of *within*.
         """
 
@@ -466,7 +464,7 @@ class OxigraphIndex:
         return self._read(answer)
 
     def _read(self, read: Callable[[Any], T]) -> T:
-        """Return what *read* makes of the store; where its files are damaged, have it mended and read once more."""
+        """Return `read(store)`; if the files are damaged, rebuild the store by `mend` and read again."""
         store = self._store
         try:
             return read(store)
@@ -484,7 +482,7 @@ class OxigraphIndex:
         named: Sequence[str] | None,
         bindings: Mapping[str, Term] | None,
     ) -> Any:
-        """Return what the engine answers; an iterator must be used up by the thread that asked."""
+        """Run a query; the thread that runs it must also exhaust the iterator that it returns."""
         try:
             return store.query(
                 sparql,
@@ -497,7 +495,7 @@ class OxigraphIndex:
             raise malformed(str(error)) from error
 
     def _present_graphs(self, graphs: Sequence[str]) -> list[str]:
-        """Return the graphs that hold anything: every further one costs a look-up for each pattern."""
+        """Return those of *graphs* that have triples: each further graph costs a look-up for each pattern."""
         return [graph for graph in graphs if graph in self._marks or graph in self._others or graph == ONTOLOGY_GRAPH]
 
     def _insert(self, graph: str, commits: list[Commit]) -> None:
@@ -509,16 +507,16 @@ class OxigraphIndex:
             else:
                 self._store.load(document, ox.RdfFormat.TRIG, lenient=True)
                 self._buffered_bytes += len(document)
-        finally:  # who is interrupted is told so when all of them are in, or nothing
+        finally:  # after an interrupt as well: either all commits were loaded, or none
             if self._holds(graph, commits[-1]):
-                self._notify(graph, commits)  # first: the commits are in even if the former mark cannot be removed
+                self._notify(graph, commits)  # first: the commits are applied even if removing the former mark fails
                 self._set_mark(graph, mark)
         if self._buffered_bytes > MAX_BUFFERED_BYTES:
             self._store.flush()
             self._buffered_bytes = 0
 
     def _holds(self, graph: str, commit: Commit) -> bool:
-        """Return whether a commit's description is in, and so all of it."""
+        """Return whether the description of a commit, and so all of the commit, is in the store."""
         found = self._store.quads_for_pattern(ox.NamedNode(commit.iri), _POSITION, None, ox.NamedNode(graph))
         return next(found, None) is not None
 
@@ -528,7 +526,7 @@ class OxigraphIndex:
         return mark.after(batch)
 
     def _set_mark(self, graph: str, mark: Watermark) -> None:
-        """Believe *mark*, which the store holds, and take out the one before it."""
+        """Set the watermark to *mark*, which the store has, and remove the former one from the store."""
         old = self._marks.get(graph)
         self._marks[graph] = mark
         if old is not None and old != mark:
@@ -536,7 +534,7 @@ class OxigraphIndex:
             self._store.remove(ox.Quad(about, holds, node(old.term), marks))
 
     def _forgotten(self, graphs: Collection[str]) -> None:
-        """Tell whoever follows that these graphs have other content now."""
+        """Notify observers that the content of *graphs* was replaced."""
         self.life += bool(graphs)
         for observer in self.observers:
             for graph in graphs:

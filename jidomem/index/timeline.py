@@ -1,4 +1,4 @@
-"""Memories in the order in which they were recorded, and how many there are of each kind, agent, session and state."""
+"""The timeline: memories in the order of their recorded times, with counts by kind, agent, session and state."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from jidomem.index.search_tables import SearchIndexReader
 from jidomem.rdf.vocab import type_and_class
 from jidomem.records.active import ACTIVE, UNACCEPTED
 
-#: What memories are counted by.
+#: The attributes by which memories are counted and filtered.
 FACETS = ("kind", "agent", "session", "state")
-#: The states of `jidomem.records.active`, where superseded and invalidated are one.
+#: The states of `jidomem.records.active`, with superseded and invalidated as one.
 STATES = (ACTIVE, *UNACCEPTED, "expired", "scheduled", "ended")
 _STATE = """CASE WHEN m.ended <= :moment THEN 'ended' WHEN m.inactive IS NOT NULL THEN m.inactive
 WHEN m.valid_until <= :valid_at THEN 'expired' WHEN m.valid_from > :valid_at THEN 'scheduled' ELSE 'active' END"""
-#: In the order of an index, so that nothing is sorted.
+#: Grouped in the order of a database index, so that SQLite does not sort.
 _GROUPS = f"""SELECT m.session, m.kind, m.agent, COUNT(*),
 {", ".join(f"SUM({_STATE} = '{state}')" for state in STATES[1:])}
 FROM memory m WHERE m.recorded <= :moment %s GROUP BY m.session, m.kind, m.agent"""
@@ -33,7 +33,7 @@ _IS = {
     "session": "AND m.session = :session",
     "state": f"AND {_STATE} = :state",
 }
-#: The newest date from or until which a memory holds, of each sort: nothing changes between two of them.
+#: The latest `valid_from` and `valid_until` up to a moment: between two of these dates no state changes.
 _BOUND = """SELECT MAX(valid_from) FROM memory WHERE valid_from <= :valid_at
 UNION ALL SELECT MAX(valid_until) FROM memory WHERE valid_until <= :valid_at"""
 _DAYS = """SELECT substr(m.recorded, 1, 10) AS day, COUNT(*) FROM memory m WHERE m.recorded <= :moment
@@ -41,15 +41,15 @@ AND m.recorded >= :since %s GROUP BY day"""
 _BY_AGENT = """SELECT m.agent, substr(m.recorded, 1, 10) AS day, COUNT(*) FROM memory m WHERE m.recorded <= :moment
 GROUP BY m.agent, day"""
 _LATEST = "9999"  # after every moment
-#: Session, kind and agent of memories that are alike in these, how many there are in all, and in each of STATES[1:].
+#: Rows of session, kind, agent, number of memories, and the number in each of STATES[1:].
 Groups = list[tuple[Any, ...]]
-#: facet -> value -> how many.
+#: facet -> value -> number of memories.
 Facets = Mapping[str, Mapping[str, int]]
 _CACHED_GROUPS = 8
 
 
 class TimelineEntry(NamedTuple):
-    """One memory, and when it was recorded."""
+    """A memory and its recorded time."""
 
     item: str
     recorded: str
@@ -57,9 +57,9 @@ class TimelineEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Some of the memories that fit, the newest first, `more` where others follow; `days` counts those of their days.
+    """A page of matching memories, newest first; `more` is whether others follow, `days` counts those of its days.
 
-    `facets` counts, for each of FACETS, what fits all the others: value -> how many.
+    `facets` has, for each of FACETS, the numbers of memories by value that match all other facets.
     """
 
     entries: tuple[TimelineEntry, ...]
@@ -77,9 +77,9 @@ def overview(
     after: TimelineEntry | None,
     count: int,
 ) -> Overview:
-    """Return *count* memories known at *moment* that fit all of *chosen*, facet -> value, and follow *after*.
+    """Return *count* memories recorded by *moment* that match all of *chosen*, facet -> value, and follow *after*.
 
-    Whether one is active is judged at *valid_at*.
+    Their states are those at *valid_at*.
     """
     classes, values = _query_parameters(file, chosen, moment, valid_at)
     values["count"] = count + 1
@@ -98,7 +98,7 @@ def overview(
 def among(
     file: SearchIndexReader, items: Sequence[str], chosen: Mapping[str, str], *, moment: str | None, valid_at: str
 ) -> tuple[list[str], Facets]:
-    """Return those of *items*, in their order, that are known at *moment* and fit all of *chosen*; and their facets."""
+    """Return those of *items*, in their order, recorded by *moment* that match all of *chosen*; and their facets."""
     classes, values = _query_parameters(file, chosen, moment, valid_at)
     values["items"] = dumps([*items])
     fitting = {item for (item,) in file.ask(_FITTING % " ".join(_IS[name] for name in chosen), values)}
@@ -109,19 +109,19 @@ def among(
 def _query_parameters(
     file: SearchIndexReader, chosen: Mapping[str, str], moment: str | None, valid_at: str
 ) -> tuple[dict[int, str], dict[str, Any]]:
-    """Return the classes there are by number, and the values in what is asked."""
+    """Return the classes by number, and the parameters of the queries."""
     classes = {number: type_and_class(types.split())[1] for number, types in file.ask("SELECT number, types FROM kind")}
     kinds = dumps([number for number, name in classes.items() if name == chosen.get("kind")])
     bounds = file.ask(_BOUND, {"valid_at": valid_at})
-    valid_at = max((bound for (bound,) in bounds if bound is not None), default="")  # the same until another one comes
+    valid_at = max((bound for (bound,) in bounds if bound is not None), default="")  # a cache key until the next date
     return classes, {"moment": moment or _LATEST, "valid_at": valid_at, **chosen, "kinds": kinds}
 
 
 @dataclass(frozen=True, slots=True)
 class WriteCounts:
-    """How many memories `agents` wrote in all, those with the most first, and on each of `days`: agent -> day -> count.
+    """The number of memories written by each of `agents`, most first, and on each of `days`: agent -> day -> count.
 
-    An agent is the empty text where none is known.
+    An unknown agent is "".
     """
 
     agents: Mapping[str, int]
@@ -130,7 +130,7 @@ class WriteCounts:
 
 
 def written(file: SearchIndexReader, *, moment: str | None, days: int) -> WriteCounts:
-    """Return who wrote what was known at *moment*, and on the last *days* of those on which anything was written."""
+    """Return the counts of the memories recorded by *moment*, with the last *days* on which any was written."""
     known, key = _known(file).written, (moment or _LATEST, days)
     if key not in known:
         _make_room(known)
@@ -150,7 +150,7 @@ def _written(rows: list[tuple[str, str, int]], days: int) -> WriteCounts:
 
 
 class _Counts:
-    """What was counted of one state of a file: the groups at some moments, and the facets of some choices."""
+    """Cached counts of one state of a file: groups by moment, and facets by choice."""
 
     def __init__(self, mark: Any) -> None:
         self.mark = mark
@@ -159,14 +159,14 @@ class _Counts:
         self.written: dict[tuple[str, int], WriteCounts] = {}
 
 
-#: What was counted of the newest state of each file.
+#: The cached counts of the newest state of each file.
 _COUNTED: WeakKeyDictionary[SearchIndexReader, _Counts] = WeakKeyDictionary()
 
 
 def _facets(
     file: SearchIndexReader, classes: Mapping[int, str], chosen: Mapping[str, str], moment: str, valid_at: str
 ) -> Facets:
-    """Return the facets of a choice at *moment*; counted once for each state of the file."""
+    """Return the facets of a choice at *moment*, cached for each state of the file."""
     known = _known(file)
     at, key = (moment, valid_at), (moment, valid_at, frozenset(chosen.items()))
     if key not in known.facets:
@@ -179,7 +179,7 @@ def _facets(
 
 
 def _known(file: SearchIndexReader) -> _Counts:
-    """Return what was counted of the file as it is now."""
+    """Return the cached counts of the present state of the file."""
     mark = file.metadata("mark")
     known = _COUNTED.get(file)
     if known is None or known.mark != mark:

@@ -1,10 +1,6 @@
-"""A triple store of this process: its graphs in memory, or in a folder that one process at a time has open.
+"""The public TripleStore: named graphs in memory, in a folder, or behind a SPARQL 1.1 endpoint.
 
-A triple store behind the SPARQL 1.1 Protocol: one request a question, one request an insert.
-
-The TripleStore: named graphs of triples that anybody may write, in memory, in a folder or behind an endpoint.
-
-A root's index as a triple store: it answers, and what only the journal may change it refuses.
+A remote store takes one request a query and one an insert. A root's index is a read-only triple store.
 """
 
 from __future__ import annotations
@@ -31,13 +27,13 @@ from jidomem.rdf.vocab import BASE, GRAPHS, local_name
 
 
 class LocalStore:
-    """Graphs in the memory of this process, or in a folder that one process at a time has open."""
+    """Graphs in memory, or in a folder that only one process at a time can open."""
 
     def __init__(self, path: str | PathLike[str] | None) -> None:
         self._store: ox.Store | None = _opened(path)
 
     def graphs(self) -> list[str]:
-        """Return the graphs that hold anything."""
+        """Return the graphs that have triples."""
         return [graph.value for graph in self._open.named_graphs() if isinstance(graph, ox.NamedNode)]
 
     def insert(self, graph: str, triples: Iterable[Triple]) -> None:
@@ -51,21 +47,21 @@ class LocalStore:
             raise _failed(error) from error
 
     def clear(self, graph: str) -> None:
-        """Empty *graph* in one transaction; raises Failed where the disk cannot be written."""
+        """Delete *graph* in one transaction; raises Failed if the disk cannot be written."""
         try:
             self._open.remove_graph(ox.NamedNode(graph))
         except OSError as error:
             raise _failed(error) from error
 
     def ask(self, text: str, default: Sequence[str], named: Sequence[str]) -> Answer:
-        """Return the answer over the union of *default*; GRAPH reaches *named*. Raises InvalidRequest for no SPARQL."""
+        """Return the answer over the union of *default*; GRAPH reaches *named*. Raises InvalidRequest if malformed."""
         try:
             return plain(self._open.query(text, default_graph=_nodes(default), named_graphs=_nodes(named)))
         except SyntaxError as error:
             raise malformed(str(error)) from error
 
     def close(self) -> None:
-        """Write out what is in buffers and give the folder free."""
+        """Flush the store and release the folder."""
         if self._store is not None:
             self._store.flush()
             self._store = None
@@ -101,15 +97,15 @@ ROWS, GRAPH = "application/sparql-results+json", "application/n-triples"
 
 
 class RemoteStore:
-    """The graphs of a store that others may use as well; how it keeps them is its own affair."""
+    """The graphs of a SPARQL 1.1 store, which other programs may use as well."""
 
     def __init__(self, endpoint: str, update_endpoint: str | None) -> None:
-        """Ask *endpoint*; change at *update_endpoint*, else at the `/update` beside a `/query`, else at *endpoint*."""
+        """Query *endpoint*; update at *update_endpoint*, else at `/update` beside `/query`, else at *endpoint*."""
         self._query = SparqlEndpoint.of(endpoint)
         self._update = SparqlEndpoint.of(update_endpoint) if update_endpoint else _beside(self._query)
 
     def graphs(self) -> list[str]:
-        """Return the graphs that hold anything; the store looks through all it holds for them."""
+        """Return the graphs that have triples; the store scans all its triples for this."""
         found = self.ask("SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }", [], [])
         return [plain_value(row[0]) for row in getattr(found, "rows", ())]
 
@@ -119,13 +115,13 @@ class RemoteStore:
         self._change(f"INSERT DATA {{ GRAPH <{graph}> {{\n{rows}\n}} }}")
 
     def clear(self, graph: str) -> None:
-        """Empty *graph*."""
+        """Delete *graph*."""
         self._change(f"DROP SILENT GRAPH <{graph}>")
 
     def ask(self, text: str, default: Sequence[str], named: Sequence[str]) -> Answer:
         """Return the answer over the union of *default*; GRAPH reaches *named*.
 
-        Raises Failed where the store does not answer, InvalidRequest `malformed_query` for what it cannot read.
+        Raises Failed if the store does not answer, InvalidRequest `malformed_query` if it cannot parse *text*.
         """
         triples = sparql.first_word(sparql.check(text)) in ("CONSTRUCT", "DESCRIBE")
         try:
@@ -140,7 +136,7 @@ class RemoteStore:
             raise self._query.unavailable(f"answered with what cannot be read: {error}") from error
 
     def close(self) -> None:
-        """Close the connections that were kept."""
+        """Close the idle connections."""
         self._query.close()
         self._update.close()
 
@@ -152,7 +148,7 @@ class RemoteStore:
 
 
 def _beside(query: SparqlEndpoint) -> SparqlEndpoint:
-    """Return where updates go beside *query*."""
+    """Return the update endpoint beside *query*."""
     path = query.beside()
     return replace(query, path=path, shown=query.shown.removesuffix(query.path) + path)
 
@@ -162,7 +158,7 @@ def _parsed(data: bytes) -> Iterable[ox.Quad]:
 
 
 def _refused(store: SparqlEndpoint, refusal: EndpointError) -> JidomemError:
-    """Return InvalidRequest for a text that was refused, Failed for a store that fails."""
+    """Return InvalidRequest for a query that was refused, Failed for any other error of the store."""
     if refusal.status == 400:
         detail = f"{store.shown} refused it: {refusal.words}"
         return InvalidRequest(detail, hint="correct the SPARQL it names", code="malformed_query")
@@ -170,7 +166,7 @@ def _refused(store: SparqlEndpoint, refusal: EndpointError) -> JidomemError:
 
 
 Rows = list[dict[str, Value]]
-#: What `query` answers: rows (SELECT), a truth (ASK), or triples that `insert` takes (CONSTRUCT, DESCRIBE).
+#: The result of `query`: rows (SELECT), a boolean (ASK), or triples that `insert` accepts (CONSTRUCT, DESCRIBE).
 QueryResult = Rows | bool | list[tuple[Term, Term, Term | Literal]]
 
 DEFAULT = "default"
@@ -179,26 +175,26 @@ _FOREIGN = re.compile(r"https?://jidoka\.ai/graphs/(.+)")
 
 
 class Backend(Protocol):
-    """What keeps the graphs; each insert is there for readers as a whole or not at all."""
+    """The storage of the graphs; each insert is atomic for readers."""
 
     def graphs(self) -> list[str]:
-        """Return the graphs that hold anything."""
+        """Return the graphs that have triples."""
 
     def insert(self, graph: str, triples: Iterable[Triple]) -> None:
         """Add *triples* to *graph*."""
 
     def clear(self, graph: str) -> None:
-        """Empty *graph*."""
+        """Delete *graph*."""
 
     def ask(self, text: str, default: Sequence[str], named: Sequence[str]) -> Answer:
         """Return the answer over the union of *default*; GRAPH reaches *named*."""
 
     def close(self) -> None:
-        """Let go of what is held."""
+        """Release all resources."""
 
 
 class TripleStore:
-    """Graphs of triples. Nothing that is written here is judged, and nothing is remembered of how it came.
+    """Graphs of triples, without validation or history.
 
     A graph is named by its IRI, or by one of `default context codebase history system` (or the long names, such as
     `long-term-context`), which stand for `<base>graphs/<long name>`. Any number of threads may share a store.
@@ -215,8 +211,8 @@ class TripleStore:
     ) -> None:
         """Open a store: in memory, on disk at the folder *path*, or the SPARQL 1.1 store at *endpoint*.
 
-        Changes go to *update_endpoint*; without it to the `/update` beside an endpoint that ends in `/query`, else to
-        the endpoint itself. Raises InvalidRequest for an option that is missing or that the backend cannot honour,
+        Updates go to *update_endpoint*; without it to `/update` beside an endpoint that ends in `/query`, else to the
+        endpoint itself. Raises InvalidRequest for an option that is missing or that the backend does not have,
         Busy for a folder that another process has open, Failed for one that cannot be used.
         """
         if backend not in BACKENDS:
@@ -230,60 +226,60 @@ class TripleStore:
         self._backend: Backend = _remote(endpoint, update_endpoint) if endpoint else LocalStore(path)
 
     def insert(self, triples: Iterable[Statement], graph: str = DEFAULT) -> OneOf[True]:
-        """Return True when *triples* are in *graph*; a reader sees all of them or none.
+        """Add *triples* to *graph*, and return True; a reader sees all of them or none.
 
-        Each is (subject, predicate, object) by the rule of `jidomem.rdf.statements`; what is there already stays as it
-        is. Raises InvalidRequest for what is no statement, NotFound for a graph name there is not; then, and where
-        the store fails, nothing was inserted.
+        Each is (subject, predicate, object) by the rule of `jidomem.rdf.statements`; triples that exist are ignored.
+        Raises InvalidRequest for an invalid statement, NotFound for an unknown graph name; then, and if the store
+        fails, nothing was inserted.
         """
         return self.insert_triples(to_triples(triples), self.graph_iri(graph))
 
     def insert_triples(self, rows: Collection[Triple], graph: str) -> OneOf[True]:
-        """Return True when *rows*, triples already, are in the graph of that IRI."""
+        """Add *rows* to the graph of that IRI, and return True."""
         if rows:
             self._backend.insert(graph, rows)
         return True
 
     def query(self, text: str, *, graphs: Iterable[str] | None = None) -> QueryResult:
-        """Return rows, a truth or triples: what SPARQL asks of the union of *graphs*, all there are unless given.
+        """Return the answer to a SPARQL query over the union of *graphs* (default: all): rows, a boolean or triples.
 
         A value in a row is a plain Python value, None where unbound. GRAPH and FROM name single graphs. Raises
-        PolicyDenied for an update or SERVICE, TooLarge, InvalidRequest for what cannot be read.
+        PolicyDenied for an update or SERVICE, TooLarge, InvalidRequest for a malformed query.
         """
         return shown(self.answer(text, None if graphs is None else [self.graph_iri(name) for name in graphs]))
 
     def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
-        """Return what `query` returns, as terms; *graphs* are IRIs."""
+        """Return the answer of `query` as terms; *graphs* are IRIs."""
         text = sparql.without_service_prefixes(text)
         code = _checked(text)
         default, named = dataset(code, self.graphs() if graphs is None else graphs)
         return self._backend.ask(text, default, named)
 
     def clear_graph(self, graph: str = DEFAULT) -> OneOf[True]:
-        """Return True when *graph* is empty; the others are left as they are."""
+        """Delete all triples of *graph*, and return True."""
         self._backend.clear(self.graph_iri(graph))
         return True
 
     def graphs(self) -> list[str]:
-        """Return the IRIs of the graphs that hold anything, and of the default one, sorted."""
+        """Return the IRIs of the graphs that have triples, and of the default one, sorted."""
         return sorted({*self._backend.graphs(), self.graph_iri(DEFAULT)})
 
     def graph_iri(self, graph: str) -> str:
-        """Return the IRI of a graph from its name or IRI; raises NotFound, with the nearest names, for neither."""
+        """Return the IRI of a graph from its name or IRI; raises NotFound, with the nearest names, otherwise."""
         return named_graph(graph, self._graphs, any_iri=True)
 
     def close(self) -> None:
-        """Let go of the store; one on disk is then durable, whatever happens to the machine."""
+        """Close the store; one on disk is durable then."""
         self._backend.close()
 
     def __enter__(self) -> TripleStore:
-        """Return the open store itself."""
+        """Return the open store."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the store."""
         self.close()
 
 
@@ -319,7 +315,7 @@ def shown(answer: Answer) -> QueryResult:
 
 
 def _remote(endpoint: str, update_endpoint: str | None) -> Backend:
-    """Return the store at *endpoint*; what speaks HTTP is loaded by who has one."""
+    """Return the remote store at *endpoint*."""
     return RemoteStore(endpoint, update_endpoint)
 
 
@@ -341,7 +337,7 @@ def _article(option: str) -> str:
 
 
 def _checked(text: str) -> tuple[sparql.SparqlToken, ...]:
-    """Return the tokens of a query that reads; an update is refused with the way in that a store has."""
+    """Return the tokens of a query; the error for an update names the methods that change a store."""
     try:
         return sparql.check(text)
     except PolicyDenied as refusal:
@@ -351,16 +347,16 @@ def _checked(text: str) -> tuple[sparql.SparqlToken, ...]:
 
 
 class DerivedStore:
-    """The graphs of one project of a root, for reading."""
+    """The graphs of one project of a root, read-only."""
 
     def __init__(self, index: OxigraphIndex, graphs: Sequence[str], catch_up: Callable[[], object]) -> None:
-        """Ask *index* about *graphs*, each time after *catch_up* has brought it up to the journal."""
+        """Query *graphs* of *index*, each time after *catch_up* has brought it up to date with the journal."""
         self._index = index
         self._graphs = tuple(graphs)
         self._catch_up = catch_up
 
     def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
-        """Return what *text* asks of the union of *graphs*; raises what the reader raises for raw SPARQL."""
+        """Return the answer to *text* over the union of *graphs*; raises the errors of the reader for raw SPARQL."""
         text = sparql.without_service_prefixes(text)
         code = sparql.check(text)
         default, named = dataset(code, self._graphs if graphs is None else graphs)
@@ -368,7 +364,7 @@ class DerivedStore:
         return self._index.query(text, graphs=default, named=named)
 
     def query(self, text: str) -> QueryResult:
-        """Return rows, a truth or triples: what SPARQL asks of the graphs together."""
+        """Return the answer to a SPARQL query over all graphs of the project: rows, a boolean or triples."""
         return shown(self.answer(text))
 
     def insert(self, triples: Iterable[Statement], graph: str = "default") -> NoReturn:

@@ -1,4 +1,4 @@
-"""Vectors in memory, of which the most alike to one are found: by their signs first, and of the best by all of them."""
+"""Nearest-neighbour search in memory: candidates by the signs of their components, then their exact cosines."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ except ImportError as error:
         code="missing_extra",
     ) from error
 
-#: So many whose signs are most alike are looked at closely; up to as many, all are.
+#: Candidates whose cosines are computed; up to this number of vectors, all are.
 CLOSELY = 1_000
-#: So many are gone through at a time, each time in the same memory: what is asked of the system anew for each question
-#: costs several times as much as what is reckoned in it.
+#: Vectors compared at a time, in the same memory: allocating memory for each query costs several times as much as
+#: the comparison.
 STEP = 8_192
-#: What the largest number of a vector is written as.
+#: The value that the largest component of a vector is scaled to.
 LARGEST = 127
 Numbers = NDArray[np.float32]
 Kind = TypeVar("Kind", bound=np.generic)
 
 
 def written(vector: Sequence[float]) -> bytes:
-    """Return a vector as it is kept: a byte a number, its direction and not its length; raises ValueError for nonsense.
+    """Encode a vector: one byte a component, scaled to its largest; raises ValueError for an invalid one.
 
     >>> [*np.frombuffer(written([0.5, -1.0]), np.int8)]
     [np.int8(64), np.int8(-127)]
@@ -42,7 +42,7 @@ def written(vector: Sequence[float]) -> bytes:
 
 
 class Likeness:
-    """Vectors of one dimension, each under a number; those that are added have higher numbers than those before."""
+    """Vectors of one dimension, each under a number; a vector that is added has a higher number than all before."""
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
@@ -59,11 +59,11 @@ class Likeness:
 
     @property
     def last(self) -> int:
-        """Return the highest number, 0 where there is none."""
+        """Return the highest number, or 0."""
         return int(self._numbers[self.count - 1]) if self.count else 0
 
     def add(self, numbers: Sequence[int], values: Sequence[bytes]) -> None:
-        """Take in vectors as they are kept; raises ValueError where one has another dimension."""
+        """Add encoded vectors; raises ValueError for one of another dimension."""
         if any(len(value) != self.dimensions for value in values):
             raise ValueError("a vector has another dimension")
         end = self.count + len(numbers)
@@ -77,7 +77,7 @@ class Likeness:
         self.count = end
 
     def nearest(self, to: Sequence[float], limit: int) -> list[tuple[int, float]]:
-        """Return the numbers of the *limit* most alike with their cosines, the most alike first."""
+        """Return the numbers of the *limit* most similar vectors with their cosines, the most similar first."""
         if not self.count:
             return []
         vector = self._unit(to)
@@ -88,7 +88,7 @@ class Likeness:
         return [(int(self._numbers[rows[at]]), float(cosines[at])) for at in best]
 
     def cosines(self, to: Sequence[float], numbers: Sequence[int]) -> dict[int, float]:
-        """Return how alike each of *numbers* is, as far as it is there."""
+        """Return the cosines of those of *numbers* that are there."""
         wanted = np.asarray(numbers, np.int64)
         rows = np.searchsorted(self._numbers[: self.count], wanted)
         there = rows < self.count
@@ -97,7 +97,7 @@ class Likeness:
         return {int(number): float(cosine) for number, cosine in zip(wanted[there], cosines, strict=True)}
 
     def _cosines(self, vector: Numbers, rows: NDArray[np.intp]) -> Numbers:
-        """Return the cosines, as far as they are the same whatever else is looked at."""
+        """Return the cosines, rounded so that they do not depend on the other rows of the batch."""
         dots = np.zeros(len(rows), np.float32)
         for start in range(0, len(rows), CLOSELY):
             some = rows[start : start + CLOSELY]
@@ -108,7 +108,7 @@ class Likeness:
         return np.asarray(np.round(dots / self._lengths[rows], 5), np.float32)
 
     def _differing_from(self, vector: Numbers) -> NDArray[np.uint16]:
-        """Return of how many of its numbers each vector has another sign."""
+        """Return for each vector the number of components whose sign differs."""
         signs = self._signs_of(vector[None])[0]
         for start in range(0, self.count, STEP):
             far = self._far[start : min(start + STEP, self.count)]
@@ -127,7 +127,7 @@ class Likeness:
         return np.asarray(numbers / max(float(np.linalg.norm(numbers)), 1e-9), np.float32)
 
     def _signs_of(self, vectors: NDArray[np.generic]) -> NDArray[np.uint64]:
-        """Return for each vector which of its numbers are above nothing, as bits."""
+        """Return for each vector, as bits, which components are above 0."""
         bits = np.zeros((len(vectors), self._words * 64), np.bool_)
         bits[:, : self.dimensions] = vectors > np.int8(0)
         return np.packbits(bits, axis=1).view(np.uint64)
@@ -140,7 +140,7 @@ class Likeness:
 
 
 def _least(far: NDArray[np.uint16], many: int) -> NDArray[np.intp]:
-    """Return where the *many* least numbers stand, of equals the first."""
+    """Return the indices of the *many* smallest numbers; of equal numbers, the first."""
     parts = (np.bincount(far[at : at + STEP], minlength=int(far.max()) + 1) for at in range(0, len(far), STEP))
     last = int(np.searchsorted(np.cumsum(sum(parts)), many))
     rows = np.flatnonzero(far < last)

@@ -1,6 +1,6 @@
-"""The vectors of what one root holds, made by one embedder, kept below `cache/` and level with the texts.
+"""The vectors of the texts of an open root, made by one embedder in the background: no write or recall waits for them.
 
-The vectors of an open root, made in the background while it is open: no write and no recall waits for one.
+They are in files below `cache/`, one a stream, and follow the text files.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: So many pieces of text are looked through for new ones, and so many vectors read at a time.
+#: Pieces of text read at a time in search of new ones, and vectors read at a time.
 LOOKED, READ = 1_000, 5_000
-#: What an embedder that is there makes a vector of, whatever else it refuses.
+#: A text that every working embedder accepts.
 _PROBE = "a"
 
 
 class PieceBatch(NamedTuple):
-    """The next pieces of text, as far as those without a vector are as many as are made at a time.
+    """The next pieces of text: up to as many without a vector as are embedded in one batch.
 
-    `last` is the id of the last of them, None where there is none; `more` says whether there are pieces at all.
+    `last` is the id of the last piece, None if none fits; `more` is whether there are pieces at all.
     """
 
     last: int | None
@@ -48,15 +48,15 @@ class PieceBatch(NamedTuple):
 
 
 class Vectors:
-    """The vector files of one root for one embedder: one a stream, shared by all processes, made anew when amiss.
+    """The vector files of one root for one embedder: one a stream, shared by all processes, rebuilt if damaged.
 
-    A text that is there twice has one vector. Any thread may ask.
+    Equal texts share one vector. Thread-safe.
     """
 
     KEPT_IN: ClassVar[type[VectorFile]] = VectorFile
 
     def __init__(self, root: Path, texts: Texts, embedder: Embedder) -> None:
-        """Keep below *root* the vectors that *embedder* makes of what is in *texts*."""
+        """Use the files below *root* for the vectors of *texts* by *embedder*."""
         self.embedder = embedder
         self._texts = texts
         self._files = CacheFolder(root / VECTOR_FOLDER, "vectors", self.KEPT_IN)
@@ -66,25 +66,25 @@ class Vectors:
         self._is_closed = False
 
     def embed_next(self, stream: Stream) -> bool:
-        """Make vectors of the next pieces of text there are none of; return whether there are more.
+        """Embed the next batch of pieces without a vector; return whether there are more.
 
-        While another process does it nothing is done. Raises ModelUnavailable, and then no vector is kept: fewer are
-        tried the next time. A text that fails by itself, while another is taken, is passed by.
+        Returns False at once while another process embeds. Raises ModelUnavailable, without a vector written; the next
+        batch is then smaller. A text that fails by itself, while another one succeeds, is skipped.
         """
         with self._alone(self._name(stream)) as is_mine:
             return is_mine and self._embed_next(stream)
 
     def has_texts(self, stream: Stream) -> bool:
-        """Return whether the texts of a stream were ever taken in."""
+        """Return whether there is a text file of *stream*."""
         return self._texts.are_there(stream)
 
     def waiting(self, stream: Stream) -> int:
-        """Return how many pieces of text no vector was looked for yet."""
+        """Return the number of pieces of text not yet examined for embedding."""
         at = self._reached(stream)
         return self._texts.read(stream, lambda texts: texts.passages.waiting(_from(at, texts)))
 
     def nearest(self, stream: Stream, to: Vector, limit: int) -> list[tuple[bytes, float]]:
-        """Return the digests of the *limit* pieces of text most alike to a vector, with their cosines."""
+        """Return the digests of the *limit* pieces most similar to a vector, with their cosines."""
 
         def use(file: VectorFile, likeness: Likeness) -> list[tuple[bytes, float]]:
             found = likeness.nearest(to, limit)
@@ -94,7 +94,7 @@ class Vectors:
         return self._with_likeness(stream, use)
 
     def cosines(self, stream: Stream, to: Vector, digests: Sequence[bytes]) -> Mapping[bytes, float]:
-        """Return how alike to a vector each of *digests* is, as far as there is a vector of it."""
+        """Return the cosine of each of *digests* that has a vector."""
 
         def use(file: VectorFile, likeness: Likeness) -> Mapping[bytes, float]:
             numbers = {number: known for known, number in file.numbers(digests).items()}
@@ -103,17 +103,16 @@ class Vectors:
         return self._with_likeness(stream, use)
 
     def vector(self, text: str) -> Vector:
-        """Return the vector of *text*; raises ModelUnavailable, also for what could be compared with none."""
+        """Return the vector of *text*; raises ModelUnavailable, also for a result that is no valid vector."""
         made = self._made([text])
         self._written(made)
         return made[0]
 
     def status(self, stream: Stream) -> dict[str, Any]:
-        """Return what is known of the vectors of a stream: model, how many, bytes, and how many texts wait for one.
+        """Return the status of the vectors of a stream: model, count, bytes, and number of pending texts.
 
-        Those `passed_by` are texts that the embedder failed with, each by itself, and not with others.
-
-        None wait that are known of where the texts are to be made anew: nothing is made to tell of it.
+        `passed_by` counts texts that the embedder refused, each by itself, while it accepted others. `pending` is None
+        if the text file must be built again: a status builds nothing.
         """
         name, texts = self._name(stream), self._texts.status(stream)
         pending = None if texts is None or texts["amiss"] else self.waiting(stream)
@@ -125,7 +124,7 @@ class Vectors:
         return status
 
     def close(self) -> None:
-        """Let go of all files; vectors that are being made are kept no more."""
+        """Close all files; a batch in progress is dropped."""
         self._is_closed = True
         self._files.close()
         self._likeness.clear()
@@ -136,24 +135,24 @@ class Vectors:
             return self._sweep(stream)
         values = self._values(self._name(stream), step.texts)
         if self._is_closed:
-            return False  # it was not waited for, and nothing is opened anew for it
+            return False  # the files are closed and must not be opened again
         if self._texts.read(stream, identity_of) == step.identity:
             self._keep(stream, step, values)
-        return True  # else the texts were made anew meanwhile: perhaps one of these is to be nowhere any more
+        return True  # else the text file was built again meanwhile, and some of these texts may be redacted
 
     def _step(self, stream: Stream, size: int) -> PieceBatch:
-        """Return the next pieces, with the texts of *size* that have no vector."""
+        """Return the next pieces, with the texts of up to *size* that have no vector."""
         at = self._reached(stream)
         return self._texts.read(stream, lambda texts: self._next(stream, texts, _from(at, texts), size))
 
     def _values(self, name: str, batch: Mapping[bytes, str]) -> list[tuple[bytes, bytes]]:
-        """Return the vectors of *batch* as they are kept; none for one text that no embedder seems to take."""
+        """Return the encoded vectors of *batch*; none if it is a single text that the embedder refuses."""
         try:
             found = [*zip(batch, self._written(self._made([*batch.values()])), strict=True)]
         except Exception:
             if not self._batches.failed(name, batch):
                 raise
-            self._made([_PROBE])  # it may be that nothing at all is taken
+            self._made([_PROBE])  # raises if the embedder fails altogether
             found = []
         self._batches.done(name)
         return found
@@ -174,7 +173,7 @@ class Vectors:
         return PieceBatch(last, [piece.digest for piece in seen], made, identity_of(texts), bool(pieces))
 
     def _keep(self, stream: Stream, step: PieceBatch, values: Sequence[tuple[bytes, bytes]]) -> None:
-        """Keep the vectors of a step, and that it was taken."""
+        """Write the vectors of a batch and its position."""
         passed_by = len(step.texts) - len(values)
 
         def keep(file: VectorFile) -> None:
@@ -187,7 +186,7 @@ class Vectors:
         self._use(stream, keep)
 
     def _sweep(self, stream: Stream) -> bool:
-        """Remove the vectors of texts that are gone, where some are; return False."""
+        """Delete the vectors of texts that were deleted since the last sweep; return False."""
         state = self._texts.read(stream, lambda texts: [identity_of(texts), int(texts.metadata("gone") or 0)])
         if self._use(stream, lambda file: file.metadata("swept_at")) == state:
             return False
@@ -211,7 +210,7 @@ class Vectors:
         file.write_out()
 
     def _made(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Return the vectors of *texts*; raises ModelUnavailable, also where the embedder gave something else."""
+        """Return the vectors of *texts*; raises ModelUnavailable, also for a wrong number of vectors or dimension."""
         found = self.embedder.generate(texts) if texts else []
         dimensions = self.embedder.dimensions()
         if len(found) != len(texts) or any(len(vector) != dimensions for vector in found):
@@ -220,8 +219,8 @@ class Vectors:
         return found
 
     def _written(self, vectors: Sequence[Vector]) -> list[bytes]:
-        """Return *vectors* as they are kept; raises ModelUnavailable for what is none."""
-        from jidomem.index.vector_search import written  # an extra brings what it needs
+        """Return *vectors* encoded for storage; raises ModelUnavailable for an invalid one."""
+        from jidomem.index.vector_search import written  # needs numpy, which an extra installs
 
         try:
             return [written(vector) for vector in vectors]
@@ -236,7 +235,7 @@ class Vectors:
         return self._files.use(self._name(stream), lambda file, because: use(file))
 
     def _with_likeness(self, stream: Stream, use: Callable[[VectorFile, Likeness], T]) -> T:
-        """Return what *use* makes of the file and of its vectors in memory, which are brought level with it."""
+        """Return `use(file, likeness)`, where *likeness* has all vectors of the file in memory."""
         from jidomem.index.vector_search import Likeness
 
         name = self._name(stream)
@@ -262,11 +261,11 @@ class Vectors:
 
     @contextmanager
     def _alone(self, name: str) -> Iterator[bool]:
-        """Hold the lock of who makes vectors; yield whether it is held, which it is not while another holds it."""
+        """Acquire the lock of the embedding process; yield False if another process has it."""
         try:
             disk.make_folders(self._files.folder)
             descriptor = disk.open_file(self._files.folder / f"{name}.lock")
-        except OSError:  # nothing can be written, so nobody else's vectors are here either
+        except OSError:  # a disk that cannot be written has no vectors of another process
             yield True
             return
         try:
@@ -276,30 +275,30 @@ class Vectors:
 
 
 def identity_of(texts: SearchIndexReader) -> str:
-    """Return what tells a text file from one that was made anew."""
+    """Return the random identity of a text file, which differs after each build."""
     return str(texts.metadata("identity"))
 
 
 def _from(reached: tuple[str, int], texts: SearchIndexReader) -> int:
-    """Return the id of the last piece of *texts* that was seen, 0 where those of another file were."""
+    """Return the id of the last piece that was examined, 0 if that was in another file."""
     identity, last = reached
     return last if identity == identity_of(texts) else 0
 
 
 #: The streams of a project whose texts have vectors.
 STREAMS = ("memory", "history")
-#: Seconds between two looks at what is new, and the longest wait after an embedder failed again and again.
+#: Seconds between checks for new texts, and the longest delay after repeated failures of the embedder.
 LOOK, LONGEST_WAIT = 0.25, 60.0
-#: Seconds that the end waits for the batch that is being made; one that comes later is thrown away.
+#: Seconds that `close` waits for the batch in progress, whose vectors are dropped if it takes longer.
 AT_END = 3.0
-#: Told again and again how many texts still wait.
+#: Called repeatedly with the number of pending texts.
 Progress = Callable[[int], object]
 
 
 class Embedding:
-    """Makes the vectors of the projects that were asked about: `begin` does it in the background until `close`.
+    """Embeds the texts of projects: of those given to `begin` in the background, until `close`.
 
-    An error of the embedder is kept as `error`, and it is tried again after a while, each time a longer one.
+    The last error of the embedder is in `error`; the next attempt follows after a delay that doubles each time.
     """
 
     def __init__(self, vectors: Vectors) -> None:
@@ -312,46 +311,45 @@ class Embedding:
         self._failures, self._again = 0, 0.0
 
     def begin(self, project: str) -> None:
-        """Follow *project* in the background, from now on."""
+        """Embed *project* in the background from now on."""
         with self._lock:
             self._projects[project] = None
             if self._worker is None and not self._closed:
                 self._worker = PeriodicTask(LOOK, self._look, "jidomem-vectors")
 
     def embed(self, project: str, seconds: float | None = None, progress: Progress = id) -> int:
-        """Make the vectors of *project*, for as long as *seconds*; return how many texts still wait for one.
+        """Embed texts of *project*, for at most *seconds*; return the number of texts still pending.
 
-        Raises ModelUnavailable, which is kept as `error` as well.
+        Raises ModelUnavailable, which is also recorded in `error`.
         """
         self._make(project, seconds, progress)
         return self.waiting(project)
 
     def try_for(self, project: str, seconds: float | None = None, progress: Progress = id) -> None:
-        """Make the vectors of *project* for as long as *seconds*; what the embedder fails with is kept as `error`."""
+        """Embed texts of *project*, for at most *seconds*; a failure of the embedder is only recorded in `error`."""
         with suppress(Exception):
             self._make(project, seconds, progress)
 
     def waiting(self, project: str) -> int:
-        """Return how many texts of *project* wait for a vector."""
+        """Return the number of texts of *project* that are pending."""
         return sum(self.vectors.waiting(stream) for stream in _streams(project))
 
     def query_vector(self, query: str) -> Vector | None:
-        """Return the vector of *query*; None where the embedder fails, or did a moment ago: `error` says why."""
+        """Return the vector of *query*; None if the embedder fails or failed a moment ago: `error` has the reason."""
         if monotonic_time() < self._again:
             return None
         try:
             found = self.vectors.vector(query)
-        except Exception as error:  # whatever an embedder does, words find something
+        except Exception as error:  # of any kind: recall then uses words alone
             self._failed(error)
             return None
         self._succeeded()
         return found
 
     def status(self, project: str) -> dict[str, Any]:
-        """Return the model, how many vectors, bytes, and texts that wait for one there are, and the last error.
+        """Return the model, the number of vectors, bytes and pending texts, and the last error.
 
-        How many wait is None where that is known only once recall is asked. `elsewhere` says that another server makes
-        them now.
+        `pending` is None if it is unknown until the next recall. `elsewhere` is True if another server is embedding.
         """
         each = [self.vectors.status(stream) for stream in _streams(project)]
         sums: dict[str, Any] = {
@@ -363,16 +361,16 @@ class Embedding:
         return {**found, "elsewhere": True} if any("elsewhere" in status for status in each) else found
 
     def lag(self, project: str) -> dict[str, Any]:
-        """Return the model, how many texts wait for a vector, and the error of the embedder, if it failed last.
+        """Return the model, the number of pending texts, and the error of the embedder if it failed last.
 
-        No texts are made to be counted: those of what was never looked through are not.
+        A stream without a text file is not counted: no file is built for this.
         """
         made = [stream for stream in _streams(project) if self.vectors.has_texts(stream)]
         pending = sum(map(self.vectors.waiting, made))
         return {"model": self.vectors.embedder.name, "pending": pending, "error": self.error}
 
     def close(self) -> None:
-        """Make no more vectors; the batch that is being made is waited for, but not for long."""
+        """Stop embedding; waits up to AT_END seconds for the batch in progress."""
         with self._lock:
             self._closed, worker = True, self._worker
         if worker is not None:
@@ -380,7 +378,7 @@ class Embedding:
         self.vectors.close()
 
     def _look(self) -> None:
-        """Make all vectors that are missing, unless the embedder failed a moment ago."""
+        """Embed all pending texts, unless the embedder failed a moment ago."""
         if monotonic_time() < self._again:
             return
         for project in [*self._projects]:
