@@ -1,8 +1,7 @@
-"""The search for a text to redact: in commits, in all its spellings, in files of the root and in
-sources.
+"""The search for a text to redact: in commits, in files of the root and in sources, in all its spellings.
 
-A `Spelling` is a form in which a name, an IRI, a file or an encoded value may contain the text.
-`Occurrences` yields the triples that show the text, or that would confirm a guess at it.
+A `Spelling` recognises the text in the forms in which a name, an IRI, a file or an encoded value may contain it.
+`Occurrences` yields the triples that contain the text, or that would confirm a guess at it.
 `leftovers` and `source_leftovers` name the files that still contain the text; no file is rewritten.
 """
 
@@ -28,7 +27,7 @@ from jidomem.rdf.vocab import LABEL, TYPE, XSD, jido, local_name
 from jidomem.records.intent import ANCHOR, NO_BLOB, Anchor, anchors_of
 from jidomem.repository.worktree import plain_file
 
-#: A text of so many characters is looked for inside others, and across the ends of lines.
+#: The least length, in characters, of a text that is also searched within words and within all nodes.
 LONG = 8
 AS_IT_IS = "as it is"
 OTHER_FORM = "in other case, white space or Unicode form"
@@ -37,7 +36,7 @@ PERCENT_ENCODED = "percent-encoded"
 OVER_LINE_ENDS = "over line ends"
 IN_A_NAME = "with the separators of a name"
 OTHER_SEPARATORS = "with other separators"
-#: Characters that are not seen: soft hyphen, zero-width spaces and joiners, byte order mark.
+#: Invisible characters: soft hyphen, zero-width spaces and joiners, byte order mark.
 _UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 _LINE_END = re.compile(r"[ \t]*-?[ \t]*\r?\n[ \t>|#*/]*")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
@@ -52,11 +51,11 @@ _NESTED = 3
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """A text to be found in any of its forms; a short one *as_word* is not found within another word."""
+    """A text to search for in all its forms; with *as_word* a short one does not match within a word."""
 
     text: str
     as_word: bool = False
-    word: str = field(init=False)  # its longest word: nothing but other separators stands without it
+    word: str = field(init=False)  # its longest word, which every form contains, except one with other separators
     _patterns: tuple[tuple[str, re.Pattern[str]], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,7 +64,7 @@ class Spelling:
         object.__setattr__(self, "_patterns", tuple(_patterns(folded, self.as_word and len(self.text) < LONG)))
 
     def form_in(self, variants: Iterable[tuple[str, str]]) -> str | None:
-        """Return in which form the text stands in what has these `variants`, None where it does not."""
+        """Return the form in which a document of these `variants` contains the text, None if it does not."""
         for of_variant, other in variants:
             for of_pattern, pattern in self._patterns:
                 if pattern.search(other):
@@ -74,13 +73,13 @@ class Spelling:
         return None
 
     def may_stand_in(self, variants: Iterable[tuple[str, str]]) -> bool:
-        """Return whether a document of these `variants` is worth a closer look."""
+        """Return whether a document of these `variants` may contain the text: a fast test with false positives."""
         numbers = [pattern for form, pattern in self._patterns if form == OTHER_SEPARATORS]
         return any(self.word in other or any(each.search(other) for each in numbers) for _, other in variants)
 
 
 def fold(text: str) -> str:
-    r"""Return *text* as texts are compared: in one case, Unicode form and white space, without what is not seen.
+    r"""Return *text* normalised for comparison: case, Unicode form and white space, without invisible characters.
 
     >>> fold("Mu\u0308ller\u00a0 &\u200b Co")
     'müller & co'
@@ -89,7 +88,7 @@ def fold(text: str) -> str:
 
 
 def variants(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what *text* says, folded, with the form in which it says that: decoded, and with its lines joined."""
+    """Yield (form, folded text): *text* as it is, decoded, and with its lines joined."""
     yield AS_IT_IS, fold(text)
     decoded = text
     for _ in range(_NESTED):
@@ -109,7 +108,7 @@ def variants(text: str) -> Iterator[tuple[str, str]]:
 
 
 def form_of(text: str, given: Iterable[Spelling]) -> str | None:
-    """Return in which form one of the texts *given* stands in *text*, None where none does."""
+    """Return the form in which *text* contains one of the texts *given*, None if it contains none."""
     variants_of_text = None
     for each in given:
         if each.text in text and each.form_in([(AS_IT_IS, fold(text))]):
@@ -121,7 +120,7 @@ def form_of(text: str, given: Iterable[Spelling]) -> str | None:
 
 
 def _patterns(folded: str, as_word: bool) -> Iterator[tuple[str, re.Pattern[str]]]:
-    """Yield the patterns of a folded text, each with the form that it shows; "" for the text itself."""
+    """Yield the patterns of a folded text, each with the form that it recognises; "" for the text itself."""
     if not folded:
         return
     tokens = _TOKEN.findall(folded)
@@ -140,45 +139,45 @@ def _patterns(folded: str, as_word: bool) -> Iterator[tuple[str, re.Pattern[str]
 
 
 def _unescaped(text: str) -> str:
-    """Return *text* with the escapes of JSON and Turtle read."""
+    """Return *text* with the escapes of JSON and Turtle decoded."""
     text_units = _ESCAPE.sub(lambda sign: chr(min(int(sign[1] or sign[2], 16), 0x10FFFF)) if sign[1] or sign[2]
                         else _PLAIN.get(sign[3], sign[3]), text)  # fmt: skip
     return text_units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-#: The folder that is built from the journal, and how the files of a journal are found.
+#: The folder built from the journal, the folder of the journal, and the extension of quarantined files.
 _DERIVED, _JOURNAL, _ASIDE = "index", "projects", ".aside"
-#: The folders of a root that a redaction throws away and makes anew.
+#: The folders of a root that a redaction deletes and rebuilds.
 DERIVED = ("cache/text", "cache/vectors", "cache/guard")
 _STATE = ("state", "cache")
-#: The form of a text that may stand in a file which is too large to be searched.
+#: The form reported for a file that is too large to be searched.
 NOT_SEARCHED = "not searched"
 
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A file in which a text stands: in which form, whether in its name, and what to do about it."""
+    """A file that contains a text: the form, whether it is in the file's name, and a hint what to do."""
 
     path: Path
     form: str
     in_name: bool
     hint: str
-    line: int | None = None  # of a source of memories, where the text stands in one line
+    line: int | None = None  # in a source of memories, if one line contains the text
 
 
 def leftovers(root: Path, texts: Iterable[str], project: str) -> list[Leftover]:
-    """Return the files below *root*, but for the journal of *project* and what is derived, in which a text stands.
+    """Return the files below *root* that contain a text, without the journal of *project* and the index.
 
-    A text in the name of a file or folder counts wherever that is, so does one in the name of *project*.
+    A text in the name of any file or folder counts too, also one in the name of *project*.
     """
     given = [Spelling(text, as_word=True) for text in texts]
     return [leftover for path in _paths(root) if (leftover := _leftover(root, path, given, project)) is not None]
 
 
 def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str]) -> list[Leftover]:
-    """Return the sources of memories, files at *paths* below *base*, in which a text stands.
+    """Return the sources of memories, files at *paths* below *base*, that contain a text.
 
-    There is one for each line, and one for a path that shows a text.
+    There is one result for each line, and one for a path that contains a text.
     """
     given = [Spelling(text, as_word=True) for text in texts]
     results: list[Leftover] = []
@@ -208,7 +207,7 @@ def _leftover(root: Path, path: Path, given: list[Spelling], project: str) -> Le
         if (size := path.stat().st_size) > LARGEST:
             return Leftover(path, NOT_SEARCHED, False, f"it has {size:,} bytes, search it: less {quote(str(path))}")
         form = form_of(path.read_bytes().decode("utf-8", "replace"), given)
-    except OSError:  # it has gone
+    except OSError:  # it was deleted meanwhile
         return None
     return None if form is None else Leftover(path, form, False, _hint(below, path))
 
@@ -236,16 +235,16 @@ def _hint(below: tuple[str, ...], path: Path) -> str:
 
 
 SAYS, DIGEST, NAME = "says it", "was computed from it", "is named after it"
-#: Why the blob id of a file goes whose content at that version cannot be had.
+#: Why the blob id of a file is removed if the content of that version is not available.
 UNKNOWN = "may be of a file that held it"
 _EVIDENCE, _GENID = f"<{vocab.BASE}evidence/", f"<{vocab.BASE}.well-known/genid/"
 _KEY, _REQUEST, _RECEIPT = jido("conflictKey"), jido("requestDigest"), jido("receipt")
 _ANSWERED = jido("answeredWith")
 SOURCE_DIGEST, SOURCE_BLOB = jido("sourceDigest"), jido("sourceBlob")
-DIGESTS = (_KEY, _REQUEST, SOURCE_DIGEST, jido("redactedLeaf"))  # no text shows in them
-BLOBS = (SOURCE_BLOB, ANCHOR)  # in which a path stands after the digest of a file
+DIGESTS = (_KEY, _REQUEST, SOURCE_DIGEST, jido("redactedLeaf"))  # no text can be read in them
+BLOBS = (SOURCE_BLOB, ANCHOR)  # their values are the digest of a file and its path
 WORDS = (XSD + "string", XSD + "anyURI", vocab.RDF + "langString")
-#: Names that are minted at random, or from a digest: no text shows in them. An IRI that was given may say anything.
+#: IRIs minted at random, or from a digest: no text can be read in them. An IRI given by a caller may contain any text.
 _UUID = (
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:/alternatives/[0-9]+|/prompt|/answer|/tools/[0-9]+(?:/result)?)?"
 )
@@ -253,11 +252,11 @@ _MINTED = re.compile(
     rf"<(?:{COMMIT}[0-9a-f]{{64}}|{re.escape(vocab.BASE)}(?:(?:memory|submissions|entries|turns)/{_UUID}|evidence/[0-9a-f]{{32,}}"
     r"|\.well-known/genid/[0-9a-f]{16,}-[^>]*))>"
 )
-#: Terms by which a memory is said: the ontology, which anyone may read, has each of them.
+#: The beginnings of public terms: those of the ontology and of the standards.
 _TERMS = tuple(f"<{each}" for each in (vocab.JIDO, vocab.CONVERSATION, vocab.RDF, vocab.RDFS, XSD, vocab.PROV))
-#: The beginnings of names that show only a kind or an owner, no text.
+#: The beginnings of IRIs that name only a kind or an owner.
 _PLACE = re.compile(rf"(?:{re.escape(vocab.BASE)}(?:projects/[^/]*/?|[a-z.-]+/)?)?")
-#: The keys of docs/conflicts.md that a property goes into, beside that of identical memories.
+#: The keys of docs/conflicts.md that are computed from a property, beside that of identical memories.
 _KEYS_OF: Mapping[Term, tuple[str, ...]] = {
     jido("summary"): ("duplicate",),
     jido("topic"): ("duplicate", "overlapping_decision", "contradiction", "convention_clash"),
@@ -269,19 +268,19 @@ _OTHER_KEYS = ("value", "value-is")
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A triple of a commit that is to go, and why."""
+    """A triple of a commit that is to be removed, and why."""
 
     commit: str
     triple: Triple
     why: str
-    form: str = ""  # in which form it says a text
+    form: str = ""  # the form in which it contains a text
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The texts that are to go: *anywhere*, or where they are short only in what is said of *linked* nodes.
+    """The texts to remove: *anywhere*, or, if they are short, only in triples about *linked* nodes.
 
-    *said* are the subjects and predicates whose values go whatever they are.
+    *properties* are subjects and predicates whose values are removed whatever they contain.
     """
 
     texts: frozenset[str]
@@ -296,16 +295,16 @@ class Wanted:
         self._spellings["everywhere"] = [each for each in every if self.anywhere or len(each.text) >= LONG]
 
     def may_stand_in(self, document: str) -> bool:
-        """Return whether a document is worth a closer look: most hold no word of the texts."""
+        """Return whether a document may contain one of the texts: most documents contain no word of them."""
         spellings = [*variants(document)]
         return any(each.may_stand_in(spellings) for each in self._spellings["linked"])
 
     def shows(self, term: Term, about: Term) -> bool:
-        """Return whether *term*, said of the node *about*, shows one of the texts."""
+        """Return whether *term*, in a triple about the node *about*, contains one of the texts."""
         return self.form(term, about) is not None
 
     def form(self, term: Term, about: Term) -> str | None:
-        """Return in which form *term*, said of the node *about*, shows one of the texts, None where it shows none."""
+        """Return the form in which *term*, in a triple about the node *about*, contains one of the texts, or None."""
         near = "linked" if about.split("/alternatives/")[0].rstrip(">") + ">" in self.linked else "everywhere"
         given = self._spellings[near]
         if is_iri(term):
@@ -318,9 +317,9 @@ class Wanted:
 
 
 def _form_in_name(given: Sequence[Spelling], name: str) -> str | None:
-    """Return the form of a text in a name, less its beginning; None if there is none."""
+    """Return the form in which a name contains a text, apart from its fixed beginning; None if it contains none."""
     place = _PLACE.match(name)
-    assert place is not None  # it may be empty
+    assert place is not None  # every part of the pattern is optional
     for each in given:
         form = form_of(name, [each])
         if form is not None and form_of(place[0], [each]) is not None:
@@ -332,17 +331,16 @@ def _form_in_name(given: Sequence[Spelling], name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a version of a file: whether it shows one of the texts, and whether it has a word of one."""
+    """The content of a version of a file: whether it contains one of the texts, or at least a word of one."""
 
     shows: bool
     has_word: bool
 
 
 class Occurrences:
-    """The traces of some texts in the commits of a project, found in two readings of them.
+    """The traces of texts in the commits of a project, found in two passes: `look`, then `find`.
 
-    *files* are the paths of files that hold one now; *versions* has the content of each version of a file that can be
-    had.
+    *files* are the paths of files that contain a text now; *versions* has the content of each available file version.
     """
 
     def __init__(
@@ -351,14 +349,14 @@ class Occurrences:
         self._wanted = wanted
         self._versions = versions
         self._named: set[Term] = set()  # nodes that are named after a text
-        self._prints: set[str] = set()  # digests of files that held one
-        self._touched: dict[Term, set[Term]] = {}  # memories -> the properties by which they hold one
-        self._entries: set[Term] = set()  # digests of entries of sources that held one
-        self._sources: set[Anchor] = set()  # the versions of files that memories which hold one came from
+        self._prints: set[str] = set()  # digests in the blank node IRIs of files that contained one
+        self._touched: dict[Term, set[Term]] = {}  # memories that contain one -> the properties with it
+        self._entries: set[Term] = set()  # digests of entries of sources that contained one
+        self._sources: set[Anchor] = set()  # versions of the files from which memories with one were imported
         self._files = {*files, *(each.path for each, content in versions.items() if content.shows)}
 
     def look(self, commits: Iterable[Commit]) -> None:
-        """Find out what says one of the texts, and what is named after it: the first reading."""
+        """Collect the nodes that contain one of the texts, or are named after one: the first pass."""
         for commit in filter(self._may_say, commits):
             saying = self._saying(commit)
             for triple in saying:
@@ -366,7 +364,7 @@ class Occurrences:
             self._note_sources({subject for subject, _, _ in saying}, commit)
 
     def find(self, commits: Iterable[Commit]) -> Iterator[Trace]:
-        """Yield all that is to go: the second reading."""
+        """Yield all triples to remove: the second pass."""
         for commit in filter(lambda commit: self._may_say(commit) or self._may_name(commit), commits):
             stated = self._saying(commit)
             reasons = dict.fromkeys(stated, SAYS)
@@ -424,7 +422,7 @@ class Occurrences:
             self._touched.setdefault(owner, set()).add(predicate if item == subject == owner else TYPE)
 
     def _note_sources(self, saying: set[Term], commit: Commit) -> None:
-        """Note the digests of entries, and the files, that the memories of a commit which say a text came from."""
+        """Record the source files, and digests of entries, of the memories with triples about the nodes *saying*."""
         items = {iri(node[1:-1].split("/alternatives/")[0]) for node in saying if is_iri(node)}
         items |= {s for s, _, o in commit.triples if o in saying and o.startswith(_EVIDENCE)}
         for subject, predicate, value in commit.triples:
@@ -441,9 +439,9 @@ class Occurrences:
         return term in self._named
 
     def _why_of_blob(self, value: Term) -> str | None:
-        """Return why the blob id in an anchor goes: that version held a text, or nobody can tell; None where it stays.
+        """Return why the blob id in an anchor is removed (the version contained a text, or is not available), or None.
 
-        A memory may say in other words than the file it came from, without its markup: there a word of the text counts.
+        An imported memory lacks the markup of its file, so in such a file one word of a text is enough.
         """
         sources = {each.path for each in self._sources}
         for each in anchors_of([value]):
@@ -459,7 +457,7 @@ class Occurrences:
         return None
 
     def _is_computed(self, triple: Triple, answered: set[Term]) -> bool:
-        """Return whether a triple keeps a digest, or an answer, that was made from what one of the memories says."""
+        """Return whether the value of a triple is a digest, or a receipt, computed from a text of a touched memory."""
         subject, predicate, value = triple
         if predicate == SOURCE_DIGEST:
             return value in self._entries
@@ -474,10 +472,10 @@ class Occurrences:
 
 
 def _is_own(triple: Triple, commit: Commit) -> bool:
-    """Return whether *triple* is part of the description of the commit itself, which stays."""
+    """Return whether *triple* is part of the description of the commit itself, which is not redacted."""
     return triple[0] == iri(commit.iri) and (triple[1] in DESCRIPTION or triple[1] == TYPE)
 
 
 def without_blob(anchor: Term) -> Term:
-    """Return an anchor, as a memory keeps it, with the path of its file alone: its blob id is `NO_BLOB`."""
+    """Return *anchor* with the path of its file alone: its blob id is `NO_BLOB`."""
     return next((literal(str(Anchor(each.path, NO_BLOB))) for each in anchors_of([anchor])), anchor)

@@ -52,9 +52,9 @@ from jidomem.write.writer import MemoryWriter
 _FREE = (*(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason")), jido("value"))
 #: The texts of an entry, and of the parts of a turn.
 _TEXT_PROPERTIES = (jido("entryText"), *map(conv, ("promptText", "answerText", "invocationParameters", "resultData")))
-#: The properties from a turn to its parts, whose texts are its own.
+#: The properties from a turn to its parts, whose texts belong to it.
 _PARTS = tuple(map(conv, ("hasPrompt", "hasAnswer", "involvesToolInvocation", "hasResult")))
-#: The properties that hold a memory together are no secret, and stay.
+#: The structural properties of a memory, which cannot be redacted.
 _STAYS = frozenset(
     map(jido, ("recordedAt", "recordedIn", "hasAssertionStatus", "supersedes", "supersededBy", "invalidates",
                "invalidatedBy", "appliesToProject", "hasTimestamp", "hasConfidence"))
@@ -64,7 +64,7 @@ _LINKS = tuple(
                "conflictsWith", "derivedFrom", "hasAlternative", "answeredWith"))
 )  # fmt: skip
 _POLICY = jido("PolicyChange")
-#: The shortest text that is looked for: fewer signs stand everywhere.
+#: The least length of a text to redact: shorter ones occur everywhere.
 SHORTEST = 3
 
 
@@ -72,8 +72,8 @@ SHORTEST = 3
 class RedactionPlan:
     """The plan of a redaction: each trace to remove with its stream, and the texts.
 
-    `working_state` counts the entries of the working state that show a text, by kind; `emptied` are the active memories
-    that say nothing in words any more without them.
+    `working_state` counts the entries of the working state that contain a text, by kind; `emptied` are the active
+    memories that lose all their texts.
     """
 
     project: str
@@ -84,22 +84,22 @@ class RedactionPlan:
 
     @property
     def fields(self) -> Mapping[str, int]:
-        """Return how many values go whole because they show a text, by the name of their property."""
+        """Return the number of values removed because they contain a text, by the name of their property."""
         return Counter(local_name(trace.triple[1]) for _, trace in self.traces if trace.why == SAYS)
 
     @property
     def forms(self) -> Mapping[str, int]:
-        """Return how many statements show a text, by the form in which they do."""
+        """Return the number of statements that contain a text, by its form."""
         return Counter(trace.form for _, trace in self.traces if trace.why == SAYS)
 
 
 @dataclass(frozen=True, slots=True)
 class JournalMaintenance:
-    """The maintenance of the journal that `follower` follows, by the curators that `writer` knows.
+    """The maintenance of the journal of `follower`, permitted to the curators of `writer`'s policy.
 
-    `forget` deletes the files that are derived from the journal beside the index; `unlog` deletes the names that a
-    function accepts from the read log of a project, and `working_texts` counts them in its working state. `tree` is the
-    repository of the files of which memories have blob ids.
+    `forget` deletes the files, other than the index, that are derived from the journal; `unlog` deletes the names that
+    a predicate accepts from the read log of a project, and `working_texts` counts them in its working state. `tree` is
+    the git repository with the files whose blob ids memories have.
     """
 
     follower: IndexFollower
@@ -115,10 +115,10 @@ class JournalMaintenance:
     def plan(
         self, project: str, item: str | None, *, properties: Sequence[str] = (), texts: Sequence[str] = ()
     ) -> RedactionPlan:
-        """Return what is to go: all that shows a text, or would let a guess at it be confirmed.
+        """Return the plan to remove all triples that contain a text, or would confirm a guess at it.
 
-        The texts are *texts*; else the values of *properties* (IRIs) of *item*; else what *item* says in words of its
-        own. Raises NotFound where there is nothing of the kind, InvalidRequest for what cannot be redacted.
+        The texts are *texts*; else the values of *properties* (IRIs) of *item*; else the texts of *item*. Raises
+        NotFound if nothing contains them, InvalidRequest if they cannot be redacted.
         """
         self._level(project)
         wanted = self._given(project, item, texts) if texts else self._of_item(project, item, properties)
@@ -132,7 +132,7 @@ class JournalMaintenance:
         return RedactionPlan(project, wanted, tuple(traces), working_state, tuple(self._emptied(project, traces)))
 
     def _emptied(self, project: str, traces: Iterable[tuple[Stream, Trace]]) -> list[str]:
-        """Return the active memories, sorted, of which *traces* are all that they say in words of their own."""
+        """Return the active memories, sorted, whose texts are all among *traces*."""
         view, removed = self._view(project), {trace.triple for _, trace in traces}
         saying = {subject for subject, predicate, _ in removed if predicate in _FREE}
         return [
@@ -152,9 +152,9 @@ class JournalMaintenance:
         return [(stream, trace) for stream in streams for trace in occurrences.find(journal.read(stream))]
 
     def _occurrences_in_files(self, project: str, wanted: Wanted) -> tuple[list[str], dict[Anchor, Content]]:
-        """Return the files that hold one of the texts now, and the content of each version of a file that can be had.
+        """Return the files that contain one of the texts now, and the content of each available version of a file.
 
-        Both of the files that memories of a project have the blob ids of.
+        Both are limited to the files whose blob ids the memories of the project have.
         """
         if self.tree is None or not wanted.texts:
             return [], {}
@@ -169,16 +169,16 @@ class JournalMaintenance:
         )
 
     def redact(self, plan: RedactionPlan, *, agent: str, reason: str) -> list[Commit]:
-        """Take out what *plan* names, and return the commits that record it; every snapshot and list is made anew.
+        """Remove the traces of *plan* and return the commits that record it; all snapshots and lists are rebuilt.
 
-        The record names commits, memories, properties, leaves, *agent* and *reason*, not what was taken out. Raises
-        PolicyDenied unless *agent* is a curator (an administrator, for what the policy says) or the project has none,
-        InvalidRequest where *reason* or *agent* says what is taken out, and what an append raises.
+        The record names commits, memories, properties, leaves, *agent* and *reason*, not the removed texts. Raises
+        PolicyDenied unless *agent* is a curator (an administrator, for changes of the policy) or the project has none,
+        InvalidRequest if *reason* or *agent* contains a text, and the errors of an append.
         """
         self.check_may_redact(plan, agent=agent, reason=reason)
         self._unlog_texts(plan.project, plan.wanted)
         made, traces = list[Commit](), [*plan.traces]
-        while traces:  # again where somebody said it meanwhile
+        while traces:  # another process may have written a text meanwhile
             for stream, entries in groupby(traces, key=lambda entry: entry[0]):
                 found_traces = [trace for _, trace in entries]
                 about, places = _subjects(found_traces, plan.wanted), _places(found_traces)
@@ -190,7 +190,7 @@ class JournalMaintenance:
         return made
 
     def check_may_redact(self, plan: RedactionPlan, *, agent: str, reason: str | None = None) -> None:
-        """Raise what `redact` would raise for *agent* and *reason*; one that is not given yet is not judged."""
+        """Raise what `redact` would raise for *agent* and *reason*; a reason of None is not checked."""
         view = self._view(plan.project)
         of_policy = any(_POLICY in view.types(trace.triple[0]) for _, trace in plan.traces)
         self.writer.check_keeper(plan.project, agent, "redact", of_policy=of_policy)
@@ -200,11 +200,11 @@ class JournalMaintenance:
                 raise InvalidRequest(f"{name} says what is to be redacted", hint="say why without saying it")
 
     def redact_again(self, project: str, *, agent: str, reason: str) -> list[Commit]:
-        """Take out what was redacted before and is there all the same: it came back, or a redaction was cut short.
+        """Remove redacted triples that are in the journal again, after a merge or an interrupted redaction.
 
-        Texts that came back, longer than a few signs, go from what agents hold, too. Returns the commits that record
-        it, none where nothing was left to do. Raises PolicyDenied as `redact`, which asked who may redact the policy
-        when it was done first.
+        Their texts are also removed from the working state, except very short ones. Returns the commits that record
+        it, none if there was nothing to remove. Raises PolicyDenied unless *agent* is a curator: `redact` checked the
+        right to redact the policy at the first redaction.
         """
         self.writer.check_keeper(project, agent, "redact")
         exposed_in = {stream: exposures(self.follower.journal, stream) for stream in self._streams(project)}
@@ -222,11 +222,11 @@ class JournalMaintenance:
         return made
 
     def set_aside(self, stream: Stream, which: str, *, agent: str, reason: str) -> str:
-        """Set the damage *which* (the id of a commit, or a file) of a stream aside, and return the file's name.
+        """Quarantine the damage *which* (the id of a commit, or a file) of a stream, and return the new file name.
 
-        From then on nobody waits for it: writing goes on. Commits beyond the horizon are set aside together. The commit
-        that records it names file, *agent* and *reason*.
-        Raises PolicyDenied unless *agent* is a curator, or the project has none.
+        Writing to the stream is possible again. Commits beyond the horizon are quarantined together. The commit that
+        records it names file, *agent* and *reason*. Raises PolicyDenied unless *agent* is a curator, or the project has
+        none.
         """
         self.writer.check_keeper(stream.project, agent, "set damage aside")
 
@@ -248,7 +248,7 @@ class JournalMaintenance:
         agent: str,
         reason: str,
     ) -> Commit:
-        """Take leaves out of the files of a stream and append the record of it, with the *places* that stay known."""
+        """Remove leaves from the files of a stream and append the record of it, with the *places* to restate."""
         about = list(about)
         properties = [(jido("redacts"), iri(COMMIT + identity)) for identity in removed]
         properties += [(jido("redactedLeaf"), literal(leaf)) for leaf in sorted(frozenset().union(*removed.values()))]
@@ -258,7 +258,7 @@ class JournalMaintenance:
             with self.follower.journal.redacting(stream, removed) as version:
                 commit = self._order(stream, version, properties, places, agent=agent, reason=reason)
                 if not isinstance(self.follower.journal.append(stream, version, commit), VersionMismatch):
-                    return commit  # else another machine wrote meanwhile
+                    return commit  # on a mismatch another machine appended meanwhile
 
     def _order(
         self,
@@ -321,7 +321,7 @@ class JournalMaintenance:
         return Wanted(frozenset(texts), linked=linked, anywhere=True)
 
     def _of_item(self, project: str, item: str | None, properties: Sequence[str]) -> Wanted:
-        """Return the texts that properties of *item* say."""
+        """Return the texts in *properties* of *item*, by default in all its properties with texts."""
         if item is None:
             raise InvalidRequest(
                 "say what is to go", hint="name a memory, or give --text TEXT (- reads standard input)"
@@ -349,7 +349,7 @@ class JournalMaintenance:
         return Wanted(texts, properties=frozenset((node, name) for name in chosen), linked=self._linked(project, node))
 
     def _linked(self, project: str, node: Term) -> frozenset[Term]:
-        """Return *node* and all that is tied to it: what replaces it, what it replaces, its evidence, and so on."""
+        """Return *node* and all nodes linked with it, directly or not: predecessors, successors, evidence and so on."""
         graph, linked, todo = Stream(project).graph, {node}, [node]
         while todo:
             current = todo.pop()
@@ -363,7 +363,7 @@ class JournalMaintenance:
         return frozenset(linked)
 
     def _view(self, project: str, *streams: str) -> WriteSnapshot:
-        """Return a view of some streams of a project, of its memories unless named."""
+        """Return a snapshot of some streams of a project, by default of its memories."""
         graphs, index = [Stream(project, name).graph for name in streams or ("memory",)], self.follower.index
         return WriteSnapshot(lambda s, p, o: [triple for graph in graphs for triple in index.triples(graph, s, p, o)])
 
@@ -382,7 +382,7 @@ def _agent(name: str) -> Term:
 
 
 def _of_history(node: Term, view: WriteSnapshot) -> Wanted:
-    """Return what an entry or a turn says: all of it there, and where it is long enough wherever else it stands."""
+    """Return all texts of an entry or a turn; long ones are removed wherever they occur."""
     values_of = {(part, name): view.objects(part, name) for part in _whole(node, view) for name in _TEXT_PROPERTIES}
     texts = frozenset(plain_value(value) for values in values_of.values() for value in values)
     long = frozenset(text for text in texts if len(text) >= LONG)
@@ -392,7 +392,7 @@ def _of_history(node: Term, view: WriteSnapshot) -> Wanted:
 
 
 def _whole(node: Term, view: WriteSnapshot) -> list[Term]:
-    """Return *node* with its parts, and theirs."""
+    """Return *node* and all its direct and indirect parts."""
     return [node, *(each for link in _PARTS for part in view.objects(node, link) for each in _whole(part, view))]
 
 
@@ -406,7 +406,7 @@ def _texts(value: Term, view: WriteSnapshot) -> Iterator[str]:
 
 
 def _words(triples: Iterable[Triple]) -> Iterator[str]:
-    """Yield the texts that *triples* say, but for digests."""
+    """Yield the texts in *triples*, without digests."""
     for _, predicate, value in triples:
         if predicate not in (*DIGESTS, *BLOBS) and not is_iri(value) and parse_literal(value).datatype in WORDS:
             yield parse_literal(value).text
@@ -430,16 +430,16 @@ def _term(name: str) -> Term:
 
 
 def _subjects(traces: Iterable[Trace], wanted: Wanted) -> list[tuple[Term, Term]]:
-    """Return what lost a statement, and by which property, where neither name gives anything away.
+    """Return the subject and property of each removed statement, unless the name of one of them reveals a text.
 
-    A memory that lost no more than what can be computed from it is not among them, unless its source is known by that.
+    Statements computed from a text are left out, except digests of sources.
     """
     pairs = {trace.triple[:2] for trace in traces if trace.why == SAYS or trace.triple[1] == SOURCE_DIGEST}
     return sorted(pair for pair in pairs if not (leaks(pair[0]) or any(wanted.shows(n, n) for n in pair)))
 
 
 def _places(traces: Iterable[Trace]) -> list[Triple]:
-    """Return where the memories were imported from that lost the blob id of the file."""
+    """Return the source anchors, without blob id, of the memories that lost the blob id of their file."""
     source_anchors = {
         trace.triple for trace in traces if trace.why in (DIGEST, UNKNOWN) and trace.triple[1] == SOURCE_BLOB
     }
@@ -447,5 +447,5 @@ def _places(traces: Iterable[Trace]) -> list[Triple]:
 
 
 def leaks(node: Term) -> bool:
-    """Return whether the name of a node is a digest of what is said of it."""
+    """Return whether the name of a node is a digest of its content."""
     return node.startswith((f"<{BASE}evidence/", f"<{BASE}.well-known/"))

@@ -1,5 +1,4 @@
-"""The review queue of a curator: proposals, disagreements and due memories, the most pressing
-first.
+"""The review queue of a curator: proposals, disagreements and due memories, the most urgent first.
 
 `ReviewCache` keeps the facts behind the queue and updates them incrementally. `settle_by_rule`
 applies the confirmations of the policy.
@@ -42,8 +41,8 @@ QUESTIONS = {
 }
 _PREFIXES = "PREFIX jido: <https://jido.ai/ontology#>\nPREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
 _ASSUMED = f"{_PREFIXES} SELECT DISTINCT ?kind WHERE {{ ?kind rdfs:subClassOf* jido:Assumption }} ORDER BY ?kind"
-#: One graph is named, that of all that is asserted: looking for each pattern in each graph takes four times as long.
-#: The properties of an item are looked up, as a join would read those of all items.
+#: The query names the one graph of asserted memories: matching each pattern in each graph takes four times as long.
+#: FILTER EXISTS looks up the properties of an item; a join would read those of all items.
 _DUE = (
     """
 SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
@@ -78,12 +77,12 @@ _AT_ONCE = 200
 
 
 def due(reader: MemoryReader, project: str, at: object) -> list[dict[str, Any]]:
-    """Return item, reason, due and recorded of each that is to be looked at again at the moment *at*, in no order."""
+    """Return item, reason, due and recorded of each memory due for review at the moment *at*, in no order."""
     return reader.select(project, _PREFIXES + _text(reader, project, _COLUMNS, at, FOREVER))
 
 
 def dated(reader: MemoryReader, project: str, items: Collection[str] | None) -> list[dict[str, Any]]:
-    """Return what `due` does at whatever moment, and valid_from, of *items* alone where they are given."""
+    """Return the rows of `due` for all moments, with valid_from; only those of *items* unless it is None."""
     terms = [""] if items is None else [*map(iri, items)]
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for start in range(0, len(terms), _AT_ONCE):
@@ -97,21 +96,21 @@ def dated(reader: MemoryReader, project: str, items: Collection[str] | None) -> 
 
 
 def is_due(row: Mapping[str, Any], at: datetime) -> bool:
-    """Return whether a row of `dated` is to be looked at again at the moment *at*."""
+    """Return whether the memory of a row of `dated` is due for review at the moment *at*."""
     date, start = row["due"], row["valid_from"]
     has_come = date is None or (isinstance(date, datetime) and date <= at)
     return has_come and not (isinstance(start, datetime) and start > at)
 
 
 def count(reader: MemoryReader, project: str, at: object, *, most: int, as_of: object = None) -> int:
-    """Return how many are to be looked at again, as far as *most*, and as was known at *as_of*."""
+    """Return the number of memories due for review, at most *most*, as known at *as_of*."""
     pattern = _text(reader, project, "?item", at, FOREVER if as_of is None else as_of)
     (row,) = reader.select(project, f"{_PREFIXES} SELECT (COUNT(*) AS ?n) WHERE {{ {{ {pattern} LIMIT {most:d} }} }}")
     return int(row["n"])
 
 
 def _text(reader: MemoryReader, project: str, columns: str, at: object | None, as_of: object, items: str = "") -> str:
-    """Return the question, as of the moment *at*, or with the date from which on each holds where that is None."""
+    """Return the query for the moment *at*; with None, for all moments, with the start of validity of each item."""
     assumed = " ".join(iri(row["kind"]) for row in reader.select(project, _ASSUMED))
     return _DUE % {
         "columns": columns,
@@ -124,9 +123,9 @@ def _text(reader: MemoryReader, project: str, columns: str, at: object | None, a
     }
 
 
-#: Items of so many bytes are named in one query, whose length is limited.
+#: The most bytes of items named in one query, whose length is limited.
 _NAMED = 30_000
-#: By which an item leans on another one.
+#: The properties by which a memory depends on another one.
 _LEANS = tuple(map(jido, ("derivedFrom", "dependsOn", "blockedBy", "about", "supersedes", "invalidates")))
 _ABOUT = """
 PREFIX jido: <https://jido.ai/ontology#>
@@ -170,7 +169,7 @@ _FACTS: WeakKeyDictionary[OxigraphIndex, dict[str, _QueueFacts]] = WeakKeyDictio
 
 
 def review_cache(reader: MemoryReader, project: str) -> ReviewCache:
-    """Return what is known of what waits in *project*, level with what *reader* reads."""
+    """Return the cached facts about the pending memories of *project*, up to date with the index of *reader*."""
     of_index = _FACTS.setdefault(reader.index, {})
     if project not in of_index:
         facts = of_index.setdefault(project, _QueueFacts(graph_iri(project)))
@@ -179,26 +178,26 @@ def review_cache(reader: MemoryReader, project: str) -> ReviewCache:
 
 
 class ReviewCache:
-    """The facts about pending memories, looked up where they are missing or may have changed."""
+    """The facts about pending memories, queried if they are missing or may have changed."""
 
     def __init__(self, reader: MemoryReader, project: str, facts: _QueueFacts) -> None:
         self._reader, self._project, self._facts = reader, project, facts
         self._graph, self._index = graph_iri(project), reader.index
 
     def known(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
-        """Return of each of *items* its type, since when it is known, who says it, and its keys."""
+        """Return the facts of each of *items*: type, recording time, agents, keys, sources and others."""
         return self._facts.known.of(items, _themselves, lambda some: self._looked_up(some or ()))
 
     def leaning(self, items: Collection[str]) -> dict[str, int]:
-        """Return how many memories that were not ended lean on each of *items* on which any does."""
+        """Return the number of dependents, not ended, of each of *items* that has any."""
         return self._facts.leaning.of(items, self._leant_on, self._counted)
 
     def in_force(self, items: Collection[str]) -> dict[str, str]:
-        """Return what those of *items* say that are active."""
+        """Return the summaries of those of *items* that are active."""
         return self._facts.in_force.of(items, self._ended, self._active_summaries)
 
     def due(self, now: datetime) -> list[dict[str, Any]]:
-        """Return what is to be looked at again *now*, each as `due` tells it."""
+        """Return the rows of `due` at the moment *now*."""
         rows = self._facts.dates.every(self._ended, self._dated)
         return [row for each in rows for row in each if is_due(row, now)]
 
@@ -241,11 +240,11 @@ class ReviewCache:
         return rows_of
 
     def _ended(self, nodes: set[Term]) -> list[str]:
-        """Return the nodes, and what they end."""
+        """Return the nodes, and the memories that they end."""
         return _themselves(nodes | IndexedProject(self._index, self._project).ended(nodes))
 
     def _leant_on(self, nodes: set[Term]) -> Iterator[str]:
-        """Yield what nodes lean on: as many as do not, once they were ended."""
+        """Yield the memories on which nodes depend: their counts change when a node is added or ended."""
         for node in nodes:
             for _, predicate, other in self._index.triples(self._graph, node):
                 if predicate in _LEANS and is_iri(other):
@@ -257,7 +256,7 @@ def _themselves(nodes: set[Term]) -> list[str]:
 
 
 def rows_about(reader: MemoryReader, project: str, text: str, items: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of *text* about *items*, as many at a time as a query may name."""
+    """Yield the rows of the query *text* about *items*, in batches that one query may name."""
     named, size = list[str](), 0
     for item in [*map(iri, items), ""]:
         if named and (not item or size + len(item.encode()) > _NAMED):
@@ -267,22 +266,22 @@ def rows_about(reader: MemoryReader, project: str, text: str, items: Collection[
         size += len(item.encode()) + 1
 
 
-#: An item that is pending for so many days moves up a tier.
+#: After so many days an item moves up a tier.
 OVERDUE = 30
 _BINDING = ("decision", "convention")
 _OF_DUE = ("accept", "reject")
 _OF_OPPOSED = ("supersede", "keep-both", "reject")
-_OF_ONE = ("accept", "reject", "supersede")  # what both took the place of has one successor, what both gave one value
+_OF_ONE = ("accept", "reject", "supersede")  # a predecessor has one successor, a property one value: not both can stay
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """One thing to settle: tier 1 keeps agents from working, 2 waits to bind them, 3 waits, 4 is to be looked at.
+    """One item of the queue. The tier is 1 for a conflict, 2 for a binding proposal, 3 for another, 4 for a due memory.
 
-    `leaning` counts the memories that rest on it or wait for it; `actions` are the ways to settle it. `source` is the
-    evidence that it was given, and `place` of an imported entry its file and line. `replaces` are the memories that a
-    proposal takes the place of once it is accepted. `is_apart` says whether it and `other` already apply to different
-    files or scopes, so that both can be kept as they are. `type` is the kind of memory.
+    `leaning` is the number of dependents; `actions` are the ways to settle the item. `source` is its evidence, and
+    `place` the file and line of an imported entry. `replaces` are the memories that a proposal supersedes once it is
+    accepted. `is_apart` is True if it and `other` already apply to different files or scopes, so that both can stay
+    active unchanged. `type` is the type of the memory.
     """
 
     tier: int
@@ -309,14 +308,14 @@ class Waiting:
         return self.place.rpartition(":")[0] or self.place if self.place and self.kind == "proposal" else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
+        """Return the item as plain JSON values."""
         lists = {name: [*getattr(self, name)] for name in ("agents", "actions", "replaces")}
         return {**asdict(self), "since": self.since.isoformat(), **lists}
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Some of what waits, the cursor that gives what comes after it, None after the last, and how many wait in all."""
+    """A page of the queue, the cursor of the next page (None after the last), and the number of all items."""
 
     waiting: list[Waiting]
     cursor: str | None
@@ -324,11 +323,11 @@ class Queue:
 
 
 def queue(reader: MemoryReader, project: str, now: datetime) -> list[Waiting]:
-    """Return all that waits for a curator in *project*: by tier, then what most leans on, then the oldest.
+    """Return all items awaiting a curator in *project*: by tier, then by most dependents, then oldest first.
 
-    Proposals imported from a file stay together, in the order of the file, in the tier of the most pressing of them:
-    after the others of that tier, the file imported last first. An item that is pending for a month is a tier
-    higher, so that nothing stays at the end for ever.
+    Proposals imported from a file stay together, in the order of the file, in the tier of the most urgent of them:
+    after the others of that tier, the most recently imported file first. After a month an item moves up a tier, so that
+    nothing stays at the end for ever.
     """
     return queued(reader, project, now).waiting
 
@@ -336,10 +335,10 @@ def queue(reader: MemoryReader, project: str, now: datetime) -> list[Waiting]:
 def queued(
     reader: MemoryReader, project: str, now: datetime, *, limit: int | None = None, cursor: str | None = None
 ) -> Queue:
-    """Return what `queue` does, up to *limit* of it, after what was given with the *cursor*.
+    """Return a page of `queue`: up to *limit* items after those of the page with the *cursor*.
 
-    Days are counted as when the first page was read; what was settled since is not in those that follow.
-    Raises InvalidRequest for a limit or a cursor that is none.
+    Days are counted at the time of the first page; items settled since are left out of later pages.
+    Raises InvalidRequest for an invalid limit or cursor.
     """
     size, question = None if limit is None else page_size(limit), f"review by place {project}"
     start = Cursor.parse(cursor, question) if cursor is not None else None
@@ -356,7 +355,7 @@ def queued(
     after = json.loads(start.place.key) if start else []
     left = [(place, number) for place, number in ordered if place > after]
     rows = [queue_rows[number] for _, number in left[:size]]
-    known |= at_hand.known([*dict.fromkeys(_named(rows))])  # what is due is known by its dates
+    known |= at_hand.known([*dict.fromkeys(_named(rows))])  # of due memories only the dates were read so far
     waiting = [_waiting(row, known, leaning, now) for row in rows if row["item"] in known]
     if len(left) == len(rows):
         return Queue(waiting, None, len(queue_rows))
@@ -380,10 +379,10 @@ def settle_by_rule(
     *,
     dry_run: bool = False,
 ) -> list[tuple[Waiting, PolicyChange, Receipt | JidomemError]]:
-    """Return what the confirmations of the policy settle, each with its rule and its receipt or refusal.
+    """Settle proposals by the confirmations of the policy; return each with its rule and its receipt or refusal.
 
-    A rule never asserts what ends or disagrees with an active memory, nor what rests on an untrusted source. The
-    memory writer asserts the confirmed memories, and the reason names the rule.
+    A rule never accepts a proposal that ends or contradicts an active memory, or that is derived from an untrusted
+    source. The memory writer asserts the confirmed memories, and the reason names the rule.
     """
     proposals = [one for one in queue(reader, project, now) if one.kind == "proposal"]
     waiting, items = [one for one in proposals if one.other is None], [one.item for one in proposals]
@@ -401,7 +400,7 @@ def settle_by_rule(
             chosen.append((one, rule))
     settled: list[tuple[Waiting, PolicyChange, Receipt | JidomemError]] = []
     done: set[str] = set()
-    while chosen:  # of identical proposals the first that is accepted settles the others
+    while chosen:  # the first accepted one of identical proposals settles the others
         batch: dict[str, tuple[Waiting, PolicyChange]] = {}
         for pair in chosen:
             batch.setdefault(known[pair[0].item]["identical"], pair)
@@ -427,16 +426,16 @@ ORDER BY ?item ?any
 
 
 def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
-    """Return those of *waiting* in whose place no other one of them would stand once it is accepted."""
+    """Return those of *waiting* that no other one of them supersedes or withdraws."""
     items = [one.item for one in waiting]
     replaced = {row["any"] for row in rows_about(reader, project, _ENDING, items) if row["any"] != row["item"]}
     return [one for one in waiting if one.item not in replaced]
 
 
 def opposed_proposals(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> dict[str, list[str]]:
-    """Return for each of *waiting* the other proposals among them of which only one can be accepted beside it.
+    """Return for each of *waiting* the other proposals among them that conflict with it.
 
-    A proposal in whose place another one stands once that is accepted opposes none.
+    A proposal that another one supersedes or withdraws has none, and is none.
     """
     graph = graph_iri(project)
     view = WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
@@ -450,7 +449,7 @@ def opposed_proposals(reader: MemoryReader, project: str, waiting: Sequence[Wait
 
 @dataclass(frozen=True, slots=True)
 class ReviewLine:
-    """One line of a review: what to do with what waits, and why."""
+    """One line of a review: the action on a pending item, and its reason."""
 
     number: int
     action: str
@@ -461,7 +460,7 @@ class ReviewLine:
 def apply(
     writer: MemoryWriter, project: str, lines: Iterable[ReviewLine], *, dry_run: bool = False
 ) -> list[tuple[ReviewLine, Receipt | JidomemError]]:
-    """Return each of *lines* with its receipt or its refusal: one commit of all that are not refused."""
+    """Settle *lines* in one commit; return each with its receipt or its refusal."""
     lines = list(lines)
     settlements = [
         Settlement(
@@ -519,7 +518,7 @@ def _due(at_hand: ReviewCache, now: datetime) -> list[dict[str, Any]]:
 
 
 def _since(row: Mapping[str, Any], known: Mapping[str, Any]) -> datetime:
-    """Return since when *row* waits."""
+    """Return the moment since which *row* is pending."""
     if "reason" in row:
         return cast(datetime, row["due"] or row["recorded"])
     since: datetime = known[row["item"]]["since"]
@@ -547,7 +546,7 @@ def _file(row: Mapping[str, Any], known: Mapping[str, Any]) -> str | None:
 def _groups(
     rows: Iterable[Mapping[str, Any]], known: Mapping[str, Any], now: datetime
 ) -> dict[str, tuple[int, datetime]]:
-    """Return for each file the tier of the most pressing proposal from it, and the moment of the newest."""
+    """Return for each file the tier of its most urgent proposal, and the moment of its newest one."""
     groups: dict[str, tuple[int, datetime]] = {}
     for row in rows:
         if file := _file(row, known):
@@ -564,7 +563,7 @@ def _place(
     now: datetime,
     groups: Mapping[str, tuple[int, datetime]],
 ) -> list[int | str]:
-    """Return the sort key of *row*: one of a file is placed by its file, of *groups*."""
+    """Return the sort key of *row*; a proposal imported from a file has that of its group."""
     names = [row["item"], row["other"] or "", row["kind"]]
     if file := _file(row, known):
         tier, newest = groups[file]
@@ -604,7 +603,7 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
 
 
 def _asserting_agents(known: Mapping[str, Mapping[str, Any]]) -> dict[str, Counter[str]]:
-    """Return for each key of what is proposed the agents who say it."""
+    """Return for each conflict key the agents of the proposals that have it, with their number."""
     agents_by_key: dict[str, Counter[str]] = {}
     for about in known.values():
         for key in about["keys"]:

@@ -14,7 +14,7 @@ from jidomem.read.memory_detail import short_id
 from jidomem.write.settlement import ACTIONS
 
 Pair = tuple[str, str | None]
-#: How many characters of a text a line has, and how many of them may stand around a changed sentence.
+#: The most characters of a text in a line, and how many of them are reserved for the label of a changed sentence.
 _PLAIN, _BEFORE = 120, 10
 
 
@@ -34,7 +34,7 @@ _ONE: Mapping[str, str] = {"accept": "it becomes or stays active", "reject": "it
 
 
 def commands(one: Waiting, place: str = "") -> list[tuple[str, str]]:
-    """Return the commands that settle *one* as it stands, each with its effect; *place* has options for all."""
+    """Return the commands that settle the item *one*, each with its effect; *place* has options for all."""
     item, other = short_id(one.item), short_id(one.other) if one.other else ""
     effects = _ONE if one.other is None else _OPPOSED if one.kind == "proposal" else _PAIR
     against = f" --against {other}" if effects is _PAIR else ""
@@ -46,9 +46,9 @@ def commands(one: Waiting, place: str = "") -> list[tuple[str, str]]:
 
 
 def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]] = MappingProxyType({})) -> str:
-    """Return *waiting* as the text of a review: a line each, which begins with `skip`.
+    """Return *waiting* as the text of a review: one line for each item, which begins with `skip`.
 
-    *reworded* has, by the IRI of a proposal, how it rewords what it is to replace.
+    *reworded* maps the IRI of a proposal to its rewordings of the memories that it is to replace.
     """
     lines = [_HOW]
     for one in waiting:
@@ -69,11 +69,11 @@ def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]]
 
 
 def without_settled(text: str, waiting: Iterable[Waiting], has_ended: Callable[[str], bool]) -> tuple[str, list[int]]:
-    """Return the text of a review less the lines on what somebody has settled since, and the numbers of these.
+    """Return the text of a review without the lines of items settled since, and the numbers of these lines.
 
-    So a review that was interrupted goes on where it stopped, and two curators do not undo each other's. *has_ended*
-    says whether a memory, by its IRI, was replaced or withdrawn; where a line names one that was, and what it names
-    does not wait any more, it is settled.
+    An interrupted review can thus be continued, and two curators do not undo each other's work. *has_ended* returns
+    whether a memory, by its IRI, was superseded or withdrawn: a line that names such a memory is settled, unless its
+    item is still pending.
     """
     known, names = _known_by(waiting)
     lines, numbers = text.splitlines(), []
@@ -87,10 +87,10 @@ def without_settled(text: str, waiting: Iterable[Waiting], has_ended: Callable[[
 
 
 def parse(text: str, waiting: Iterable[Waiting]) -> list[ReviewLine]:
-    """Return what the lines of a review say to do, those that skip left out; a memory is named by IRI or short id.
+    """Return the actions of the lines of a review, without those that skip; memories are named by IRI or short id.
 
-    Raises InvalidRequest that names the line, before anything is done: for a word that is no action, for what does not
-    wait, and for what stands twice.
+    Raises InvalidRequest, with the number of the line, for an unknown action, an item that is not pending, and an item
+    in two lines.
     """
     known, names = _known_by(waiting)
     lines: list[ReviewLine] = []
@@ -129,7 +129,7 @@ def _known_by(waiting: Iterable[Waiting]) -> tuple[dict[Pair, Waiting], dict[str
 
 
 def _words(line: str) -> list[str]:
-    """Return the words of a line of a review; none where it is empty or a comment."""
+    """Return the words of a line of a review; none if it is empty or a comment."""
     words = line.partition(" #")[0].split()
     return [] if words and words[0].startswith("#") else words
 

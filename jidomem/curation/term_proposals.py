@@ -1,6 +1,4 @@
-"""The ontology terms that agents propose: accepted into the project's ontology or rejected, all on
-record.
-"""
+"""The ontology terms that agents propose, and that a curator accepts into the project's ontology or rejects."""
 
 from __future__ import annotations
 
@@ -35,13 +33,13 @@ _DEFINITION = iri(_SKOS + "definition")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _WRITTEN = "# Written by `jidomem ontology accept`; what you say yourself belongs into another file beside it.\n"
 
-#: Keeps, under a path below the root, what is made of the text that stands there, None where there is none.
+#: Rewrites the file at a path below the root with the result of a function of its text (None if there is no file).
 ChangeFile = Callable[[str, Callable[[str | None], str]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One term that was asked for: the triples that would declare it, by whom and why, and what came of it."""
+    """The proposal of one term: the triples that would declare it, its author and reason, and its outcome."""
 
     iri: str
     term: str
@@ -61,7 +59,7 @@ class Proposal:
 
 
 class TermProposals:
-    """The terms proposed in one project of a root, waiting or answered."""
+    """The terms proposed in one project of a root, pending or answered."""
 
     def __init__(
         self,
@@ -72,7 +70,7 @@ class TermProposals:
         writer: MemoryWriter,
         follower: IndexFollower,
     ) -> None:
-        """Know those of *project*; *change* keeps what becomes of the text of a file of *root*."""
+        """Read and record the proposals of *project*; *change* rewrites a file of *root*."""
         self._root, self._change, self._schema, self._writer, self._follower = root, change, schema, writer, follower
         self._stream = Stream(project, _STREAM)
 
@@ -88,10 +86,10 @@ class TermProposals:
         range_: Sequence[str] = (),
         label: str | None = None,
     ) -> Proposal:
-        """Return the proposal of *term*, an IRI or a plain name in the project's own namespace, once it is on record.
+        """Record and return the proposal of *term*, an IRI or a plain name in the project's own namespace.
 
-        The same proposal again is the first one. Raises InvalidRequest for a term that is declared, or waits with
-        another declaration, and for a declaration that `check_overlay` would object to.
+        A repeated proposal returns the first one. Raises InvalidRequest for a term that is declared, or is proposed
+        with another declaration, and for a declaration in which `check_overlay` finds a fault.
         """
         node = self._named(term)
         rows = self._declared(node, kind, parents, domain, range_, label or _spoken(local_name(node)), definition)
@@ -118,14 +116,14 @@ class TermProposals:
         return sorted(proposals, key=lambda each: (each.proposed_at, each.iri))
 
     def waiting(self) -> list[Proposal]:
-        """Return the proposals that nobody has answered, oldest first."""
+        """Return the pending proposals, oldest first."""
         return [each for each in self.all() if each.outcome == "waiting"]
 
     def accept(self, term: str, *, reason: str = "") -> Proposal:
-        """Return the proposal of *term*, accepted: it is in ontology/accepted.ttl, and counts from the next look on.
+        """Accept and return the proposal of *term*: its declaration is written to ontology/accepted.ttl.
 
-        Raises PolicyDenied for an agent that is no curator where the project has any, NotFound where nothing waits by
-        that name, and InvalidRequest where the declaration no longer fits.
+        Raises PolicyDenied unless the agent is a curator or the project has none, NotFound without a pending proposal
+        of that name, and InvalidRequest if the declaration now has a fault.
         """
         self._check_keeper("accept terms")
         proposal = self._find(term)
@@ -134,14 +132,14 @@ class TermProposals:
         return self._answer(proposal, True, reason)
 
     def accepted(self, term: str) -> tuple[str, str]:
-        """Return the file of terms, as `preview` takes it, and what it would say if *term* were accepted."""
+        """Return the path of the file of terms, as `preview` takes it, and its text if *term* were accepted."""
         folder = self._root / "ontology"
         name = f"{folder.name}/{FILE}" if (folder / FILE).exists() else folder.name
         text = (folder / FILE).read_text("utf-8") if (folder / FILE).exists() else None
         return name, _extended(text, self._find(term).declaration)
 
     def reject(self, term: str, *, reason: str) -> Proposal:
-        """Return the proposal of *term*, rejected by a curator, or taken back by who made it; raises as `accept`."""
+        """Reject and return the proposal of *term*; its author may do so too. Raises as `accept`."""
         proposal = self._find(term)
         if iri(proposal.by) != self._agent():
             self._check_keeper("reject terms")
@@ -150,7 +148,7 @@ class TermProposals:
         return self._answer(proposal, False, reason)
 
     def _named(self, term: str) -> Term:
-        """Return the IRI of a new term; raise InvalidRequest for one that is declared, or is none."""
+        """Return the IRI of a new term; raises InvalidRequest if it is declared already, or invalid."""
         if _NAME.fullmatch(term):
             spaces = sorted(self._schema.namespaces.difference(OURS))
             space = spaces[0] if len(spaces) == 1 else f"urn:project:{self._stream.project}#"
@@ -223,7 +221,7 @@ class TermProposals:
         self._writer.append(self._stream.project, _STREAM, rows)
 
     def _described(self, cls: str) -> dict[str, dict[str, Term]]:
-        """Return the properties of each node of a class, by their names."""
+        """Return the properties of each node of a class: node -> local name -> value."""
         index, graph = self._follower.index, self._stream.graph
         nodes = [row[0] for row in index.triples(graph, None, TYPE, jido(cls))]
         return {node: {local_name(p): o for _, p, o in index.triples(graph, node)} for node in nodes}
@@ -255,7 +253,7 @@ class TermProposals:
 
 
 def _datatype(name: str) -> Term | None:
-    """Return the datatype that *name* stands for, such as xsd:integer; None where it is the name of a class."""
+    """Return the datatype named *name*, such as xsd:integer; None for the name of a class."""
     local = name.removeprefix("xsd:").removeprefix(XSD)
     return iri(XSD + local) if local != name and _NAME.fullmatch(local) else None
 

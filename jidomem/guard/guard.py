@@ -48,9 +48,10 @@ _LARGEST = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One file that is edited: its path as memories have it, its text before and after.
+    """An edit of one file: its path in the form of memories, and its text before and after.
 
-    A text is None where there is none, or none that can be judged. Unless `whole` the texts are the parts that change.
+    A text is None if there is none, or none that can be checked. Unless `whole`, the texts are only the parts that
+    change.
     """
 
     path: str
@@ -60,7 +61,7 @@ class Edit:
 
 
 def text_of(path: Path) -> str | None:
-    """Return the text of a file, None where it is none, or too large to be looked at before every edit."""
+    """Return the text of a file; None if it is not a readable file, or too large to be read before every edit."""
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return None
@@ -70,10 +71,10 @@ def text_of(path: Path) -> str | None:
 
 
 def edited(path: str, file: Path, changes: Iterable[tuple[str, str, bool]]) -> Edit:
-    """Return what comes of *file*, the path of memories beside it, when old texts are put in the place of new ones.
+    """Return the edit of *file*, named *path* in memories, that replaces old texts by new ones.
 
-    Each change is (old, new, whether every place is meant); a file that is not there is made by one of no old text.
-    Where the file has no such text, only the parts are known.
+    Each change is (old, new, whether to replace every occurrence). An empty old text appends the new one, and creates
+    the file if it is missing. If the file does not contain an old text, the edit has only the parts.
     """
     before = text_of(file)
     steps, after = list(changes), before if before is not None or os.path.lexists(file) else ""
@@ -85,7 +86,7 @@ def edited(path: str, file: Path, changes: Iterable[tuple[str, str, bool]]) -> E
 
 
 def changes_of(tool_input: Mapping[str, Any]) -> list[tuple[str, str, bool]] | None:
-    """Return the changes that the input of an editing tool names, None where it is no such input."""
+    """Return the changes in the input of an editing tool, as `edited` takes them; None if the input has none."""
     edits = tool_input.get("edits") if isinstance(tool_input.get("edits"), list) else [tool_input]
     changes = []
     for each in edits or ():
@@ -97,7 +98,7 @@ def changes_of(tool_input: Mapping[str, Any]) -> list[tuple[str, str, bool]] | N
 
 
 def of_patch(patch: str) -> dict[str, tuple[str, str, bool]]:
-    r"""Return what a patch of Codex takes out of each file and puts in, by its path, and whether the file is new.
+    r"""Return the removed and the added text of each file of a Codex patch, by path, and whether the file is new.
 
     >>> of_patch("*** Begin Patch\n*** Update File: a.py\n@@\n x\n-y\n+z\n*** End Patch")
     {'a.py': ('x\ny', 'x\nz', False)}
@@ -118,10 +119,10 @@ def of_patch(patch: str) -> dict[str, tuple[str, str, bool]]:
     return {path: ("\n".join(before), "\n".join(after), new) for path, (before, after, new) in files.items()}
 
 
-#: How long looking for all that fits a pattern may take, and a command.
+#: The time limits of the search for all matches of a pattern, and of a command.
 PATTERN_SECONDS, COMMAND_SECONDS = 1.0, 5.0
 _SHOWN = 200
-#: How tools write the line of an error, the surest first. Each names a line by itself, wherever it stands.
+#: The forms in which tools write the line of an error, the most reliable first. Each matches a single line.
 _ERROR_LINES = tuple(
     re.compile(pattern)
     for pattern in (
@@ -144,20 +145,20 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of a check: `broken` names the fault of the edit, `unjudged` why it could not run."""
+    """The result of a check: `broken` is the fault of the edit, `unjudged` the reason why the check could not run."""
 
     broken: str | None = None
     unjudged: str | None = None
 
 
 class _Overdue(Exception):
-    """The search takes too long."""
+    """The search exceeds its time limit."""
 
 
 def judge(check: Check, edit: Edit, folder: Path, may_run: Callable[[str], bool]) -> CheckResult:
-    """Return what *check* comes to for *edit* in *folder*; an edit breaks what it did not break before.
+    """Return the result of *check* for *edit* in *folder*; a fault that the file already had is not reported.
 
-    A command is run where *may_run* says so.
+    A command is run only if *may_run* permits it.
     """
     if edit.after is None:
         return CheckResult()
@@ -195,9 +196,9 @@ def _forbidden(shown_pattern: str, pattern: Any, edit: Edit) -> CheckResult:
 
 
 def _matches_in(pattern: Any, text: bytes, overdue: float) -> Iterator[tuple[int, str]]:
-    """Yield where each match begins, and its text; raise _Overdue after that moment.
+    """Yield the start and the text of each match; raises _Overdue after the moment *overdue*.
 
-    One search takes a time in proportion to the text, but each goes through what is left of it.
+    The time of one search is proportional to the text, but each match starts another search of the rest.
     """
     for match in pattern.finditer(text):
         yield match.start(), match[0].decode("utf-8", "replace")
@@ -226,7 +227,7 @@ def _by_command(command: str, edit: Edit, folder: Path, may_run: Callable[[str],
 
 
 def _run(command: str, path: str, text: str, folder: Path) -> tuple[int | None, str]:
-    """Return how *command* ended and its output, of a file at *path* with *text*; None where it did not end."""
+    """Run *command* on a file at *path* with *text*; return its exit code (None if it did not end) and its output."""
     try:
         words = [path if word == "{}" else word for word in shlex.split(command)]
         done = subprocess.run(words, cwd=folder, input=text.encode(), stdout=subprocess.PIPE,
@@ -239,7 +240,7 @@ def _run(command: str, path: str, text: str, folder: Path) -> tuple[int | None, 
 
 
 def error_line(output: str) -> str:
-    r"""Return the line of *output* that names the error, its last line where none is written as one.
+    r"""Return the line of *output* that names the error, else its last line.
 
     >>> error_line("$ check\nsrc/a.py:3:1: F821 Undefined name `y`\nFound 1 error.\n")
     'src/a.py:3:1: F821 Undefined name `y`'
@@ -272,10 +273,10 @@ _MOST_RIVALS = 3
 
 
 def render_rules(rules: Sequence[tuple[str, Rule]], notes: Mapping[str, str]) -> tuple[str, tuple[Rule, ...]]:
-    """Return the text for an agent, and which of *rules*, each with the path it governs, are in it.
+    """Return the text for an agent, and the rules in it: the first of *rules*, at most MOST_SHOWN, within the budget.
 
-    These are the first of them, at most SHOWN; *notes* say by memory what else is to be known of it. Nothing where
-    there are none.
+    *rules* are pairs of a path and a rule that governs it; *notes* maps the IRI of a rule to a remark. The text is
+    empty without rules.
     """
     if not rules:
         return "", ()
@@ -296,19 +297,19 @@ def render_rules(rules: Sequence[tuple[str, Rule]], notes: Mapping[str, str]) ->
 
 
 def stopped(stops: Sequence[Stop]) -> str:
-    """Return the reason for the agent why its edit is stopped; an empty text without *stops*."""
+    """Return the message to the agent why its edit is stopped; an empty text without *stops*."""
     ending = "Change the edit to follow it. Only a person may let an edit pass."
     return _with_stops("This edit breaks a strict convention, and is stopped.", stops, ending)
 
 
 def broken(stops: Sequence[Stop]) -> str:
-    """Return which strict conventions files break, as they are; an empty text without *stops*."""
+    """Return the message about strict conventions that files break already; an empty text without *stops*."""
     ending = "Change the file to follow it. A person may let the next edit pass: jidomem guard --help"
     return _with_stops("A strict convention is broken.", stops, ending)
 
 
 def override_notice(stops: Sequence[Stop]) -> str:
-    """Return the message for the person who may let the next edit pass; an empty text without *stops*."""
+    """Return the message to the person who may override the stop; an empty text without *stops*."""
     paths = " ".join(shlex.quote(_named(path)) for path in dict.fromkeys(stop.path for stop in stops))
     command = f'jidomem guard --override "REASON" {paths}'
     return f"jidomem stopped an edit of {paths}; to let one edit pass: {command}" if stops else ""
@@ -320,7 +321,7 @@ def _with_stops(opening: str, stops: Sequence[Stop], ending: str) -> str:
 
 
 def rule_line(rule: Rule, note: str = "") -> str:
-    """Return one memory as a line."""
+    """Return one rule as a line."""
     text, is_cut = quoted(rule.summary, _LONGEST)
     short = rule.item.rpartition("/")[2][-8:]
     mark = f" [cut; jidomem show {short}]" if is_cut else ""
@@ -335,10 +336,10 @@ def _named(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on some edits: the `text` for the agent, its memories, and the stops.
+    """The verdict on edits: the `text` for the agent, the rules in it, and the stops.
 
-    `overridden` are the stops that somebody let pass. `earlier` is the number of its memories that were shown before in
-    the session, and are not shown again.
+    `overridden` are the stops that a person overrode. `earlier` is the number of rules that were shown before in the
+    session, and are not shown again.
     """
 
     text: str = ""
@@ -352,7 +353,7 @@ class Guard:
     """The guard of one project of a root."""
 
     def __init__(self, settings: Settings, now: Callable[[], datetime], may_run: Callable[[str], bool]) -> None:
-        """Guard the root of *settings*; *may_run* says of a command whether its user let it run."""
+        """Guard the root of *settings*; *may_run* returns whether the user permitted a command."""
         self._settings, self._now, self._may_run = settings, now, may_run
         self.root, self.project = settings.root, settings.project
         self.tree = Worktree.around(settings.root)
@@ -362,14 +363,13 @@ class Guard:
 
     @property
     def folder(self) -> Path:
-        """Return the folder the paths of memories begin at."""
+        """Return the folder to which the paths of memories are relative."""
         return self.tree.base if self.tree else self.root.parent
 
     def governing(self, paths: Sequence[str]) -> dict[str, list[Rule]]:
-        """Return what governs each of *paths*; raises what opening does.
+        """Return the rules of each of *paths*; empty without a memory; raises the errors of opening the root.
 
         Strict conventions come first, then the nearest, then the most binding, then the newest.
-        Nothing does where there is no memory.
         """
         if not (self.root / "projects" / self.project).is_dir():
             return {}
@@ -387,10 +387,10 @@ class Guard:
     def judge(
         self, edits: Iterable[Edit], session: str, *, tells: bool = True, tells_with_stops: bool = False
     ) -> Verdict:
-        """Return the verdict on *edits*; what it shows and stops is logged, and not shown again in *session*.
+        """Return the verdict on *edits*; shown and stopping rules are logged, and not shown again in *session*.
 
-        Unless it *tells*, as where nobody would hear it, nothing is shown. With a stop other memories are shown only
-        with *tells_with_stops*. Raises what `governing` does.
+        Without *tells*, as for a client that ignores the text, no rules are shown. Beside a stop, other rules are shown
+        only with *tells_with_stops*. Raises what `governing` raises.
         """
         all_edits = list(edits)
         rules = self.governing([edit.path for edit in all_edits])
@@ -412,7 +412,7 @@ class Guard:
         return Verdict(text, shown, left, passed, len(seen - stopping))
 
     def let(self, paths: Iterable[str], session: str, reason: str) -> bool:
-        """Return whether it is kept that the next edit of each of *paths* goes ahead for *reason*."""
+        """Record that the next edit of each of *paths* may pass, for *reason*; return False without a log."""
         if self._log is None:
             return False
         for path in paths:
@@ -422,7 +422,7 @@ class Guard:
     def _stops(
         self, edits: Sequence[Edit], rules: dict[str, list[Rule]], session: str
     ) -> tuple[list[Stop], dict[str, str]]:
-        """Return what stops *edits*, and by memory why one of its checks was not made."""
+        """Return the stops of *edits*, and by rule why one of its checks did not run."""
         stops: list[Stop] = []
         notes: dict[str, str] = {}
         for edit in edits:
@@ -448,7 +448,7 @@ class Guard:
             self._log.keep(session, rows, agent=self._settings.agent)
 
     def _gathered(self, state: dict[str, object]) -> Rules:
-        """Return the rules from the index, kept for the next time where nothing changed meanwhile."""
+        """Return the rules from the index, and cache them if nothing changed meanwhile."""
         from jidomem.base.clock import Sources
         from jidomem.guard.rule_queries import basis, gather_rules
         from jidomem.runtime.root import Jidomem
@@ -462,7 +462,7 @@ class Guard:
 
 
 def _rank(path: str, rule: Rule) -> tuple[bool, int, int, int]:
-    """Return where *rule* stands among those that govern *path*."""
+    """Return the sort key of *rule* among those that govern *path*."""
     places_of_file = {"", *places(path)}
     named = [about for about in rule.about if about in places_of_file or ("*" in about and matches(about, path))]
     kind, depth = max((nearness(path, about) for about in named), default=(0, 0))

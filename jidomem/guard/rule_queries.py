@@ -47,14 +47,14 @@ _PAIRS = {
     "command": "SELECT ?item ?value WHERE { ?item jido:checkCommand ?value } ORDER BY ?value",
 }
 _KEYS = "SELECT ?item ?key WHERE { ?item jido:conflictKey|jido:supersedes ?key }"
-#: What stands beside memories in their commits and governs nothing.
+#: The classes of nodes beside memories in commits; they govern no file.
 _BESIDE = ("Agent", "Project", "WorkSession", "SessionEvent", "Evidence", "Submission", "Commit")
 _ACTIVITY = "<http://www.w3.org/ns/prov#Activity>"
 _LABELS = {"strict": "strict convention", "required": "required convention", "lesson": "lesson"}
 
 
 def gather_rules(memory: Jidomem, project: str) -> Rules:
-    """Return the rules of *project*; raises what the catch-up raises."""
+    """Return the rules of *project*; raises the errors of the catch-up."""
     memory.catch_up(project)
     memories = _RuleRows(memory, project)
     found: dict[str, Rule] = {}
@@ -65,7 +65,7 @@ def gather_rules(memory: Jidomem, project: str) -> Rules:
         if named:
             found[row["item"]] = replace(memories.rule(row), about=named)
     now = memory.now()
-    # the list of conflicts may have to be made first, which takes longer than all else here
+    # Building the list of conflicts, which may be missing, takes longer than all else here.
     suspects = {item for item in memories.with_shared_keys() if item in found}
     rivals = memory.reader.conflicts_with(project, suspects, valid_at=now) if suspects else {}
     rules = [replace(rule, rivals=tuple(rivals.get(item, ()))) for item, rule in found.items()]
@@ -75,7 +75,7 @@ def gather_rules(memory: Jidomem, project: str) -> Rules:
 
 
 def basis(memory: Jidomem, project: str) -> RuleInputs:
-    """Return what the rules of *project* are made of, in a memory that is level."""
+    """Return the inputs of the rules of *project*, in a memory whose index is up to date."""
     known = memory.schema.subclasses
     governing = {kind for name in _FAMILIES for kind in known(jido(name))}
     kinds = known(jido("MemoryItem")) - governing | set(map(jido, _BESIDE)) | {_ACTIVITY}
@@ -131,7 +131,7 @@ class _RuleRows:
                     bool(checks) and not accepted)  # fmt: skip
 
     def named(self, row: Mapping[str, Any]) -> list[str]:
-        """Return the texts by which a memory names what it governs."""
+        """Return the texts that name the files governed by a memory."""
         found = []
         for each in self._by["about"].get(row["item"], ()):
             files = self._by["file"].get(each["value"], ()) if each["is"] else ()

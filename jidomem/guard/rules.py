@@ -1,12 +1,10 @@
-"""What governs files: one memory as the guard has it, and where it is found.  Pure.
+"""The rules of the guard: active memories that govern files, and their cache, read without opening the root.
 
-What governs the files of a project, kept below `cache/guard/` so that a process finds it without opening the root.
+    cache/guard/<project>.json            the fingerprint of the inputs, and the name of the SQLite file
+    cache/guard/<project>-<random>.sqlite the rules, by the texts that name files
 
-    cache/guard/<project>.json            what it was made of, and the name of the file it is in
-    cache/guard/<project>-<random>.sqlite each memory that governs files, by the texts that name them
-
-It is read where it was made here, of the journal as it is now, or of one that has but commits more that change no rule;
-else it is made anew.
+The cache is used if it was written on this disk and fits the present inputs, or if only commits were added that change
+no rule; otherwise the rules are gathered again.
 """
 
 from __future__ import annotations
@@ -33,10 +31,10 @@ from jidomem.rdf.vocab import TYPE, jido
 from jidomem.records.intent import CommitRef, Version
 from jidomem.repository.worktree import matches
 
-#: What a new memory says of an older one, and of a session that ends.
+#: The properties that a commit adds to older memories and sessions.
 _LINKS = set(map(jido, ("supersededBy", "invalidatedBy", "confirmedBy", "conflictsWith", "coexistsWith", "endedAt")))
 _COMMIT = jido("Commit")
-#: What every commit says of itself.
+#: The properties that every commit has.
 _OF_COMMITS = {
     TYPE, *map(jido, ("journalFormat", "inStream", "parent", "position", "recordedAt", "committer", "ontologyVersion")),
 }  # fmt: skip
@@ -53,10 +51,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One active memory that governs files: what it says, how binding it is, from when until when, and its checks.
+    """One active memory that governs files: its text, its force, its validity, and its checks.
 
     *about* are the texts that name the files: `""` is every file. *rivals* are the memories in conflict with it.
-    A check counts once a curator has accepted it: `waits` says that one has not been.
+    A check is effective once a curator has accepted it: `waits` is True if one is not accepted yet.
     """
 
     item: str
@@ -73,16 +71,16 @@ class Rule:
     rivals: tuple[str, ...] = ()
 
     def holds(self, now: str) -> bool:
-        """Return whether it holds in the world at *now*."""
+        """Return whether the rule is valid at *now*."""
         return self.valid_from <= now and (not self.valid_until or now < self.valid_until)
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of a project, the newest first, each with the texts that name what it governs: `""` is every file.
+    """The rules of a project, newest first, each with the texts that name the governed files: `""` is every file.
 
-    `earlier` are the names that files had when a memory about them was written, by the name each has now. `until` is
-    the next moment at which the validity of a rule begins or ends, empty without one: its conflicts change then.
+    `earlier` maps the present name of a file to those it had when a memory about it was written. `until` is the next
+    moment at which the validity of a rule begins or ends, and conflicts may change; empty without one.
     """
 
     rules: tuple[tuple[Rule, tuple[str, ...]], ...] = ()
@@ -92,7 +90,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class RuleInputs:
-    """What rules were made of: a version of the memory, empty where it is damaged; and the *kinds* that make none."""
+    """The inputs of rules: a version of the memory, empty if that is damaged, and the *kinds* that make no rule."""
 
     version: Version
     kinds: frozenset[Term]
@@ -101,11 +99,10 @@ class RuleInputs:
 def leaves_rules_unchanged(
     triples: Collection[Triple], kinds: Collection[Term], is_rule: Callable[[Term], bool]
 ) -> bool:
-    """Return whether a commit of *triples* leaves all rules as they are.
+    """Return whether a commit of *triples* changes no rule.
 
-    It does where all it describes is of *kinds*, and all it says of others is how they stand to what is new, none of
-    which *is_rule*. What it says of itself beyond what every commit does, as that something was redacted, may change
-    any of them.
+    All new nodes have to be of *kinds*, and older ones may only get links to them, unless *is_rule* accepts one. A
+    commit with properties that not every commit has, such as those of a redaction, may change any rule.
     """
     commits = {subject for subject, predicate, value in triples if predicate == TYPE and value == _COMMIT}
     if any(subject in commits and predicate not in _OF_COMMITS for subject, predicate, _ in triples):
@@ -120,7 +117,7 @@ def leaves_rules_unchanged(
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a file is not to be edited so: the convention, and what breaks it."""
+    """The reason to stop an edit of a file: the convention, and the fault."""
 
     path: str
     rule: Rule
@@ -128,7 +125,7 @@ class Stop:
 
 
 def places(path: str) -> Iterator[str]:
-    """Yield each text by which a memory may name the file *path*: itself, the folders above, the module it holds.
+    """Yield each text by which a memory may name the file *path*: its path, the folders above it, its module.
 
     >>> sorted(set(places("src/a.py")))[:6]
     ['.', './', './src', './src/', './src/a.py', './src/a.py/']
@@ -148,10 +145,10 @@ FOLDER = Path("cache", "guard")
 FORM = 4
 _INDEX = "index"
 _STREAMS = ("memory", "history", "codebase", "system")
-#: Two changes of a folder may have one time on it within so many nanoseconds.
+#: Two changes of a folder within so many nanoseconds may have the same modification time.
 _TICK = 50_000_000
 _LARGEST = 1_048_576
-#: What comes of a file that is none of ours.
+#: The errors caused by a damaged or foreign file.
 _CACHE_ERRORS = (OSError, ValueError, KeyError, TypeError, sqlite3.Error)
 _TABLES = """
 CREATE TABLE rule (number INTEGER PRIMARY KEY, said TEXT);
@@ -162,10 +159,10 @@ CREATE TABLE earlier (now TEXT, name TEXT, PRIMARY KEY (now, name)) WITHOUT ROWI
 
 
 def input_fingerprint(root: Path, project: str, git: Path | None) -> dict[str, object]:
-    """Return what tells one state of all that a project's rules are made of from another."""
+    """Return a fingerprint of the inputs of a project's rules: journal, configuration, ontology and git's renames."""
     seen = [root / "projects" / project / name for name in _STREAMS]
     seen += [root / name for name in ("config.toml", "ontology")]
-    seen += [git / "logs" / "HEAD"] if git is not None else []  # a file renamed goes by its new name from then on
+    seen += [git / "logs" / "HEAD"] if git is not None else []  # a commit may rename files
     return {"form": FORM, "root": str(root), "project": project, "seen": [_state(path) for path in seen]}
 
 
@@ -185,11 +182,11 @@ def read(
 def follow(
     root: Path, project: str, git: Path | None, state: Mapping[str, object], paths: Iterable[str], now: str
 ) -> dict[str, list[Rule]] | None:
-    """Return the rules of each of *paths* where all commits since the cache was made change none of those at *now*.
+    """Return the cached rules of each of *paths*, if no commit since the cache was written changes a rule.
 
-    They are kept as those of *state* then. None where more came, or it cannot be told.
+    The cache is then marked as one of *state*. None if a rule may have changed, or the cache is not valid at *now*.
     """
-    from jidomem.journal.journal import FileJournal, Stream  # who comes when nothing was written has no need of it
+    from jidomem.journal.journal import FileJournal, Stream  # slow to import, and not needed if nothing was written
 
     here = local_marker(root / _INDEX)
     with suppress(*_CACHE_ERRORS, JidomemError):
@@ -201,7 +198,7 @@ def follow(
         journal, stream, kinds = FileJournal(root, wait=1.0), Stream(project), frozenset(head["kinds"])
         commits = list(journal.read(stream, after=Version.of(CommitRef(*each) for each in head["heads"])))
         version, is_whole = journal.head(stream), not journal.damage(stream)
-        if not commits or not is_whole:  # something old was redacted, set aside or restored
+        if not commits or not is_whole:  # old content was redacted, quarantined or restored
             return None
         with _opened(root, head) as store:
             if not all(leaves_rules_unchanged(commit.triples, kinds, partial(_is_rule, store)) for commit in commits):
@@ -214,7 +211,7 @@ def follow(
 
 
 def keep(root: Path, project: str, state: Mapping[str, object], rules: Rules, basis: RuleInputs) -> None:
-    """Keep *rules* as those of *state*, made on *basis*; where nothing can be written, nothing is."""
+    """Cache *rules* with *state* and their *basis*; does nothing if the folder cannot be written."""
     with suppress(OSError, sqlite3.Error):
         folder = root / FOLDER
         disk.make_folders(root / _INDEX)
@@ -254,14 +251,14 @@ def _opened(root: Path, head: Mapping[str, Any]) -> Iterator[sqlite3.Connection]
 
 
 def is_settled(state: Mapping[str, object]) -> bool:
-    """Return whether all that *state* is of was last changed so long ago that a later change shows."""
+    """Return whether the inputs of *state* last changed so long ago that another change has another time."""
     seen = state["seen"]
     assert isinstance(seen, list)
     return all(each is None or time_ns() - each[0] > _TICK for each in seen)
 
 
 def rules_for_paths(rules: Rules, paths: Iterable[str]) -> dict[str, list[Rule]]:
-    """Return which of *rules* each of *paths* has."""
+    """Return those of *rules* that govern each of *paths*."""
     found: dict[str, list[Rule]] = {}
     for path in paths:
         names = (path, *rules.earlier.get(path, ()))
@@ -282,7 +279,7 @@ def _write(file: Path, rules: Rules) -> None:
     files.lay_file(file)
     with closing(sqlite3.connect(file)) as store:
         store.execute("PRAGMA journal_mode=OFF")
-        store.execute("PRAGMA synchronous=OFF")  # nobody is told of it before it is whole, and it may go at any time
+        store.execute("PRAGMA synchronous=OFF")  # a cache, published only once it is complete
         store.executescript(_TABLES)
         with store:
             names = [(now, name) for now, each in rules.earlier.items() for name in each]
@@ -338,5 +335,5 @@ def _state(path: Path) -> list[int] | None:
 
 
 def _quoted(path: Path) -> str:
-    """Return a path as it stands in an address."""
+    """Return a path escaped for a URI."""
     return str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -25,9 +25,9 @@ T = TypeVar("T")
 
 _ID, _TEXT, _METADATA = jido("entryId"), jido("entryText"), jido("entryMetadata")
 _RECORDED, _REPLACES = jido("recordedAt"), jido("replaces")
-#: So many commits are not taken in one by one: all is read again.
+#: The most pending commits that are applied one by one; beyond it all entries are read again.
 WAITING = 1_000
-#: To find the place of one among others takes so many times as long as to see that it is of another group.
+#: The cost of merging one entry of several sorted groups, as a multiple of filtering one entry by its group.
 MERGED = 4
 _NONE = literal("{}")
 _NOW = """
@@ -53,8 +53,9 @@ SELECT ?entry (MIN(?at) AS ?since) WHERE {
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """An entry: its IRI, its id, what it says, when it was recorded, and when its id was first written to since it was
-    last taken back.
+    """An entry: IRI, id, text, recording time, and the recording time of its first version since the last retraction.
+
+    `said` is its metadata as JSON.
     """
 
     node: Term
@@ -66,16 +67,16 @@ class Keyed:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Return the metadata, made anew at each look."""
+        """Return a new copy of the metadata."""
         found: dict[str, Any] = json.loads(self.said)
         return found
 
 
 class CachedEntries:
-    """Entries by their ids, those recorded last at the end, and the same in groups, of which none is empty."""
+    """Entries by id and by group, both in the order of recording; no group is empty."""
 
     def __init__(self, group: Callable[[str], str]) -> None:
-        """Hold nothing; *group* names the group of an id."""
+        """Start empty; *group* returns the group of an id."""
         self.by_id: dict[str, Keyed] = {}
         self.groups: dict[str, dict[str, Keyed]] = {}
         self._group = group
@@ -85,7 +86,7 @@ class CachedEntries:
         return node in self._ids
 
     def newest(self, groups: Iterable[str]) -> Iterator[Keyed]:
-        """Return what is in *groups*, what was recorded last first."""
+        """Return the entries of *groups*, the newest first."""
         wanted = {name: self.groups[name] for name in groups}
         if len(wanted) == len(self.groups):
             return reversed(self.by_id.values())
@@ -94,12 +95,12 @@ class CachedEntries:
         return merge(*(reversed(group.values()) for group in wanted.values()), key=_place, reverse=True)
 
     def hold(self, one: Keyed) -> None:
-        """Hold *one*, which was recorded last."""
+        """Add *one*, the newest entry."""
         self.by_id[one.id] = self.groups.setdefault(self._group(one.id), {})[one.id] = one
         self._ids[one.node] = one.id
 
     def forget(self, node: Term) -> str | None:
-        """Hold an entry no longer; return since when its id was written to, None where it was not held."""
+        """Remove an entry; return its `since`, None if it is not cached."""
         name = self._ids.pop(node, None)
         if name is None:
             return None
@@ -111,9 +112,9 @@ class CachedEntries:
 
 
 class EntryCache:
-    """The entries of one graph whose ids begin with one text; any thread may ask.
+    """A thread-safe cache of the current entries of one graph whose ids have one prefix.
 
-    They are read from the index once, and then follow what is applied to it. What was redacted is not among them.
+    They are read from the index once; later commits update them. Redacted entries are left out.
     """
 
     def __init__(
@@ -124,47 +125,47 @@ class EntryCache:
         level: Callable[[], object],
         group: Callable[[str], str] = str,
     ) -> None:
-        """Follow *index*, which *level* brings level with the journal; nothing is read before somebody asks.
+        """Follow *index*, to which *level* applies new commits; nothing is read before the first call of `read`.
 
-        *group* names the group of an id.
+        *beginning* is the prefix of the ids, *group* returns the group of an id.
         """
         self._index = index
         self._level = level
         self._graph = graph
         self._beginning = beginning
         self._lock = Lock()
-        self._news: deque[Collection[Triple] | None] = deque([None])  # None: other content than before
+        self._news: deque[Collection[Triple] | None] = deque([None])  # None: the content was replaced
         self._group = group
         self._held = CachedEntries(group)
         index.observers.append(self)
 
     def applied(self, graph: str, triples: Collection[Triple]) -> None:
-        """Take in, when somebody asks next, what was added to the graph."""
+        """Queue the *triples* added to the graph for the next call of `read`."""
         if graph == self._graph:
             if len(self._news) < WAITING:
                 self._news.append(triples)
-            elif self._news[-1] is not None:  # nobody has asked for long
+            elif self._news[-1] is not None:  # no call of `read` for many commits
                 self._news = deque([None])
 
     def reset(self, graph: str) -> None:
-        """Read everything anew when somebody asks next."""
+        """Make the next call of `read` read all entries again."""
         if graph == self._graph:
             self._news.append(None)
 
     def read(self, use: Callable[[CachedEntries], T]) -> T:
-        """Return what *use* makes of the entries there are now; they are not changed meanwhile, and *use* does not."""
+        """Return the result of *use* on the current entries, which it must not change; it runs under the lock."""
         self._level()
         self._index.apply_pending()
         with self._lock:
             while self._news:
                 news = self._news.popleft()
                 if news is None or not self._take(news):
-                    self._news.clear()  # what comes from now on may be among what is read, and is taken in again
+                    self._news.clear()  # a commit queued from here on may be read now too, and is applied twice
                     self._read_all()
             return use(self._held)
 
     def _take(self, triples: Collection[Triple]) -> bool:
-        """Take in what a commit brought; return False where all is to be read again: branches were merged."""
+        """Apply the triples of one commit; return False if merged branches require reading all entries again."""
         said: dict[Term, dict[Term, Term]] = {}
         ended: dict[Term, list[Term]] = {}
         for subject, predicate, value in triples:
@@ -200,7 +201,7 @@ class EntryCache:
         return Keyed(node, name, plain_value(fields[_TEXT]), at, at, plain_value(fields.get(_METADATA, _NONE)))
 
     def _read_all(self) -> None:
-        """Hold all there are now; of two that branches kept under one id the newer one."""
+        """Read all current entries; of two with one id, recorded on different branches, the newer one."""
         begins = literal(self._beginning)
         first, now = (self._index.query(text % begins, graphs=[self._graph]) for text in (_FIRST, _NOW))
         assert isinstance(first, Solutions)
@@ -219,12 +220,12 @@ class EntryCache:
 
 
 def _place(one: Keyed) -> tuple[str, Term]:
-    """Return what sorts entries as they were recorded."""
+    """Return the sort key of the order of recording."""
     return one.recorded, one.node
 
 
 def _entry_time(at: Term) -> str:
-    """Return a moment in its one written form."""
+    """Return a moment in its canonical form; empty if it is malformed."""
     found = parse_moment(plain_value(at))
     return "" if found is None else format_timestamp(found)
 
@@ -233,7 +234,7 @@ NodeProperties = Mapping[Term, Sequence[Term]]
 
 
 def turns(index: OxigraphIndex, project: str, conversation: Term, moment: str | None = None) -> list[Turn]:
-    """Return the turns of a conversation, in their order; with a *moment* those that were recorded by then."""
+    """Return the turns of a conversation in order; with a *moment* only those recorded by then."""
     graph = Stream(project, "history").graph
     nodes = [node for node, _, _ in index.triples(graph, None, conv("partOfConversation"), conversation)]
     found = [turn(index, project, node) for node in nodes]
@@ -242,7 +243,7 @@ def turns(index: OxigraphIndex, project: str, conversation: Term, moment: str | 
 
 
 def turn(index: OxigraphIndex, project: str, node: Term) -> Turn:
-    """Return one turn; what of it was redacted is None."""
+    """Return one turn; redacted texts are None."""
     graph = Stream(project, "history").graph
     said = _properties_of(index, graph, node)
     prompt, answer = (_part(index, graph, said, conv(name)) for name in ("hasPrompt", "hasAnswer"))
@@ -269,13 +270,13 @@ def _use(index: OxigraphIndex, graph: str, call: Term) -> ToolUse:
 
 
 def _number(call: Term) -> tuple[int, Term]:
-    """Return what sorts the calls of a turn: the number at the end of the name, where it has one."""
+    """Return the sort key of the calls of a turn: the number at the end of the IRI, 0 without one, then the IRI."""
     number = plain_value(call).rpartition("/")[2]
     return int(number) if number.isdecimal() else 0, call
 
 
 def _part(index: OxigraphIndex, graph: str, properties: NodeProperties, link: Term) -> NodeProperties:
-    """Return what is said of the one thing *link* leads to, nothing where it leads nowhere."""
+    """Return the properties of the first object of *link*; empty without one."""
     nodes = properties.get(link)
     return _properties_of(index, graph, nodes[0]) if nodes else {}
 
@@ -293,7 +294,7 @@ def _one(properties: NodeProperties, predicate: Term) -> str | None:
 
 
 def _turn_time(properties: NodeProperties, predicate: Term) -> str:
-    """Return the earliest moment that is said, in the one written form."""
+    """Return the earliest stated moment in its canonical form; empty without one."""
     found = [
         format_timestamp(at)
         for at in map(parse_moment, map(plain_value, properties.get(predicate, ())))

@@ -20,9 +20,10 @@ _ANY = "jido:supersededBy|jido:invalidatedBy"
 _UNLESS = "FILTER NOT EXISTS { ?item %s ?by . ?by jido:hasAssertionStatus jido:Asserted }"
 _ASSERTED_FILTER = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Asserted }"
 _PROPOSED = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Proposed }"
-#: The proposals that a memory took the place of, as that which accepts one does: they were never active.
+#: Proposals that an accepted memory superseded: they were never active.
 _ACCEPTED = "accepted"
-#: Each is answered from one index of the store: a million memories take seconds, and minutes in one query of all.
+#: One query for each count: one index of the store answers it in seconds for a million memories. One query for all
+#: counts takes minutes.
 _COUNTED = (
     ("all", "?item a ?kind"),
     ("invalidated", f"?item jido:invalidatedBy ?end ; a ?kind . {_ENDED}"),
@@ -51,7 +52,7 @@ SELECT (COUNT(DISTINCT ?item) AS ?count) WHERE { GRAPH <%s> {
   }
 } }
 """
-#: What is kept word for word, and what of it was replaced: each is a range of one index, half a second for a million.
+#: Entries, turns and replaced entries: each count is a range of one index, half a second for a million.
 _COUNTED_KINDS = {
     "entries": "?kept a jido:Entry",
     "turns": "?kept a conv:ConversationTurn",
@@ -71,10 +72,11 @@ SELECT ?kind WHERE { ?kind rdfs:subClassOf* jido:MemoryItem }
 
 
 def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[str, int]]:
-    """Return how many memories of each kind are in each state at a *moment*, or now: active, superseded, invalidated,
-    pending, of which a curator has yet to accept or reject each, and by the status of decisions proposed, rejected,
-    deprecated. A proposal that was accepted is counted as the memory that took its place, and of the markers that
-    withdraw memories only those pending. Validity in the world is not judged, but where `valid_at` asks for it.
+    """Return the number of memories of each kind and state at a *moment*, or now: kind -> state -> count.
+
+    The states are active, superseded, invalidated, pending (awaiting a curator's review) and, by the status of
+    decisions, proposed, rejected and deprecated. An accepted proposal is counted as the memory that superseded it. Of
+    the markers that withdraw memories only pending ones are counted. Validity in the world counts only with `valid_at`.
     """
     if all(each is None for each in moment.values()):
         found = _now(reader, project)
@@ -89,14 +91,14 @@ def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[
 
 
 def pending(reader: MemoryReader, project: str, *, as_of: object = None) -> int:
-    """Return how many proposals are pending at the moment *as_of*, or now."""
+    """Return the number of proposals pending at the moment *as_of*, or now."""
     moment = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
     (row,) = reader.select(project, _PENDING % (graph_iri(project), moment, moment))
     return int(row["count"])
 
 
 def count_entries(reader: MemoryReader, project: str, *, as_of: object = None) -> dict[str, int]:
-    """Return how many entries and turns the history of *project* holds at the moment *as_of*, or now."""
+    """Return the number of current entries and of turns in the history of *project* at the moment *as_of*, or now."""
     moment = None if as_of is None else to_term(as_of, "dateTime", "as_of")
     found = {}
     for what, pattern in _COUNTED_KINDS.items():
@@ -120,14 +122,14 @@ def _now(reader: MemoryReader, project: str) -> dict[str, dict[str, int]]:
 
 
 def _by_status(of: dict[str, int]) -> dict[str, int]:
-    """Return the counts without those of all: what neither ended nor is pending is active."""
+    """Return the counts with the total replaced by the number of active memories: those neither ended nor pending."""
     ended = {status: count for status, count in of.items() if status not in ("all", _ACCEPTED)}
     active = of["all"] - sum(ended.values()) - of.get(_ACCEPTED, 0)
     return {"active": active, **ended} if active else ended
 
 
 def authority(reader: MemoryReader, project: str, policy: Policy, *, as_of: object = None) -> AccessPolicy:
-    """Return who may assert, propose or do nothing at all in *project*, on top of what the root's *policy* brings."""
+    """Return the access policy of *project*: the root's *policy* with the changes recorded by *as_of*."""
     rows = reader.ask("policy-changes", project=project, as_of=as_of)
     roles = {name: agent.role for name, agent in policy.agents.items()}
     return AccessPolicy(tuple(map(_change, rows)), PRESETS[policy.preset], roles)
@@ -168,7 +170,7 @@ def sessions(reader: MemoryReader, project: str, *, ended: bool = False) -> Rows
 
 
 def session(reader: MemoryReader, project: str, name: str) -> dict[str, object]:
-    """Return one session, by its name or IRI; raises NotFound when nobody opened it."""
+    """Return one session, by its name or IRI; raises NotFound if it was never opened."""
     node = to_term(name if ":" in name else f"{BASE}sessions/{name}", "iri", "session")
     for row in reader.select(project, _SESSIONS % f" VALUES ?session {{ {node} }}"):
         return row
@@ -190,10 +192,10 @@ SELECT ?item ?source ?from ?by ?status WHERE { GRAPH <%s> { VALUES ?item { %s }
 
 
 def trust(reader: MemoryReader, project: str, item: str) -> tuple[str, str]:
-    """Return untrusted, ordinary or trusted, and the memory or evidence that it is no more by.
+    """Return the trust level of a memory (untrusted, ordinary or trusted), and the memory or evidence that limits it.
 
-    What a curator has lent their word to is trusted, whatever it was derived from. An alternative is trusted no further
-    than its decision. Raises NotFound for no memory.
+    A memory that a curator confirmed is trusted, whatever it was derived from. The level of its decision limits that of
+    an alternative. Raises NotFound if there is no such memory.
     """
     start = reader.resolve(project, item)
     levels: dict[str, str] = {}
@@ -202,7 +204,7 @@ def trust(reader: MemoryReader, project: str, item: str) -> tuple[str, str]:
         rows = reader.select(project, _STEP % (graph_iri(project), " ".join(map(iri, sorted(waiting)))))
         confirmed = {row["item"] for row in rows if row["by"]}
         for row in rows:
-            unsaid = "ordinary" if row["status"] else "trusted"  # evidence without a source takes nothing away
+            unsaid = "ordinary" if row["status"] else "trusted"  # evidence without a source does not lower the level
             said = TRUST_OF_SOURCE.get(local_name(row["source"] or ""), unsaid)
             level = "trusted" if row["item"] in confirmed else said
             levels[row["item"]] = min(level, levels.get(row["item"], level), key=TRUST.index)

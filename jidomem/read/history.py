@@ -1,6 +1,6 @@
 """The history of a project: its log, its differences, the change feed and the revisions of a memory.
 
-A rewording has the sentences in which a proposal differs from the memory that it is to replace.
+A rewording lists the sentences in which a proposal differs from the memory that it is to replace.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from jidomem.records.named_query import FOREVER, to_term
 if TYPE_CHECKING:
     from jidomem.read.reader import MemoryReader
 
-#: The properties that say what a memory says, less the reason of its revision.
+#: The properties with the text of a memory, without the reason of its revision.
 _TEXTS = ("summary", "rationale", "detailedExplanation")
 _STATES = ("decisionStatus", "hasTaskStatus", "hasErrorStatus")
-#: How much of a long sentence is shown before the words that differ.
+#: How many characters of a long text are shown before the first difference.
 _CHANGED_BEFORE = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Rewording:
-    """The sentences that only the replaced memory has, and those that only the proposal has; either may be empty."""
+    """The sentences found only in the replaced memory, and those found only in the proposal; either may be empty."""
 
     was: str
     now: str
 
     @property
     def is_empty(self) -> bool:
-        """Return whether both say the same."""
+        """Return whether both have the same sentences."""
         return not self.was and not self.now
 
     def lines(self) -> list[str]:
-        """Return a line for each side that has words."""
+        """Return a line for each side that is not empty."""
         return [f"{name}: {text}" for name, text in (("was", self.was), ("now", self.now)) if text]
 
     def shortened(self, longest: int) -> Rewording:
-        """Return it with at most about *longest* characters a side, beginning shortly before what differs."""
+        """Return a rewording of about *longest* characters a side at most, from shortly before the first difference."""
         if max(len(self.was), len(self.now)) <= longest:
             return self
         pairs = enumerate(zip(self.was, self.now, strict=False))
@@ -66,7 +66,7 @@ class Rewording:
 
 
 def rewording(old: Mapping[str, Sequence[object]], new: Mapping[str, Sequence[object]]) -> Rewording:
-    """Return how a memory with the properties *new* rewords one with the properties *old*, and changes its status.
+    """Return the sentences, and the status, in which the properties *new* of a memory differ from *old*.
 
     >>> rewording({"summary": ["Use a queue. Never block."]}, {"summary": ["Use a queue. Block in tests only."]})
     Rewording(was='Never block.', now='Block in tests only.')
@@ -79,13 +79,13 @@ def rewording(old: Mapping[str, Sequence[object]], new: Mapping[str, Sequence[ob
 
 
 def _state(properties: Mapping[str, Sequence[Any]]) -> str:
-    """Return the status of the decision, the task or the error that a memory is."""
+    """Return the status of a decision, task or error; "accepted" for any other memory."""
     values = (value for name in _STATES for value in properties.get(name, ()))
     return local_name(str(next(values, ACCEPTED)))
 
 
 def rewordings(reader: MemoryReader, project: str, item: str, replaced: Sequence[str]) -> list[Rewording]:
-    """Return how the memory *item* rewords each of *replaced*, less those that say the same or are not here."""
+    """Return the rewordings of *replaced* by the memory *item*, without empty ones; none if a memory is missing."""
     try:
         new = reader.get_memory(project, item)["properties"]
         found = [rewording(reader.get_memory(project, each)["properties"], new) for each in replaced]
@@ -95,7 +95,7 @@ def rewordings(reader: MemoryReader, project: str, item: str, replaced: Sequence
 
 
 def _sentences(properties: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Return the sentences of a memory, those of its summary first, without the marks of cuts."""
+    """Return the sentences of a memory, those of its summary first, without list marks and ellipses."""
     texts = (
         str(next(iter(properties.get("summary", ())), "")),
         answer({name: properties.get(name, ()) for name in _TEXTS}),
@@ -104,7 +104,7 @@ def _sentences(properties: Mapping[str, Sequence[Any]]) -> list[str]:
 
 
 def _missing(ours: Sequence[str], theirs: Sequence[str]) -> str:
-    """Return the sentences of *ours* that *theirs* has nowhere; of one that stands in another only the longer."""
+    """Return the sentences of *ours* that *theirs* does not contain, without those that another of them contains."""
     whole = "\n".join(theirs)
     only = [each for each in dict.fromkeys(ours) if each not in whole]
     return " … ".join(each for each in only if not any(each != other and each in other for other in only))
@@ -124,10 +124,10 @@ _RECORDED, _SUMMARY = jido("recordedIn"), jido("summary")
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """One commit: `version` stands for it and all that was told before it, and is where the feed goes on after it.
+    """One commit of the feed: `version` includes it and all entries before it, and is the cursor of the next entry.
 
-    Each of `added`, `superseded` and `invalidated` has iri, kind, summary, status and whether it is redacted, and the
-    latter two `by`, the memory that ended it.
+    Each row of `added`, `superseded` and `invalidated` has iri, kind, summary, status and redacted; the latter two also
+    have `by`, the memory that ended it.
     """
 
     version: Version
@@ -145,7 +145,7 @@ class FeedEntry:
 
 
 def version_of(journal: FileJournal, stream: Stream, text: str) -> Version:
-    """Return the version that *text* shows; raises InvalidRequest for none, NotFound for one that is not here."""
+    """Return the version written as *text*; raises InvalidRequest if it is malformed, NotFound if it is unknown."""
     if text == "0":
         return Version()
     said = read(text)
@@ -162,10 +162,10 @@ def version_of(journal: FileJournal, stream: Stream, text: str) -> Version:
 
 
 def entries(journal: FileJournal, index: OxigraphIndex, stream: Stream, after: Version) -> Iterator[FeedEntry]:
-    """Yield each commit that is neither in *after* nor before it, once; *index* is level with the journal.
+    """Yield each commit that the version *after* does not include, once; *index* has applied the whole journal.
 
-    So none is left out or told twice where branches were merged. Ends before damage, and raises JournalDamaged where
-    that comes first; raises NotFound where *after* is not here any more.
+    No commit is omitted or repeated where branches were merged. Stops before a damaged commit; raises JournalDamaged if
+    that is the first one, and NotFound if *after* is no longer in the journal.
     """
     missed, version = set[str](), after
     for commit in journal.read(stream, after, missed=missed):
@@ -206,7 +206,7 @@ def _status(of: Mapping[Term, list[Term]]) -> str:
 
 
 def _feed_row(item: Term, of: Mapping[Term, list[Term]], status: str, may_lack: bool) -> dict[str, Any]:
-    """Return a memory as the feed tells it; where it *may_lack* what every memory has, that was redacted."""
+    """Return a memory as a row of the feed; one that *may_lack* a summary is redacted if it has none."""
     kinds, texts = of.get(TYPE, []), of.get(_SUMMARY, [])
     return {
         "iri": plain_value(item),
@@ -218,7 +218,7 @@ def _feed_row(item: Term, of: Mapping[Term, list[Term]], status: str, may_lack: 
 
 
 _LISTS = ("about", "evidence", "alternatives")
-#: Who recorded a version, when, why, in whose place and from which source: no part of what a memory says.
+#: The properties about the recording of a version (author, time, reason, predecessors, source), not its content.
 _NO_CONTENT = frozenset((
     "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
     "idempotencyKey", "aboutBlob", "confirmedBy", "quarantined", "proposedBecause", "hasTimestamp", "assertedBy",
@@ -230,21 +230,21 @@ FIELD_OF_PROPERTY: Mapping[str, str] = {
     "class": "type",
     **{each.name: each.field for each in FIELD_PROPERTIES.values() if each.name not in _NO_CONTENT},
 }
-#: What says in words what a memory rests on: evidence given as text, turns of a conversation, entries of an agent.
+#: The prefixes of nodes with a text: evidence, turns of a conversation, entries of an agent.
 _WORDED = tuple(f"{BASE}{folder}/" for folder in ("evidence", "turns", "entries"))
 _ALTERNATIVE = "/alternatives/"
 _EVIDENCE_TEXTS = f"""SELECT ?node ?text ?prompt ?answer {{ VALUES ?node {{ %s }}
   OPTIONAL {{ ?node {LABEL}|{jido("entryText")}|{jido("summary")} ?text }}
   OPTIONAL {{ ?node {conv("hasPrompt")}/{conv("promptText")} ?prompt }}
   OPTIONAL {{ ?node {conv("hasAnswer")}/{conv("answerText")} ?answer }} }}"""
-#: How many nodes are asked about at once.
+#: How many nodes one query is about.
 _BATCH = 1_000
 
 Memory = Mapping[str, Any]
 
 
 class _Reader(Protocol):
-    """What answers about single memories, and SPARQL."""
+    """A reader of single memories and of SPARQL queries."""
 
     def get_memory(self, project: str, iri: str, *, as_of: object = None) -> dict[str, Any]:
         """Return one memory; raises NotFound."""
@@ -260,11 +260,11 @@ class Revisions:
         self._reader, self._project, self._as_of = reader, project, as_of
 
     def of(self, item: str) -> dict[str, Any]:
-        """Return the `event` by which a version came, its `reason`, and its `changes`: field, before and after.
+        """Return the `event` that made a version, its `reason`, and its `changes`: field, before and after.
 
-        They are those against the newest memory that it replaced; the first version has none. A field that is not set
-        is None. The event is asserted, revised, confirmed, revived or withdrawn, or of a proposal proposed, accepted or
-        rejected; None where there is no such memory.
+        The changes are those from the newest memory that it replaced; the first version has none. A field that is not
+        set is None. The event is asserted, revised, confirmed, revived or withdrawn, for a proposal also proposed,
+        accepted or rejected; None if there is no such memory.
         """
         found = self._memory(item)
         if found is None:
@@ -304,7 +304,7 @@ class Revisions:
 
 
 def _event(memory: Memory, superseded: Sequence[Memory], withdrawn: Sequence[Memory], changes: Rows) -> str:
-    """Return the event by which *memory* came."""
+    """Return the event that made *memory*."""
     said = memory["properties"]
     if _is_proposed(memory):
         return "proposed"
@@ -325,9 +325,9 @@ def _is_proposed(memory: Memory) -> bool:
 
 
 def reason(memory: Memory, replaced: Sequence[Memory] = ()) -> str | None:
-    """Return why a memory replaced others: its reason, else its rationale unless that was carried over; None for none.
+    """Return why a memory replaced others: its reason, else its rationale unless a replaced memory had it too, or None.
 
-    The rationale of a memory that replaced nothing says why it is so, not why anything changed.
+    The rationale of a memory that replaced nothing is no reason of a change.
     """
     said = memory["properties"]
     if given := next(iter(said.get("revisionReason", ())), None):
@@ -338,7 +338,7 @@ def reason(memory: Memory, replaced: Sequence[Memory] = ()) -> str | None:
 
 
 def node_texts(reader: _Reader, project: str, nodes: Iterable[str]) -> dict[str, str]:
-    """Return the text of each of *nodes* that is worded: a turn, an entry of an agent, evidence, an alternative."""
+    """Return the text of each of *nodes* that has one: a turn, an entry of an agent, evidence, an alternative."""
     worded = [iri(each) for each in dict.fromkeys(nodes) if each.startswith(_WORDED) or _ALTERNATIVE in each]
     texts: dict[str, str] = {}
     for at in range(0, len(worded), _BATCH):
@@ -349,7 +349,7 @@ def node_texts(reader: _Reader, project: str, nodes: Iterable[str]) -> dict[str,
 
 
 def _content(memory: Memory, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a memory says by fields: lists of those that hold several values, else one value."""
+    """Return the content of a memory by field: a list for a field of several values, else one value."""
     properties = {**memory["properties"], "class": [memory["class"]]}
     content: dict[str, Any] = {}
     for name in sorted(
@@ -362,7 +362,7 @@ def _content(memory: Memory, texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a term of the ontology by its local name, any other value as it is."""
+    """Return the local name of a term of the ontology, any other value unchanged."""
     return local_name(value) if isinstance(value, str) and value.startswith(JIDO) else value
 
 
@@ -374,7 +374,7 @@ _COMMIT = "urn:jido:commit:"
 _START = "0001-01-01T00:00:00.000000Z"
 #: The number of a version: a date without hyphens has eight digits.
 _NUMBER = re.compile("[0-9]{1,7}")
-#: How many commits are asked about at once.
+#: How many commits or memories one query is about.
 _SOME = 200
 _BROUGHT = f"""SELECT ?commit ?kind ?node ?agent ?session WHERE {{ VALUES ?commit {{ %s }}
 ?node {jido("recordedIn")} ?commit ; a ?kind .
@@ -407,7 +407,7 @@ _AT_POSITION = f"""SELECT ?commit ?recorded WHERE {{
 
 
 class History:
-    """The log, the differences and the versions of a project's memory, asked of *reader*."""
+    """The log, the differences and the versions of a project's memory, by queries of *reader*."""
 
     def __init__(self, reader: MemoryReader) -> None:
         self._reader = reader
@@ -441,7 +441,7 @@ class History:
         ]
 
     def _oldest_first(self, project: str, rows: Rows) -> Rows:
-        """Return the rows of versions, each with its date; in a commit a version comes after those it replaced."""
+        """Return *rows* of versions, each with its date; within a commit a version follows those it replaced."""
         before: dict[str, set[str]] = {row["entry"]: set() for row in rows}
         dates: dict[str, Any] = {}
         for each in self._reader.select(project, _BEFORE % " ".join(map(iri, before))):
@@ -462,12 +462,12 @@ class History:
         return ordered
 
     def redactions(self, project: str, since: object, until: object) -> Rows:
-        """Return a row for each memory that was redacted between two moments, with who ordered it, when and why."""
+        """Return a row for each memory redacted between two moments: item, recorded, agent and reason."""
         moments = (self.moment(project, since), self.moment(project, until or FOREVER))
         return self._reader.select(project, _REDACTIONS % tuple(to_term(each, "dateTime", "as_of") for each in moments))
 
     def diff(self, project: str, since: object, until: object, *, valid_at: object) -> Rows:
-        """Return the memories that changed after *since* and by *until*, now if it is None."""
+        """Return the memories that changed after *since* and by *until* (None: now)."""
         first, last = self.moment(project, since), self.moment(project, until or FOREVER)
         if first > last:
             raise InvalidRequest(f"{since} is after {until}", hint="give the earlier moment first")
@@ -480,7 +480,7 @@ class History:
         ]
 
     def _revised(self, project: str, items: list[str], as_of: str) -> dict[str, dict[str, Any]]:
-        """Return of each of *items* when and by whom it was recorded, and why and how it revised others."""
+        """Return for each of *items* its recording time, agents, event, reason and changes."""
         found: dict[str, dict[str, Any]] = {}
         revisions = Revisions(self._reader, project, as_of)
         for at in range(0, len(items), _SOME):
@@ -513,7 +513,7 @@ class History:
         raise NotFound(f"{project} has no version {given}", hint="give one that is listed by: jidomem journal log")
 
     def _numbered(self, project: str, position: int) -> str:
-        """Return the moment of the only commit at *position*; raises NotFound where there is none, or several."""
+        """Return the moment of the only commit at *position*; raises NotFound if there is none, or several."""
         rows = self._reader.select(project, _AT_POSITION % (iri(graph_iri(project)), position))
         if len(rows) == 1:
             return format_timestamp(rows[0]["recorded"])
@@ -534,7 +534,7 @@ def _head(row: dict[str, Any]) -> CommitRef:
 
 
 def _history_entry(row: dict[str, Any], brought: Rows, ordered: Rows) -> dict[str, Any]:
-    """Return a commit by what it brought; one that a person *ordered* also with the reason and what it redacted."""
+    """Return the log entry of a commit: counts of its *brought* rows; from *ordered*, its reason and redactions."""
     kinds = Counter(local_name(kind) for kind, _ in {(found["kind"], found["node"]) for found in brought})
     graph = next(name for name, long in GRAPHS.items() if row["stream"].endswith(f"/{long}"))
     return {

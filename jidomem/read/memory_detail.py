@@ -41,11 +41,11 @@ class SourceName:
 
     @property
     def entry(self) -> tuple[str, str, int | None]:
-        """Return what all versions of an entry share, as far as it was not moved; others may share it."""
+        """Return the key that all versions of an entry share until it moves in its file; not unique."""
         return self.path, self.key, self.line
 
     def __str__(self) -> str:
-        """Return the file and line, as a person names it."""
+        """Return `path:line`, or the path of a record."""
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
 
@@ -68,9 +68,9 @@ def is_place(text: str) -> bool:
 
 
 def named(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName]]:
-    """Return the entries of sources that *text* names, each with the memories that were imported from it.
+    """Return the entries of sources that *text* names, each with the memories imported from it.
 
-    It is the number of a record, the path of a file or the end of that, with a line or without, or a title.
+    *text* is the number of a record, the path of a file or its end, with a line or without, or a title.
     """
     number = _NUMBER.fullmatch(text)
     found: dict[tuple[str, str, int | None], list[SourceName]] = defaultdict(list)
@@ -85,7 +85,7 @@ def named(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName
 
 
 def beginning_with(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName]]:
-    """Return the entries of sources in files whose names begin with *text*, in any case, as `named` does."""
+    """Return the entries of files whose names begin with *text*, ignoring case, in the form of `named`."""
     found: dict[tuple[str, str, int | None], list[SourceName]] = defaultdict(list)
     for source in sources(index, project):
         if record_name(source.path).casefold().startswith(text.casefold()):
@@ -94,7 +94,7 @@ def beginning_with(index: OxigraphIndex, project: str, text: str) -> list[list[S
 
 
 def nearest(index: OxigraphIndex, project: str, text: str, most: int) -> list[str]:
-    """Return at most *most* names of sources that are like *text*, the nearest first: of a file with a line by that."""
+    """Return at most *most* names of sources similar to *text*, nearest first; if it is `path:line`, by line number."""
     names = {str(source): source for source in sources(index, project)}
     placed = _AT_LINE.fullmatch(text)
     if placed and (path := path_of(placed[1])) is not None:
@@ -111,7 +111,7 @@ def nearest(index: OxigraphIndex, project: str, text: str, most: int) -> list[st
 
 
 def sources(index: OxigraphIndex, project: str) -> Iterator[SourceName]:
-    """Yield each memory of *project* that was imported from a file, with its place there."""
+    """Yield each memory of *project* that was imported from a file, with its position in the file."""
     graph = graph_iri(project)
     for item, _, blob in index.triples(graph, None, _BLOB):
         for anchor in anchors_of([blob]):
@@ -121,7 +121,7 @@ def sources(index: OxigraphIndex, project: str) -> Iterator[SourceName]:
 
 
 def _is_at(source: SourceName, text: str) -> bool:
-    """Return whether *text* is the path of the file of *source*, or the end of it, with its line or without."""
+    """Return whether *text* is the path of the file of *source*, or the end of that path, with its line or without."""
     placed = _AT_LINE.fullmatch(text)
     given, line = (placed[1], int(placed[2])) if placed else (text, None)
     path = path_of(given)
@@ -147,7 +147,7 @@ _ID = re.compile(r"[0-9A-Fa-f-]+")
 _NEAREST_AMONG = 2_000
 _SEVERAL, _NEAREST = 10, 3
 _SOME = f"SELECT ?project ?item WHERE {{ ?item {jido('appliesToProject')} ?project }} LIMIT {_NEAREST_AMONG}"
-#: So many memories are named of those whose words are alike, with so many characters of each, from this share on.
+#: Of memories with similar words: how many are named, how many characters of each, and the least share of words.
 _ALIKE, _SHOWN, _SHARED = 3, 60, 0.5
 _SUMMARIES = f"""SELECT ?project ?item ?summary ?ended WHERE {{
 ?item {jido("appliesToProject")} ?project ; {jido("summary")} ?summary
@@ -155,7 +155,7 @@ BIND(EXISTS {{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }} AS ?
 
 
 def short_id(item: str) -> str:
-    """Return the last eight characters of an item's id, which tell UUIDv7 ids apart where their beginning does not.
+    """Return the last eight characters of an item's id, which differ even where UUIDv7 ids begin alike.
 
     >>> short_id("https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd")
     '0000abcd'
@@ -173,9 +173,8 @@ def load_memory(
 ) -> dict[str, Any]:
     """Return one memory of *project* as plain values, as it was known at *as_of*.
 
-    Its `status` is one of `jidomem.records.active.STATES`; the clock *now*, if given,
-    judges whether it holds in the world.
-    Raises NotFound when the project had no such memory by then, or what it says does not hold at *valid_at*.
+    Its `status` is one of `jidomem.records.active.STATES`; with the clock *now* it also judges validity in the world.
+    Raises NotFound if the project had no such memory by then, or if the memory is not valid at *valid_at*.
     """
     return _load_item(index, project, item, as_of, valid_at).to_dict(now)
 
@@ -183,12 +182,12 @@ def load_memory(
 def triples(
     index: OxigraphIndex, project: str, item: str, as_of: object = None, valid_at: object = None
 ) -> list[Triple]:
-    """Return what is said of one memory of *project*, as it was known at *as_of*; raises what `get` raises."""
+    """Return the triples of one memory of *project*, as it was known at *as_of*; raises what `load_memory` raises."""
     return _load_item(index, project, item, as_of, valid_at).triples
 
 
 def has_successor(index: OxigraphIndex, project: str, item: str, known: Collection[str], as_of: object = None) -> bool:
-    """Return whether what superseded *item*, or what superseded that in turn, is among *known*."""
+    """Return whether a direct or indirect successor of *item* is among *known*."""
     seen, left = {item}, [*load_memory(index, project, item, as_of)["superseded_by"]]
     while left:
         name = left.pop()
@@ -200,18 +199,18 @@ def has_successor(index: OxigraphIndex, project: str, item: str, known: Collecti
     return False
 
 
-#: Returns so many memories of a project at most whose id begins or ends with some characters.
+#: Returns the IRIs of memories of a project whose id begins or ends with some characters; the integer limits them.
 FindIds = Callable[[str, str, int], list[str]]
 
 
 def resolve(index: OxigraphIndex, ids: FindIds, project: str, short: object, as_of: object = None) -> str:
-    """Return the IRI of the memory that *short* names, among those that were known at *as_of*.
+    """Return the IRI of the memory that *short* names, among those known at *as_of*.
 
-    It is its IRI, a unique beginning or end of its id, a beginning of its short id, or the id it had
-    elsewhere: of several versions the newest. One that was imported is also named by its file (with or
-    without folders, line and ending), the number of its record, its title, or the beginning of the name
-    of its file: the active version of it, else the newest.
-    Raises InvalidRequest for what is no text; NotFound when there is none, or several: the hint lists them.
+    *short* is an IRI, a unique beginning or end of an id, a beginning of a short id, or the id that the memory had
+    elsewhere (the newest of several versions). An imported memory is also named by its file (with or without folders,
+    line and extension), the number of its record, its title, or the beginning of the name of its file: the active
+    version, else the newest.
+    Raises InvalidRequest if *short* is no text, NotFound for no match or several, which the hint lists.
     """
     text = parse_literal(to_term(short, "string", "item")).text
     if _IRI.fullmatch(text) and _of_project(index, project, to_term(text, "iri", "iri")):
@@ -241,9 +240,9 @@ def resolve(index: OxigraphIndex, ids: FindIds, project: str, short: object, as_
 def _by_source(
     index: OxigraphIndex, project: str, entries: Iterable[Sequence[SourceName]], moment: Term
 ) -> dict[str, str]:
-    """Return the memory of each of the imported *entries*, with its place: those active, else proposed ones.
+    """Return the memories of the imported *entries*, each with its file and line.
 
-    Of an entry whose memories have all ended it is the newest.
+    They are the active ones, else the proposed ones, else the newest ended one of each entry.
     """
     found: list[tuple[int, str, str]] = []
     for versions in entries:
@@ -261,7 +260,7 @@ def _by_source(
 
 
 def _standing(index: OxigraphIndex, project: str, item: Term, moment: Term) -> int:
-    """Return 2 for an active memory, 1 for a proposed one, and 0 for one that ended."""
+    """Return 2 for an active memory, 1 for a proposed one, and 0 for an ended one."""
     status = _Item(index, project, plain_value(item), moment).to_dict(None)["status"]
     return 0 if status in ENDED else 1 if status == "proposed" else 2
 
@@ -275,7 +274,7 @@ def _by_part(ids: FindIds, index: OxigraphIndex, project: str, short: str, momen
 
 
 def _by_local_id(index: OxigraphIndex, project: str, local: str, moment: Term) -> list[str]:
-    """Return the newest memory of the project, at a moment, that had the id *local* where it came from."""
+    """Return the newest memory of the project, at a moment, that had the id *local* in its source."""
     graph, known = graph_iri(project), []
     for item, _, _ in index.triples(graph, None, jido("localId"), literal(local)):
         if _of_project(index, project, item):
@@ -298,7 +297,7 @@ def _project(project: str) -> Term:
 
 
 def _of_project(index: OxigraphIndex, project: str, item: Term) -> bool:
-    """Return whether *item* is a memory of the project; one that names no project is of the project of its graph."""
+    """Return whether *item* is a memory of the project; if it names no project, that of its graph counts."""
     said: dict[Term, list[Term]] = {}
     for link in (_OF, _WITH):
         said[link] = [term for _, _, term in index.triples(graph_iri(project), item, link)]
@@ -329,7 +328,7 @@ def _missing(index: OxigraphIndex, project: str, unknown: str) -> NotFound:
 
 
 def _recorded_later(project: str, name: str, moments: Iterable[str]) -> NotFound:
-    """Return the error for a memory that was recorded at the first of *moments*, after the one asked for."""
+    """Return the error for a memory that was first recorded after the requested moment; *moments* are recordings."""
     return NotFound(
         f"{project} has no memory {name!r} as of then",
         hint=f"it was recorded at {min(moments)}: ask as of that moment or a later one",
@@ -337,9 +336,9 @@ def _recorded_later(project: str, name: str, moments: Iterable[str]) -> NotFound
 
 
 def _alike(index: OxigraphIndex, project: str, name: str) -> list[tuple[str, str]]:
-    """Return the memories whose summaries share the most words with *name*, half of these at least, with summaries.
+    """Return the memories whose summaries share the most words with *name*, at least half of them: (IRI, summary).
 
-    Those that ended come after the others.
+    Of equal shares, ended memories come last.
     """
     words = set(normal_text(name).split())
     found = index.query(_SUMMARIES, graphs=[graph_iri(project)], bindings={"project": _project(project)})
@@ -361,7 +360,7 @@ def _load_item(index: OxigraphIndex, project: str, item: str, as_of: object, val
 
 
 class _Item:
-    """What is known of one memory at one moment."""
+    """One memory as it was known at one moment."""
 
     def __init__(self, index: OxigraphIndex, project: str, item: str, as_of: Term) -> None:
         self._index, self._graph, self._item = index, graph_iri(project), to_term(item, "iri", "iri")
@@ -379,7 +378,7 @@ class _Item:
         self.triples = [(s, p, o) for s, p, o in triples if p not in _ENDS.values() or self._is_known(o)]
 
     def must_hold(self, moment: Term) -> None:
-        """Raise NotFound unless what the memory says holds at a moment of the world."""
+        """Raise NotFound unless the memory is valid at *moment*, in the time of the world."""
         since, until = (self._moments(name) for name in ("validFrom", "validUntil"))
         if any(bound > plain_value(moment) for bound in since) or any(bound <= plain_value(moment) for bound in until):
             held = " ".join([*(f"from {bound}" for bound in since), *(f"until {bound}" for bound in until)])
@@ -392,7 +391,7 @@ class _Item:
         return [_written(term) for term in self._said.get(jido(name), [])]
 
     def to_dict(self, now: Callable[[], str] | None) -> dict[str, Any]:
-        """Return the memory as plain values, its status by the clock *now*."""
+        """Return the memory as plain values, its validity judged by the clock *now*."""
         kind, cls = type_and_class(self._said.pop(TYPE, []))
         commits = [plain_value(term).removeprefix(_COMMIT) for term in self._said.get(_WITH, [])]
         return {
@@ -423,14 +422,14 @@ class _Item:
         return validity(max(since, default=None), min(until, default=None), moment)
 
     def _enders(self, ends: Iterable[Term]) -> Iterator[str]:
-        """Yield which of *ends* ended the item by then; what is merely proposed ends nothing."""
+        """Yield those of *ends* that had ended the item by then; proposals end nothing."""
         for end in ends:
             asserted = any(self._index.triples(self._graph, end, jido("hasAssertionStatus"), jido("Asserted")))
             if asserted and any(map(self._by_then, self._recorded(end))):
                 yield plain_value(end)
 
     def _is_known(self, end: Term) -> bool:
-        """Return whether a link to *end* was there by then: it came with *end*, or else with the item itself."""
+        """Return whether a link to *end* was recorded by then: with *end*, or else with the item itself."""
         recorded = self._recorded(end)
         return not recorded or any(map(self._by_then, recorded))
 
@@ -438,10 +437,10 @@ class _Item:
         return [term for _, _, term in self._index.triples(self._graph, node, _RECORDED)]
 
     def _by_then(self, moment: Term) -> bool:
-        """Return whether *moment* is not after the asked one."""
+        """Return whether *moment* is not after `as_of`."""
         return _written(moment) <= self._as_of
 
 
 def _written(moment: Term) -> str:
-    """Return a moment in its one written form, in which two are compared as texts; a store may have shortened it."""
+    """Return a moment in its canonical form, in which two compare as texts; a store may have shortened it."""
     return plain_value(to_term(parse_literal(moment).text, "dateTime", "a moment"))

@@ -22,10 +22,10 @@ from jidomem.rdf import sparql
 from jidomem.rdf.sparql import refuse_graphs
 from jidomem.records.named_query import ListOrder, NamedQuery, parse
 
-#: A folder beside the roles that holds no questions for agents: what CI asks, where a row is a failure.
+#: The folder beside those of the roles with the queries of CI, where a row is a failure; agents do not use them.
 GATES = "gates"
 
-#: Short name -> the query that it stands for, unless a root has one of that name.
+#: Short name -> name of the query, unless a root has a query of the short name.
 SHORT_NAMES = {"tasks": "open-tasks", "errors": "open-errors", "sessions": "active-sessions"}
 
 
@@ -33,12 +33,12 @@ class Playbook:
     """Named queries by name and by `role/name`."""
 
     def __init__(self, overlays: Iterable[Path] = ()) -> None:
-        """Know the shipped query files, each read when it is first asked for; read `<role>/<name>.rq` of *overlays*.
+        """List the shipped query files, each parsed at its first use, and parse `<role>/<name>.rq` of *overlays*.
 
-        Raises Failed `invalid_config` for a file of an overlay whose header is wrong, whose name is taken, or that
-        reaches outside.
+        Raises Failed `invalid_config` for a file of an overlay with a wrong header, a name that is taken, or a query
+        that reaches outside.
         """
-        #: Told where a question is asked for that there is not, before that is said.
+        #: Called before an unknown name is refused: it may load files that were added since.
         self.unknown: Callable[[], object] = lambda: None
         self._files = dict(_shipped_files())
         self._own: dict[str, NamedQuery] = {}
@@ -48,7 +48,7 @@ class Playbook:
                     self._add(file)
 
     def become(self, other: Playbook) -> None:
-        """Know what *other* knows, and nothing else."""
+        """Replace the queries by those of *other*."""
         self._files, self._own = other._files, other._own
 
     def get(self, name: str) -> NamedQuery:
@@ -70,11 +70,11 @@ class Playbook:
         raise NotFound(f"there is no query {name!r}", hint=hint, code="unknown_query")
 
     def names(self, role: str = "") -> list[str]:
-        """Return the bare names, of one *role* where it is given, sorted."""
+        """Return the sorted names without roles, only those of *role* if it is given."""
         return sorted(name for name, file in self._files.items() if role in ("", file.parent.name))
 
     def roles(self) -> Mapping[str, list[NamedQuery]]:
-        """Return the queries of each role, both in their order."""
+        """Return the queries of each role, both sorted by name."""
         roles = sorted({file.parent.name for file in self._files.values()})
         return {role: [self._of(name) for name in self.names(role)] for role in roles}
 
@@ -87,14 +87,14 @@ class Playbook:
         return [query.course for query in self if query.course is not None]
 
     def markdown(self) -> str:
-        """Return the playbook as one Markdown table a role: the text of docs/reference/playbook.md."""
+        """Return the text of docs/reference/playbook.md: one Markdown table for each role."""
         return _INTRODUCTION + "".join(_section(role, queries) for role, queries in self.roles().items())
 
     def _of(self, name: str) -> NamedQuery:
         return self._own[name] if name in self._own else _shipped(self._files[name])
 
     def _add(self, file: Path) -> None:
-        """Take in the question in *file*; it is asked apart and has no listing, which this process would make."""
+        """Add the query in *file*, which runs in a worker process and has no order, as lists are made in this one."""
         query = read(file)
         if query.course and query.course.pairs:
             hint = "leave out over:, and find them by a pattern"
@@ -110,7 +110,7 @@ class Playbook:
 
 
 def read(file: Path) -> NamedQuery:
-    """Return the query in *file*; raise Failed or another error that names the file where it is none, or reaches out.
+    """Return the query in *file*; raises Failed or another error that names the file if it is malformed or refused.
 
     SERVICE, updates and FROM are refused.
     """
@@ -128,7 +128,7 @@ def read(file: Path) -> NamedQuery:
     return query
 
 
-@cache  # a shipped file stays as it is while a process runs
+@cache  # shipped files do not change while a process runs
 def _shipped_files() -> Mapping[str, Path]:
     return {file.stem: file for file in files.query_files() if file.parent.name != GATES}
 
@@ -137,7 +137,7 @@ _shipped = cache(read)
 
 
 def _line_of(text: str, refused: JidomemError) -> int:
-    """Return the line by which *text* is refused so: that of the shortest beginning for which it is, too."""
+    """Return the number of the line that causes the error: the end of the shortest beginning with the same error."""
     lines = text.splitlines()
 
     def is_refused(count: int) -> bool:
@@ -178,7 +178,7 @@ Rows = list[dict[str, Any]]
 
 
 class Asker(Protocol):
-    """What answers named queries."""
+    """A reader that answers named queries."""
 
     playbook: Playbook
 
@@ -189,7 +189,7 @@ class Asker(Protocol):
 class Role:
     """The queries of one role as methods: `reader.curator.items_without_project("my_project", limit=5)`.
 
-    Each takes the project and what `ask` takes by keyword.
+    Each takes the project, and the keyword arguments of `ask`.
     """
 
     def __init__(self, reader: Asker, role: str) -> None:
@@ -214,7 +214,7 @@ class Role:
 
 
 class Architect(Role):
-    """What an architect asks."""
+    """The queries of an architect."""
 
     def context(self, project: str, **moment: Any) -> dict[str, Rows]:
         """Return the active architectural decisions; *moment* is as_of, valid_at or both."""
@@ -222,10 +222,10 @@ class Architect(Role):
 
 
 class Planner(Role):
-    """What a planner asks."""
+    """The queries of a planner."""
 
     def context(self, project: str, **moment: Any) -> dict[str, Rows]:
-        """Return the open tasks and the conventions that bind them."""
+        """Return the open tasks and the active conventions."""
         return {
             "tasks": self._ask("open-tasks", project, **moment),
             "conventions": self._ask("conventions", project, **moment),
@@ -233,10 +233,10 @@ class Planner(Role):
 
 
 class Debugger(Role):
-    """What a debugger asks."""
+    """The queries of a debugger."""
 
     def context(self, project: str, **moment: Any) -> dict[str, Rows]:
-        """Return the open errors, and the lessons learned so far, newest first."""
+        """Return the open errors, and the lessons learned, newest first."""
         return {
             "errors": self._ask("open-errors", project, **moment),
             "lessons": self._ask("recent-lessons", project, **moment),
@@ -247,7 +247,7 @@ _ESCAPED = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def plain(value: Any) -> Any:
-    """Return *value* as JSON has it: moments as text, IRIs whole."""
+    """Return *value* as a JSON value: moments as text, IRIs in full."""
     if isinstance(value, Mapping):
         return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
@@ -256,7 +256,7 @@ def plain(value: Any) -> Any:
 
 
 def cell(value: Any) -> Any:
-    """Return *value* for a cell: nothing for None, a list, a mapping or a truth as JSON."""
+    """Return *value* for a cell: an empty text for None; a list, mapping or boolean as JSON."""
     value = plain(value)
     if value is None:
         return ""
@@ -264,7 +264,7 @@ def cell(value: Any) -> Any:
 
 
 def tsv_line(cells: Iterable[Any]) -> str:
-    r"""Return *cells* as one line, tabs and line ends in them escaped.
+    r"""Return *cells* as one line, with tabs, line ends and backslashes escaped.
 
     >>> tsv_line(["a\tb", 1])
     'a\\tb\t1'

@@ -27,24 +27,24 @@ from jidomem.schema.ontology import Schema
 if TYPE_CHECKING:
     from jidomem.read.reader import MemoryReader
 
-#: How many links that lead to one node are looked at: a text may be the evidence of thousands.
+#: The most incoming links of a node that are read: a text may be the evidence of thousands.
 WIDEST = 1_000
 CONFLICTS = "conflicts"
-#: Which links are followed first, where there is no room for all; the others come after.
+#: The links followed first, and those followed last, if the limit excludes some.
 _FIRST = ("supersedes", "invalidates", "revives", CONFLICTS, "conflictsWith", "dependsOn", "blockedBy")
 _LAST = ("derivedFrom",)
-#: What is the other side of a link that says the same.
+#: Field of a memory -> the link in the opposite direction.
 _INVERSE = {"superseded_by": "supersedes", "invalidated_by": "invalidates"}
 _ENDED = (jido("supersededBy"), jido("invalidatedBy"))
 _ENDS = (jido("MemoryItem"), jido("Evidence"))
 _TOPICS = f"SELECT DISTINCT ?topic {{ ?item {jido('topic')} ?topic }}"
 _KEY, _TOPIC, _RECORDED = jido("conflictKey"), jido("topic"), jido("recordedAt")
-#: What says in words what is no memory, each as a path.
+#: The property paths to the text of a node that is not a memory.
 _TEXT_PATHS = ((LABEL,), (jido("entryText"),), (conv("hasPrompt"), conv("promptText")))
 
 
 class NodeLink(NamedTuple):
-    """That one node is linked with another; `kind` is the local name of the property, or CONFLICTS."""
+    """A link between two nodes; `kind` is the local name of the property, or CONFLICTS."""
 
     source: str
     kind: str
@@ -57,9 +57,9 @@ class NodeLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """Nodes with all links between them, and of each how many more it is linked with.
+    """Nodes, all links between them, and the number of further linked nodes of each.
 
-    A node is a memory as `get_memory` gives it, or else has `iri`, `class` and `text`, None where it has none.
+    A node is a memory in the form of `get_memory`; any other node has `iri`, `class` and `text`, which may be None.
     """
 
     nodes: Mapping[str, Mapping[str, Any]]
@@ -77,10 +77,9 @@ def around(
     depth: int = 2,
     most: int = 300,
 ) -> Around:
-    """Return the nodes *starts* and what is linked with them by at most *depth* links, *most* nodes in all.
+    """Return the nodes *starts* and those at most *depth* links away, at most *most* nodes, as known at *as_of*.
 
-    All is as it was known at *as_of*; the nearest come first, of those the newest. A start that was not there by then
-    is left out.
+    The nearest come first, of these the newest. A start that was not recorded by then is left out.
     """
     links = _Links(index, schema, project, as_of)
     level = [*islice((start for start in dict.fromkeys(starts) if links.node(start) is not None), most)]
@@ -97,7 +96,7 @@ def around(
 
 
 def on_topic(index: OxigraphIndex, project: str, topic: str) -> list[str]:
-    """Return the memories on a topic, however it is spelled, the newest first."""
+    """Return the memories on a topic, in any spelling, newest first."""
     graph, key = graph_iri(project), topic_key(topic)
     spelled = index.query(_TOPICS, graphs=[graph])
     assert isinstance(spelled, Solutions)
@@ -107,7 +106,7 @@ def on_topic(index: OxigraphIndex, project: str, topic: str) -> list[str]:
 
 
 def is_mentioned(index: OxigraphIndex, project: str, node: str) -> bool:
-    """Return whether *node*, which is no memory, stands in what memories of the project say; evidence does."""
+    """Return whether *node* is not a memory, and is an object of a triple of the project, such as evidence."""
     term, graph = to_term(node, "iri", "item"), graph_iri(project)
     is_memory = any(index.triples(graph, term, jido("hasAssertionStatus"), most=1))
     return not is_memory and any(index.triples(graph, None, None, term, most=1))
@@ -126,7 +125,7 @@ class _Links:
         self._of: dict[str, list[NodeLink]] = {}
 
     def node(self, node: str) -> Mapping[str, Any] | None:
-        """Return what is known of a node; None for a memory that was not there yet, or is of another project."""
+        """Return a node; None for a memory not recorded yet, or of another project."""
         if node not in self._nodes:
             self._nodes[node] = self._looked_up(node)
         return self._nodes[node]
@@ -144,11 +143,11 @@ class _Links:
         return found if "hasAssertionStatus" in found["properties"] else self._other(node)
 
     def others(self, node: str) -> list[str]:
-        """Return what a node is linked with."""
+        """Return the nodes that a node is linked with."""
         return [*dict.fromkeys(link.other(node) for link in self.of(node))]
 
     def of(self, node: str) -> list[NodeLink]:
-        """Return the links from and to a node whose other end was there."""
+        """Return the links from and to a node whose other end was recorded."""
         if node not in self._of:
             newest = sorted({*self._from(node), *self._to(node)}, key=lambda link: link.other(node), reverse=True)
             known = [link for link in newest if link.source != link.target and self._was_there(link.other(node))]
@@ -173,7 +172,7 @@ class _Links:
                 yield NodeLink(plain_value(subject), self._names[predicate], node)
 
     def _conflicts(self, node: str, properties: Mapping[str, Any]) -> Iterator[NodeLink]:
-        """Yield with what an active memory shares a key that two may not share."""
+        """Yield the links of an active memory to those that share a unique conflict key with it."""
         for key in properties.get("conflictKey", ()):
             if str(key).partition(":")[0] not in KINDS:
                 continue
@@ -193,14 +192,14 @@ class _Links:
         return self._was_recorded(self._recorded(node))
 
     def _was_recorded(self, recorded: Sequence[Term]) -> bool:
-        """Return whether one of the moments at which it was *recorded* had come; what was not is there always."""
+        """Return whether a node was *recorded* by then, at any of its moments; a node without any always exists."""
         return not recorded or any(to_value(at) is not None and _text(at) <= self._moment for at in recorded)
 
     def _recorded(self, node: str) -> list[Term]:
         return [term for _, _, term in self._index.triples(self._graph, iri(node), _RECORDED)]
 
     def _other(self, node: str) -> dict[str, Any]:
-        """Return what is known of a node that is no memory."""
+        """Return the IRI, class and text of a node that is not a memory."""
         kinds = (
             local_name(term) for graph in self._graphs for _, _, term in self._index.triples(graph, iri(node), TYPE)
         )
@@ -220,7 +219,7 @@ class _Links:
 
 @lru_cache(maxsize=8)
 def _linking(schema: Schema) -> Mapping[Term, str]:
-    """Return the properties by which memories and evidence are linked with one another, and their local names."""
+    """Return the properties that link memories and evidence with one another, with their local names."""
     ends = {end for top in _ENDS for end in schema.subclasses(top)}
     return {
         term: local_name(term)
@@ -238,7 +237,7 @@ def _is_node(value: str) -> bool:
 
 
 def _clashes(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether the *key* that both properties hold is a disagreement."""
+    """Return whether two memories with one conflict *key* disagree."""
     return not str(key).startswith(f"{CLASH}:") or _convention(one).clashes(_convention(other))
 
 
@@ -252,15 +251,15 @@ def _beside(properties: Mapping[str, Any], other: str) -> bool:
 
 
 def _text(moment: Term) -> str:
-    """Return a moment in its one written form."""
+    """Return a moment in its canonical form."""
     return plain_value(to_term(parse_literal(moment).text, "dateTime", "a moment"))
 
 
-#: Tells, of a project's memory, when and to whom it was shown by a moment.
+#: Returns when and to whom a memory was shown, from project, IRI and moment.
 Shown = Callable[[str, str, str], Rows]
-#: How many memories that were concluded from one are listed.
+#: The most derived memories that are listed.
 MAX_DERIVED = 1_000
-#: What is told of a memory as it stands in it: name -> property.
+#: The values copied from the properties of a memory: name -> property.
 _LABELS = {
     "summary": "summary", "rationale": "rationale", "explanation": "detailedExplanation", "reason": "revisionReason",
     "confidence": "hasConfidence", "timestamp": "hasTimestamp",
@@ -293,7 +292,7 @@ class Why:
         as_of: object,
         valid_at: object,
     ) -> None:
-        """Ask *reader*; *schema* has the rules, and *shown* tells what was shown."""
+        """Query *reader*; *schema* has the rules, and *shown* returns the read log of a memory."""
         self._reader = reader
         self._schema = schema
         self._shown = shown
@@ -302,7 +301,7 @@ class Why:
         self._moment = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
 
     def explain(self, memory_id: str) -> dict[str, Any]:
-        """Return what explains one memory as plain values; raises what `get_memory` raises."""
+        """Return the provenance of one memory as plain values; raises what `get_memory` raises."""
         item = self._reader.resolve(self._project, memory_id, as_of=self._as_of)
         found = self._reader.get_memory(self._project, item, as_of=self._as_of, valid_at=self._valid_at)
         said, committed = found["properties"], self._committed(found["commit"])
@@ -334,12 +333,12 @@ class Why:
         return self._reader.ask(name, project=self._project, item=item, **moments, **options)
 
     def _committed(self, commit: str | None) -> dict[str, Any]:
-        """Return who committed, and by which version of the ontology; nothing of what has no commit."""
+        """Return the committer and ontology version of a commit; empty without one."""
         text = _COMMITTED % iri(f"urn:jido:commit:{commit}")
         return next(iter(self._reader.select(self._project, text) if commit else []), {})
 
     def _judged(self, memory: dict[str, Any], ontology: str | None) -> dict[str, Any]:
-        """Return the rules that speak about a memory: those there are now, whose version may be a later one."""
+        """Return the current rules about a memory, with their version and that of its commit, which may differ."""
         classes = self._schema.ancestors(jido(memory["class"]))
         found_rules = shacl_compiler.about(self._schema.rules, classes, [*map(jido, memory["properties"])])
         return {
@@ -350,7 +349,7 @@ class Why:
         }
 
     def _evidence(self, named: list[str]) -> Rows:
-        """Return what a memory rests on: memories as they stand, texts, what was said, and what has an IRI alone."""
+        """Return the evidence of a memory: summaries of memories, else IRI and text, None if the node has none."""
         values = " ".join(map(iri, named))
         rows = self._reader.select(self._project, _ITEMS % values) if named else []
         items = {row["node"] for row in rows}
@@ -361,18 +360,18 @@ class Why:
         return [{"how": how, **self._summary(other)} for how in names for other in properties.get(how, [])]
 
     def _replaced(self, item: str, properties: dict[str, list[str]]) -> Rows:
-        """Return what *item* replaced, each with the reason for which it did."""
+        """Return the memories that *item* replaced, each with the reason."""
         rows = self._linked(properties, ("supersedes", "invalidates", "revives"))
         reason = Revisions(self._reader, self._project, self._as_of).of(item)["reason"] if rows else None
         return [{**row, "reason": reason} for row in rows]
 
     def _revivals(self, item: str) -> list[str]:
-        """Return what had revived a memory by then."""
+        """Return the memories that had revived *item* by then."""
         rows = self._reader.select(self._project, _REVIVALS % (iri(item), self._moment))
         return [row["node"] for row in rows]
 
     def _summary(self, item: str) -> dict[str, Any]:
-        """Return what one memory is, in short; all but its IRI is None for what is not there."""
+        """Return the summary of one memory; all but its IRI is None if there is no such memory."""
         try:
             found = self._reader.get_memory(self._project, item, as_of=self._as_of)
         except NotFound:
@@ -388,7 +387,7 @@ class Why:
         }
 
     def _latest(self, memory: dict[str, Any]) -> str | None:
-        """Return what is active at the end of the chain of successors; None for what is so itself, or has none."""
+        """Return the active memory at the end of the chain of successors; None without successors or an active one."""
         seen = {memory["iri"]}
         while (after := next(iter(memory["superseded_by"]), None)) is not None and after not in seen:
             seen.add(after)

@@ -33,7 +33,7 @@ class Result:
 
 
 class RawSparql:
-    """Reading SPARQL over the graphs of one project at a time, the ontology among them."""
+    """Read-only SPARQL over the graphs of one project at a time, including the ontology."""
 
     def __init__(
         self,
