@@ -1,4 +1,4 @@
-"""A batch is many intents submitted by one call, each answered by a receipt or a refusal."""
+"""A batch is a list of intents submitted by one call, each answered by a receipt or a refusal."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from jidomem.write.submission import (
 )
 from jidomem.write.triples import read_back
 
-#: The intents of a batch, each with its options; it gets the outcomes so far, a list that grows.
+#: A function that returns the intents of a batch with their options; its argument is the growing list of outcomes.
 IntentPlan = Callable[[Sequence[Outcome]], Iterable[tuple[Proposal, SubmitOptions]]]
-#: So many intents are read and submitted together, however long the stream is.
+#: The number of intents of a stream that are read and submitted together.
 PIECE = 500
 
 
 class SubmissionResults(Iterator[Outcome]):
-    """One receipt or refusal for each intent; the next piece is read and submitted when the last one is used up.
+    """One receipt or refusal for each intent; the next piece is read and submitted once the last one is consumed.
 
-    A receipt is of a durable commit. A caller that stops early calls `close`, or gets a ResourceWarning that says how
-    many were submitted; `submitted` counts those, of which the last outcomes may not have been returned yet.
+    A receipt is of a durable commit. A caller that stops early calls `close`, or gets a ResourceWarning with the
+    number of submitted intents; `submitted` counts them, including those whose outcomes were not returned yet.
     """
 
     def __init__(self, intents: Iterable[Given], batch: Batches, project: str, options: SubmitOptions) -> None:
@@ -58,7 +58,7 @@ class SubmissionResults(Iterator[Outcome]):
         return self._pending.popleft()
 
     def close(self) -> None:
-        """Read and submit no more."""
+        """Stop reading and submitting."""
         self._pending.clear()
         self._end = StopIteration()
 
@@ -83,7 +83,7 @@ class SubmissionResults(Iterator[Outcome]):
 
 
 class Batches:
-    """The batches of intents at the writer."""
+    """The batches of intents of a writer."""
 
     def __init__(self, context: WriteContext) -> None:
         self._context = context
@@ -130,7 +130,7 @@ class Batches:
         return [submission(project_id, intent, options) for intent in intents]
 
 
-#: The submissions of a batch; it gets the outcomes so far, a list that grows.
+#: A function that returns the submissions of a batch; its argument is the growing list of outcomes.
 Batch = Callable[[Sequence[Outcome]], Iterable[AnySubmission]]
 
 
@@ -155,7 +155,7 @@ class _RecordedBatch:
         self._batch = batch
 
     def submissions(self, view: WriteSnapshot, now: datetime) -> Iterator[AnySubmission]:
-        """Yield the submissions; the outcomes are those of the last time that this was called."""
+        """Yield the submissions; a repeated call resets the outcomes."""
         self.outcomes.clear()
         for submission in self._batch(self.outcomes):
             yield _Recorded(submission, self.outcomes)
@@ -163,7 +163,7 @@ class _RecordedBatch:
 
 @dataclass(frozen=True, slots=True)
 class _Recorded:
-    """A submission whose outcome is added to a list; a refused one appends nothing and stops no other."""
+    """A submission whose outcome is added to a list; if refused, it appends nothing and stops no other."""
 
     submission: AnySubmission
     outcomes: list[Outcome]
@@ -180,7 +180,7 @@ class _Recorded:
 
 
 def _with_positions(outcomes: list[Outcome], first: int) -> list[Outcome]:
-    """Return *outcomes*, each refusal with its position; one error that stopped several has none."""
+    """Return *outcomes*, each refusal with its position; an error that stopped several has none."""
     times = Counter(map(id, outcomes))
     for position, outcome in enumerate(outcomes, start=first):
         if isinstance(outcome, JidomemError) and times[id(outcome)] == 1:

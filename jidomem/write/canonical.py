@@ -1,6 +1,6 @@
-"""What each kind of memory takes: its closed vocabularies, its defaults, and the family it belongs to.
+"""Closed vocabularies, defaults and families of the kinds of memory, and the written forms of values. Pure.
 
-The one written form of names, IRIs and moments, and the repairs that bring a value into it.  Pure.
+Names, IRIs and moments have one written form; the repairs here bring a value into it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CONVENTIONS = frozenset(
 )
 
 
-#: What others call a state of ours; refused like a slip of the pen, with ours as the nearest.
+#: Other words for our states; refused like a misspelling, with our word as the nearest.
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "closed": ("Completed", "Resolved"),
     "done": ("Completed", "Resolved"),
@@ -44,7 +44,7 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "wontfix": ("Abandoned", "Deferred"),
 }
 
-#: What others call a type of ours; refused like a slip of the pen, with ours as the nearest.
+#: Other words for our types; refused like a misspelling, with our word as the nearest.
 TYPE_SYNONYMS: Mapping[str, str] = {
     "action": "task",
     "choice": "decision",
@@ -84,7 +84,7 @@ def family(kind: str) -> str:
 
 @cache
 def choices_of(kind: str | None) -> Mapping[str, tuple[str, ...]]:
-    """Return the fields of *kind* that take one of a few names, with the names."""
+    """Return the fields of *kind* that take one of a few names, with these names."""
     choices: dict[str, tuple[str, ...]] = {
         "severity": vocab.SEVERITY,
         "enforcement_level": vocab.ENFORCEMENT,
@@ -105,7 +105,7 @@ HAVE_DEFAULTS = frozenset(("task", *ERRORS, *CONVENTIONS))
 
 
 def defaults_of(kind: str | None, values: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
-    """Return what *kind* is filled with: field -> (the property that says it too, value)."""
+    """Return the defaults of *kind*: field -> (property of an equivalent extra triple, value)."""
     if kind == "task":
         return {"status": ("hasTaskStatus", "Planned")}
     if kind in ERRORS:
@@ -120,20 +120,20 @@ def defaults_of(kind: str | None, values: Mapping[str, Any]) -> dict[str, tuple[
 
 
 def other_kind(cls: Term, own: Term, schema: Schema) -> str | None:
-    """Return the closest type of memory that lies above *cls* and not above the class *own*, None where none does."""
+    """Return the closest type of memory above *cls* that is not above the class *own*, None if there is none."""
     above = [each for each in schema.ancestors(cls) if vocab.type_of(each) and not schema.is_a(own, each)]
     closest = max(above, key=lambda each: (len(schema.ancestors(each)), each), default=None)
     return vocab.type_of(closest) if closest else None
 
 
 _ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
-_OF_A_MEMORY = re.compile(rf"{re.escape(vocab.BASE)}memory/[0-9a-f-]{{36}}")  # most of what is named
+_OF_A_MEMORY = re.compile(rf"{re.escape(vocab.BASE)}memory/[0-9a-f-]{{36}}")  # most references
 _LONGEST = 2048
 _SHORT_ID = re.compile("[0-9a-f]{8}")
 _LOOKS_ABSOLUTE = re.compile(r"\s*<?\s*(?:https?:/|urn:)", re.IGNORECASE)
 _CURIE = re.compile(r"([a-z]+):([A-Za-z_][\w-]*)")
 _FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions", "policies")
-#: What only jidomem mints, and what nobody mints at run time.
+#: The namespaces in which only jidomem mints IRIs, and all those in which no user may.
 MINTED = (*(f"{vocab.BASE}{folder}/" for folder in _FOLDERS), "urn:jido:")
 RESERVED = (*MINTED, vocab.JIDO, vocab.SHAPE, vocab.BASE + "graphs/")
 _SAYS_NOTHING = re.compile(r"^\./|/\.?/|[^./]/\.\./|//")
@@ -153,7 +153,7 @@ def moment(text: str) -> str | None:
 
 
 def other_date(text: str) -> str | None:
-    """Return the moment that a date in a common other form can only mean, or None.
+    """Return the moment of a date in another common form, if it is unambiguous, else None.
 
     >>> other_date("21.11.2026")
     '2026-11-21T00:00:00.000000Z'
@@ -176,7 +176,7 @@ def squash(value: str) -> str:
 
 
 def type_key(value: str) -> str:
-    """Return the name of a memory type as it is written.
+    """Return the name of a memory type in snake case.
 
     >>> type_key("ArchitecturalDecision"), type_key("architectural decision")
     ('architectural_decision', 'architectural_decision')
@@ -186,7 +186,7 @@ def type_key(value: str) -> str:
 
 
 def nearest(value: str, allowed: Iterable[str]) -> str | None:
-    """Return the one of *allowed* that *value* begins, or is most like, without case and separators; else None."""
+    """Return the one of *allowed* that *value* begins or resembles most, without case and separators; else None."""
     given, squashed = squash(value), {squash(name): name for name in allowed}
     begun = [name for name in squashed if len(given) > 2 and name.startswith(given)]
     near = begun if len(begun) == 1 else nearest_names(given, squashed, likeness=0.7)
@@ -209,7 +209,7 @@ def expand(text: str) -> str | None:
 
 
 def is_reference(text: str, *, prose: bool = False) -> bool:
-    """Return whether *text* is meant as an IRI; where *prose* may stand as well, an IRI is a single word."""
+    """Return whether *text* is meant as an IRI; with *prose*, where other texts are valid, only a single word is."""
     if ":" not in text and "<" not in text:
         return False
     if expand(text.strip()) is not None:
@@ -220,12 +220,12 @@ def is_reference(text: str, *, prose: bool = False) -> bool:
 
 
 def is_short_id(text: str) -> bool:
-    """Return whether *text* looks like the short id of a memory, as it is printed."""
+    """Return whether *text* has the form of the short id of a memory."""
     return _SHORT_ID.fullmatch(text) is not None
 
 
 def plain_path(text: str) -> str:
-    """Return a path without the parts that say nothing, and any other text as it is; a last slash stays.
+    """Return a path without redundant parts, and any other text unchanged; a trailing slash stays.
 
     >>> plain_path("./src//a.py"), plain_path("src/../lib/"), plain_path("https://x.org//a"), plain_path("../a")
     ('src/a.py', 'lib/', 'https://x.org//a', '../a')
@@ -239,21 +239,21 @@ def plain_path(text: str) -> str:
 
 
 def is_ours(text: str) -> bool:
-    """Return whether *text* is an IRI only jidomem mints."""
+    """Return whether *text* is an IRI that only jidomem mints."""
     return text.startswith(MINTED)
 
 
 def is_reserved(text: str) -> bool:
-    """Return whether *text* is an IRI in a namespace of jidomem, the ontology's included."""
+    """Return whether *text* is an IRI in a namespace of jidomem, including the ontology."""
     return text.startswith(RESERVED)
 
 
 def is_absolute(text: str) -> bool:
-    """Return whether *text* is an absolute http, https or urn IRI in its one written form, of 2048 signs at most."""
+    """Return whether *text* is an absolute http, https or urn IRI in its written form, of at most 2048 characters."""
     return len(text) <= _LONGEST and _is_written(text)
 
 
-@lru_cache(maxsize=1024)  # what a memory names is looked at by several stages
+@lru_cache(maxsize=1024)  # several stages check each reference
 def _is_written(text: str) -> bool:
     if _OF_A_MEMORY.fullmatch(text):
         return True
@@ -261,7 +261,7 @@ def _is_written(text: str) -> bool:
 
 
 def _parses(text: str) -> bool:
-    """Return whether *text* is an IRI by RFC 3987, host and percent signs included."""
+    """Return whether *text* is an IRI by RFC 3987, with its host and percent encoding."""
     try:
         NamedNode(text)
     except ValueError:
@@ -270,7 +270,7 @@ def _parses(text: str) -> bool:
 
 
 def written(text: str) -> str:
-    """Return the one form *text* can only mean: no brackets or spaces, lower-case scheme, host and folders.
+    """Return the one written form of *text*: no brackets or spaces, lower-case scheme, host and folders.
 
     >>> written("<HTTPS://Jido.ai/Agents/ Architect>")
     'https://jido.ai/agents/architect'
@@ -301,7 +301,7 @@ def put(field: str, value: Any) -> Repair:
 
 
 def swap(field: str, old: Any, new: Any) -> Repair:
-    """Return the repair that replaces *old* by *new* wherever it stands in *field*, be it a list or one value."""
+    """Return the repair that replaces *old* by *new* everywhere in *field*, a list or a single value."""
     return partial(_swap, field=field, old=old, new=new)
 
 

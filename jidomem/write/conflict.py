@@ -1,6 +1,6 @@
 """Stage 3 detects the active memories that contradict an intent. Pure over rows; similarity is no conflict.
 
-Each memory carries conflict keys, digests of the fields on which two memories must agree, so that a look-up finds the
+Each memory has conflict keys, digests of the fields on which two memories must agree, so that a look-up finds the
 others. docs/conflicts.md has the rules.
 """
 
@@ -33,15 +33,15 @@ from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.triples import names_a_thing, value_of
 
 _ABOUT = jido("about")
-#: Fields that say who, when and how, not what.
+#: Fields of author, time and relations, not of content.
 NOT_CONTENT = {
     "iri", "asserted_by", "asserted_in", "timestamp", "idempotency_key", "supersedes", "invalidates", "coexists_with",
     "revives", "reason",
 }  # fmt: skip
-_LIKENED = NOT_CONTENT | {"about", "extra_triples"}  # what is content, but compared in a way of its own
-#: How many facts on the topic that were not compared, and decisions about the same place, a warning names.
+_LIKENED = NOT_CONTENT | {"about", "extra_triples"}  # these are compared separately
+#: The most facts that were not compared, and the most decisions about the same place, that warnings name.
 _MOST_WARNED = 3
-#: How many memories about one place are looked at for decisions, newest first.
+#: The most memories about one place that are searched for decisions, newest first.
 _MOST_READ = 500
 WHY: Mapping[str, str] = {
     "duplicate": "{iri} already says {summary!r}; another field differs",
@@ -54,14 +54,14 @@ WHY: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class UniqueKey:
-    """A `jido:key` that is to have one holder: an active memory under it that is not *known* disagrees."""
+    """A `jido:key` for one active memory: an active memory with this key that is not *known* is a conflict."""
 
     key: str
     known: frozenset[str] = frozenset()
 
 
 def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
-    """Return the keys of the normal *intent*: `kind:digest` -> the kind of disagreement a shared key shows.
+    """Return the conflict keys of the normal *intent*: `kind:digest` -> the kind of conflict.
 
     The key of identical memories comes first, that of duplicates second.
     """
@@ -94,7 +94,7 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
 
 
 def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]) -> dict[str, str]:
-    """Return the slot's key -> the value's key of each extra triple that gives another thing a functional property."""
+    """Return slot key -> value key for each extra triple with a functional property of another thing."""
     return {
         f"value:{digest(subject, predicate)}": f"value-is:{digest(subject, predicate, value)}"
         for subject, predicate, value in intent.extra_triples
@@ -103,9 +103,10 @@ def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]
 
 
 def identical(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: WriteSnapshot) -> str | None:
-    """Return the active memory that says exactly this, None when there is none or the intent replaces something.
+    """Return the active memory with exactly this content, None when there is none or the intent replaces something.
 
-    *keys* are the `keys` of the intent. What is identical is a duplicate besides, and that is looked up anyway.
+    *keys* are the `keys` of the intent. Identical memories are duplicates too, and the duplicates are looked up
+    anyway.
     """
     if intent.supersedes or intent.invalidates or not keys:
         return None
@@ -118,7 +119,7 @@ def identical(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: WriteSn
 
 
 def proposed_already(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: WriteSnapshot) -> str | None:
-    """Return the proposal of the same agent that waits and says, replaces and stands beside exactly this; else None."""
+    """Return the pending proposal of the same agent with exactly this content and these relations; else None."""
     key_of = {kind: key for key, kind in keys.items()}
     wanted = {
         jido("assertedBy"): {iri(intent.asserted_by or "")},
@@ -149,14 +150,14 @@ def detect(
     is_functional: Callable[[Term], bool],
     under: UniqueKey | None = None,
 ) -> tuple[list[ConflictItem], list[str]]:
-    """Return what disagrees with the normal *intent* and is not settled by it, and warnings about what comes close.
+    """Return the unsettled conflicts of the normal *intent*, and warnings about similar memories.
 
-    A decision that is rejected, deprecated or proposed is not active: it disagrees with nothing, and nothing with it.
+    A decision that is rejected, deprecated or proposed is not active, and conflicts with nothing.
     """
     conflicts: dict[str, ConflictItem] = {}
     ends: dict[str, str | None] = {}
     warnings: list[str] = []
-    exclusive: set[str] = set()  # not active beside the intent, wherever each applies
+    exclusive: set[str] = set()  # cannot be active beside the intent, whatever the scopes
     for stale, end in _stale(intent, view):
         conflicts[stale.iri], ends[stale.iri] = stale, ends.get(stale.iri) or end
     settled = {*intent.supersedes, *intent.invalidates}
@@ -201,9 +202,9 @@ def detect(
 
 
 def _uncompared(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Term]:
-    """Yield the active facts on the topic of a fact that say something else of things that may be the same.
+    """Yield the active facts on the topic of a fact whose content differs and whose subjects may be the same.
 
-    One of the two names nothing in about, or both name a thing.
+    One of the two has an empty about, or both name a common thing.
     """
     if family(intent.type or "") != "fact" or not intent.topic:
         return
@@ -221,8 +222,8 @@ def _uncompared(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Ter
 def _decisions_nearby(intent: MemoryUpdateIntent, compared: Collection[str], view: WriteSnapshot) -> list[str]:
     """Return warnings of active decisions about the same files or things as the decision *intent*.
 
-    Decisions on other topics do not conflict, and an imported one has a topic of its own. Left out are *compared*
-    memories and those in coexists_with; a successor is warned only of places that its predecessors were not about.
+    Decisions on other topics do not conflict, and an imported decision has a topic of its own. *compared* memories and
+    those in coexists_with are left out, and so are the places of the memories that *intent* replaces.
     """
     known = {place for old in (*intent.supersedes, *intent.invalidates) for place in view.objects(iri(old), _ABOUT)}
     nearby: dict[str, str] = {}
@@ -250,9 +251,9 @@ def _is_decision(item: Term, view: WriteSnapshot) -> bool:
 
 
 def rivals(item: Term, view: WriteSnapshot) -> list[Term]:
-    """Return what is active and would disagree with the proposal *item*, were it asserted now, by the keys it carries.
+    """Return the active memories that would conflict with the proposal *item*, were it asserted now, by its keys.
 
-    In the place of a memory that it was to replace, and that something else replaced meanwhile, it is that one.
+    A memory that *item* was to replace, and that was replaced in the meantime, is represented by its successor.
     """
     named = [plain_value(old) for field in ("supersedes", "invalidates") for old in view.objects(item, jido(field))]
     found = [end for old in named if view.has_ended(iri(old)) and (end := end_of_chain(iri(old), view)) is not None]
@@ -262,9 +263,9 @@ def rivals(item: Term, view: WriteSnapshot) -> list[Term]:
 
 
 def proposed_rivals(item: Term, view: WriteSnapshot) -> list[Term]:
-    """Return the pending proposals that would disagree with the proposal *item*, were both accepted.
+    """Return the pending proposals that would conflict with the proposal *item*, were both accepted.
 
-    They share a conflict key, or are to take the place of one memory; what says the same as *item* is not among them.
+    They share a conflict key, or supersede the same memory; proposals identical to *item* are left out.
     """
     is_pending = partial(_is_pending, view=view)
     if not is_pending(item):
@@ -287,9 +288,9 @@ def _is_pending(item: Term, view: WriteSnapshot) -> bool:
 
 
 def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] | None = None) -> Iterable[Term]:
-    """Yield the active memories that share a key with *item* and are not kept apart from it.
+    """Yield the active memories that share a key with *item* and are not in its coexists_with.
 
-    With *is_rival* they are the memories for which it holds, instead of the active ones.
+    *is_rival* selects other memories than the active ones.
     """
     own = view.objects(item, CONFLICT_KEY)
     values = {key for key in own if plain_value(key).startswith("value-is:")}
@@ -308,7 +309,7 @@ def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] |
 
 
 def _clashes(kind: str, intent: MemoryUpdateIntent, other: Term, view: WriteSnapshot) -> bool:
-    """Return whether the shared key of *kind* is a disagreement: conventions may say the same, or hold elsewhere."""
+    """Return whether the shared key of *kind* is a conflict: conventions may agree, or apply to distinct things."""
     if kind != CLASH:
         return True
     own = Convention.of(intent.summary, intent.enforcement_level, intent.about)
@@ -322,7 +323,7 @@ def _convention(item: Term, view: WriteSnapshot) -> Convention:
 
 
 def are_apart(item: Term, other: Term, view: WriteSnapshot) -> bool:
-    """Return whether *item*, said again beside *other*, says where it applies, and the other one is not there."""
+    """Return whether *item*, restated beside *other*, names its scope, and *other* has another scope."""
     scope = view.first(item, jido("hasConventionScope"))
     about = {normal_text(plain_value(value)) for value in view.objects(item, _ABOUT)}
     return _is_elsewhere(scope, about, other, view)
@@ -337,7 +338,7 @@ def _comparable(value: Any) -> Any:
 
 
 def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:
-    """Return the extra triples with `this` for the memory's own IRI, so that two fresh IRIs compare equal."""
+    """Return the extra triples with `this` for the memory's own IRI, so that two new IRIs compare equal."""
     if not intent.extra_triples:
         return []
     return sorted((["this" if s == intent.iri else s, p, o] for s, p, o in intent.extra_triples), key=str)
@@ -346,7 +347,7 @@ def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:
 def _overlap(intent: MemoryUpdateIntent, item: Term, view: WriteSnapshot) -> bool:
     """Return whether there is a moment at which *intent* and *item* are both valid.
 
-    An intent that does not say from when it is valid is so from when it is said.
+    Without `valid_from` an intent is valid from its timestamp on.
     """
     start, end = parse_moment(intent.valid_from or intent.timestamp), parse_moment(intent.valid_until)
     since, until = (_moment(view.first(item, jido(name))) for name in ("validFrom", "validUntil"))
@@ -362,7 +363,7 @@ def _holders(key: str, view: WriteSnapshot) -> list[Term]:
 
 
 def _unknown(under: UniqueKey, view: WriteSnapshot) -> Iterable[str]:
-    """Yield what is active under the key and not known; what was redacted says nothing under it any more."""
+    """Yield the active memories with the key that are not known; a redacted memory does not count."""
     for item in view.subjects(jido("key"), literal(under.key)):
         if plain_value(item) not in under.known and view.in_force(item) and _summary(plain_value(item), view):
             yield plain_value(item)
@@ -374,7 +375,7 @@ def _summary(item: str, view: WriteSnapshot) -> str:
 
 
 def _stale(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[ConflictItem, str | None]]:
-    """Yield a conflict for each named memory that has ended already, and what to name in its place."""
+    """Yield a conflict for each named memory that has ended already, with its successor."""
     for field in ("supersedes", "invalidates"):
         for other in getattr(intent, field):
             for inverse, word in (("supersededBy", "superseded"), ("invalidatedBy", "invalidated")):
@@ -391,9 +392,9 @@ def _stale(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[Co
 def _settlement(
     intent: MemoryUpdateIntent, conflicts: Iterable[ConflictItem], ends: Mapping[str, str | None]
 ) -> dict[str, list[str]]:
-    """Return the fields that settle *conflicts* all at once; *ends* says what to name in place of what has ended.
+    """Return the fields that settle all *conflicts* at once; *ends* has the successor of each ended memory.
 
-    A field of which nothing is left is an empty list; nothing settles a withdrawal of what was withdrawn already.
+    A field without remaining entries is an empty list; a withdrawal of a withdrawn memory cannot be settled.
     """
     rivals = [found.iri for found in conflicts if found.iri not in ends]
     fields = {}
@@ -406,7 +407,7 @@ def _settlement(
 
 
 def end_of_chain(item: Term, view: WriteSnapshot) -> Term | None:
-    """Return what is active at the end of the chain of successors, or brought back one of it; None for neither."""
+    """Return the active memory at the end of the chain of successors, or one that revives a member; else None."""
     seen: set[Term] = set()
     todo = [item]
     while todo:
@@ -422,12 +423,12 @@ def end_of_chain(item: Term, view: WriteSnapshot) -> Term | None:
 
 
 def of_one_origin(item: Term, other: Term, view: WriteSnapshot) -> bool:
-    """Return whether both took, in the end, the place of one memory, or one withdrew it: then one of them has to go."""
+    """Return whether both memories replaced the same memory in the end, or one withdrew it: one of them must end."""
     return not _origins(item, view).isdisjoint(_origins(other, view))
 
 
 def _origins(item: Term, view: WriteSnapshot) -> set[Term]:
-    """Return all that *item* took the place of, however many steps ago, and all that it withdrew."""
+    """Return all memories that *item* replaced, directly or not, and all that it withdrew."""
     seen = set(view.subjects(jido("invalidatedBy"), item))
     todo = {item}
     while todo:
@@ -437,18 +438,18 @@ def _origins(item: Term, view: WriteSnapshot) -> set[Term]:
 
 
 def coexisting(item: Term, view: WriteSnapshot) -> list[Term]:
-    """Return what is active of the memories *item* names in coexists_with, or of what replaced them."""
+    """Return the active memories in coexists_with of *item*, or their active successors."""
     ends = (end_of_chain(other, view) for other in view.objects(item, jido("coexistsWith")))
     return [end for end in ends if end is not None]
 
 
 def _coexists(intent: MemoryUpdateIntent, other: str, view: WriteSnapshot) -> bool:
-    """Return whether *intent* names *other* in coexists_with and says where it applies, distinctly."""
+    """Return whether *intent* names *other* in coexists_with and has a distinct scope."""
     if other not in intent.coexists_with:
         return False
     scope = jido(intent.convention_scope) if intent.convention_scope is not None else None
     mine = set(map(normal_text, intent.about))
-    # the other one may have said where it applies, beside what this one replaces
+    # the other memory may have given its scope beside the memory that this intent replaces
     settled = any(plain_value(end) in intent.supersedes for end in coexisting(iri(other), view))
     return _is_elsewhere(scope, mine, iri(other), view, settled=settled)
 
@@ -456,7 +457,7 @@ def _coexists(intent: MemoryUpdateIntent, other: str, view: WriteSnapshot) -> bo
 def _is_elsewhere(
     scope: Term | None, about: set[str], other: Term, view: WriteSnapshot, *, settled: bool = False
 ) -> bool:
-    """Return whether *scope* or *about* tells a memory from *other*, which may have *settled* where it applies."""
+    """Return whether *scope* or *about* distinguishes a memory from *other*; if *settled*, *about* may be empty."""
     if scope is not None and scope != view.first(other, jido("hasConventionScope")):
         return True
     theirs = {normal_text(plain_value(value)) for value in view.objects(other, _ABOUT)}
@@ -464,7 +465,7 @@ def _is_elsewhere(
 
 
 def with_differing_fields(other: ConflictItem, intent: MemoryUpdateIntent, item: Mapping[str, Any]) -> ConflictItem:
-    """Return the duplicate *other* with the names of the fields in which *intent* differs from *item*, its fields."""
+    """Return the duplicate *other* with the names of the fields in which *intent* differs from the fields *item*."""
     if other.kind != "duplicate":
         return other
     differing = [
@@ -475,7 +476,7 @@ def with_differing_fields(other: ConflictItem, intent: MemoryUpdateIntent, item:
     ]
     named = " and ".join(filter(None, (", ".join(differing[:-1]), *differing[-1:])))
     verb = "differs" if len(differing) == 1 else "differ"
-    unnamed = other.why.rsplit("another field differs", 1)  # the summary before it may have these words, too
+    unnamed = other.why.rsplit("another field differs", 1)  # the summary before it may contain these words, too
     return replace(other, why=f"{named} {verb}".join(unnamed)) if differing else other
 
 

@@ -18,7 +18,7 @@ from jidomem.write.submission import AnySubmission
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """The agent and session of writes that name neither, with the pipeline and the queues of their submissions.
+    """The agent and session of writes that name none, the pipeline, and the commit queues.
 
     `owner` is the user of the machine, who may name the first curator.
     """
@@ -31,16 +31,16 @@ class WriteContext:
 
     @property
     def session(self) -> str:
-        """Return the session of an intent that names none: the one given, else one a day for the agent."""
+        """Return the session of writes that name none: the configured one, else a daily session of the agent."""
         return self.session_of(self.agent)
 
     def session_of(self, agent: str) -> str:
-        """Return the session of an intent of *agent*, an IRI or a name, that names none, as `session` does."""
+        """Return the session of writes of *agent*, an IRI or a name, that name none, as `session` does."""
         return self.session_name or f"{vocab.local_name(agent)}-{self.now().date().isoformat()}"
 
     @property
     def agent_node(self) -> Term:
-        """Return the IRI of the agent; raises IntentRefused where its name is none."""
+        """Return the IRI of the agent; raises IntentRefused for an invalid name."""
         return self.pipeline.node(self.agent, "agents")
 
     def now(self) -> datetime:
@@ -52,25 +52,25 @@ class WriteContext:
         return self.queues.sources.new_id()
 
     def snapshot(self, project: str) -> WriteSnapshot:
-        """Return the rows with all commits of other writers."""
+        """Return the rows, including all commits of other writers."""
         return self.queues.of(project).snapshot()
 
     def submit(
         self, project: str, submission: AnySubmission, *, stream: str = "memory", dry_run: bool = False
     ) -> Receipt:
-        """Return the receipt of *submission*, durable; raise its refusal. With *dry_run* nothing is committed."""
+        """Return the receipt of *submission*, durable, or raise its refusal. With *dry_run* nothing is committed."""
         queue = self.queues.of(project, stream)
         if dry_run:
             return queue.dry_run_one(self.pipeline, submission)
         return receipt_of(queue.submit(self.pipeline, [submission])[0])
 
     def authority(self, project: str) -> AccessPolicy:
-        """Return the policy of *project* as it is now: who may assert, propose or do nothing at all."""
+        """Return the present policy of *project*: which agents may assert, propose or write nothing."""
         with self.queues.of(project).reading() as view:
             return permissions.authority(view, self.pipeline.policy)
 
     def is_curator(self, view: WriteSnapshot, agent: str) -> bool:
-        """Return whether *agent* may judge for the project of *view*."""
+        """Return whether *agent* is a curator of the project of *view*."""
         rules, node = permissions.authority(view, self.pipeline.policy), self.pipeline.node(agent, "agents")
         return permissions.role_in_use(plain_value(node), rules, self.pipeline.speaker) in CURATORS
 

@@ -1,4 +1,4 @@
-"""The conversation history holds the entries and turns of agents, kept word for word in the stream `history`."""
+"""The conversation history stores the entries and turns of agents verbatim, in the stream `history`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _IN_PARTS = "keep it in parts, or keep a summary and where the whole is"
 
 
 def text(name: str, value: str, most: int) -> Term:
-    """Return the literal of a text; raises TooLarge over *most* bytes of UTF-8, InvalidRequest for what is no text."""
+    """Return the literal of a text; raises TooLarge over *most* bytes of UTF-8, InvalidRequest for invalid Unicode."""
     if not is_unicode(value):
         raise InvalidRequest(f"{name} holds half of a surrogate pair, which is no sign", hint="leave it out")
     check_size(name, value, most, instead=_IN_PARTS)
@@ -38,7 +38,7 @@ def text(name: str, value: str, most: int) -> Term:
 
 
 def as_json(value: Any, name: str) -> str:
-    """Return *value* as JSON that reads back as the same; raises InvalidRequest, naming what JSON does not hold."""
+    """Return *value* as JSON that reads back equal; raises InvalidRequest, which names a value JSON cannot hold."""
     return json.dumps(to_json_value(value, name), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -48,9 +48,9 @@ SESSION, METADATA, REPLACES, OF = jido("sessionId"), jido("entryMetadata"), jido
 
 
 def describe_entry(node: Term, entry: Entry, project: Term, most: int) -> list[Triple]:
-    """Return what *entry* says, under the name *node*.
+    """Return the triples of *entry*, with the subject *node*.
 
-    Raises InvalidRequest for metadata that JSON does not hold, TooLarge for a text of more than *most* bytes.
+    Raises InvalidRequest for metadata that JSON cannot hold, TooLarge for a text of more than *most* bytes.
     """
     rows = [
         (node, TYPE, ENTRY),
@@ -67,7 +67,7 @@ def describe_entry(node: Term, entry: Entry, project: Term, most: int) -> list[T
 
 
 def removed(node: Term, before: Iterable[Term], project: Term) -> list[Triple]:
-    """Return what tells, under the name *node*, that the entries *before* were taken back."""
+    """Return the triples, with the subject *node*, that record the removal of the entries *before*."""
     return [
         (node, TYPE, REMOVAL),
         (node, jido("partOfProject"), project),
@@ -76,18 +76,18 @@ def removed(node: Term, before: Iterable[Term], project: Term) -> list[Triple]:
 
 
 def agent_of(entry: Entry) -> Term | None:
-    """Return the agent whose memory *entry* is in, None where its name has no letter and no digit."""
+    """Return the agent whose memory has *entry*, None if its name has no letter and no digit."""
     name = slug(entry.agent_id)
     return iri(f"{vocab.BASE}agents/{name}") if name else None
 
 
 def active_entries(view: WriteSnapshot, key: str) -> list[Term]:
-    """Return what is kept under *key* and nothing has replaced: more than one only where two branches were merged."""
+    """Return the entries with the id *key* that nothing replaced: more than one only after a merge of branches."""
     return [node for node in view.subjects(ID, literal(key)) if not view.subjects(REPLACES, node)]
 
 
 def _metadata_triples(node: Term, entry: Entry, most: int) -> Iterator[Triple]:
-    """Yield what the metadata say, whole, and the well-known of them by properties of their own."""
+    """Yield the metadata as a whole, and the well-known ones by properties of their own."""
     if not entry.metadata:
         return
     yield node, METADATA, text("metadata", as_json(entry.metadata, "metadata"), most)
@@ -103,12 +103,12 @@ _SESSIONS = f"{vocab.BASE}sessions/"
 
 
 class NotOpened(NotFound):
-    """The session in which something is said was never opened."""
+    """The session of a turn was never opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnTexts:
-    """The texts of one turn, of which there is at least one; agents are IRIs."""
+    """The texts of one turn, at least one; agents are IRIs."""
 
     prompt: str | None
     answer: str | None
@@ -118,7 +118,7 @@ class TurnTexts:
     timestamp: str
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for what is no text, and where nothing is said."""
+        """Raise InvalidRequest for a value that is no text, and for a turn without any text."""
         for name in ("prompt", "answer"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, str) and value):
@@ -131,7 +131,7 @@ class TurnTexts:
 
     @property
     def agents(self) -> list[Term]:
-        """Return who spoke."""
+        """Return the agents of the turn."""
         return [agent for agent in (self.asked_by, self.answered_by) if agent is not None]
 
 
@@ -149,12 +149,12 @@ def conversation_of(session: Term) -> Term:
 
 
 def next_index(conversation: Term, view: WriteSnapshot) -> int:
-    """Return the place of the next turn: as many as there are come before it."""
+    """Return the index of the next turn: the number of present turns."""
     return len(view.subjects(PART_OF, conversation))
 
 
 def opened(conversation: Term, session: Term, project: Term) -> list[Triple]:
-    """Return the description of a conversation nobody has said anything in before."""
+    """Return the description of a new conversation."""
     return [
         (conversation, TYPE, conv("Conversation")),
         (conversation, conv("associatedWithSession"), session),
@@ -163,9 +163,9 @@ def opened(conversation: Term, session: Term, project: Term) -> list[Triple]:
 
 
 def describe_turn(node: Term, index: int, conversation: Term, texts: TurnTexts, most: int) -> list[Triple]:
-    """Return what was *texts* as the turn *node*, the one at *index* in the conversation.
+    """Return the triples of *texts* as the turn *node*, at *index* in the conversation.
 
-    Raises InvalidRequest for what JSON does not hold, TooLarge for a text of more than *most* bytes.
+    Raises InvalidRequest for a value that JSON cannot hold, TooLarge for a text of more than *most* bytes.
     """
     return [
         (conversation, conv("hasTurn"), node),
@@ -180,7 +180,7 @@ def describe_turn(node: Term, index: int, conversation: Term, texts: TurnTexts, 
 
 
 def _spoken(turn: Term, kind: str, words: str | None, agent: Term | None, most: int) -> Iterator[Triple]:
-    """Yield what was said as the prompt or the answer of a turn, and by whom."""
+    """Yield the triples of the prompt or the answer of a turn, with its agent."""
     if words is None:
         return
     part = iri(f"{plain_value(turn)}/{kind.lower()}")
@@ -192,7 +192,7 @@ def _spoken(turn: Term, kind: str, words: str | None, agent: Term | None, most: 
 
 
 def _used(turn: Term, number: int, use: ToolUse, most: int) -> Iterator[Triple]:
-    """Yield the call of a tool, with what it gave back."""
+    """Yield the triples of the call of a tool, with its result."""
     call, name = iri(f"{plain_value(turn)}/tools/{number}"), f"the tool {use.name}"
     yield turn, conv("involvesToolInvocation"), call
     yield call, TYPE, conv("ToolInvocation")
@@ -207,13 +207,13 @@ def _used(turn: Term, number: int, use: ToolUse, most: int) -> Iterator[Triple]:
         yield result, conv("resultData"), text(f"result of {name}", as_json(use.result, f"result of {name}"), most)
 
 
-#: The stream of what is kept word for word.
+#: The stream of the conversation history.
 HISTORY = "history"
 
 
 @dataclass(frozen=True, slots=True)
 class EntryChanges:
-    """Changes of entries, of which all are committed or none: the entries to keep, and the ids of those to remove."""
+    """Changes of entries, committed all or none: the entries to store, and the ids of those to remove."""
 
     kept: Sequence[Entry] = ()
     removed: Sequence[str] = ()
@@ -221,7 +221,7 @@ class EntryChanges:
 
 @dataclass(frozen=True, slots=True)
 class _NewEntry:
-    """An entry that replaces the one under its id; `author` answers for it."""
+    """An entry that replaces the one with its id; `author` is its author."""
 
     entry: Entry
     author: Term
@@ -241,7 +241,7 @@ class _NewEntry:
 
 @dataclass(frozen=True, slots=True)
 class _RemovedEntry:
-    """The removal of the entry under an id, by an agent."""
+    """The removal of the entry with an id, by an agent."""
 
     entry_id: str
     agent: Term
@@ -260,7 +260,7 @@ class _RemovedEntry:
 
 @dataclass(frozen=True, slots=True)
 class _NewTurn:
-    """The next turn of the conversation of a session; `agent` answers for it."""
+    """The next turn of the conversation of a session; `agent` is its author."""
 
     session: Term
     texts: TurnTexts
@@ -282,7 +282,7 @@ class _NewTurn:
 
 
 class ConversationWriter:
-    """The writes of the conversation history: each is a small commit, judged by ontology and shapes alone."""
+    """The writes of the conversation history: each is a small commit, judged by ontology and shapes only."""
 
     def __init__(self, context: WriteContext) -> None:
         self._context = context
@@ -325,7 +325,7 @@ class ConversationWriter:
 
 
 def _check_replaces(before: Term, entry_id: str, pipeline: Pipeline, view: WriteSnapshot) -> None:
-    """Raise PolicyDenied where the entry *before* is of an agent that the speaker may not speak for."""
+    """Raise PolicyDenied where the entry *before* is of an agent for which the speaker may not write."""
     owner = view.first(before, OF)
     try:
         permissions.check_speaks(owner and plain_value(owner), view, pipeline.policy, pipeline.speaker)
@@ -336,7 +336,7 @@ def _check_replaces(before: Term, entry_id: str, pipeline: Pipeline, view: Write
 
 
 def _new_node(folder: str, pipeline: Pipeline, view: WriteSnapshot) -> Term:
-    """Return the IRI of a new entry or turn; an id that is unique by itself is not looked up."""
+    """Return the IRI of a new entry or turn; with `fresh_ids` it is not looked up."""
     node = iri(f"{vocab.BASE}{folder}/{pipeline.new_id()}")
     if pipeline.fresh_ids:
         view.add_new(node, ())

@@ -1,4 +1,4 @@
-"""A correction replaces, withdraws, confirms or brings back a memory by a further one; nothing is deleted."""
+"""A correction replaces, withdraws, confirms or restores a memory by another memory; nothing is deleted."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from jidomem.write.submission import DEFAULT_OPTIONS, AnySubmission, Decision, S
 from jidomem.write.triples import restated_in
 
 _SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repeats
-#: The fields that a memory has for its own place among others; its successor gives its own.
+#: The fields of identity and relations, which a successor does not inherit.
 OWN = ("iri", "supersedes", "invalidates", "revives", "coexists_with", "reason")
 _TEXTS = ("summary", "detailed_explanation")
-#: The fields that may explain the text of a memory alone, and the warning that a memory with another text has them.
+#: The fields that may explain the old text only, and the warning that a memory with another text has them.
 _EXPLAINING = ("rationale", "detailed_explanation", "alternatives", "evidence")
 _CARRIED = "carried over from the old text: {}; set anew what does not explain the new text"
-#: A change of one of these fields implies a look at the files that the memory is about.
+#: The fields whose change implies that the author looked at the files that the memory is about.
 _LOOKED_AT = frozenset((*_TEXTS, "rationale", "about"))
 _VERIFIED = vocab.JIDO + "verified"
-ACCEPTED = "accepted in review"  # why a proposal that is confirmed takes a place
+ACCEPTED = "accepted in review"  # the reason of the memory that asserts a proposal
 _ENDS = {"supersededBy": "supersedes", "invalidatedBy": "invalidates"}
 
 
 class Corrections:
-    """The corrections of memories: each is a new memory, and the old one stays as it was."""
+    """The corrections of memories: each is a new memory, and the old one is not changed."""
 
     def __init__(self, context: WriteContext) -> None:
         self._context = context
@@ -93,7 +93,7 @@ class Corrections:
     def confirmation(
         self, view: WriteSnapshot, item: str, reason: str | None, fields: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the intent that confirms *item*, with *fields* in place of what it carries over."""
+        """Return the intent that confirms *item*; *fields* replace those that it carries over."""
         old = restated_in(view, item)
         values: dict[str, Any] = {**self._carried(view, item, fields), **fields, "reason": reason}
         if "expires_on" not in fields and "expires_on" in old:
@@ -128,7 +128,7 @@ class Corrections:
         return permissions.permitted(proposal, view, pipeline.policy, pipeline.speaker)
 
     def check_asserted(self, view: WriteSnapshot, receipt: Receipt) -> None:
-        """Raise Conflict or PolicyDenied, which names the curators, for a memory that would only be proposed."""
+        """Raise Conflict, or PolicyDenied with the names of the curators, for a memory that would only be proposed."""
         if receipt.status != "proposed":
             return
         if receipt.conflicts:
@@ -137,7 +137,7 @@ class Corrections:
         raise self.denied(view, "; ".join(reasons or receipt.warnings))
 
     def denied(self, view: WriteSnapshot, why: str) -> PolicyDenied:
-        """Return the refusal of a settlement by the writer's agent, which names the curators of the project."""
+        """Return the refusal of a settlement by the writer's agent, with the names of the curators of the project."""
         pipeline, name = self._context.pipeline, self._context.agent
         rules = permissions.authority(view, pipeline.policy)
         names = ", ".join(map(vocab.local_name, rules.curators))
@@ -145,7 +145,7 @@ class Corrections:
         if rule is not None and names and (command := permissions.barred_curators(rule, rules)):
             hint = f"no curator may assert it under this rule; an administrator lets them: {command}"
             return PolicyDenied(f"{name} may not settle this: {why}", hint=hint)
-        # an agent is not told to name itself; by a token it may work on another machine than the owner
+        # the hint must not make an agent a curator; with a token the owner may be on another machine
         owner = "NAME" if pipeline.speaker else quote(self._context.owner)
         none = "nobody is a curator; the owner of the repository, not an agent, becomes one with"
         hint = f"ask a curator: {names}" if names else f"{none}: jidomem access policy grant {owner} admin"
@@ -157,7 +157,7 @@ class Corrections:
         """See `MemoryWriter.undo`."""
         context = self._context
         view = context.snapshot(project_id)
-        restated_in(view, item)  # raises for what is no memory
+        restated_in(view, item)  # raises NotFound
         if (settled := _settled_proposal(iri(item), view)) is not None:
             submissions = self._pending_again(project_id, settled, view, reason, fields)
             queue = context.queues.of(project_id)
@@ -176,10 +176,10 @@ class Corrections:
     def _pending_again(
         self, project_id: str, proposal: Term, view: WriteSnapshot, reason: str | None, fields: Mapping[str, Any]
     ) -> list[AnySubmission]:
-        """Return the submission that proposes *proposal* again, and before it those that end its acceptance.
+        """Return the submission that proposes *proposal* again, preceded by those that end its acceptance.
 
-        A memory that the accepted one took the place of is asserted again; where there is none, the accepted one is
-        withdrawn. Raises InvalidRequest where the accepted one was replaced in its turn.
+        The memory that the accepted one replaced is asserted again; without one, the accepted memory is withdrawn.
+        Raises InvalidRequest where the accepted memory was itself replaced.
         """
         accepted = view.first(proposal, jido("supersededBy"))
         intents: list[dict[str, Any]] = []
@@ -266,13 +266,13 @@ class Corrections:
             return replace(receipt, warnings=(*receipt.warnings, _CARRIED.format(", ".join(carried))))
 
     def _blobs_of(self, project_id: str, item: Term) -> dict[str, str]:
-        """Return the blob ids that *item* keeps of the files it is about, by path."""
+        """Return the recorded blob ids of the files that *item* is about, by path."""
         return blobs_in(self._context.snapshot(project_id), item)
 
     def _carried(self, view: WriteSnapshot, item: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of *item* for a memory in its place, asserted here and now, with the date of *item*.
+        """Return the fields of *item* for its successor, with the writer's agent and session, and the date of *item*.
 
-        Where *changes* give another summary, it is a new statement: it has no date yet, and gets the present one.
+        If *changes* have another summary, it is a new statement, which gets the present date.
         """
         old = restated_in(view, item)
         carried = {name: value for name, value in old.items() if name not in OWN}
@@ -308,14 +308,14 @@ class AssertedOnly:
 
 
 def changed_fields(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that change what *old* says; that it was verified says nothing of another text."""
+    """Return the fields to change in *old*; the mark of a verified memory is removed for another text."""
     is_other = any(name in changes for name in _TEXTS)
     return ({"extra_triples": _without_verified(old)} if is_other else {}) | dict(changes)
 
 
 @contextmanager
 def _successor_hint() -> Iterator[None]:
-    """Let the hint of a Conflict name what took the place of a memory that was to be corrected."""
+    """Make the hint of a Conflict name the successor of the memory that was to be corrected."""
     try:
         yield
     except Conflict as error:
@@ -326,14 +326,14 @@ def _successor_hint() -> Iterator[None]:
 
 
 def in_place_of(error: Conflict) -> str | None:
-    """Return what took the place of a memory that was to be corrected, where that is one memory."""
+    """Return the successor of the memory that was to be corrected, if there is exactly one."""
     stale = (each.resolve_with for each in error.conflicts if each.kind == "stale_supersession")
     newer = {item for resolving in stale for items in resolving.values() for item in items}
     return newer.pop() if len(newer) == 1 else None
 
 
 def blobs_in(view: WriteSnapshot, item: Term) -> dict[str, str]:
-    """Return the blob ids that *item* keeps of the files it is about, by path."""
+    """Return the recorded blob ids of the files that *item* is about, by path."""
     return dict(anchors_of(view.objects(item, ANCHOR)))
 
 
@@ -342,7 +342,7 @@ def _is_proposed(item: Term, view: WriteSnapshot) -> bool:
 
 
 def _beside(item: Term, view: WriteSnapshot) -> list[str]:
-    """Return the active memories that *item* coexists with, whichever of the two said so."""
+    """Return the active memories that coexist with *item*; either of the two may have declared it."""
     named_by = [other for other in view.subjects(jido("coexistsWith"), item) if view.in_force(other)]
     return sorted({plain_value(other) for other in (*conflict.coexisting(item, view), *named_by)})
 
@@ -352,9 +352,10 @@ def _without_verified(values: Mapping[str, Any]) -> list[Any]:
 
 
 def _next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime) -> str:
-    """Return when to look again: as long from now as it was from the last look at the memory to its review.
+    """Return the moment of the next review: as long from now as it was from the last look at the memory to its review.
 
-    The first look was at the memory's own time; one that carries on the time of another was looked at when recorded.
+    The last look was at the memory's timestamp, or at its recording if it carries on the timestamp of an earlier
+    memory.
     """
     since, due = parse_moment(old.get("timestamp")), parse_moment(old["expires_on"])
     before = [*old.get("supersedes", ()), *old.get("revives", ())]
@@ -374,7 +375,7 @@ def _next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime) -> 
 
 
 def _settled_proposal(item: Term, view: WriteSnapshot) -> Term | None:
-    """Return the proposal whose settlement is undone where *item* is: itself, or what *item* accepted or rejected."""
+    """Return the proposal whose settlement *item* is or has: itself, or the one that *item* accepted or rejected."""
     if view.has_ended(item):
         return item if _is_proposed(item, view) else None
     accepted = sorted(old for old in view.objects(item, jido("supersedes")) if _is_proposed(old, view))
@@ -385,7 +386,7 @@ def _settled_proposal(item: Term, view: WriteSnapshot) -> Term | None:
 
 
 def _undone(item: Term, view: WriteSnapshot) -> tuple[Term, list[str]]:
-    """Return the memory to restate where *item* is undone, and what the new memory supersedes."""
+    """Return the memory to restate to undo *item*, and the memories that the new one supersedes."""
     if any(view.objects(item, jido(link)) for link in _ENDS):
         return item, _in_its_place(item, view)
     replaced = sorted(old for link in _ENDS.values() for old in view.objects(item, jido(link)))
@@ -401,7 +402,7 @@ def _undone(item: Term, view: WriteSnapshot) -> tuple[Term, list[str]]:
 
 
 def _in_its_place(old: Term, view: WriteSnapshot) -> list[str]:
-    """Return what is active in the place of *old*: the end of its chain, unless it was brought back to it."""
+    """Return the active memories in place of *old*: the end of its chain; raises InvalidRequest if it was revived."""
     chain = _successors(old, view)
     for at, link in enumerate(chain):
         revived = view.objects(link, jido("revives"))
@@ -410,13 +411,13 @@ def _in_its_place(old: Term, view: WriteSnapshot) -> list[str]:
             raise InvalidRequest(f"{plain_value(old)} is active again, as {plain_value(link)}", hint=hint)
         undone = {ended for earlier in chain[:at] for ended in view.objects(earlier, jido("supersedes"))}
         if undone.intersection(revived) - {old}:
-            return []  # what replaced it together with others was undone for one of them
+            return []  # a joint replacement of several memories was undone for another one
     markers = [end for end in view.objects(old, jido("invalidatedBy")) if _withdrew_only(old, end, view)]
     return [plain_value(end) for end in (*chain[-1:], *markers) if view.in_force(end)]
 
 
 def _withdrew_only(old: Term, end: Term, view: WriteSnapshot) -> bool:
-    """Return whether *end* is a marker of the withdrawal of *old*, and of nothing else, as that of a rollback is."""
+    """Return whether *end* is a marker that withdraws *old* only; the marker of a rollback withdraws several."""
     return jido("DeletedMarker") in view.types(end) and view.objects(end, jido("invalidates")) == [old]
 
 

@@ -29,20 +29,20 @@ from jidomem.write.triples import WRITER_AGENT, read_back
 
 BLOCK_TRIPLES = 1_000
 BLOCK_CHARACTERS = 1_000_000
-#: The triples that a cached snapshot may hold before a new one is begun: some 18 MB.
+#: The triples of a cached snapshot, about 18 MB, beyond which a new one replaces it.
 VIEW_TRIPLES = 50_000
 #: The most projects that a warning names.
 _PROJECTS_NAMED = 3
 
-#: The submissions that are to share a commit, worked out from the rows at the moment of their turn. It may be a
-#: generator: each submission is judged before the next one is asked for.
+#: A function that returns the submissions of one commit, from the rows under the lock. It may be a generator:
+#: each submission is judged before the next one is requested.
 Plan = Callable[[WriteSnapshot, datetime], Iterable[AnySubmission]]
 _RECORDED_AT, _RECORDED_IN = jido("recordedAt"), jido("recordedIn")
 
 
 @dataclass(slots=True)
 class _PendingSubmission:
-    """A submission, the pipeline of its author and, once it was served, its outcome."""
+    """A submission, the pipeline of its author and, once it is served, its outcome."""
 
     submission: AnySubmission
     pipeline: Pipeline
@@ -51,7 +51,7 @@ class _PendingSubmission:
 
 @dataclass(slots=True)
 class _Block:
-    """The commit that is being built: the pending submissions judged for it, and those that were accepted."""
+    """The commit under construction: the submissions judged for it, and the accepted ones."""
 
     cached: _CachedSnapshot
     judged: list[_PendingSubmission] = field(default_factory=list)
@@ -60,7 +60,7 @@ class _Block:
     characters: int = 0
 
     def add(self, pending: _PendingSubmission, decision: Decision, characters: int) -> None:
-        """Add an accepted submission; the following ones are judged with its triples in view."""
+        """Add an accepted submission; later ones are judged with its triples in view."""
         self.members.append((pending, decision))
         self.triples += decision.triples
         self.characters += characters
@@ -69,7 +69,7 @@ class _Block:
     def reopen(self) -> bool:
         """Reset the outcomes, and refuse the members that do not read back as they were built.
 
-        Returns whether there are such.
+        Returns whether there are such members.
         """
         for pending in self.judged:
             pending.outcome = None
@@ -104,7 +104,7 @@ def _characters(decision: Decision) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _CachedSnapshot:
-    """The rows of a stream at a version, and what identifies them: the life of the index, the number of the rules."""
+    """The rows of a stream at a version, and their key: the generation of the index, the number of the rules."""
 
     version: Version
     life: int
@@ -113,7 +113,7 @@ class _CachedSnapshot:
 
 
 class CommitQueue:
-    """The pending submissions of one stream, committed in the order in which they came."""
+    """The pending submissions of one stream, committed in the order of arrival."""
 
     def __init__(
         self,
@@ -131,24 +131,24 @@ class CommitQueue:
         self._waiting: deque[_PendingSubmission] = deque()
         self._cached: _CachedSnapshot | None = None
         memory = Stream(stream.project)
-        #: The graphs that submissions are judged by: the memories that a stream describes are known to it.
+        #: The graphs of the rows for judging: other streams may describe memories.
         self._graphs = tuple(dict.fromkeys((stream.graph, memory.graph)))
         self._graphs_of_project = vocab.graphs_of(stream.project)
 
     @property
     def waiting(self) -> int:
-        """Return how many submissions wait for their turn."""
+        """Return the number of pending submissions."""
         return len(self._waiting)
 
     def snapshot(self) -> WriteSnapshot:
-        """Return the rows with all commits of other writers."""
+        """Return the rows, including all commits of other writers."""
         self._follower.catch_up(self._stream)
         return self._indexed_rows()
 
     def checked_snapshot(self) -> WriteSnapshot:
-        """Return the rows by which a submission is judged: of an undamaged journal, under the present rules.
+        """Return the rows for judging a submission: of an undamaged journal, under the present rules.
 
-        Raises JournalDamaged, and Failed for a configuration that cannot be used.
+        Raises JournalDamaged, and Failed for an invalid configuration.
         """
         for stream in dict.fromkeys((Stream(self._stream.project), self._stream)):
             self._follower.catch_up(stream)
@@ -159,9 +159,9 @@ class CommitQueue:
 
     @contextmanager
     def reading(self) -> Iterator[WriteSnapshot]:
-        """Yield the rows with all commits of other writers, for a short look.
+        """Yield the rows, including all commits of other writers, for a short read.
 
-        The index need not apply pending commits where the cached snapshot is level, and no thread holds it.
+        The index need not apply pending commits if the cached snapshot is up to date and no thread uses it.
         """
         if self._lock.acquire(blocking=False):
             try:
@@ -174,7 +174,7 @@ class CommitQueue:
         yield self.snapshot()
 
     def _indexed_rows(self) -> WriteSnapshot:
-        """Return the rows as the index has them now."""
+        """Return the present rows of the index."""
         index, graphs = self._follower.index, self._graphs
         index.apply_pending()
 
@@ -184,7 +184,7 @@ class CommitQueue:
         return WriteSnapshot(rows)
 
     def submit(self, pipeline: Pipeline, submissions: Sequence[AnySubmission]) -> list[Outcome]:
-        """Return the outcome of each submission, in order, when all that were accepted are durable."""
+        """Return the outcome of each submission, in order, when all accepted ones are durable."""
         pending = [_PendingSubmission(submission, pipeline) for submission in submissions]
         self._waiting.extend(pending)
         try:
@@ -192,7 +192,7 @@ class CommitQueue:
                 for each in pending:
                     while each.outcome is None:
                         self._serve_one_block()
-        except BaseException:  # interrupted: nobody waits for these any more
+        except BaseException:  # interrupted: the caller no longer waits
             for each in pending:
                 with suppress(ValueError):
                     self._waiting.remove(each)
@@ -204,9 +204,9 @@ class CommitQueue:
         return self.submit_planned(pipeline, lambda view, now: submissions)
 
     def submit_planned(self, pipeline: Pipeline, plan: Plan) -> list[Receipt]:
-        """Return the receipts of the submissions of *plan*, all of them in one commit however large, or nothing.
+        """Return the receipts of the submissions of *plan*, all in one commit of any size, or none.
 
-        Nobody else writes between the plan and the commit. The first refusal is raised and nothing is committed.
+        No other writer commits between the plan and the commit. The first refusal is raised and nothing is committed.
         """
         with self._lock:
             while (receipts := self._commit_planned(pipeline, plan)) is None:
@@ -214,7 +214,7 @@ class CommitQueue:
         return receipts
 
     def dry_run(self, pipeline: Pipeline, plan: Plan) -> list[Decision]:
-        """Return the decisions on the submissions of *plan*, each judged with those before it in view; commit none."""
+        """Return the decisions on the submissions of *plan*, each judged with those before it; commit nothing."""
         view, now = self.checked_snapshot(), self._sources.now()
         decisions = []
         for submission in plan(view, now):
@@ -225,7 +225,7 @@ class CommitQueue:
         return decisions
 
     def dry_run_one(self, pipeline: Pipeline, submission: AnySubmission) -> Receipt:
-        """Return the receipt that *submission* would get, of the present version; raise its refusal."""
+        """Return the receipt that *submission* would get at the present version, or raise its refusal."""
         (decision,) = self.dry_run(pipeline, lambda view, now: [submission])
         version = self._follower.catch_up(Stream(self._stream.project))
         if not decision.triples:
@@ -234,12 +234,12 @@ class CommitQueue:
         return replace(decision.receipt, version=version, warnings=(*decision.receipt.warnings, *warnings))
 
     def _other_projects(self, version: Version) -> Sequence[str]:
-        """Return the other projects of the root if the next commit, after *version*, begins this one."""
+        """Return the other projects of the root if the next commit, after *version*, is the first of this one."""
         projects = () if version.heads else self._projects()
         return () if self._stream.project in projects else projects
 
     def _new_project_warnings(self, pipeline: Pipeline, others: Sequence[str]) -> Sequence[str]:
-        """Return the warning that a project begins beside *others*, which an agent with a token need not know."""
+        """Return the warning that a project is new, with the names of *others* unless the agent writes by a token."""
         if not others:
             return ()
         project = self._stream.project
@@ -251,7 +251,7 @@ class CommitQueue:
         return (f"{text}, and remove projects/{project} from the root",)
 
     def _commit_planned(self, pipeline: Pipeline, plan: Plan) -> list[Receipt] | None:
-        """Return the receipts of one commit of all; None when the stream moved on and nothing was committed."""
+        """Return the receipts of one commit of all submissions; None if the stream moved on before the commit."""
         with self._follower.journal.lock(self._stream) as version:
             block, now = _Block(self._snapshot_at(version)), self._sources.now()
             for position, submission in enumerate(plan(block.cached.view, now)):
@@ -267,7 +267,7 @@ class CommitQueue:
             return [outcome for pending, _ in block.members if isinstance(outcome := _outcome(pending), Receipt)]
 
     def _serve_one_block(self) -> None:
-        """Judge waiting submissions until the block is full, and commit them; every one served gets an outcome."""
+        """Judge pending submissions until the block is full, and commit them; each one served gets an outcome."""
         block: _Block | None = None
         try:
             with self._follower.journal.lock(self._stream) as version, gc_paused():
@@ -284,7 +284,7 @@ class CommitQueue:
                         block.add(pending, decision, characters)
                     except Exception as refusal:
                         pending.outcome = refusal
-                    except BaseException:  # interrupted before the commit: others serve what still waits
+                    except BaseException:  # interrupted before the commit: other threads serve the pending submissions
                         self._waiting.extendleft([pending, *(member for member, _ in reversed(block.members))])
                         block.members.clear()
                         raise
@@ -292,7 +292,7 @@ class CommitQueue:
                     self._waiting.extendleft(each for each in reversed(block.judged) if each.outcome is None)
         except BaseException as failure:
             served = block.unserved() if block else []
-            if not served and isinstance(failure, Exception):  # no turn: all that wait now would wait as long again
+            if not served and isinstance(failure, Exception):  # no lock: the others would wait as long again
                 served = [self._waiting.popleft() for _ in range(len(self._waiting))]
             for pending in served:
                 pending.outcome = pending.outcome or failure
@@ -300,11 +300,11 @@ class CommitQueue:
                 raise
 
     def _snapshot_at(self, version: Version) -> _CachedSnapshot:
-        """Return the snapshot of *version*, whose turn is held: the cached one where it is level.
+        """Return the snapshot of *version*, under the lock: the cached one if it is up to date.
 
-        It is cached again by `_cache`, once all that was added to it is durable.
+        `_cache` puts it back, once all its added triples are durable.
         """
-        self._rules.look()  # the holder of the turn has just looked at the journal
+        self._rules.look()  # the journal was read when the lock was acquired
         cached, self._cached = self._cached, None
         if cached is not None and cached.view.size < VIEW_TRIPLES and self._is_level(cached, version):
             return cached
@@ -316,19 +316,19 @@ class CommitQueue:
         return (cached.version, cached.life, cached.rules) == level
 
     def _cache(self, cached: _CachedSnapshot, version: Version) -> None:
-        """Cache the snapshot, now at *version*; other streams see memories, which other queues write."""
+        """Cache the snapshot, now at *version*; not for other streams, whose rows another queue changes, too."""
         if self._stream.name == "memory":
             self._cached = replace(cached, version=version)
 
     def _commit(self, block: _Block, version: Version, now: datetime) -> Version | None:
-        """Make *block* durable and answer its members; return None when nothing was committed and they wait again.
+        """Make *block* durable and answer its members; return None if nothing was committed and they are pending.
 
-        That is so when the stream moved on, and when a member does not read back as it was built: it is refused.
+        That happens when the stream moved on, and when a member does not read back as it was built: it is refused.
         """
         journal = self._follower.journal
         if not block.triples:
             if block.members:
-                journal.confirm(self._stream)  # the memory in a receipt may be of a writer that was killed
+                journal.confirm(self._stream)  # a receipt may name a memory of a killed writer
             for pending, decision in block.members:
                 pending.outcome = decision.receipt
             self._cache(block.cached, version)
@@ -355,7 +355,7 @@ class CommitQueue:
         if isinstance(after, VersionMismatch):
             block.reopen()
             return None
-        with suppress(Exception):  # it is durable: the next look at the journal brings the index level
+        with suppress(Exception):  # durable: the next read applies it to the index
             self._follower.apply(self._stream, commit)
         own, view = iri(commit.iri), block.cached.view
         view.add_new(own, [triple for triple in commit.triples if triple[0] == own])
@@ -373,7 +373,7 @@ class CommitQueue:
         return after
 
     def _moment_of(self, version: Version, now: datetime) -> str:
-        """Return the time of the next commit: after all commits of the project, of which one moment is shown."""
+        """Return the time of the next commit, after all commits of the project, whose streams show one moment."""
         heads = self._follower.index.heads(self._graphs_of_project)
         return moment_after(now, *version.heads, *heads)
 
@@ -396,7 +396,7 @@ class CommitQueues:
 
     @property
     def waiting(self) -> int:
-        """Return how many submissions wait for their turn."""
+        """Return the number of pending submissions."""
         return sum(queue.waiting for queue in [*self._queues.values()])
 
     def of(self, project: str, name: str = "memory") -> CommitQueue:
@@ -419,14 +419,14 @@ class CommitQueues:
 
 
 def receipt_of(outcome: Outcome) -> Receipt:
-    """Return the receipt of an accepted submission; raise the refusal of another one."""
+    """Return the receipt of an accepted submission, or raise the refusal."""
     if isinstance(outcome, JidomemError):
         raise outcome
     return outcome
 
 
 def _raise_refusal(block: _Block) -> None:
-    """Raise the first refusal there is among the members, with its position."""
+    """Raise the first refusal among the members, with its position."""
     for position, (pending, _) in enumerate(block.members):
         if isinstance(pending.outcome, JidomemError):
             pending.outcome.position = position
@@ -434,7 +434,7 @@ def _raise_refusal(block: _Block) -> None:
 
 
 def _outcome(pending: _PendingSubmission) -> Outcome:
-    """Return the receipt or refusal of a served submission; any other failure is raised."""
+    """Return the receipt or refusal of a served submission, or raise any other failure."""
     if isinstance(pending.outcome, (Receipt, JidomemError)):
         return pending.outcome
     assert pending.outcome is not None

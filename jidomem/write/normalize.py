@@ -1,7 +1,7 @@
 """Stage 1 normalises an intent: each value, extra triple and reference gets its one written form. Pure.
 
-The clock, the ids and the ontology are arguments. The `FieldNormalizer` collects a violation for each value that has no
-such form; `resolve` writes the short ids and other names of memories out as IRIs, which stage 2 needs.
+The clock, the ids and the ontology are arguments. The `FieldNormalizer` collects a violation for each value without
+such a form; `resolve` replaces the short ids and other names of memories by IRIs, as stage 2 needs.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from jidomem.write.canonical import (
 from jidomem.write.snapshot import WriteSnapshot
 
 MOMENTS = ("timestamp", "expires_on", "valid_from", "valid_until")
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold either
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # as XML 1.0 forbids
 
 
 def shortly(value: Any) -> str:
     """Return *value* as Python writes it, cut to 200 characters."""
     try:
         return repr(value)[:200]
-    except ValueError:  # a number of thousands of digits
+    except ValueError:  # thousands of digits
         return f"a very large {type(value).__name__}"
 
 
 def check_size(
     name: str, text: str, most: int, instead: str = "summarise it, and name the full text in evidence"
 ) -> None:
-    """Raise TooLarge for a text of more than *most* bytes of UTF-8, the hint saying what to do *instead*."""
+    """Raise TooLarge for a text of more than *most* bytes of UTF-8; *instead* is the hint."""
     if len(text) * 4 > most and (size := len(text.encode("utf-8", "replace"))) > most:
         hint = instead
         if size <= LITERAL_MOST:
@@ -64,7 +64,7 @@ def check_size(
 
 
 def check_entries(intent: MemoryUpdateIntent) -> None:
-    """Raise TooLarge for a list of *intent* that has more entries than an intent may say; references are no matter."""
+    """Raise TooLarge for a list of *intent* with too many entries; lists of references have no limit."""
     for name in ("about", "evidence", "alternatives"):
         value = getattr(intent, name)
         if isinstance(value, (list, tuple)) and len(value) > ENTRIES_LIMIT:
@@ -75,20 +75,20 @@ def check_entries(intent: MemoryUpdateIntent) -> None:
 
 @dataclass(slots=True)
 class FieldNormalizer:
-    """What is being tidied is refused here, value by value, so that one refusal lists them all."""
+    """The normaliser of fields; it collects the violations of all values for one refusal."""
 
     schema: Schema
     literal: int = LITERAL_LIMIT
     violations: list[Violation] = dataclass_field(default_factory=list)
 
     def refuse(self, code: str, name: str, value: Any, message: str, **more: Any) -> None:
-        """Note that *value* of the field *name* breaks a rule."""
+        """Add a violation for *value* of the field *name*."""
         shown = value if isinstance(value, str) else shortly(value)
         shown = ascii(shown[:200]) if _FORBIDDEN.search(shown) else shown
         self.violations.append(Violation(code, message, field=name, value=shown, **more))
 
     def field(self, name: str, value: Any) -> Any:
-        """Return the value of one field trimmed, blanks as None, lists element by element."""
+        """Return the value of one field trimmed, a blank one as None, a list element by element."""
         if name in LIST_FIELDS:
             return self._list(name, value)
         if isinstance(value, str):
@@ -123,11 +123,11 @@ class FieldNormalizer:
         return canonical.unique(filter(None, found))
 
     def text(self, name: str, value: str) -> str:
-        """Return *value* trimmed; refuses control characters and half characters, raises TooLarge for a long one."""
+        """Return *value* trimmed, empty if it is refused for a control character; raises TooLarge for a long one."""
         return self.verbatim(name, value).strip()
 
     def verbatim(self, name: str, value: str) -> str:
-        """Return *value* as given, empty where it is refused; raises TooLarge for a long one."""
+        """Return *value* unchanged, empty if it is refused; raises TooLarge for a long one."""
         if value.isprintable() and len(value) * 4 <= self.literal:  # as most are
             return value
         check_size(name, value, self.literal)
@@ -141,7 +141,7 @@ class FieldNormalizer:
         return value
 
     def reference(self, name: str, text: str, folder: str) -> str:
-        """Return the IRI *text* stands for: itself, a prefixed name, or a plain name below *folder*."""
+        """Return the IRI that *text* stands for: itself, a prefixed name, or a plain name below *folder*."""
         if (":" in text or "<" in text) and canonical.is_reference(text):
             found = self.iri(name, text)
             if canonical.is_reserved(found) and not re.match(f"{vocab.BASE}{folder}/[^/]+$|{vocab.JIDO}", found):
@@ -153,7 +153,7 @@ class FieldNormalizer:
         return f"{vocab.BASE}{folder}/{plain}"
 
     def iri(self, name: str, text: str) -> str:
-        """Return *text* as an absolute IRI in its one written form, or refuse it with the form it should have."""
+        """Return *text* as an absolute IRI in its one written form, or refuse it with that form as the nearest."""
         if (expanded := canonical.expand(text)) is not None:
             return expanded
         if canonical.is_absolute(text):
@@ -171,7 +171,7 @@ class FieldNormalizer:
         return text
 
     def choice(self, name: str, given: str, allowed: tuple[str, ...], written: dict[str, str]) -> str:
-        """Return the one of *allowed* that *given* names; *written* gives further squashed forms of them."""
+        """Return the one of *allowed* that *given* names; *written* has further squashed forms of them."""
         forms = {canonical.squash(one): one for one in allowed} | written
         found = forms.get(canonical.squash(given))
         if found is None:
@@ -190,7 +190,7 @@ class FieldNormalizer:
 
 
 _NAME = "extra_triples"
-#: How the literals of a datatype are written; what is not listed is not looked at.
+#: The lexical forms of literals by datatype; other datatypes are not checked.
 _LEXICAL = {
     vocab.XSD + name: re.compile(pattern)
     for name, pattern in {
@@ -201,7 +201,7 @@ _LEXICAL = {
         "date": r"[0-9]{4}-[0-9]{2}-[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2})?",
     }.items()
 }
-#: Properties whose text is a pattern, in which each blank counts, and all whose text is stored as given.
+#: Properties whose text is a pattern, in which blanks count, and all properties whose text is stored unchanged.
 _PATTERNS = frozenset((f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern"))
 _VERBATIM = _PATTERNS | {f"{vocab.JIDO}checkCommand"}
 _OBJECT_KEYS = ({"@id"}, {"@value"}, {"@value", "@type"}, {"@value", "@language"})
@@ -210,7 +210,7 @@ _OBJECT_KEYS = ({"@id"}, {"@value"}, {"@value", "@type"}, {"@value", "@language"
 def written(tidy: FieldNormalizer, given: list[Any], own: str) -> list[Any]:
     """Return the triples *given* about *own* as [subject IRI, predicate IRI, {"@id"} or {"@value", "@type"}].
 
-    What has no such form is refused on *tidy*; raises TooLarge for more than 500 triples.
+    Triples without such a form are refused on *tidy*; raises TooLarge for more than 500 triples.
     """
     if len(given) > TRIPLES_LIMIT:
         raise TooLarge(
@@ -241,7 +241,7 @@ def _triple(tidy: FieldNormalizer, entry: Any, own: str) -> list[Any] | None:
 
 
 def _object(tidy: FieldNormalizer, predicate: str, value: Any) -> dict[str, str] | None:
-    """Return an object's written form; text that is an IRI is one, other text takes the datatype of the property."""
+    """Return the written form of an object: a text that is an IRI as IRI, another text with the property's datatype."""
     if isinstance(value, Mapping):
         return _spelt_out(tidy, predicate, value)
     if isinstance(value, bool):
@@ -268,14 +268,14 @@ def _object(tidy: FieldNormalizer, predicate: str, value: Any) -> dict[str, str]
 
 
 def datatype_of(tidy: FieldNormalizer, predicate: str) -> str | None:
-    """Return the datatype *predicate* takes, None when it takes IRIs, anything, or is not ours."""
+    """Return the datatype of *predicate*, None for a property of IRIs, of any value, or of a foreign vocabulary."""
     declared = tidy.schema.properties.get(iri(predicate))
     found = [plain_value(term) for term in declared.range] if declared else []
     return found[0] if len(found) == 1 and found[0].startswith(vocab.XSD) else None
 
 
 def _spelt_out(tidy: FieldNormalizer, predicate: str, value: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return an object given as `{"@id": ...}` or `{"@value": ...}`; a literal of text keeps its blanks."""
+    """Return an object given as `{"@id": ...}` or `{"@value": ...}`; a text keeps its blanks."""
     if set(value) not in _OBJECT_KEYS or not all(isinstance(part, str) for part in value.values()):
         message = 'an object is {"@id": IRI}, {"@value": text}, or {"@value": text} with "@type" or "@language"'
         tidy.refuse("invalid_argument", _NAME, value, message)
@@ -298,7 +298,7 @@ def _spelt_out(tidy: FieldNormalizer, predicate: str, value: Mapping[str, Any]) 
 
 
 def _typed(tidy: FieldNormalizer, text: str, datatype: str) -> dict[str, str] | None:
-    """Return a literal, or refuse one that is not written as its datatype has it."""
+    """Return a literal, or refuse a text that is malformed for its datatype."""
     if not is_written(text, datatype):
         tidy.refuse("shape_violation", _NAME, text, f"{text[:80]!r} is not written as a {datatype} is")
         return None
@@ -306,7 +306,7 @@ def _typed(tidy: FieldNormalizer, text: str, datatype: str) -> dict[str, str] | 
 
 
 def is_written(text: str, datatype: str) -> bool:
-    """Return whether *text* is what the literals of *datatype* look like, as far as that is known."""
+    """Return whether *text* is a literal of *datatype*, as far as its lexical form is known here."""
     pattern = _LEXICAL.get(datatype)
     moment_only = datatype == vocab.XSD + "dateTime"
     fits = pattern is None or (pattern.fullmatch(text) and (not moment_only or parse_moment(text)))
@@ -314,9 +314,9 @@ def is_written(text: str, datatype: str) -> bool:
 
 
 def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:
-    """Return *triples* less those that say what a field of the intent says, put into *values* where that is free.
+    """Return *triples* without those that a field of the intent can hold; these are put into free fields in *values*.
 
-    What is said of the new memory is then judged the same, whichever way it was said.
+    A value is thus judged the same whether it is given in a field or as an extra triple.
     """
     choices = choices_of(values["type"])
     rest = []
@@ -335,7 +335,7 @@ def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:
 
 
 def _object_field(field: str, value: Mapping[str, str], allowed: tuple[str, ...] | None) -> str | None:
-    """Return what *field* would hold for an object in its written form, None where it cannot hold it."""
+    """Return the value of *field* for an object in its written form, None if the field cannot hold it."""
     text = value.get("@id")
     if text is None and value.get("@type") == vocab.XSD + _DATATYPE_OF.get(field, "string"):
         text = value["@value"]
@@ -348,17 +348,17 @@ def _object_field(field: str, value: Mapping[str, str], allowed: tuple[str, ...]
 
 
 def _is_status_of(predicate: str, kind: str | None) -> bool:
-    """Return whether *predicate* is where the status of a *kind* is written."""
+    """Return whether *predicate* is the status property of a *kind*."""
     family_ = family(kind or "")
     return predicate == vocab.JIDO + {"task": "hasTaskStatus", "error": "hasErrorStatus"}.get(family_, "decisionStatus")
 
 
-#: The datatypes of fields that are no plain texts.
+#: The datatypes of fields other than plain texts.
 _DATATYPE_OF: Mapping[str, str] = {
     **dict.fromkeys(properties_of("url"), "anyURI"),
     **dict.fromkeys(properties_of("moment"), "dateTime"),
 }
-#: The properties of extra triples that are put into a field.
+#: The properties of extra triples that are moved into a field.
 LIFTED: Mapping[str, str] = {
     vocab.JIDO + each.name: each.field for each in FIELD_PROPERTIES.values() if each.as_extra == "lifted"
 }
@@ -375,7 +375,7 @@ _FOLDERS = {
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """An intent in its one written form, and what was filled in on the way (field -> value)."""
+    """An intent in its one written form, and the fields that were filled in (field -> value)."""
 
     intent: MemoryUpdateIntent
     filled: Mapping[str, Any]
@@ -391,8 +391,8 @@ def normalize(
 ) -> Normal:
     """Return *intent* in its one written form: trimmed, references as IRIs, moments in UTC, defaults by type.
 
-    Normalising a normal intent changes nothing. Raises IntentRefused listing every value that has no written form,
-    and TooLarge for a text of more than *literal* bytes.
+    Normalising a normal intent changes nothing. Raises IntentRefused with every value that has no written form, and
+    TooLarge for a text of more than *literal* bytes.
     """
     tidy = FieldNormalizer(schema, literal)
     values: dict[str, Any] = {
@@ -422,7 +422,7 @@ def normalize(
 
 
 def _kind(tidy: FieldNormalizer, given: str | None) -> str | None:
-    """Return the type *given* names, None when it names none."""
+    """Return the type that *given* names, None if it names none."""
     if given is None:
         return None
     if given in vocab.CLASS_OF_TYPE:
@@ -440,7 +440,7 @@ def _kind(tidy: FieldNormalizer, given: str | None) -> str | None:
 
 
 def _confidence(tidy: FieldNormalizer, given: Any) -> str | float | None:
-    """Return a level, or the exact float from 0 to 1 that was given."""
+    """Return a level, or the given exact number from 0 to 1."""
     if given is None:
         return None
     if given in vocab.CONFIDENCE:
@@ -465,7 +465,7 @@ def _confidence(tidy: FieldNormalizer, given: Any) -> str | float | None:
 
 
 def _timestamp(values: dict[str, Any], now: datetime) -> None:
-    """Give the memory the moment *now* where it has none, unless it says that nobody knows; a moment settles that."""
+    """Set a missing timestamp to *now*, unless an extra triple says undated; a timestamp removes that triple."""
     undated = [triple for triple in values["extra_triples"] if triple[:2] == [values["iri"], vocab.UNDATED]]
     if values["timestamp"]:
         values["extra_triples"] = [triple for triple in values["extra_triples"] if triple not in undated]
@@ -474,7 +474,7 @@ def _timestamp(values: dict[str, Any], now: datetime) -> None:
 
 
 def _choices(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
-    """Settle the fields that take one of a few names; `project` will do for ProjectScope, `user` for UserSource."""
+    """Normalise the fields that take one of a few names; `project` stands for ProjectScope, `user` for UserSource."""
     for field, allowed in choices_of(values["type"]).items():
         if values[field] is not None and values[field] not in allowed:
             short = {canonical.squash(re.sub("(Scope|Source)$", "", name)): name for name in allowed}
@@ -482,7 +482,7 @@ def _choices(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
 
 
 def _references(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
-    """Turn names into IRIs: the project, agents and sessions; evidence and about where they are one."""
+    """Replace names by IRIs: project, agents and sessions; in evidence and about, the entries that are references."""
     for field, folder in _FOLDERS.items():
         if values[field] is not None:
             values[field] = tidy.reference(field, values[field], folder)
@@ -501,7 +501,7 @@ def _references(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
 
 
 def _moments(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
-    """Settle the moments in UTC."""
+    """Convert the moments to UTC."""
     for field in MOMENTS:
         given = values[field]
         if given is None:
@@ -514,7 +514,7 @@ def _moments(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
             tidy.refuse("shape_violation", field, given, message, nearest=other, repair=repair)
 
 
-#: Fields that name memories beside texts and files: only a short id that a memory has is one.
+#: Fields with memories beside texts and files: only an existing short id is taken as a memory.
 _MIXED = ("evidence", "about")
 Find = Callable[[str], str]
 
@@ -527,8 +527,9 @@ def _find_none(name: str) -> str:
 class KnownMemories:
     """The memories of a project that an intent may name.
 
-    `listed` returns the IRIs of all, to word a refusal. `find` returns the IRI of the memory that a short id or another
-    name stands for; it raises NotFound, with the candidates, where that is none or several. The default knows none.
+    `listed` returns the IRIs of all, for the wording of a refusal. `find` returns the IRI of the memory that a short
+    id or another name stands for; it raises NotFound, with the candidates, for no or several memories. The default has
+    no memories.
     """
 
     listed: Callable[[], list[str]] = list
@@ -538,7 +539,7 @@ class KnownMemories:
 def resolve(intent: MemoryUpdateIntent, view: WriteSnapshot, find: Find) -> MemoryUpdateIntent:
     """Return the normal *intent* with each memory named by its IRI.
 
-    Raises IntentRefused for each name, in a field of memories, that stands for none or for several.
+    Raises IntentRefused for each name, in a field of memories, that stands for no or several memories.
     """
     if not _has_names(intent):
         return intent
@@ -548,7 +549,7 @@ def resolve(intent: MemoryUpdateIntent, view: WriteSnapshot, find: Find) -> Memo
         if is_reference(name):
             return name
         by_id = f"{vocab.BASE}memory/{name}"
-        if is_absolute(by_id) and view.is_item(iri(by_id)):  # perhaps one of this commit, which is not indexed yet
+        if is_absolute(by_id) and view.is_item(iri(by_id)):  # it may be in this block, which is not indexed yet
             return by_id
         try:
             return find(name)
@@ -571,7 +572,7 @@ def resolve(intent: MemoryUpdateIntent, view: WriteSnapshot, find: Find) -> Memo
 
 
 def without_names(intent: MemoryUpdateIntent) -> MemoryUpdateIntent:
-    """Return the normal *intent* without the references that are no IRIs."""
+    """Return the normal *intent* without references that are no IRIs."""
     changed: dict[str, Any] = {field: [*filter(is_reference, getattr(intent, field))] for field in ITEM_LISTS}
     changed["extra_triples"] = [triple for triple in intent.extra_triples if not _is_name(triple[2])]
     return replace(intent, **changed)
@@ -592,7 +593,7 @@ def _is_name(value: dict[str, str]) -> bool:
 
 
 def _by_short_id(name: str, find: Find) -> str:
-    """Return the memory whose short id *name* is, else *name* itself: evidence may be the hash of a commit."""
+    """Return the memory with the short id *name*, else *name* itself: evidence may be the hash of a commit."""
     if not is_short_id(name):
         return name
     try:
@@ -603,7 +604,7 @@ def _by_short_id(name: str, find: Find) -> str:
 
 
 def _unknown(field: str, name: str, error: NotFound | InvalidRequest) -> Violation:
-    """Return the violation for *name*, which stands for no memory or for several: those are its allowed values."""
+    """Return the violation for *name*, which stands for no memory, or for several, its allowed values."""
     near = error.candidates if isinstance(error, NotFound) else ()
     return Violation(
         "unknown_reference",

@@ -1,7 +1,7 @@
 """Writes that are no intents: work sessions, changes of policy, and descriptions of things that are no memories.
 
-Each is a submission with a method `decide`. A work session is opened once and moved by events; a change of policy says
-who may assert, propose or settle; a description is of an agent, a file, a module or a proposed term.
+Each is a submission with a method `decide`. A work session is opened once and changed by events; a change of policy
+controls who may assert, propose or settle; a description is of an agent, a file, a module or a proposed term.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Event:
 
 
 class WorkSessions:
-    """The work sessions of a project at the writer."""
+    """The work sessions of a project."""
 
     def __init__(self, context: WriteContext) -> None:
         self._context = context
@@ -131,7 +131,7 @@ class _PolicySubmission:
 
 
 class PolicyChanges:
-    """The policy of a project at the writer: it is read, changed and asked for permissions here."""
+    """The policy of a project: its changes, and questions of permission."""
 
     def __init__(self, context: WriteContext) -> None:
         self._context = context
@@ -161,7 +161,7 @@ class PolicyChanges:
             permissions.check_may_change(node, rules, rules, speaker)
 
     def is_curator(self, project_id: str, agent: str | None = None) -> bool:
-        """Return whether *agent*, the writer's own unless given, may judge for the project."""
+        """Return whether *agent* (default: the writer's own) is a curator of the project."""
         with self._context.queues.of(project_id).reading() as view:
             return self._context.is_curator(view, agent or self._context.agent)
 
@@ -178,7 +178,7 @@ _IS_ANSWER = vocab.TYPE, jido("TermAnswer")
 
 @dataclass(slots=True)
 class _Description:
-    """Descriptions in the memory stream; `differing` are the subjects that were described otherwise before."""
+    """Descriptions in the memory stream; `differing` are the subjects with a different earlier description."""
 
     rows: Sequence[Triple]
     agent: Term
@@ -192,7 +192,7 @@ class _Description:
 
 @dataclass(frozen=True, slots=True)
 class _NewDescription:
-    """Descriptions of which none may differ from an earlier one of the same subject."""
+    """Descriptions of which none may differ from an earlier description of the same subject."""
 
     description: _Description
     stored: Probe
@@ -298,5 +298,5 @@ class Descriptions:
         return self._context.submit(project_id, submission, stream=stream)
 
     def _stored(self, project_id: str, stream: str) -> Probe:
-        """Return the rows of a stream as the index has them now."""
+        """Return a look-up of the rows of a stream in the index."""
         return partial(self._context.queues.follower.index.triples, Stream(project_id, stream).graph)

@@ -1,6 +1,6 @@
 """Permissions decide whether an agent may assert an intent, only propose it, or neither. Pure over rows.
 
-An intent that rests on an untrusted source is only proposed.
+An intent with an untrusted source is only proposed.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _CHANGE = jido("PolicyChange")
 _FROM, _SOURCE, _QUARANTINED = jido("derivedFrom"), jido("hasSourceType"), jido("quarantined")
 _CONFIRMED = jido("confirmedBy")
 _UNTRUSTED = frozenset(jido(name) for name, level in vocab.TRUST_OF_SOURCE.items() if level == "untrusted")
-_TEXT = f"<{vocab.BASE}evidence/"  # evidence that was given as a text has no source of its own
-#: Field of a change -> the property that says it.
+_TEXT = f"<{vocab.BASE}evidence/"  # evidence given as a text has no source of its own
+#: Field of a change -> its property.
 _TEXTS = {
     "kind": "forKind", "path": "forPath", "scope": "forScope", "allows": "allows", "confirms": "confirmsBy",
     "reason": "policyReason",
 }  # fmt: skip
-#: How the reason begins that a rule of the policy gives for a proposal.
+#: The prefix of the reason for a proposal by a rule of the policy.
 BY_POLICY = "by policy: "
 _PROMOTION_SHAPE = "https://jido.ai/shapes#PromotedHypothesisHasEvidence"
 _GUESSES = frozenset((jido("Assumption"), jido("Hypothesis")))
@@ -40,9 +40,9 @@ _ROLES = {"role": "forRole", "grants": "grantsRole"}
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """Who speaks, on the word of a door that knows it by a token: an agent, and its role where the door says it.
+    """The agent that a server identified by a token, and its role where the token gives one.
 
-    With *by_rule* it is the writer itself, which does what a rule says.
+    With *by_rule* it is the writer itself, which carries out a rule of the policy.
     """
 
     agent: str
@@ -52,14 +52,14 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """What may become of an intent: to be asserted (or only proposed, for a reason), and on whose judgement."""
+    """The permission of an intent: asserted, or only proposed for the reason `held_back`; and whether by a curator."""
 
     is_curator: bool
     held_back: str | None = None
 
 
 def authority(view: WriteSnapshot, policy: Policy) -> AccessPolicy:
-    """Return the policy of the project as the journal has it, on top of the root's."""
+    """Return the policy of the project: the changes in the journal, on top of the policy of the root."""
     nodes = view.subjects(TYPE, _CHANGE)
     kept = view.derived.get("authority")
     if kept is None or kept[0] != nodes:
@@ -71,14 +71,15 @@ def authority(view: WriteSnapshot, policy: Policy) -> AccessPolicy:
 
 
 def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> Permission:
-    """Return what may become of the normal *intent*; raises PolicyDenied where its agent may not say this at all.
+    """Return the permission of the normal *intent*; raises PolicyDenied if its agent may neither assert nor propose it.
 
-    What an intent ends or revives counts as much as what it says: who may not assert a decision may not withdraw one.
+    The memories that an intent ends or revives count as its own content does: an agent that may not assert a decision
+    may not withdraw one.
     """
     rules = authority(view, policy)
     agent = intent.asserted_by
     if agent is None or intent.type is None:
-        return Permission(is_curator=False)  # refused for that in a moment
+        return Permission(is_curator=False)  # refused later for the missing field
     role = role_in_use(agent, rules, speaker)
     if speaker is not None and speaker.by_rule:
         return Permission(is_curator=False)
@@ -95,9 +96,9 @@ def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, s
 
 
 def barred_curators(rule: PolicyChange, rules: AccessPolicy) -> str | None:
-    """Return the command that lets curators assert what *rule* holds back from everybody; None where one of them may.
+    """Return the command that lets curators assert what *rule* only lets be proposed; None if a curator may assert it.
 
-    Where the project has no curator yet, it is judged for the role.
+    Without any curator in the project, the role is judged.
     """
     kinds, places = (rule.kind or "", family(rule.kind or "")), [rule.path] if rule.path else ()
     curators = {agent: rules.role_of(agent) for agent in rules.curators} or {"": "Curator"}
@@ -110,7 +111,7 @@ def barred_curators(rule: PolicyChange, rules: AccessPolicy) -> str | None:
 
 
 def check_other_write(what: str, agent: str, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
-    """Raise PolicyDenied unless *agent* may write *what* is no memory: a session, or a description."""
+    """Raise PolicyDenied unless *agent* may write *what*: a session or a description, which are no memories."""
     assert what in OTHER_WRITES
     rules = authority(view, policy)
     role = role_in_use(agent, rules, speaker)
@@ -120,7 +121,7 @@ def check_other_write(what: str, agent: str, view: WriteSnapshot, policy: Policy
 
 
 def check_moves(session: Term, agent: Term, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
-    """Raise PolicyDenied unless *session* is of *agent*, or that is a curator; while nobody says who is, all may."""
+    """Raise PolicyDenied unless *session* is of *agent*, or that is a curator; without any curator, all agents may."""
     rules, opener = authority(view, policy), view.first(session, jido("hasPrimaryAgent"))
     role = role_in_use(plain_value(agent), rules, speaker)
     if opener in (None, agent) or role in CURATORS or not _matters_who(role, rules.curators, speaker):
@@ -133,15 +134,15 @@ def check_moves(session: Term, agent: Term, view: WriteSnapshot, policy: Policy,
 
 
 def role_in_use(agent: str, rules: AccessPolicy, speaker: Speaker | None) -> str:
-    """Return the role of *agent*: the speaker's, whom a door knows, else the one the project gives it.
+    """Return the role of *agent*: that of the speaker, which a token identifies, else the one given by the project.
 
-    Raises PolicyDenied where a speaker who is no curator speaks for somebody else.
+    Raises PolicyDenied where a speaker that is no curator writes for another agent.
     """
     if speaker is None:
         return rules.granted.get(agent, DEFAULT_ROLE)
     role = speaker.role or rules.granted.get(speaker.agent, DEFAULT_ROLE)
     if speaker.role is None and role in CURATORS:
-        role = DEFAULT_ROLE  # a curator is one by the token
+        role = DEFAULT_ROLE  # only the token makes a curator
     if agent != speaker.agent and role not in CURATORS:
         raise PolicyDenied(
             f"{vocab.local_name(speaker.agent)} may not speak for {vocab.local_name(agent)}",
@@ -151,13 +152,13 @@ def role_in_use(agent: str, rules: AccessPolicy, speaker: Speaker | None) -> str
 
 
 def check_speaks(agent: str | None, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
-    """Raise PolicyDenied where *agent* is another than whom a door knows to speak, and that is no curator."""
+    """Raise PolicyDenied if *agent* is not the agent of the token, which is no curator."""
     if speaker is not None and agent is not None:
         role_in_use(agent, authority(view, policy), speaker)
 
 
 def change_triples(project: Term, changes: Iterable[tuple[Term, PolicyChange]]) -> list[Triple]:
-    """Return what is recorded of *changes* in *project*, each with the node that is to hold it."""
+    """Return the triples of *changes* in *project*, each with its node."""
     triples: list[Triple] = []
     for node, change in changes:
         triples += [(node, TYPE, _CHANGE), (node, jido("partOfProject"), project)]
@@ -181,17 +182,17 @@ def check_may_change(agent: str, rules: AccessPolicy, after: AccessPolicy, speak
 
 
 def check_curates(what: str, agent: str, rules: AccessPolicy, speaker: Speaker | None) -> None:
-    """Raise PolicyDenied unless *agent* may do *what* is for curators; while a project has none, every agent may."""
+    """Raise PolicyDenied unless *agent* is a curator; without any curator, every agent may. *what* is the action."""
     role, others = role_in_use(agent, rules, speaker), rules.curators
     if role not in CURATORS and _matters_who(role, others, speaker):
         raise _not_one(what, agent, role, others, "curator")
 
 
 def untrusted_reason(described: Iterable[Triple], item: Term, view: WriteSnapshot) -> str | None:
-    """Return why *item* is not trusted: its own source, or what it is derived from; None where it is.
+    """Return the reason why *item* is not trusted: its source, or a memory that it is derived from; None if trusted.
 
-    A memory is trusted as far as the least of itself and all it is derived from. What was not trusted carries a mark,
-    so that one step back is enough.
+    A memory is trusted only if all memories that it is derived from are. An untrusted memory has a mark, so that one
+    step back is enough.
     """
     for subject, predicate, value in described:
         if subject != item:
@@ -204,7 +205,7 @@ def untrusted_reason(described: Iterable[Triple], item: Term, view: WriteSnapsho
 
 
 def confirmations(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[Term]:
-    """Return the curators who confirmed what *intent* supersedes; none where nobody vouched for some of it."""
+    """Return the curators who confirmed the memories that *intent* supersedes; an empty list if one is not trusted."""
     old = [iri(each) for each in intent.supersedes]
     if any(view.objects(each, _QUARANTINED) for each in old):
         return []
@@ -220,11 +221,11 @@ def proposal_reason(
     waits: bool,
     confirmed: Sequence[Term] = (),
 ) -> tuple[str | None, list[Triple]]:
-    """Return why the memory is only proposed, None where nothing here says so, and what is written of that.
+    """Return the reason why the memory is only proposed, None to assert it, and the triples that record it.
 
-    What is not trusted is asserted on the word of a curator alone, who gives none for what *waits* for one; ending
-    what was asserted so is for curators, too. The alternatives of a decision are trusted no further than it. By
-    *confirmed* it keeps the word that curators gave for what says the same.
+    A memory that is not trusted is asserted only by a curator, and not while it *waits* for one; to end a memory that
+    a curator confirmed takes a curator, too. The alternatives of a decision are trusted only if it is. *confirmed* are
+    the curators whose confirmations of the same content are carried over.
     """
     item = iri(intent.iri or "")
     untrusted = untrusted_reason(described, item, view)
@@ -241,7 +242,7 @@ def proposal_reason(
 
 
 def _vouched(intent: MemoryUpdateIntent, view: WriteSnapshot) -> str | None:
-    """Return why *intent* is for a curator: it ends an active memory that holds on the word of one; None otherwise."""
+    """Return the reason if *intent* ends an active memory that a curator confirmed; None otherwise."""
     for other in map(iri, (*intent.supersedes, *intent.invalidates)):
         if (who := view.first(other, _CONFIRMED)) is not None and view.in_force(other):
             return f"it ends {plain_value(other)}, which {vocab.local_name(who)} accepted"
@@ -267,7 +268,7 @@ def _change(node: Term, view: WriteSnapshot) -> PolicyChange:
 
 
 def _matters(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[str, list[str], str | None]]:
-    """Yield kind, places and scope of what the intent says, and of each memory it ends or revives."""
+    """Yield kind, places and scope of the content of the intent, and of each memory that it ends or revives."""
     named = (other for field in ("supersedes", "invalidates", "revives") for other in getattr(intent, field))
     ended = [iri(other) for other in named if is_absolute(other)]
     if intent.type != "deleted_marker" or not ended:
@@ -289,7 +290,7 @@ def _denied(what: str, rule: PolicyChange | None, rules: AccessPolicy, agent: st
 
 
 def _matters_who(role: str, others: Sequence[str], speaker: Speaker | None) -> bool:
-    """Return whether a project says who may, so that not everybody may: it names them, or gives out tokens."""
+    """Return whether the project restricts an action: it names curators or administrators, or uses tokens."""
     return bool(others) or speaker is not None or role == "MemoryReader"
 
 
@@ -307,7 +308,7 @@ def _a(role: str) -> str:
 
 
 def check_promotion(intent: MemoryUpdateIntent, view: WriteSnapshot, is_curator: bool) -> MemoryUpdateIntent:
-    """Return the normal *intent*; a fact made of a guess rests on its evidence, or on the curator's judgement.
+    """Return the normal *intent*; a fact made of a hypothesis or an assumption needs evidence or a curator.
 
     Raises IntentRefused where it has neither.
     """

@@ -1,7 +1,7 @@
 """The pipeline takes an intent through its stages: normalise, validate, conflict, triples. Pure over rows.
 
-`Pipeline.run` returns the decision: the triples to append, or the refusal of the first stage that refuses. A refusal
-lists the faults of form of every stage, and carries the repair, an accepted intent, where it is mechanical.
+`Pipeline.run` returns the decision: the triples to append, or raises the refusal of the first stage that refuses. A
+refusal lists the faults of form of every stage and, for mechanical faults, has the repaired intent.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from jidomem.write.submission import (
 from jidomem.write.triples import WRITER_AGENT, restated_in
 
 _EVIDENCE = jido("Evidence")
-#: How the warning begins that says why a memory is only proposed.
+#: The prefix of the warning with the reason why a memory is only proposed.
 PROPOSED_PREFIX = "proposed, not asserted: "
 _CHECK_WAITS = "its check waits for a curator: the guard applies it once one accepts or confirms it"
 _CHECK_NOT_APPLIED = "its check stops no edit: the guard applies the checks of Strict conventions only"
@@ -68,9 +68,9 @@ _WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"
 
 #: Conflicts that are refused under every policy.
 _NEVER_ACCEPTED = ("stale_supersession", "same_key")
-#: The properties by which the guard holds files to a rule.
+#: The properties of the checks that the guard runs on files.
 _CHECKS = {f"{vocab.JIDO}{name}" for name in ("forbidsPattern", "requiresPattern", "checkCommand")}
-#: How many of the memories that disagree a refusal gives in full.
+#: The number of conflicting memories that a refusal gives in full.
 _SHOWN_WHOLE = 10
 
 
@@ -83,19 +83,19 @@ def _find_none(project: str, name: str) -> str:
 
 
 def no_blobs(paths: Iterable[str]) -> Mapping[str, str]:
-    """Return no blob id: the root is in no repository."""
+    """Return no blob id, for a root outside of a repository."""
     return {}
 
 
 def none_absent(paths: Iterable[str]) -> Mapping[str, str | None]:
-    """Return no absent file: the root is in no repository."""
+    """Return no absent file, for a root outside of a repository."""
     return {}
 
 
 class Draft(NamedTuple):
-    """An intent in its one written form: what it was as `proposal`, the fields `filled` in, and warnings.
+    """An intent in its one written form, with the given `proposal`, the fields `filled` in, and warnings.
 
-    `request` is the digest by which a retry is known, empty for an intent without idempotency key.
+    `request` is the digest that identifies a retry, empty for an intent without idempotency key.
     """
 
     proposal: MemoryUpdateIntent
@@ -106,7 +106,7 @@ class Draft(NamedTuple):
 
 
 class Statements(NamedTuple):
-    """The triples of an intent, the declarations of things that it is the first to name, and warnings about both."""
+    """The triples of an intent, the declarations of things that it is the first to name, and warnings on both."""
 
     described: list[Triple]
     declared: list[Triple]
@@ -114,7 +114,7 @@ class Statements(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The status of an intent beside the active memories: its conflicts, the marks of a proposal, and warnings."""
+    """The result of stage 3: the status of an intent, its conflicts, the marks of a proposal, and warnings."""
 
     status: Term
     conflicts: Sequence[ConflictItem]
@@ -124,12 +124,12 @@ class Comparison(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The rules and the lookups by which submissions are judged.
+    """The rules and look-ups for judging submissions.
 
-    With `fresh_ids` a new id is unique by itself, so that it need not be looked up. `speaker` is the agent that a
-    token identifies. A text has at most `literal` bytes. `find` returns the IRI that a short id or another name of a
-    memory stands for, else raises NotFound; `listed` returns the IRIs of all memories of a project. `blobs` gives the
-    blob ids of files, `absent` those that do not exist, each with the nearest existing path.
+    With `fresh_ids` a new id is unique by itself and is not looked up. `speaker` is the agent identified by a token. A
+    text has at most `literal` bytes. `find` returns the IRI of the memory that a short id or another name stands for,
+    else raises NotFound; `listed` returns the IRIs of all memories of a project. `blobs` returns the blob ids of
+    files, `absent` the files that do not exist, each with the nearest existing path.
     """
 
     rules: EffectiveRules
@@ -144,12 +144,12 @@ class Pipeline:
 
     @property
     def schema(self) -> Schema:
-        """Return the ontology and the shapes now in effect."""
+        """Return the present ontology and shapes."""
         return self.rules.schema
 
     @property
     def policy(self) -> Policy:
-        """Return the policy of the root now in effect."""
+        """Return the present policy of the root."""
         return self.rules.policy
 
     def submission(self, project: str, intent: Given, options: SubmitOptions = DEFAULT_OPTIONS) -> Submission:
@@ -165,10 +165,10 @@ class Pipeline:
         return Submission(project, intent, options)
 
     def run(self, submission: AnySubmission, view: WriteSnapshot, now: datetime, *, repairs: bool = True) -> Decision:
-        """Return the triples to append for *submission* and its receipt.
+        """Return the triples to append for *submission* and its receipt, or raise the first refusal of a stage.
 
-        The first stage that refuses an intent ends its way. With *repairs* the refusal has every fault of form, not of
-        one stage alone, and the repaired intent where one passes every stage.
+        With *repairs* a refusal has the faults of form of all stages, and the repaired intent if it passes every
+        stage.
         """
         if not isinstance(submission, Submission):
             return submission.decide(self, view, now)
@@ -214,14 +214,14 @@ class Pipeline:
         return Draft(proposal, intent, filled, warnings, request)
 
     def _first_receipt(self, draft: Draft, view: WriteSnapshot) -> Receipt | None:
-        """Return the receipt that the key of the intent was first answered with; None for a new key, or none."""
+        """Return the receipt of the first intent with the key of the intent; None for a new key, or without a key."""
         permissions.check_speaks(draft.intent.asserted_by, view, self.rules.policy, self.speaker)
         return first_receipt(draft.intent, draft.request, view) if draft.intent.idempotency_key else None
 
     def _validate(
         self, draft: Draft, submission: Submission, view: WriteSnapshot
     ) -> tuple[Draft, permissions.Permission]:
-        """Stage 2: return the intent with memories named by their IRIs, and what its author may do.
+        """Stage 2: return the intent with memories named by their IRIs, and the permission of its author.
 
         Its fields and references are checked here, its terms and the shapes by `describe`.
         """
@@ -249,7 +249,7 @@ class Pipeline:
         options: SubmitOptions,
         view: WriteSnapshot,
     ) -> Comparison:
-        """Stage 3: return whether the intent is asserted or proposed beside what is active; raises Conflict."""
+        """Stage 3: return whether the intent is asserted or proposed beside the active memories; raises Conflict."""
         conflicts, close = conflict.detect(intent, keys, view, self._is_functional, options.under)
         if options.ending:
             conflicts = [
@@ -296,11 +296,11 @@ class Pipeline:
         return self.decision(receipt, rows, view)
 
     def memory_names(self, project: str) -> KnownMemories:
-        """Return the lookups of the memories of *project* that an intent may name."""
+        """Return the look-ups of the memories of *project* that an intent may name."""
         return KnownMemories(partial(self.listed, project), partial(self.find, project))
 
     def node(self, name: str, folder: str) -> Term:
-        """Return the IRI of an agent or session, from its IRI or its plain name; raises IntentRefused `invalid_iri`."""
+        """Return the IRI of an agent or session, given by IRI or name; raises IntentRefused `invalid_iri`."""
         field, normalizer = folder.removesuffix("s"), FieldNormalizer(self.rules.schema, self.literal)
         name = normalizer.reference(field, normalizer.text(field, name), folder)
         if normalizer.violations:
@@ -318,16 +318,16 @@ class Pipeline:
         permissions.check_other_write(thing, plain_value(agent), view, self.rules.policy, self.speaker)
 
     def signed(self, proposal: MemoryUpdateIntent) -> MemoryUpdateIntent:
-        """Return *proposal* as said by whom a door knows to speak, where it names nobody."""
+        """Return *proposal* with the agent of the token as its author, if it names none."""
         if self.speaker is None or self.speaker.by_rule or proposal.asserted_by is not None:
             return proposal
         return replace(proposal, asserted_by=self.speaker.agent)
 
     def declare(self, rows: Sequence[Triple], view: WriteSnapshot) -> tuple[Decision | None, list[Term]]:
-        """Return what is to be kept of *rows*, descriptions of things that are no memories.
+        """Return the decision on *rows*, descriptions of things that are no memories.
 
-        With it come the subjects described here already, but otherwise: they are left as they are. Raises
-        IntentRefused for memories, commits and what the ontology or a shape forbids.
+        Also returns the subjects that already have a different description here; these stay as they are. Raises
+        IntentRefused for memories, commits and rows that the ontology or a shape forbids.
         """
         subjects = dict.fromkeys(subject for subject, _, _ in rows)
         validate.check_declared(rows, self.rules.schema, self.literal, validate.WRITERS_OWN - validate.BROUGHT_ALONG)
@@ -349,9 +349,9 @@ class Pipeline:
         return self.decision(receipt, new, view), otherwise
 
     def append(self, rows: Sequence[Triple], view: WriteSnapshot, known: Callable[[Triple], bool]) -> Decision:
-        """Return what is to be kept of *rows* in a graph without memories: the triples that are not *known* there.
+        """Return the decision on *rows* for a graph without memories, of which the *known* triples are not appended.
 
-        Raises IntentRefused for memories, commits and what the ontology or a shape forbids.
+        Raises IntentRefused for memories, commits and rows that the ontology or a shape forbids.
         """
         validate.check_declared(rows, self.rules.schema, self.literal, validate.WRITERS_OWN)
         validate.check_axioms(rows, self.rules.schema)
@@ -370,7 +370,7 @@ class Pipeline:
         return self.decision(Receipt("", None, Version(), "asserted", {}, (), tuple(warnings)), new, view)
 
     def decision(self, receipt: Receipt, rows: Sequence[Triple], view: WriteSnapshot) -> Decision:
-        """Return the decision to append *rows*, with the writer's own declaration where the project has none yet."""
+        """Return the decision to append *rows*, with the declaration of the writer if the project has none yet."""
         writer = [] if view.types(WRITER_AGENT) else triples.agent_stub(WRITER_AGENT, _WRITER_POLICY)
         everything = tuple(dict.fromkeys([*rows, *writer]))
         new = dict.fromkeys([subject for subject, predicate, _ in everything if predicate == TYPE])
@@ -381,7 +381,7 @@ class Pipeline:
     ) -> Statements:
         """Stage 2, continued: return the statements of the intent.
 
-        Raises IntentRefused for what the ontology or a shape forbids.
+        Raises IntentRefused for statements that the ontology or a shape forbids.
         """
         described = [
             (subject, predicate, value)
@@ -401,14 +401,14 @@ class Pipeline:
             keep_values = options.imported or options.as_it_was
             warnings = validate.check_terms(described, view, schema, self.rules.policy, keep_values=keep_values)
             warnings += validate.judge_shapes([*described, *declared, *links], view, self.rules.schema)
-        except IntentRefused as refusal:  # an id that was only just made says nothing to its author
+        except IntentRefused as refusal:  # the author does not know the new id
             faults = [replace(fault, message=fault.message.replace(plain_value(item), "this memory"))
                       for fault in refusal.violations]  # fmt: skip
             raise IntentRefused(faults) from None
         return Statements(described, declared, warnings)
 
     def screened(self, matches: Iterable[tuple[str, secrets.SecretMatch]]) -> list[str]:
-        """Return warnings of likely secrets where the policy says so; raise IntentRefused where it refuses them."""
+        """Return warnings of likely secrets if the policy is to warn; raise IntentRefused if it is to refuse them."""
         policy = self.rules.policy.secrets
         violations = [] if policy == "off" else secrets.refusals(matches)
         if violations and policy == "refuse":
@@ -423,7 +423,7 @@ class Pipeline:
         options: SubmitOptions,
         view: WriteSnapshot,
     ) -> Term:
-        """Return asserted or proposed by the policy of the kind; raise Conflict where the policy refuses."""
+        """Return asserted or proposed, by the policy for conflicts of the kind; raise Conflict if it is to refuse."""
         if not conflicts or options.as_it_was:
             return triples.PROPOSED if options.propose else triples.ASSERTED
         policy = (
@@ -459,7 +459,7 @@ class Pipeline:
         return declared is not None and declared.functional
 
     def _key_triples(self, intent: MemoryUpdateIntent, keys: Iterable[str]) -> list[Triple]:
-        """Return the keys by which a later disagreement with *intent* is found."""
+        """Return the conflict keys of *intent*, by which later submissions find it."""
         all_keys = [*keys]
         if intent.extra_triples:
             for slot in conflict.value_keys(intent, self._is_functional).items():
@@ -468,7 +468,7 @@ class Pipeline:
         return [(item, CONFLICT_KEY, literal(key)) for key in all_keys]
 
     def _deduplicated(self, draft: Draft, same: str, view: WriteSnapshot) -> Decision:
-        """Return the receipt of the identical memory *same*; a retry of its key gets the same."""
+        """Return the receipt of the identical memory *same*; a retry with its key gets the same receipt."""
         intent = draft.intent
         commit, version = commit_of(iri(same), view)
         authors = sorted(map(vocab.local_name, view.objects(iri(same), jido("assertedBy"))))
@@ -483,13 +483,13 @@ class Pipeline:
 
 
 def _absent(files: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield a warning for each file that is named and not there."""
+    """Yield a warning for each named file that does not exist."""
     for path, near in files.items():
         yield f"about names {path}, and there is no such file" + (f"; did you mean {near}?" if near else "")
 
 
 def _odd_moments(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, now: datetime) -> Iterator[str]:
-    """Yield a warning for each moment of *proposal* that is likely a mistake: an end in the past, a time to come."""
+    """Yield a warning for each likely mistake in a moment of *proposal*: an end in the past, a future timestamp."""
     for name, word in (("valid_until", "valid no more"), ("expires_on", "due for review at once")):
         end = parse_moment(getattr(intent, name))
         if end is not None and end <= now:
@@ -500,13 +500,13 @@ def _odd_moments(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, now: 
 
 
 def _in_full(item: str, view: WriteSnapshot) -> dict[str, Any]:
-    """Return all fields of a memory, its moments as they were written: a store may have shortened them."""
+    """Return all fields of a memory, with full moments: a store may have shortened them."""
     fields = restated_in(view, item)
     return {name: (canonical.moment(value) or value) if name in MOMENTS else value for name, value in fields.items()}
 
 
 def paths_about(proposal: Given) -> list[str]:
-    """Return the texts that *proposal*, which may be anything, says it is about."""
+    """Return the texts in the about of *proposal*, which may be any value."""
     about: Any = None
     if isinstance(proposal, MemoryUpdateIntent):
         about = proposal.about
@@ -515,16 +515,16 @@ def paths_about(proposal: Given) -> list[str]:
     return [entry for entry in about if isinstance(entry, str)] if about and isinstance(about, (list, tuple)) else []
 
 
-#: So often mending and judging alternate.
+#: The most rounds of repair and judgement.
 ROUNDS = 6
-#: The id of an intent that is judged only for its faults.
+#: The id of an intent that is judged for its faults only.
 _NO_ID = "00000000-0000-7000-8000-000000000000"
 
 
 def refusal_with_repair(
     pipeline: Pipeline, submission: Submission, refusal: IntentRefused, view: WriteSnapshot, now: datetime
 ) -> IntentRefused:
-    """Return *refusal* with the faults of form of every stage, and with the repaired intent where there is one."""
+    """Return *refusal* with the faults of form of every stage, and with the repaired intent if there is one."""
     intent = submission.intent
     assert not isinstance(intent, JidomemError)
     values: Mapping[str, Any] = intent.to_dict() if isinstance(intent, MemoryUpdateIntent) else intent
@@ -543,9 +543,9 @@ def refusal_with_repair(
 def mend(
     values: Mapping[str, Any], refusal: IntentRefused, judge: Callable[[Mapping[str, Any]], object]
 ) -> dict[str, Any] | None:
-    """Return *values* mended so that *judge* accepts them, None when a person has to decide.
+    """Return *values* repaired so that *judge* accepts them, None when a person has to decide.
 
-    One refusal may hide the next, so mending and judging alternate; the result has passed every stage.
+    One refusal may hide the next, so repair and judgement alternate; the result has passed every stage.
     """
     mended = dict(values)
     for _ in range(ROUNDS):
@@ -566,7 +566,7 @@ def mend(
 
 @dataclass(frozen=True, slots=True)
 class _FormCheck:
-    """The form of an intent, judged by every check: each looks at the fields that those before it left."""
+    """The faults of form of an intent, found by every check: each sees the fields that earlier checks accepted."""
 
     pipeline: Pipeline
     submission: Submission
@@ -587,7 +587,7 @@ class _FormCheck:
         given = MemoryUpdateIntent(**{name: value for name, value in values.items() if name in INTENT_FIELDS})
         faults += faults_of(self._normal, given)
         if kind := next((fault.nearest for fault in faults if fault.code == "unknown_type"), None):
-            given = replace(given, type=kind)  # which the rest is judged as
+            given = replace(given, type=kind)  # the following checks use this type
             faults += faults_of(self._normal, given)
         intent = self._normal(_sound(pipeline.signed(given), self._normal)).intent
         if unknown := faults_of(resolve, intent, view, names.find):
@@ -624,7 +624,7 @@ def _no_id() -> str:
 
 
 def faults_of(check: Callable[..., object], *arguments: Any) -> list[Violation]:
-    """Return the faults for which *check* refuses *arguments*; an empty list where it accepts them."""
+    """Return the faults for which *check* refuses *arguments*; an empty list if it accepts them."""
     try:
         check(*arguments)
     except IntentRefused as refusal:
@@ -635,7 +635,7 @@ def faults_of(check: Callable[..., object], *arguments: Any) -> list[Violation]:
 
 
 def _unique(first: Iterable[Violation], more: Iterable[Violation]) -> list[Violation]:
-    """Return all violations, each once: of two of one shape about one field the first."""
+    """Return all violations, each once: of two with one field and one shape the first."""
     unique: dict[tuple[str | None, str], Violation] = {}
     for violation in (*first, *more):
         unique.setdefault((violation.field, violation.shape or violation.message), violation)
@@ -659,13 +659,13 @@ def _sound(intent: MemoryUpdateIntent, normal: Callable[[MemoryUpdateIntent], No
 
 
 def _without(fields: Collection[str | None], intent: MemoryUpdateIntent) -> MemoryUpdateIntent:
-    """Return the normal *intent* without *fields* but its type, and with another id where that is one of them."""
+    """Return the normal *intent* without *fields* except its type; a removed iri is replaced by a placeholder."""
     rest = {name: value for name, value in intent.fields() if name == "type" or name not in fields}
     return MemoryUpdateIntent(**{"iri": f"{vocab.BASE}memory/{_NO_ID}", **rest})
 
 
 def _filled(intent: MemoryUpdateIntent, project: str) -> MemoryUpdateIntent:
-    """Return *intent* with a value in each required field that is empty, so that shapes judge the others."""
+    """Return *intent* with a value in each empty required field, so that shapes judge the others."""
     fields: dict[str, Any] = {
         "summary": "summary",
         "applies_to_project": f"{vocab.BASE}projects/{project}",

@@ -1,4 +1,4 @@
-"""A rollback takes the memory of a project back to a moment, by corrections in a session of its own."""
+"""A rollback restores the active memories of a project at a moment, by corrections in a session of its own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.submission import AnySubmission, Decision, Submission, SubmitOptions
 from jidomem.write.triples import restated_in
 
-#: What an intent says that is not what the memory holds: who said it, where, when, why, and in whose place.
+#: The fields of an intent that are not content: author, session, time, reason and relations.
 _IGNORED_FIELDS = frozenset(
     ("iri", "timestamp", "supersedes", "invalidates", "revives", "coexists_with", "reason", "asserted_by")
 ) | {"asserted_in"}
@@ -39,7 +39,7 @@ Restated = Callable[[Term], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Memories to be withdrawn, and memories that ended and are to be said again; `lost` are those that cannot be."""
+    """Memories to withdraw, and ended memories to restate; `lost` are those that cannot be restated."""
 
     withdrawn: tuple[Term, ...] = ()
     again: tuple[Term, ...] = ()
@@ -47,11 +47,11 @@ class Difference:
 
 
 def rollback_diff(came: Iterable[Term], ended: Iterable[Term], view: WriteSnapshot, restated: Restated) -> Difference:
-    """Return what takes a memory back, where *came* is active and was not then, and *ended* was and is not.
+    """Return the difference to a past moment: *came* is active and was not then, *ended* was active and is not now.
 
-    A memory that came and holds the same as one that ended stands for it, so that nothing is corrected twice. An
-    alternative goes and comes with its decision. *restated* gives the intent that would say a memory again; a memory
-    whose summary was redacted is lost.
+    A memory in *came* with the content of one in *ended* stands for it, so that neither is corrected. An alternative
+    follows its decision. *restated* returns the intent that would restate a memory; a memory whose summary was
+    redacted is lost.
     """
     came, ended = list(came), list(ended)
     all_ended, missing = set(ended), defaultdict[str, list[Term]](list)
@@ -71,9 +71,9 @@ def rollback_diff(came: Iterable[Term], ended: Iterable[Term], view: WriteSnapsh
 
 
 def _content_key(intent: Mapping[str, Any]) -> str:
-    """Return what a memory holds, as a text that is equal for two that hold the same.
+    """Return the content of a memory as a text that is equal for equal contents.
 
-    An index may write a moment or a number in another way than it was given.
+    An index may write a moment or a number in another form than it was given.
     """
     held = {name: value for name, value in intent.items() if name not in _IGNORED_FIELDS}
     held |= {name: str(parse_moment(held[name]) or held[name]) for name in MOMENTS if name in held}
@@ -83,7 +83,7 @@ def _content_key(intent: Mapping[str, Any]) -> str:
 
 
 def _comparable(extra: Sequence[Any]) -> list[Any]:
-    """Return an extra triple with its literal as the value it stands for."""
+    """Return an extra triple with the value of its literal."""
     *said, value = extra
     if not isinstance(value, Mapping) or "@value" not in value or "@language" in value:
         return [*extra]
@@ -92,7 +92,7 @@ def _comparable(extra: Sequence[Any]) -> list[Any]:
 
 
 def _decision_of(item: Term, view: WriteSnapshot) -> Term | None:
-    """Return the decision that brought an alternative along; None for any other memory."""
+    """Return the decision that an alternative belongs to; None for any other memory."""
     decision, mark, _ = plain_value(item).rpartition("/alternatives/")
     found = iri(decision) if mark else None
     return found if found is not None and item in view.objects(found, jido("hasAlternative")) else None
@@ -103,7 +103,7 @@ _ENDED_BY = (jido("supersededBy"), jido("invalidatedBy"))
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What becomes of one memory: `withdrawn` or `restated`, and `by` what; or `lost`, where nothing is left to say."""
+    """The change of one memory: `withdrawn` or `restated`, `by` another memory; or `lost`, if its text was redacted."""
 
     change: str
     item: str
@@ -118,9 +118,9 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """What a rollback did: the moment `to` which it went, its corrections, and the session and commit they are in.
+    """The result of a rollback: the moment `to`, its corrections, and the session and commit that have them.
 
-    Session and commit are None for a dry run, and where there was nothing to correct.
+    Session and commit are None for a dry run, and without corrections.
     """
 
     to: str
@@ -138,7 +138,7 @@ class Rollback:
 
 @dataclass(slots=True)
 class _Recovery:
-    """One rollback of *project* to *moment* by an agent, with the corrections that were planned last."""
+    """A rollback of *project* to *moment* by an agent, with the corrections of the last plan."""
 
     rollbacks: Rollbacks
     pipeline: Pipeline
@@ -151,7 +151,7 @@ class _Recovery:
     _restated: dict[Term, str] = field(default_factory=dict)
 
     def submissions(self, view: WriteSnapshot, now: datetime) -> Iterator[AnySubmission]:
-        """Yield the corrections, in the order of their commit; none where the memory is as it was."""
+        """Yield the corrections, in the order of their commit; none where nothing differs."""
         pipeline = self.pipeline
         rules = permissions.authority(view, pipeline.policy)
         permissions.check_curates("roll a memory back", plain_value(self.agent), rules, pipeline.speaker)
@@ -176,7 +176,7 @@ class _Recovery:
         return rollback_diff(came, ended, view, lambda item: restated_in(view, plain_value(item)))
 
     def _was_in_force(self, item: Term, view: WriteSnapshot) -> bool:
-        """Return whether *item*, which has ended since, was active at the moment; a marker holds nothing."""
+        """Return whether *item*, which has ended since, was active at the moment; markers do not count."""
         if jido("Asserted") not in view.objects(item, ITEM_MARK) or jido("DeletedMarker") in view.types(item):
             return False
         ends = [end for link in _ENDED_BY for end in view.objects(item, link)]
@@ -187,7 +187,7 @@ class _Recovery:
         return any(moment is not None and moment <= self.moment for moment in recorded)
 
     def _opening(self, view: WriteSnapshot, now: datetime) -> SessionRows:
-        """Return the opening of the recovery session."""
+        """Return the submission that opens the recovery session."""
         project = project_node(self.project)
         self.pipeline.check_other_write("session", self.agent, view)
         rows = triples.session_stub(self._session, project, self.agent, format_timestamp(now), kind="RecoverySession")
@@ -210,7 +210,7 @@ class _Recovery:
         return self._asserted(values, SubmitOptions())
 
     def _restatement(self, old: Term, view: WriteSnapshot) -> AnySubmission:
-        """Return a memory that says what *old* said, and revives it."""
+        """Return the memory that restates *old*, and revives it."""
         values = {name: value for name, value in restated_in(view, plain_value(old)).items() if name not in OWN}
         new = f"{vocab.BASE}memory/{self.pipeline.new_id()}"
         values["coexists_with"] = self._coexisting(old, view)
@@ -220,7 +220,7 @@ class _Recovery:
         return self._asserted(values, SubmitOptions(blobs_in(view, old), as_it_was=True))
 
     def _coexisting(self, old: Term, view: WriteSnapshot) -> list[str]:
-        """Return the memories that *old* coexisted with, whichever of the two said so, as they are active now."""
+        """Return the memories that coexisted with *old*, as restated or as their active successors."""
         named = [*view.objects(old, jido("coexistsWith")), *view.subjects(jido("coexistsWith"), old)]
         restated = {self._restated[other] for other in named if other in self._restated}
         ends = (end_of_chain(other, view) for other in named if other not in self._restated)
@@ -244,7 +244,7 @@ class _Recovery:
 
 @dataclass(frozen=True, slots=True)
 class _Correcting:
-    """A correction of a rollback, which is refused where it would only be proposed."""
+    """A correction of a rollback; it is refused if it would only be proposed."""
 
     submission: Submission
     agent: Term
@@ -275,7 +275,7 @@ ORDER BY ?was ?item"""
 
 
 class Rollbacks:
-    """The rollbacks of a project at the writer: all corrections of one are in one commit, or none is."""
+    """The rollbacks of a project: all corrections of one are in one commit, or nothing is."""
 
     def __init__(self, context: WriteContext) -> None:
         self._context = context
@@ -298,7 +298,7 @@ class Rollbacks:
             else:
                 receipts = queue.submit_planned(pipeline, recovery.submissions)
         except JidomemError as refusal:
-            refusal.position = None  # no position in anything that was given
+            refusal.position = None  # the caller gave no list
             raise
         at = format_timestamp(moment)
         if receipts:
@@ -307,7 +307,7 @@ class Rollbacks:
         return Rollback(at, planned, None, None, context.queues.refresh(project_id))
 
     def since(self, project_id: str, moment: datetime) -> tuple[list[Term], list[Term]]:
-        """Return the memories asserted after *moment*, and those that such a one superseded or invalidated."""
+        """Return the memories asserted after *moment*, and those that they superseded or invalidated."""
         stream, then = Stream(project_id), date_time(format_timestamp(moment))
         follower = self._context.queues.follower
         follower.catch_up(stream)

@@ -1,4 +1,4 @@
-"""The secret screen detects likely secrets in intents and descriptions, by a table of forms and by randomness. Pure."""
+"""The secret screen detects likely secrets in intents and descriptions, by known forms and by randomness. Pure."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from jidomem.write.canonical import MINTED
 
 
 class SecretPattern(NamedTuple):
-    """A kind of secret: what it is called, what a text that holds one holds, and how it is written.
+    """A kind of secret: its name, a mark that each text with such a secret contains, and its pattern.
 
-    Of `words`, where there are any, such a text holds one in whatever case. It is compiled once a text has its mark:
-    all of them take as long as the rest of a start.
+    If there are `words`, the text also contains one of them, in any case. A pattern is compiled once a text has its
+    mark: compiling all of them takes as long as the rest of a start.
     """
 
     kind: str
@@ -41,9 +41,9 @@ _NAMES = (
     r"|(?:api|access|secret|private|auth|account)[_-]?(?:key|token)|client[_-]?secret)"
 )
 _HEX, _WORD = "[0-9a-f]", "[A-Za-z0-9_-]"
-#: Between a name and its value, which stand in one line: an empty value is followed by a line of something else.
+#: Blanks between a name and its value on one line: the value does not continue on the next line.
 _BLANKS = r"[^\S\n]*"
-#: What a token of a maker begins with, and what follows.
+#: Kinds of tokens: name, prefixes, and the pattern of the rest.
 _TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("an AWS access key", ("AKIA", "ASIA"), "[A-Z2-7]{16}(?![A-Z0-9])"),
     ("a GitHub token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), "[A-Za-z0-9]{36,255}"),
@@ -156,13 +156,13 @@ FORMS: tuple[SecretPattern, ...] = (
         for sign in ("=", ":", " is ")
     ),
 )
-#: Words of which manuals make up passwords and keys.
+#: Words in the sample passwords and keys of manuals.
 _SAMPLES = (
     "access|account|api|app|auth|change|client|db|default|demo|dummy|example|fake|here|key|me|my|needed|new|not"
     "|pass|passphrase|passwd|password|placeholder|private|provider|proxy|pwd|sample|secret|super|test|the|token"
     "|user|value|your"
 )
-#: What stands where a secret would: a word for it, a variable, a call or an attribute, stars; or how it is kept.
+#: A placeholder for a secret: a word, a variable, a call or an attribute, stars; or its kind of encoding.
 _STANDS_FOR_ONE = re.compile(
     rf"[\"']?(?:<.*|\$.*|%.*|\{{.*|\[.*|.*\*\*\*.*|x{{3,}}|.*(?:\.\.\.|…).*|(?i:(?:[-_]?(?:{_SAMPLES}))+)[0-9]?"
     r"|(?i:(?:abc[d-z]*|123[4-90]*)+)|[a-z][a-z0-9]*(?:_[a-z0-9]+)*_(?:password|passwd|pass|pwd|secret|token|key)"
@@ -175,17 +175,17 @@ _STANDS_FOR_ONE = re.compile(
 )
 _MARKUP = re.compile(r"[`\u3000-\u303f\uff00-\uffef]")
 _PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9]*)[_-]\Z")
-#: What no maker gives out: a sign many times, or the words of a manual.
+#: Tokens that no maker issues: a character many times, or the words of a manual.
 _MADE_UP = re.compile(r"([A-Za-z0-9.*])\1{5}|EXAMPLE|(?i:your)[_-]")
 _WIDE = ("=", ":", "://", "--", "</", " is ")
 _SPOKEN = ("PRIVATE KEY", "uthorization", "curl")
-#: What marks a form by itself, within so long a word, and words that come before a password.
+#: The marks that identify a form by themselves; the forms with other marks; and a word long enough for a token.
 _MARKS = tuple(form.mark for form in FORMS if form.mark not in (*_WIDE, *_SPOKEN))
 _UNMARKED = tuple(form for form in FORMS if form.mark in (*_WIDE, *_SPOKEN))
 _LONG = re.compile(r"[A-Za-z0-9_.-]{15}")
-#: What may be drawn by lot, as an id or a key, and is no token of a known form all the same.
+#: The fields that may be random, as ids and keys are; they are screened for known forms only.
 _NAME_FIELDS = ("iri", "asserted_by", "asserted_in", "assigned_to", "idempotency_key")
-#: The fields that the other stages hold to names from a list, moments, a number, the project or memories.
+#: The fields that other stages restrict to names from a list, moments, a number, the project or memories.
 _CLOSED_FIELDS = {
     "type", "status", "severity", "confidence", "convention_scope", "enforcement_level", "source_type",
     "applies_to_project", *properties_of("moment", "memory"),
@@ -203,9 +203,9 @@ _PLAIN = re.compile(
     re.ASCII,
 )
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}(?![a-z])")
-#: Symbols of Rust (v0) and C++ (Itanium): each name in them with its length before it.
+#: Symbols of Rust (v0) and C++ (Itanium), in which the length precedes each name.
 _MANGLED = re.compile(r"_(?:R|ZN?)[A-Z](?=\w*[0-9][a-z_]{2})\w*", re.ASCII)
-#: What comes before an id or a public key, before a digest, and before what is said of a key in the open, to its end.
+#: The text before an id or a public key, before a digest, and from the header of a public key or certificate on.
 _ID = re.compile(
     r"(?:\b|_)(?:[a-z]*[_-]?id|[a-z]+Id|kid)[\"']?\s*[:=]\s*[\"'`]?(?:[a-z0-9]+[._])*\Z|\bk[1-4]\.(?:public|[pls]id)\.\Z"
 )
@@ -216,14 +216,14 @@ _IN_THE_OPEN = re.compile(r"-----BEGIN (?:[A-Z]+ )*(?:CERTIFICATE|PUBLIC KEY)[^-
 
 
 class SecretMatch(NamedTuple):
-    """A likely secret: what kind of one, and at which character of its text it begins."""
+    """A likely secret: its kind, and the index of its first character in the text."""
 
     kind: str
     at: int
 
 
 def find(text: str) -> SecretMatch | None:
-    """Return the first likely secret of *text*, None where there is none.
+    """Return the first likely secret of *text*, None if there is none.
 
     >>> find("the token is ghp_" + "a1B2" * 9)
     SecretMatch(kind='a GitHub token', at=13)
@@ -232,7 +232,7 @@ def find(text: str) -> SecretMatch | None:
 
 
 def find_form(text: str) -> SecretMatch | None:
-    """Return the first secret of a known form in *text*, which may itself be an id that is drawn by lot."""
+    """Return the first secret of a known form in *text*, which may itself be a random id."""
     return _of_a_form(text, _forms_in(text))
 
 
@@ -244,9 +244,9 @@ def _random_in(text: str) -> SecretMatch | None:
 
 
 def _forms_in(text: str) -> list[SecretPattern]:
-    """Return the forms that *text* has the mark of, and a word where there has to be one: of most texts there are none.
+    """Return the forms whose mark, and one of whose words if any, *text* contains: for most texts none.
 
-    Not in lower case: there are letters that are another's small form only where case does not count.
+    The text is case-folded, not lowered: patterns that ignore case also match letters such as the long s.
     """
     marked = [
         form for form in (FORMS if _search_marks()(text.encode("utf-8", "replace")) else _UNMARKED) if form.mark in text
@@ -283,10 +283,10 @@ def _of_a_form(text: str, forms: Iterable[SecretPattern]) -> SecretMatch | None:
 
 
 def _stands_for_one(value: str, before: str) -> bool:
-    """Return whether *value*, which follows a name of secrets and what is *before* that, is a word for a secret.
+    """Return whether *value*, which follows the text *before* and a name of secrets, is a placeholder for a secret.
 
-    Marks of prose and markup around it are no part of it, nor is what follows in the query of an IRI. A password that
-    is its own prefix, as in `POSTGRES_PASSWORD=postgres`, is the one that a program is delivered with.
+    Punctuation and markup around it are ignored, and so is the rest of the query of an IRI. A password equal to its
+    own prefix, as in `POSTGRES_PASSWORD=postgres`, is the default of a program.
     """
     if before.endswith(("?", "&")):
         value = value.partition("&")[0]
@@ -297,7 +297,7 @@ def _stands_for_one(value: str, before: str) -> bool:
 
 
 def _is_random(run: str) -> bool:
-    """Return whether a run of signs looks drawn by lot: no hash, name or word has so many sorts of sign so mixed."""
+    """Return whether a run of characters looks random: no hash, name or word mixes so many classes of characters."""
     if _PLAIN.fullmatch(run) or sum(map(str.isdigit, run)) < 2:
         return False
     sorts = ["d" if sign.isdigit() else "u" if sign.isupper() else "l" if sign.islower() else "-" for sign in run]
@@ -309,7 +309,7 @@ def _is_random(run: str) -> bool:
 
 
 def _is_of_words(run: str) -> bool:
-    """Return whether *run* is a name: most of it are words, or it is the mangled name of a symbol of a program."""
+    """Return whether *run* is a name: mostly words, or the mangled name of a symbol of a program."""
     words = sum(len(word) for word in _WORDS.findall(run) if len(word) >= 4)
     return words * 2 >= len(run) or _MANGLED.fullmatch(run) is not None
 
@@ -322,13 +322,13 @@ def _is_encoded_text(run: str) -> bool:
 
 
 def _is_named_before(text: str) -> bool:
-    """Return whether what follows *text* is part of an IRI or a path, a digest or a public key: random, in the open."""
+    """Return whether the text after *text* is public though random: in an IRI or a path, a digest or a public key."""
     word = text.rpartition(" ")[2].rpartition("\n")[2]
     return "/" in word or bool(_DIGEST.search(text[-1000:]) or _ID.search(text[-40:]) or _IN_THE_OPEN.search(text))
 
 
 def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, SecretMatch]]:
-    """Yield each field of an intent that holds a likely secret, and what it is."""
+    """Yield each field of an intent with a likely secret, and the match."""
     texts = _TEXTS(intent)
     lists = [[*map(_entry_texts, entries)] if entries else () for entries in _LISTS(intent)]
     whole = "\n".join(filter(None, chain(texts, *lists)))
@@ -347,19 +347,19 @@ def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, SecretMatch]]:
                 yield name, found
 
 
-@lru_cache(maxsize=256)  # agents and sessions come again and again
+@lru_cache(maxsize=256)  # agents and sessions repeat
 def _is_marked(text: str) -> bool:
     """Return whether *text* has a word long enough for a token, and the mark of one."""
     return _LONG.search(text) is not None and _search_marks()(text.encode("utf-8", "replace")) is not None
 
 
 def _has_random(text: str) -> bool:
-    """Return whether there is a run of signs in *text* that looks drawn by lot, be it in the open or not."""
+    """Return whether *text* has a run of characters that looks random, public or not."""
     return any(_is_random(run) for word in text.split() if len(word) >= 32 for run in _RUN.findall(word))
 
 
 def _entry_texts(entry: object) -> str:
-    """Return the texts of an entry: its own, or those of a normalised extra triple."""
+    """Return the text of an entry: its own, or that of a normalised extra triple."""
     if isinstance(entry, (list, tuple)):
         return " ".join(map(_entry_texts, entry))
     if isinstance(entry, dict):
@@ -368,7 +368,7 @@ def _entry_texts(entry: object) -> str:
 
 
 def screen_rows(rows: Iterable[Triple]) -> Iterator[tuple[str, SecretMatch]]:
-    """Yield the property of each triple that says a likely secret, and what it is."""
+    """Yield the property of each triple with a likely secret, and the match."""
     for _, predicate, value in rows:
         found = find(value[1:-1] if is_iri(value) else parse_literal(value).text)
         if found is not None:
@@ -376,7 +376,7 @@ def screen_rows(rows: Iterable[Triple]) -> Iterator[tuple[str, SecretMatch]]:
 
 
 def refusals(matches: Iterable[tuple[str, SecretMatch]]) -> list[Violation]:
-    """Return what is said of likely secrets: the field and the kind, never what it is."""
+    """Return the violations for likely secrets: with the field and the kind, never the secret."""
     return [
         Violation("policy_denied", f"{name} holds what looks like {kind}, at character {at}", field=name)
         for name, (kind, at) in matches

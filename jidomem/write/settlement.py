@@ -1,4 +1,4 @@
-"""A settlement is the judgement of a curator on a memory: a proposal, a disagreement, or one that is due for review."""
+"""A settlement is the judgement of a curator on a memory: a proposal, a disagreement, or a memory due for review."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from jidomem.write.submission import Decision, Outcome
 from jidomem.write.triples import restated_in
 
 ACTIONS = ("accept", "reject", "supersede", "keep-both")
-#: Action -> the word for a memory that was settled by it.
+#: Action -> the word for a memory settled by it.
 OUTCOMES = {"accept": "accepted", "reject": "rejected", "supersede": "accepted", "keep-both": "accepted"}
-#: How long an assumption without a date stands before it is asked about again.
+#: The time until the next review of an assumption without a date.
 _LATER = timedelta(days=90)
 _KEY = jido("conflictKey")
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The judgement of a curator on one memory: an action, and the fields that `Settlements.settle` takes."""
+    """The judgement of a curator on one memory: an action and its parameters, as in `MemoryWriter.settle`."""
 
     item: str
     action: str
@@ -42,7 +42,7 @@ class Settlement:
 
 
 class Settlements:
-    """The settlements of a curator; each is one more memory, and nothing is rewritten."""
+    """The settlements of a curator; each is a new memory, and nothing is rewritten."""
 
     def __init__(self, context: WriteContext, corrections: Corrections, batches: Batches) -> None:
         self._context = context
@@ -67,14 +67,14 @@ class Settlements:
     def decision(
         self, project_id: str, settlement: Settlement, pipeline: Pipeline, view: WriteSnapshot, now: datetime
     ) -> Decision:
-        """Return the memory that settles one item, as `settle` says; raises what it raises."""
+        """Return the decision on the memory that settles one item; raises what `MemoryWriter.settle` raises."""
         corrections = self._corrections
         item, action, other = settlement.item, settlement.action, settlement.other
         if action not in ACTIONS:
             raise InvalidRequest(f"{action!r} settles nothing", hint=f"one of: {', '.join(ACTIONS)}")
         if settlement.changes and action not in ("supersede", "keep-both"):
             raise InvalidRequest(f"{action} says nothing otherwise", hint="leave out `changes`")
-        old = restated_in(view, item)  # raises for what is no memory
+        old = restated_in(view, item)  # raises NotFound
         if view.has_ended(iri(item)):
             raise _settled_already(iri(item), view)
         if other is not None:
@@ -102,7 +102,7 @@ class Settlements:
         return decision
 
     def _check_may_reject(self, item: Term, view: WriteSnapshot) -> None:
-        """Raise PolicyDenied unless the writer's agent may accept the proposal *item*, or takes back its own."""
+        """Raise PolicyDenied unless the writer's agent may accept the proposal *item*, or withdraws its own."""
         is_own = self._context.agent_node in view.objects(item, jido("assertedBy"))
         if is_own or jido("Proposed") not in view.objects(item, ITEM_MARK):
             return
@@ -113,7 +113,7 @@ class Settlements:
             raise self._corrections.denied(view, "its source is not trusted")
 
     def _is_due(self, item: Term, view: WriteSnapshot, now: datetime) -> bool:
-        """Return whether the active *item* is to be looked at again *now*: by its dates, or as it has none."""
+        """Return whether the active *item* is due for review *now*: by its dates, or as an undated assumption."""
         dates = [*view.objects(item, jido("expiresOn")), *view.objects(item, jido("validUntil"))]
         if not dates:
             return any(self._context.pipeline.schema.is_a(kind, jido("Assumption")) for kind in view.types(item))
@@ -123,7 +123,7 @@ class Settlements:
     def _accepted(
         self, item: Term, action: str, other: str | None, view: WriteSnapshot, now: datetime
     ) -> dict[str, Any]:
-        """Return the fields that assert *item* again, with or in place of what it disagrees with."""
+        """Return the fields that assert *item* again, beside or in place of the memories that it disagrees with."""
         rivals = [iri(other)] if other else _rivals(item, view)
         if action in ("supersede", "keep-both") and not rivals:
             raise InvalidRequest(f"{plain_value(item)} disagrees with no active memory", hint="accept it, or reject it")
@@ -143,7 +143,7 @@ class Settlements:
             ended = {each: conflict.end_of_chain(each, view) for each in withdrawn if view.has_ended(each)}
             if action != "accept":
                 withdrawn = [each for each in withdrawn if each not in ended]
-            else:  # one that has a successor is left in, as a conflict that the curator settles
+            else:  # an ended memory with a successor stays in, as a conflict for the curator
                 withdrawn = [each for each in withdrawn if each not in ended or ended[each] is not None]
             if action == "supersede":
                 ends = [end for end in ended.values() if end is not None]
@@ -159,7 +159,7 @@ class Settlements:
 
 @dataclass(frozen=True, slots=True)
 class _SettlementSubmission:
-    """A settlement on its way through the pipeline."""
+    """A settlement as a submission."""
 
     settlements: Settlements
     project: str
@@ -177,12 +177,12 @@ _REASONS = {
 }
 
 
-#: Why a proposed withdrawal is settled that withdraws nothing any more.
+#: The reason that settles a proposed withdrawal of memories that have all ended.
 _MOOT = "what it withdraws has ended already"
 
 
 def _is_moot(item: Term, view: WriteSnapshot) -> bool:
-    """Return whether *item* is a proposed withdrawal of memories that have all ended, and nothing took their place."""
+    """Return whether *item* is a proposed withdrawal of memories that have all ended without an active successor."""
     if jido("Proposed") not in view.objects(item, ITEM_MARK) or jido("DeletedMarker") not in view.types(item):
         return False
     withdrawn = view.objects(item, jido("invalidates"))
@@ -190,12 +190,12 @@ def _is_moot(item: Term, view: WriteSnapshot) -> bool:
 
 
 def _rivals(item: Term, view: WriteSnapshot) -> list[Term]:
-    """Return what *item* was proposed against, and what came since that it disagrees with."""
+    """Return the active memories that *item* was proposed against, and those that it conflicts with now."""
     recorded = [other for other in view.objects(item, jido("conflictsWith")) if view.in_force(other)]
     return [*dict.fromkeys([*recorded, *conflict.rivals(item, view)])]
 
 
-#: How a pending proposal names an active memory -> what it is, and the action that asserts it.
+#: The property by which a pending proposal names an active memory -> its name in messages, and the action to assert it.
 _PENDING: Mapping[str, tuple[str, str]] = {
     "invalidates": ("a withdrawal", "accept"),
     "supersedes": ("a change", "accept"),
@@ -204,7 +204,7 @@ _PENDING: Mapping[str, tuple[str, str]] = {
 
 
 def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
-    """Raise InvalidRequest where it is not the active *item* that is settled: a proposal against it is, or nothing."""
+    """Raise InvalidRequest unless the active *item* itself can be settled: something else or nothing is pending."""
     pending: dict[Term, tuple[str, str]] = {}
     for name, what in _PENDING.items():
         for other in view.subjects(jido(name), item):
@@ -231,7 +231,7 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
 
 
 def _settled_already(item: Term, view: WriteSnapshot) -> InvalidRequest:
-    """Return the refusal to settle what has ended, with what took its place."""
+    """Return the refusal to settle an ended memory, with its successor."""
     if (newer := conflict.end_of_chain(item, view)) is not None:
         was_proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
         how = "accepted as" if was_proposed else "replaced by"
@@ -254,7 +254,7 @@ def _settled_already(item: Term, view: WriteSnapshot) -> InvalidRequest:
 
 
 def _check_pair(item: Term, other: Term, action: str, view: WriteSnapshot) -> None:
-    """Raise InvalidRequest unless they are two, neither has ended, and what is to hold does."""
+    """Raise InvalidRequest unless *item* and *other* are two, neither has ended, and the one that stays is active."""
     if item == other:
         raise InvalidRequest(f"{plain_value(item)} does not disagree with itself", hint="name the other one")
     if view.has_ended(other):
@@ -269,7 +269,7 @@ def _check_pair(item: Term, other: Term, action: str, view: WriteSnapshot) -> No
 
 
 def replaces(item: Term, view: WriteSnapshot) -> list[Term]:
-    """Return what *item* names as replaced, and what a proposal among that, which never counted, names in its turn."""
+    """Return the memories that *item* supersedes, and those that a pending proposal among them supersedes."""
     replaced: dict[Term, None] = {}
     left = [item]
     while left:
@@ -285,7 +285,7 @@ def replaces(item: Term, view: WriteSnapshot) -> list[Term]:
 
 
 def twins(item: Term, view: WriteSnapshot) -> list[Term]:
-    """Return the other proposals that wait and say exactly what *item* says."""
+    """Return the other pending proposals that are identical to *item*."""
     identical = [key for key in view.objects(item, _KEY) if key.startswith('"identical:')]
     others = {other for key in identical for other in view.subjects(_KEY, literal(plain_value(key))) if other != item}
     return sorted(

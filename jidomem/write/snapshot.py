@@ -1,4 +1,4 @@
-"""The write snapshot is the rows by which intents are judged: those of the index, and those accepted since."""
+"""The write snapshot is the rows for judging intents: those of the index, and those accepted since."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class WriteSnapshot:
     def __init__(self, probe: Probe) -> None:
         self.size = 0
         self._probe = probe
-        self._whole: dict[Term, dict[Term, list[Term]]] = {}  # of these subjects all is known
-        self._partly: dict[Term, dict[Term, list[Term]]] = {}  # and of others these properties
+        self._whole: dict[Term, dict[Term, list[Term]]] = {}  # all properties of these subjects
+        self._partly: dict[Term, dict[Term, list[Term]]] = {}  # some properties of other subjects
         self._added: list[Triple] = []
-        self._by_object: dict[Term, dict[Term, list[Term]]] = {}  # what was added, of the properties ever asked so
-        self._pointed: set[Term] = set()  # by the first so many of what was added
+        self._by_object: dict[Term, dict[Term, list[Term]]] = {}  # the added triples of properties looked up by object
+        self._pointed: set[Term] = set()  # the objects of the first _pointed_by added triples
         self._pointed_by = 0
         self._types: dict[Term, frozenset[Term]] = {}
         self._new: set[Term] = set()
@@ -63,14 +63,14 @@ class WriteSnapshot:
         self.add(triples)
 
     def properties(self, subject: Term) -> dict[Term, list[Term]]:
-        """Return the properties of *subject* with their values, as a mapping not to be changed."""
+        """Return the properties of *subject* with their values; callers must not change the mapping."""
         properties = self._whole.get(subject)
         if properties is None:
             properties = {}
             for _, predicate, value in self._probe(subject, None, None):
                 properties.setdefault(predicate, []).append(value)
                 self.size += 1
-            # a value that was added is not there twice once the index has it as well
+            # replaces the values of the index, which may have applied the added ones
             properties |= {known: values for known, values in self._partly.pop(subject, {}).items() if values}
             self._whole[subject] = properties
         return properties
@@ -96,7 +96,7 @@ class WriteSnapshot:
         return sorted(found.union(added) if added else found)
 
     def _added_to(self, predicate: Term) -> dict[Term, list[Term]]:
-        """Return the added triples of one property: value -> its subjects."""
+        """Return the added triples of one property as value -> subjects."""
         added = self._by_object.get(predicate)
         if added is None:
             added = self._by_object[predicate] = {}
@@ -110,7 +110,7 @@ class WriteSnapshot:
         return next(iter(self._of(subject, predicate)), None)
 
     def mentions(self, subject: Term) -> bool:
-        """Return whether *subject* is described or pointed at."""
+        """Return whether *subject* has a property or is the value of one."""
         for _, _, value in self._added[self._pointed_by :]:
             self._pointed.add(value)
         self._pointed_by = len(self._added)
@@ -119,11 +119,11 @@ class WriteSnapshot:
         return subject not in self._new and next(iter(self._probe(None, None, subject)), None) is not None
 
     def describes(self, subject: Term) -> bool:
-        """Return whether *subject* has a property: cheapest where it has a class."""
+        """Return whether *subject* has a property; the class is looked up first, as it is cheap."""
         return bool(self._of(subject, vocab.TYPE) or self.properties(subject))
 
     def types(self, subject: Term) -> frozenset[Term]:
-        """Return the classes *subject* is typed with."""
+        """Return the classes of *subject*."""
         types = self._types.get(subject)
         if types is None:
             types = self._types[subject] = frozenset(self._of(subject, vocab.TYPE))
@@ -148,11 +148,11 @@ class WriteSnapshot:
         return bool(self._of(subject, ITEM_MARK))
 
     def in_force(self, item: Term) -> bool:
-        """Return whether the record *item* is asserted, and neither superseded nor invalidated."""
+        """Return whether the memory *item* is asserted, and neither superseded nor invalidated."""
         return _ASSERTED in self._of(item, ITEM_MARK) and not self.has_ended(item)
 
     def is_active(self, item: Term) -> bool:
-        """Return whether *item* is active and accepted, where it is a decision; validity is not judged."""
+        """Return whether *item* is asserted, has not ended and, if a decision, is accepted; validity is not judged."""
         return self.in_force(item) and all(is_accepted(plain_value(status)) for status in self._of(item, _DECIDED))
 
     def has_ended(self, item: Term) -> bool:
@@ -160,7 +160,7 @@ class WriteSnapshot:
         return any(self._of(item, end) for end in _ENDS)
 
     def _of(self, subject: Term, predicate: Term) -> list[Term]:
-        """Return the values of one property, in a list that is not to be changed by others."""
+        """Return the values of one property, in a list that callers must not change."""
         known = self._whole.get(subject)
         if known is not None:
             return known.get(predicate) or []

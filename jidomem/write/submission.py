@@ -1,6 +1,6 @@
 """A submission is one write on its way through the pipeline, with its options.
 
-A retry is an intent with an idempotency key that was answered before: it gets the first receipt.
+A retry is an intent with an idempotency key that was answered before; it gets the first receipt.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Outcome = Receipt | JidomemError
 class SubmitOptions:
     """The options of a submitted intent.
 
-    `blobs` gives the blob id of each file that the intent is about (None: the present ones), `absent` the files that
-    do not exist, each with the nearest existing path. With `propose` the intent waits for a curator. `as_it_was`
-    restates a memory that was active, beside the memories it disagreed with then. `under` is a key that is to be
-    unique among active memories. The memories in `ending` are replaced by other members of the same commit and
-    conflict with nothing. With `relocates` the intent repeats a memory whose source was moved, with its
-    confirmations. `imported` permits undeclared values, which earlier releases accepted.
+    `blobs` has the blob id of each file that the intent is about (None: the present ones), `absent` the files that do
+    not exist, each with the nearest existing path. With `propose` the intent waits for a curator. `as_it_was` restates
+    a memory that was active, beside the memories that it disagreed with then. `under` is a key that must be unique
+    among active memories. The memories in `ending` are replaced by other members of the same commit and conflict with
+    nothing. With `relocates` the intent repeats a memory whose source was moved, with its confirmations. `imported`
+    permits undeclared values, which earlier releases accepted.
     """
 
     blobs: Mapping[str, str] | None = None
@@ -75,7 +75,7 @@ AnySubmission = Submission | OtherSubmission
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The triples to append for an accepted submission (none for a known one), and the receipt.
+    """The triples to append for an accepted submission (none if it is known already), and the receipt.
 
     `nodes` are the subjects that are new to the project: the commit records its time on them. A receipt without a
     commit gets the commit of its block.
@@ -94,14 +94,14 @@ _KEY, _DIGEST, _RECEIPT = jido("idempotencyKey"), jido("requestDigest"), jido("r
 
 
 def request_digest(proposal: MemoryUpdateIntent) -> str:
-    """Return the digest of a request as it was made; a retry may come from a later session."""
+    """Return the digest of a request as given; a retry may come from a later session."""
     ignored = ("idempotency_key", "asserted_in")
     values = {name: value for name, value in proposal.to_dict().items() if name not in ignored}
     return digest(json.loads(json.dumps(values, default=str)))
 
 
 def retry_triples(node: Term, intent: MemoryUpdateIntent, request: str, receipt: Receipt) -> list[Triple]:
-    """Return the triples of *node* by which a retry with the same key gets *receipt*."""
+    """Return the triples of *node* that let a retry with the same key get *receipt*."""
     answer = {name: value for name, value in receipt.to_dict().items() if name not in ("commit", "version")}
     return [
         (node, _KEY, literal(intent.idempotency_key or "")),
@@ -111,7 +111,7 @@ def retry_triples(node: Term, intent: MemoryUpdateIntent, request: str, receipt:
 
 
 def submission_triples(node: Term, intent: MemoryUpdateIntent, request: str, receipt: Receipt) -> list[Triple]:
-    """Return the record *node* of an intent with a key whose answer is a memory that exists already."""
+    """Return the record *node* of an intent with a key that was answered with an existing memory."""
     return [
         (node, TYPE, jido("Submission")),
         (node, jido("submittedBy"), iri(intent.asserted_by or "")),
@@ -121,7 +121,7 @@ def submission_triples(node: Term, intent: MemoryUpdateIntent, request: str, rec
 
 
 def first_receipt(intent: MemoryUpdateIntent, request: str, view: WriteSnapshot) -> Receipt | None:
-    """Return the receipt that the key of *intent* was first answered with.
+    """Return the receipt of the first intent with the key of *intent*; None without a key, and for a new one.
 
     Raises IdempotencyMismatch when the key was used for another request.
     """
@@ -145,7 +145,7 @@ def first_receipt(intent: MemoryUpdateIntent, request: str, view: WriteSnapshot)
 
 
 def commit_of(node: Term, view: WriteSnapshot) -> tuple[str | None, Version]:
-    """Return the commit that *node* was recorded in; None for a node of the block that is being built."""
+    """Return the commit that recorded *node*; None for a node of the block under construction."""
     commit = view.first(node, jido("recordedIn"))
     position = view.first(commit, jido("position")) if commit else None
     recorded_at = view.first(commit, jido("recordedAt")) if commit else None

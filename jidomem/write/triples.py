@@ -1,7 +1,7 @@
-"""The triples of an intent, and the way back from triples to an intent. Stage 4 of the pipeline; pure over rows.
+"""The triples of an intent, and an intent from triples. Stage 4 of the pipeline; pure over rows.
 
-`describe` returns the statements of a memory, `relate` its links to the memories that it replaces, `restate` the intent
-that would say it again. The triples of work sessions are built here too.
+`describe` returns the statements of a memory, `relate` its links to the memories that it replaces, `restate` the
+intent of a memory. The triples of work sessions are built here too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WRITER_AGENT = iri(vocab.BASE + "agents/memory-writer")
 
 
 def describe(intent: MemoryUpdateIntent) -> list[Triple]:
-    """Return what the normal *intent* says of the new memory, and of the evidence and alternatives it brings along."""
+    """Return the triples of the normal *intent*: the new memory, and its new evidence and alternatives."""
     assert intent.iri
     assert intent.type
     item = iri(intent.iri)
@@ -76,7 +76,7 @@ def describe(intent: MemoryUpdateIntent) -> list[Triple]:
 
 
 def relate(intent: MemoryUpdateIntent, status: Term, conflicting: Iterable[str] = ()) -> list[Triple]:
-    """Return the links to what *intent* replaces; a proposal names it but ends nothing."""
+    """Return the links to the memories that *intent* replaces; a proposal names them but ends none."""
     assert intent.iri
     item = iri(intent.iri)
     links = [(item, jido("hasAssertionStatus"), status)]
@@ -95,9 +95,9 @@ def relate(intent: MemoryUpdateIntent, status: Term, conflicting: Iterable[str] 
 
 
 def stubs(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, now: datetime) -> list[Triple]:
-    """Return the descriptions of the project, agents and session this intent is the first to name.
+    """Return the descriptions of the project, agents and session that this intent is the first to name.
 
-    The session began *now*: the date of a memory may be that of an imported record.
+    The session starts *now*, as the date of a memory may be that of an imported record.
     """
     assert intent.applies_to_project
     assert intent.asserted_by
@@ -122,7 +122,7 @@ def project_stub(project: Term) -> list[Triple]:
 
 
 def agent_stub(agent: Term, policy: AgentPolicy) -> list[Triple]:
-    """Return the declaration of an agent nobody has named before."""
+    """Return the declaration of a new agent."""
     return [
         (agent, TYPE, jido("Agent")),
         (agent, jido("agentName"), literal(name_of(agent))),
@@ -160,17 +160,17 @@ def extra(triple: list[Any]) -> Triple:
 
 
 def names_a_thing(entry: str) -> bool:
-    """Return whether an entry that is an IRI or text (as normalised) is an IRI."""
+    """Return whether a normalised entry, an IRI or a text, is an IRI."""
     return entry.startswith(("http://", "https://", "urn:")) and len(entry.split()) == 1
 
 
 def value_of(entry: str) -> Term:
-    """Return the term of an entry that is an IRI or text (as normalised)."""
+    """Return the term of a normalised entry, an IRI or a text."""
     return iri(entry) if names_a_thing(entry) else literal(entry)
 
 
 def read_back(triples: Iterable[Triple]) -> None:
-    """Raise IntentRefused `invalid_iri` unless a strict parser reads exactly *triples* back."""
+    """Raise IntentRefused `invalid_iri` unless a strict parser reads exactly *triples* from their text."""
     built = set(triples)
     text = "\n".join(ntriples_line(triple) for triple in built)
     try:
@@ -217,7 +217,7 @@ def _status(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
 
 
 def _evidence(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
-    """Return the evidence: an IRI as it is, a text as a node with that label, the same node for the same text."""
+    """Return the evidence: an IRI as such, a text as a node with that label; equal texts have one node."""
     triples: list[Triple] = []
     for entry in intent.evidence:
         term = value_of(entry)
@@ -232,7 +232,7 @@ def _evidence(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
 
 
 def alternative_nodes(intent: MemoryUpdateIntent) -> list[Term]:
-    """Return the IRIs the alternatives of a decision get, in order."""
+    """Return the IRIs of the alternatives of a decision, in order."""
     return [iri(f"{intent.iri}/alternatives/{n}") for n in range(1, len(intent.alternatives) + 1)]
 
 
@@ -252,9 +252,9 @@ def _alternatives(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
     return triples
 
 
-#: The properties that a field has once, and a memory may have again by an extra triple.
+#: The properties of a field with one value, of which extra triples may add more.
 _MAY_REPEAT: Mapping[str, str] = {"assignedTo": "assigned_to", "trackedBy": "tracked_by"}
-#: Written by the writer, or by what came later; an intent does not say them.
+#: The properties that the writer adds, also for later memories; they are not part of the intent.
 _IMPLIED = {
     jido(name)
     for name in (
@@ -266,7 +266,7 @@ _IMPLIED = {
 
 
 def restated_in(view: WriteSnapshot, item: str) -> dict[str, Any]:
-    """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
+    """Return the intent that restates the memory *item*; raises NotFound when there is no such memory."""
     if not is_absolute(item) or not view.is_item(iri(item)):
         raise NotFound(f"{item} is no memory of this project", hint="list them with: jidomem ask timeline")
     rows = view.about(iri(item))
@@ -276,10 +276,10 @@ def restated_in(view: WriteSnapshot, item: str) -> dict[str, Any]:
 
 
 def restate(item: Term, rows: Iterable[Triple], label_of: Mapping[Term, str]) -> dict[str, Any]:
-    """Return the intent that says what *rows*, the triples about *item*, say of it.
+    """Return the intent of the memory *item* with the triples *rows*.
 
-    *label_of* gives the text of the evidence and alternatives *item* points at, so that they come back as texts.
-    What no field says becomes an extra triple.
+    *label_of* has the text of its evidence and alternatives, so that they are returned as texts. Triples without a
+    field become extra triples.
     """
     values: dict[str, Any] = {"iri": plain_value(item)}
     rows = sorted(rows, key=_in_order)
@@ -297,20 +297,20 @@ def restate(item: Term, rows: Iterable[Triple], label_of: Mapping[Term, str]) ->
 
 
 def _text_of(node: Term, view: WriteSnapshot) -> str | None:
-    """Return the text a piece of evidence or an alternative was given as; None for what has an IRI of its own."""
+    """Return the text of a piece of evidence or an alternative; None for a node with an IRI of its own."""
     if "/alternatives/" in node:
         return view.first(node, jido("summary"))
     return view.first(node, vocab.LABEL) if node.startswith(f"<{vocab.BASE}evidence/") else None
 
 
 def _in_order(row: Triple) -> tuple[Term, int, Term]:
-    """Return what rows are sorted by: alternatives by their number, all else by its value."""
+    """Return the sort key of a row: by property, then alternatives by number, other rows by value."""
     _, predicate, value = row
     return predicate, len(value) if predicate == jido("hasAlternative") else 0, value
 
 
 def _say(values: dict[str, Any], predicate: Term, value: Term, label_of: Mapping[Term, str]) -> None:
-    """Put one triple into the field that says it."""
+    """Add the value of one triple to its field, else to the extra triples."""
     name = vocab.local_name(predicate) if predicate.startswith(f"<{vocab.JIDO}") else ""
     plain = plain_value(value)
     written = FIELD_PROPERTIES.get(name)
@@ -338,7 +338,7 @@ def object_of(term: Term) -> dict[str, str]:
 
 
 def _confidence(values: dict[str, Any], rows: Iterable[Triple]) -> None:
-    """Set the exact confidence where one was given, else the level."""
+    """Set the exact confidence if there is one, else the level."""
     found = {predicate: value for _, predicate, value in rows}
     if (exact := found.get(jido("confidenceValue"))) is not None:
         values["confidence"] = float(parse_literal(exact).text)
@@ -346,7 +346,7 @@ def _confidence(values: dict[str, Any], rows: Iterable[Triple]) -> None:
         values["confidence"] = vocab.local_name(level).lower()
 
 
-#: The properties that an intent gives one value at most.
+#: The properties of which an intent has at most one value.
 SINGLE_VALUED = frozenset(
     jido(each.name)
     for each in FIELD_PROPERTIES.values()
@@ -358,7 +358,7 @@ ENDED = ("Closed", "Abandoned")
 
 
 def state(session: Term, view: WriteSnapshot) -> str | None:
-    """Return the status a session is in: its newest event's, else its first; None for a session nobody opened."""
+    """Return the status of a session, by its newest event, else by its declaration; None for an unknown session."""
     newest = (0, view.first(session, jido("hasStatus")))
     for event in view.subjects(jido("ofSession"), session):
         status = view.first(event, jido("toStatus"))
@@ -370,7 +370,7 @@ def state(session: Term, view: WriteSnapshot) -> str | None:
 def opened(
     session: Term, project: Term, agent: Term, at: str, *, continues: Term | None, view: WriteSnapshot
 ) -> list[Triple]:
-    """Return the triples that open *session* at *at*; raises IntentRefused when it exists, NotFound for *continues*."""
+    """Return the triples that open *session* at *at*; raises IntentRefused if it exists, NotFound for *continues*."""
     if view.describes(session):
         raise IntentRefused(
             [Violation("iri_exists", f"{session[1:-1]} was opened already", field="session", value=session[1:-1])],
@@ -390,9 +390,9 @@ def opened(
 def moved(
     session: Term, agent: Term, at: str, *, status: str | None = None, phase: str | None = None, view: WriteSnapshot
 ) -> list[Triple]:
-    """Return the event that gives *session* a status or a phase, and its end where the status ends it.
+    """Return the event that gives *session* a status or a phase, and its end if the status ends it.
 
-    Raises NotFound for a session nobody opened, IntentRefused for one that has ended and for an unknown phase.
+    Raises NotFound for an unknown session, IntentRefused for one that has ended.
     """
     now = state(session, view)
     if now is None:
@@ -413,7 +413,7 @@ def moved(
     if status is not None:
         triples.append((event, jido("toStatus"), jido(status)))
         if status in ENDED:
-            started = view.first(session, jido("startedAt"))  # a moment given by an agent, or by a clock since set back
+            started = view.first(session, jido("startedAt"))  # it may be later than the present: an agent may give it
             ended = max(at, moment(plain_value(started)) or at) if started else at
             triples.append((session, jido("endedAt"), date_time(ended)))
     if phase is not None:
@@ -422,17 +422,17 @@ def moved(
 
 
 def phase_of(name: str) -> str:
-    """Return the phase *name* stands for (`review`, `ReviewPhase`); raises IntentRefused naming the nearest one."""
+    """Return the phase that *name* (`review`, `ReviewPhase`) stands for; raises IntentRefused with the nearest one."""
     return _one_of("phase", name, {phase.removesuffix("Phase"): phase for phase in vocab.SESSION_PHASE})
 
 
 def status_of(name: str) -> str:
-    """Return the status *name* stands for (`paused`, `Paused`); raises IntentRefused naming the nearest one."""
+    """Return the status that *name* (`paused`, `Paused`) stands for; raises IntentRefused with the nearest one."""
     return _one_of("status", name, {status: status for status in vocab.SESSION_STATUS})
 
 
 def _one_of(field: str, name: str, known: Mapping[str, str]) -> str:
-    """Return the value of *known* whose key, or itself, is *name* in any spelling."""
+    """Return the value of *known* whose key or value is *name* in any spelling; raises IntentRefused."""
     forms = {squash(form): value for short, value in known.items() for form in (short, value)}
     found = forms.get(squash(name))
     if found is None:

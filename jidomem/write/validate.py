@@ -1,6 +1,6 @@
 """Stage 2 validates an intent: its fields, its references, the terms of the ontology, and the shapes. Pure over rows.
 
-`check_terms` requires every term to be declared, and to stand where the ontology allows it.
+`check_terms` requires that every term is declared, and used where the ontology allows it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from jidomem.write.normalize import ITEM_LISTS, LIFTED, check_size, is_written
 from jidomem.write.snapshot import WriteSnapshot
 
 REQUIRED = ("type", "summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
-#: Fields only some kinds can honour.
+#: The kinds that have a field, for fields that not all kinds have.
 ONLY_FOR: Mapping[str, Collection[str]] = {
     "status": {"task", *ERRORS, *DECISIONS},
     "severity": ERRORS,
@@ -46,37 +46,37 @@ ONLY_FOR: Mapping[str, Collection[str]] = {
     "alternatives": DECISIONS,
 }
 _QUOTED = re.compile("`([a-z_]+)`")
-#: What a guard looks for in files.
+#: The properties of a convention whose values are patterns that the guard searches in files.
 _PATTERNS = (f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern")
-#: What an extra triple may not say of a memory, and the field that says it.
+#: The properties that an extra triple about a memory cannot use, with the field to use instead.
 OWN_FIELD: Mapping[str, str] = {
     **{each.name: each.field for each in FIELD_PROPERTIES.values() if each.as_extra == "refused"},
     "supersededBy": "supersedes",
     "invalidatedBy": "invalidates",
 }
-#: What only the writer says.
+#: The properties that only the writer uses.
 WRITER_ONLY = frozenset(
     ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
 ) | {"aboutBlob", "confirmedBy", "quarantined", "proposedBecause"}
-#: All of it that is said of memories alone; a summary other things have, too.
+#: The properties above that only memories have; other things have a summary, too.
 _WRITERS_TERMS = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"}))
-#: Fields that hold one value and that no shape counts: a second one, in an extra triple, would go unjudged.
+#: Fields with one value that no shape counts: a second value, in an extra triple, would pass the shapes.
 _SINGLE_VALUED = frozenset(
     ("topic", "convention_name", "convention_scope", "source_type", "rationale", "detailed_explanation")
 ) | {"expires_on", "valid_from", "valid_until"}
-#: What is said of a memory that is not what it says: who asserted it when, on what evidence, in whose place.
+#: The properties of a memory that are not its content: author, time, evidence, predecessors.
 _NOT_THE_MATTER = _WRITERS_TERMS | set(
     map(jido, ("revisionReason", "derivedFrom", "hasAlternative", "hasSourceType", "verified"))
 )
-#: What changes as work on a task or an error goes on.
+#: The properties that change with the work on a task or an error.
 _OF_WORK = frozenset(map(jido, ("hasTaskStatus", "hasErrorStatus", "severityLevel", "assignedTo", "trackedBy")))
-#: Classes of what the writer makes besides memories, and of what an exported file brings along of these.
+#: The classes of the writer's own records that are no memories, and those of them that an exported file may contain.
 WRITERS_OWN = frozenset(map(jido, ("Commit", "Submission", "SessionEvent", "PolicyChange")))
 BROUGHT_ALONG = frozenset((jido("SessionEvent"),))
 
 
 def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
-    """Raise IntentRefused unless every required field is there, the project is *project*, and a decision says why."""
+    """Raise IntentRefused unless required fields are set, the project is *project*, and a decision has a rationale."""
     violations = list[Violation]()
     for name in REQUIRED:
         if getattr(intent, name) is None:
@@ -121,7 +121,7 @@ def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
 
 
 def _missing(name: str, project: str) -> Violation:
-    """Return the violation for a required field that is empty: its values where they are few, and how to fill it."""
+    """Return the violation for an empty required field: its values where they are few, and how to fill it."""
     own = f"{vocab.BASE}projects/{project}"
     allowed, how = {
         "type": (vocab.WRITER_TYPES, "what kind of memory it is"),
@@ -139,9 +139,9 @@ def _missing(name: str, project: str) -> Violation:
 def check_references(
     intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, known: Callable[[], list[str]]
 ) -> None:
-    """Raise IntentRefused unless the IRI is fresh and everything named in the memory's own namespace exists.
+    """Raise IntentRefused unless the IRI is new and every named thing in the namespaces of jidomem exists.
 
-    *known* gives the IRIs of all memories; it is called only to name the nearest one in a refusal.
+    *known* returns the IRIs of all memories; it is called only to name the nearest one in a refusal.
     """
     violations = [*_own_iri(intent, view)]
     for field in ITEM_LISTS:
@@ -179,7 +179,7 @@ def check_references(
 
 
 def check_extra_triples(intent: MemoryUpdateIntent, view: WriteSnapshot, schema: Schema) -> None:
-    """Raise IntentRefused unless the extra triples keep to the new memory and to entities no one else describes."""
+    """Raise IntentRefused unless the extra triples describe the new memory, or things without other description."""
     violations = []
     own = vocab.type_uri(intent.type or "")
     for subject, predicate, value in intent.extra_triples:
@@ -218,7 +218,7 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: WriteSnapshot, schema:
 
 
 def check_patterns(intent: MemoryUpdateIntent) -> None:
-    """Raise IntentRefused for a pattern of a convention that no guard could run, with what RE2 says of it."""
+    """Raise IntentRefused, with the message of RE2, for a pattern of a convention that the guard cannot run."""
     violations = []
     for _, predicate, value in intent.extra_triples:
         name, pattern = vocab.local_name(predicate), value.get("@value", "")
@@ -229,10 +229,10 @@ def check_patterns(intent: MemoryUpdateIntent) -> None:
 
 
 def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: WriteSnapshot) -> None:
-    """Raise IntentRefused unless an intent that ends what another agent asserted or confirmed says why.
+    """Raise IntentRefused for an intent that ends a memory of another agent, or confirmed by one, without a reason.
 
-    Its `reason` says so, or a `rationale` that is not the old one. A memory that is confirmed, a task and an error
-    whose state alone changes need none.
+    The reason is its `reason`, or a `rationale` that differs from the old one. A confirmation needs none, nor does a
+    change of the state of a task or an error alone.
     """
     if intent.reason is not None:
         return
@@ -253,7 +253,7 @@ def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: 
 
 
 def _goes_on(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term, view: WriteSnapshot) -> bool:
-    """Return whether *intent* says what *item* said, but for who says it on what evidence, and the state of work."""
+    """Return whether *intent* has the content of *item*, whatever its author, evidence, and state of work."""
     free = _NOT_THE_MATTER | (_OF_WORK if intent.type in {"task", *ERRORS} else frozenset())
     expires, now = parse_moment(intent.expires_on), parse_moment(intent.timestamp)
     if expires is None or now is None or expires > now:
@@ -265,13 +265,13 @@ def _goes_on(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term
 
 
 def _value(term: Term) -> object:
-    """Return what *term* stands for: a store may write a moment in another form."""
+    """Return the value of *term*: a store may write a moment in another form."""
     is_moment = not is_iri(term) and parse_literal(term).datatype == vocab.XSD + "dateTime"
     return parse_moment(parse_literal(term).text) if is_moment else term
 
 
 def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, made: frozenset[Term]) -> None:
-    """Raise IntentRefused when *rows* describe memories or what is of the classes *made*, or end a memory.
+    """Raise IntentRefused when *rows* describe memories or instances of the classes *made*, or end a memory.
 
     Raises TooLarge for a text of more than *literal* bytes.
     """
@@ -293,7 +293,7 @@ def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, made: f
 
 @lru_cache(maxsize=16)
 def _properties_of_classes(made: frozenset[Term], schema: Schema) -> frozenset[Term]:
-    """Return the properties that are said of the classes *made* and of no others."""
+    """Return the properties whose domain is among the classes *made*."""
     properties = schema.properties.items()
     return frozenset(term for term, declared in properties if declared.domain and declared.domain <= made)
 
@@ -301,8 +301,8 @@ def _properties_of_classes(made: frozenset[Term], schema: Schema) -> frozenset[T
 def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema) -> list[str]:
     """Return the warnings of the shapes on *triples*; raise IntentRefused when a shape is violated.
 
-    The judge sees the triples of the intent, what is known of their subjects already, and the types of what they
-    point at; nothing else of the memory, so that judging costs the same however much is remembered.
+    The validator gets the triples of the intent, the known triples of their subjects, and the types of the nodes that
+    they point at, but nothing else, so its cost does not depend on the number of memories.
     """
     described, pointed, focus = dict[Term, None](), dict[Term, None](), dict[Term, None]()
     for subject, predicate, value in triples:
@@ -332,13 +332,13 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
 
 
 def _named_field(message: str) -> str | None:
-    """Return the first field of an intent that the message of a shape names, in backquotes."""
+    """Return the first field of an intent that the message of a shape names in backquotes."""
     return next((name for name in _QUOTED.findall(message) if name in INTENT_FIELDS), None)
 
 
 @lru_cache(maxsize=1024)
 def field_of(path: str | None) -> str | None:
-    """Return the field of an intent that a property is written from, or the property's name."""
+    """Return the field of an intent that is written as the property *path*, else `extra_triples`; None for no path."""
     if not path:
         return None
     return _FIELD_OF_NAME.get(vocab.local_name(path), "extra_triples")
@@ -372,7 +372,7 @@ def _own_iri(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Violat
 
 
 def _unknown_item(field: str, other: str, known: list[str]) -> Violation:
-    """Return the violation for a memory nobody knows, with the one it is short, or misspelt in case, for."""
+    """Return the violation for an unknown memory, with the one that it abbreviates or misspells in case."""
     tail = other.lower().removeprefix(vocab.BASE + "memory/")
     near = [iri for iri in known if iri.lower().removeprefix(vocab.BASE + "memory/") == tail]
     if not near and len(tail) >= 6:
@@ -394,7 +394,7 @@ def _unknown_item(field: str, other: str, known: list[str]) -> Violation:
 
 
 def _undeclared(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy) -> Iterable[Violation]:
-    """Yield a violation for each agent and session a strict project has not heard of; its policy names agents too."""
+    """Yield a violation for each undeclared agent and session of a strict project; its policy may declare agents."""
     for field in ("asserted_by", "assigned_to"):
         if (value := getattr(intent, field)) is not None:
             yield from undeclared_agent(field, value, view, policy)
@@ -406,7 +406,7 @@ def _undeclared(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy)
 
 
 def undeclared_agent(field: str, agent: str, view: WriteSnapshot, policy: Policy) -> Iterable[Violation]:
-    """Yield a violation where a strict project has not heard of *agent*, an IRI."""
+    """Yield a violation if the project is strict and does not declare *agent*, an IRI."""
     name = vocab.local_name(agent)
     if policy.strict and name not in policy.agents and not view.types(iri(agent)):
         yield _not_declared(field, agent, f"declare it in config.toml: [agents.{name}]")
@@ -418,7 +418,7 @@ def _not_declared(field: str, value: str, way: str) -> Violation:
 
 
 def broken_triple(value: str, message: str) -> Violation:
-    """Return the violation for an extra triple that may not be said."""
+    """Return the violation for a forbidden extra triple."""
     return Violation("shape_violation", message, field="extra_triples", value=value)
 
 
@@ -426,13 +426,13 @@ _NONE: frozenset[Term] = frozenset()
 _RDFS, _OWL = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#"
 _AXIOMS = frozenset(iri(_RDFS + name) for name in ("subClassOf", "subPropertyOf"))
 _AXIOMS |= {iri(_OWL + name) for name in ("equivalentClass", "equivalentProperty", "disjointWith", "sameAs")}
-#: Names a term that is asked for: nobody has declared it yet.
+#: The property that names a proposed term, which is not declared yet.
 _PROPOSED_TERM = jido("proposedTerm")
 _ITEM = frozenset((jido("MemoryItem"),))
 
 
 def declare_objects(intent: MemoryUpdateIntent, view: WriteSnapshot, schema: Schema) -> list[Triple]:
-    """Return type declarations for the new entities extra triples point at, by the range of the property."""
+    """Return type declarations for the new things that extra triples point at, by the range of the property."""
     described = {triple[0] for triple in intent.extra_triples if iri(triple[1]) == TYPE}
     triples = []
     for _, predicate, value in intent.extra_triples:
@@ -451,7 +451,7 @@ def declare_objects(intent: MemoryUpdateIntent, view: WriteSnapshot, schema: Sch
 def check_terms(
     triples: list[Triple], view: WriteSnapshot, schema: Schema, policy: Policy, *, keep_values: bool = False
 ) -> list[str]:
-    """Return warnings; raise IntentRefused unless every term is declared and stands where the ontology allows it.
+    """Return warnings; raise IntentRefused unless every term is declared and used where the ontology allows it.
 
     With *keep_values* an undeclared value is a warning.
     """
@@ -470,7 +470,7 @@ def check_terms(
     individuals = schema.individuals
     for subject, predicate, value in triples:
         if predicate != TYPE:
-            kind: frozenset[Term] | str  # the classes of an IRI, or what stands behind the text of a literal
+            kind: frozenset[Term] | str  # the classes of an IRI, or the datatype or language tag of a literal
             if value[0] != "<":
                 kind = value[value.rindex('"') + 1 :]
             else:
@@ -494,9 +494,9 @@ def check_terms(
 
 
 def check_axioms(rows: Iterable[Triple], schema: Schema) -> None:
-    """Raise IntentRefused for what relates a term of the ontology to another one as the ontology does not.
+    """Raise IntentRefused for rows that relate a term of the ontology to another one as the ontology does not.
 
-    What is asked goes along rdfs:subClassOf, in whichever graph that is said.
+    Queries follow rdfs:subClassOf in every graph, so such a row would change their answers.
     """
     terms = schema.declared
     for row in rows:
@@ -507,7 +507,7 @@ def check_axioms(rows: Iterable[Triple], schema: Schema) -> None:
 
 
 def check_appended(rows: Iterable[Triple], view: WriteSnapshot, schema: Schema) -> None:
-    """Raise IntentRefused for a literal not written as its datatype has it, and for a second value where one is all."""
+    """Raise IntentRefused for a malformed literal, and for a second value of a property that has one value."""
     violations = []
     for subject, predicate, value in rows:
         declared = schema.properties.get(predicate)
@@ -529,7 +529,7 @@ def _functional(schema: Schema) -> frozenset[Term]:
 def _second_values(triples: Iterable[Triple], types: Mapping[Term, frozenset[Term]], schema: Schema) -> list[Violation]:
     """Return a violation for each further value of a property that has only one.
 
-    What a field of a memory says is counted by a shape, and not here.
+    The values of a memory's fields are counted by a shape instead.
     """
     first: dict[tuple[Term, Term], Term] = {}
     of_one, violations = _functional(schema), list[Violation]()
@@ -546,7 +546,7 @@ def _second_values(triples: Iterable[Triple], types: Mapping[Term, frozenset[Ter
 
 @lru_cache(maxsize=4096)
 def _stands(schema: Schema, predicate: Term, have: frozenset[Term], kind: frozenset[Term] | str) -> bool:
-    """Return whether a triple surely stands where the ontology allows it, and there is nothing to say about it."""
+    """Return whether a triple certainly conforms to domain and range, and its property is not deprecated."""
     declared = schema.properties.get(predicate)
     if declared is None or predicate in schema.deprecated:
         return False
@@ -566,7 +566,7 @@ def _term_problem(
     policy: Policy,
     warnings: dict[str, None],
 ) -> Violation | None:
-    """Return what is wrong with the property, or the class, that a triple uses."""
+    """Return the violation of an undeclared property or class; add a warning for a deprecated or foreign one."""
     subject, predicate, value = triple
     term = predicate
     if predicate == TYPE:
@@ -588,7 +588,7 @@ def _term_problem(
 
 
 def _properties_of(have: frozenset[Term], schema: Schema) -> list[Term]:
-    """Return the properties that the ontology lets be said of what *have* are the classes of."""
+    """Return the properties whose domain has an instance of the classes *have*."""
     return [
         term
         for term, declared in schema.properties.items()
@@ -602,7 +602,7 @@ def _value_problem(
     types: Mapping[Term, frozenset[Term]],
     schema: Schema,
 ) -> Violation | None:
-    """Return what is wrong with a value in a namespace of the ontology: nothing there declares or describes it."""
+    """Return the violation of a value in a namespace of the ontology that nothing declares or describes."""
     _, predicate, value = triple
     if (
         predicate in (TYPE, _PROPOSED_TERM)
@@ -618,7 +618,7 @@ def _value_problem(
 
 
 def _undeclared_term(term: Term, word: str, near: Term | None, field: str | None = None) -> Violation:
-    """Return the violation for a *term* that is used as a *word* and not declared, with the one it is misspelt for."""
+    """Return the violation for an undeclared *term*, used as a *word*, with the declared term that it misspells."""
     field = field or "extra_triples"
     return Violation(
         "unknown_term",
@@ -631,14 +631,14 @@ def _undeclared_term(term: Term, word: str, near: Term | None, field: str | None
 
 
 def _respelt(field: str, old: str, new: str) -> Callable[[Mapping[str, object]], dict[str, object]]:
-    """Return the repair that respells a term in *field*, written in full or as a `jido:` name."""
+    """Return the repair that corrects the spelling of a term in *field*, written in full or as a `jido:` name."""
     full = swap(field, old, new)
     short = swap(field, old.replace(vocab.JIDO, "jido:"), new)
     return lambda values: short(full(values))
 
 
 def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], schema: Schema) -> Violation | None:
-    """Return what is wrong with the place a declared property stands in: its subject's or its object's class."""
+    """Return the violation of the domain or range of a declared property."""
     subject, predicate, value = triple
     declared = schema.properties.get(predicate)
     if declared is None:

@@ -1,4 +1,4 @@
-"""The MemoryWriter is the only way into a project's memory; each of its methods hands over to one part."""
+"""The MemoryWriter is the only way into the memory of a project; each of its methods delegates to one part."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class MemoryWriter:
         absent: Callable[[Iterable[str]], Mapping[str, str | None]] = none_absent,
         projects: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """Write to the journal of *follower* what *rules* accept.
+        """Write to the journal of *follower*, under *rules*.
 
-        *agent* and *session* are the author of writes that name none, *owner* is the user who may name the first
-        curator. A text has at most *literal* bytes. *find* returns the IRI that a short id, or another name, of a
-        memory of a project stands for, else raises NotFound. *blobs* gives the blob ids of files that a memory is
-        about, *absent* those that do not exist, each with the nearest existing path. *projects* returns
-        the projects of the root: the first receipt of another one warns.
+        *agent* and *session* are the author of writes that name none; *owner* is the user who may name the first
+        curator. A text has at most *literal* bytes. *find* returns the IRI of the memory of a project that a short id
+        or another name stands for, else raises NotFound. *blobs* returns the blob ids of the files that a memory is
+        about; *absent* returns the files that do not exist, each with the nearest existing path. *projects* returns
+        the projects of the root: the first receipt of a further project has a warning.
         """
 
         def listed(project: str) -> list[str]:
@@ -106,49 +106,49 @@ class MemoryWriter:
 
     @property
     def session(self) -> str:
-        """Return the session of what is asserted without naming one: the one given, else one a day for the agent."""
+        """Return the session of writes that name none: the configured session, else a daily session of the agent."""
         return self._context.session
 
     @property
     def literal(self) -> int:
-        """Return how many bytes a text has at most."""
+        """Return the maximal number of bytes of a text."""
         return self._pipeline.literal
 
     @property
     def waiting(self) -> int:
-        """Return how many submissions wait for their turn now."""
+        """Return the number of pending submissions."""
         return self._queues.waiting
 
     def acting_as(self, agent: str, role: str) -> Self:
-        """Return this writer for *agent*, whom a server identified by a token, in *role*.
+        """Return this writer for *agent*, which a server identified by a token, in *role*.
 
-        The role counts in place of the one the project gives the agent; `agent` leaves it the one it has, but for that
-        of a curator. An agent that is no curator speaks for itself alone. Raises InvalidRequest for an unknown role.
+        *role* replaces the role that the project gives the agent; with `agent` that role stays, unless it is a
+        curator's. An agent that is no curator writes in its own name only. Raises InvalidRequest for an unknown role.
         """
         own_role = None if role == "agent" else role_named(role)
         speaker = permissions.Speaker(plain_value(self._pipeline.node(agent, "agents")), own_role)
         return self._with(replace(self._context, agent=agent, pipeline=replace(self._pipeline, speaker=speaker)))
 
     def speaking_for(self, agent: str) -> Self:
-        """Return this writer with *agent* as the author of writes that name none, and in refusals."""
+        """Return this writer with *agent* as the author of writes that name none, also in the texts of refusals."""
         return self._with(replace(self._context, agent=agent))
 
     def by_rule(self) -> Self:
-        """Return this writer as it confirms what a rule of the policy says: in its own name, held to no other."""
+        """Return this writer for confirmations by a rule of the policy: in its own name, exempt from other rules."""
         speaker = permissions.Speaker(plain_value(WRITER_AGENT), "MemoryWriter", by_rule=True)
         pipeline = replace(self._pipeline, speaker=speaker)
         return self._with(replace(self._context, agent=vocab.local_name(WRITER_AGENT), pipeline=pipeline))
 
     def agent_iri(self) -> Term:
-        """Return the IRI of the agent of writes that name none; raises IntentRefused where its name is none."""
+        """Return the IRI of the agent of writes that name none; raises IntentRefused for an invalid name."""
         return self._context.agent_node
 
     def session_iri(self, name: str) -> Term:
-        """Return the IRI of a session, from its plain name or itself; raises IntentRefused where it is none."""
+        """Return the IRI of a session, given by its name or IRI; raises IntentRefused for an invalid name."""
         return self._pipeline.node(name, "sessions")
 
     def spoken_by(self, name: str | None) -> Term | None:
-        """Return the IRI of an agent or a person, None for nobody; raises IntentRefused where the name is none."""
+        """Return the IRI of an agent or a person, None for None; raises IntentRefused for an invalid name."""
         return None if name is None else self._pipeline.node(name, "agents")
 
     def refresh(self, project_id: str) -> Version:
@@ -167,15 +167,15 @@ class MemoryWriter:
         blobs: Mapping[str, str] | None = None,
         under: UniqueKey | None = None,
     ) -> Receipt:
-        """Return the receipt of *intent*, durable when this returns; with *dry_run* judge it and append nothing.
+        """Return the receipt of *intent*, which is then durable; with *dry_run* judge it and append nothing.
 
-        With *propose* it waits for a curator, and may disagree with active memories. *blobs* are the blob ids of files
-        it is about, by path, in the place of those that they have now. A memory that is active *under* a key and not
-        known there is a conflict, whoever wrote it meanwhile.
+        With *propose* the memory waits for a curator, and may disagree with active memories. *blobs* are blob ids of
+        the files that it is about, by path, in place of their present ones. An active memory *under* a unique key that
+        is not among the known ones is a conflict, also when another writer added it in the meantime.
 
-        Raises IntentRefused (with `violations` and, where mechanical, `fixed_intent`), Conflict, IdempotencyMismatch,
-        NotFound `invalid_project` or `unknown_project`, Busy, Failed `write_failed` or JournalDamaged; then nothing
-        was written.
+        Raises IntentRefused (with `violations` and, for mechanical faults, `fixed_intent`), Conflict,
+        IdempotencyMismatch, NotFound `invalid_project` or `unknown_project`, Busy, Failed `write_failed` or
+        JournalDamaged; then nothing was written.
         """
         queue = self._queues.of(project_id)
         submission = self._pipeline.submission(project_id, intent, SubmitOptions(blobs, propose, under=under))
@@ -184,7 +184,7 @@ class MemoryWriter:
         return receipt_of(queue.submit(self._pipeline, [submission])[0])
 
     @overload
-    def submit_many(  # type: ignore[overload-overlap]  # a collection is an iterable that is all there
+    def submit_many(  # type: ignore[overload-overlap]  # a collection is an iterable, too
         self,
         project_id: str,
         intents: Collection[Given],
@@ -227,31 +227,31 @@ class MemoryWriter:
     ) -> list[Outcome] | SubmissionResults:
         """Return one receipt or refusal for each intent, in order; each is judged with those before it in view.
 
-        All of a collection, such as a list, are submitted when this returns. Of any other iterable, such as a
-        generator or a file's lines, the outcomes are an iterator: they are submitted as it is used up, and neither
-        all intents nor all outcomes are held. An error in the place of an intent, why it could not be read, is its
-        refusal.
+        A collection, such as a list, is submitted before this returns. For any other iterable, such as a generator or
+        the lines of a file, the outcomes are an iterator that reads and submits the intents in pieces as it is
+        consumed, so neither all intents nor all outcomes are in memory. An error in place of an intent, the reason why
+        it could not be read, is its refusal.
 
-        With *atomic* the first refusal is raised, its `position` saying which it was, and nothing at all is written.
-        With *propose* each waits for a curator, as by `submit_intent`. Where they are *imported*, from an export of an
-        earlier release or the like, an undeclared value is kept with a warning.
+        With *atomic* the first refusal is raised, with its `position`, and nothing is written. With *propose* each
+        memory waits for a curator, as in `submit_intent`. With *imported*, for an export of an earlier release, an
+        undeclared value gets a warning instead of a refusal.
         """
         options = SubmitOptions(propose=propose, imported=imported)
         return self._batches.submit_many(project_id, intents, options, atomic=atomic)
 
     def submit_together(self, project_id: str, plan: IntentPlan, *, dry_run: bool = False) -> list[Outcome]:
-        """Return one receipt or refusal for each intent of *plan*, in order, all accepted ones in one commit.
+        """Return one receipt or refusal for each intent of *plan*, in order; the accepted ones share one commit.
 
-        The refusal of one stops no other. *plan* gets the outcomes so far, a list that grows as it is gone through,
-        and is gone through again where another process wrote meanwhile. With *dry_run* nothing is appended.
+        A refusal stops no other intent. *plan* gets the list of outcomes, which grows while its intents are consumed;
+        it is called again if another process wrote in the meantime. With *dry_run* nothing is appended.
         """
         return self._batches.submit_together(project_id, plan, dry_run=dry_run)
 
     def remember(self, project_id: str, text: str, *, dry_run: bool = False, **fields: Any) -> Receipt:
-        """Return the receipt of *text* kept as a fact of medium confidence, unless *fields* say otherwise.
+        """Return the receipt of *text* as a fact of medium confidence; *fields* replace these defaults.
 
-        What is missing is filled, and `filled` says with what: the project, the agent, and the session of the writer,
-        else that of the day of the agent in *fields*.
+        `filled` names the defaults that were used: type and confidence, the project, the agent, and the session of the
+        writer, else the daily session of the agent in *fields*.
         """
         agent = fields.get("asserted_by")
         defaults = {
@@ -271,7 +271,7 @@ class MemoryWriter:
     # corrections and settlements
 
     def restated(self, project_id: str, item: str) -> dict[str, Any]:
-        """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
+        """Return the intent that would restate the memory *item*; raises NotFound when there is no such memory."""
         return self._corrections.restated(project_id, item)
 
     def revise(
@@ -284,38 +284,40 @@ class MemoryWriter:
         dry_run: bool = False,
         under: UniqueKey | None = None,
     ) -> Receipt:
-        """Return the receipt of a memory that supersedes *item*: *changes* made, every other field carried over.
+        """Return the receipt of a memory that supersedes *item*, with *changes* and every other field carried over.
 
-        *changes* are fields of an intent; one that is None is left out. Another summary is dated now unless `timestamp`
-        is among them; any other change keeps the date. That the old one was verified says nothing of another text; a
-        mere change of state says nothing of the files it is about, which are kept as they were. Raises what
-        `submit_intent` raises.
+        *changes* are fields of an intent; None removes a field. With another summary the memory has the present date
+        unless `timestamp` is among *changes*; any other change keeps the date. The mark of a verified memory is not
+        carried over to another text. The blob ids of the files stay unless a text, the rationale or about changes.
+        Raises what `submit_intent` raises.
         """
         return self._corrections.revise(project_id, item, changes=changes, reason=reason, dry_run=dry_run, under=under)
 
     def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
-        """Return the receipt of a marker that withdraws *item* for *reason*, putting nothing in its place."""
+        """Return the receipt of a marker that withdraws *item* for *reason*, without a successor."""
         return self._corrections.invalidate(project_id, item, reason=reason, dry_run=dry_run, **fields)
 
     def confirm(
         self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any
     ) -> Receipt:
-        """Return the receipt of a memory that says the same as *item*, which was looked at again and takes its place.
+        """Return the receipt of a memory that restates *item*, after a look at it, and supersedes it.
 
-        What was only proposed is asserted by it, with all that it was to replace. The next review, unless `expires_on`
-        is among *fields*, comes after as long a time as the last; what a curator confirms is verified. Raises what
-        `submit_intent` raises, and PolicyDenied or Conflict where a proposal would only be proposed again.
+        A confirmed proposal is asserted, and replaces the memories that it names. The next review comes after the same
+        time as the last one, unless `expires_on` is among *fields*; a memory that a curator confirms is marked as
+        verified. Raises what `submit_intent` raises, and PolicyDenied or Conflict where a proposal would only be
+        proposed again.
         """
         return self._corrections.confirm(project_id, item, reason=reason, dry_run=dry_run, **fields)
 
     def undo(
         self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any
     ) -> Receipt:
-        """Return the receipt of a memory that says again what was superseded or invalidated, and revives it.
+        """Return the receipt of a memory that restates a superseded or invalidated memory, and revives it.
 
-        *item* is what ended, or what ended it. What took its place is superseded by the new memory; the old one stays
-        ended. A proposal that was accepted or rejected is pending again, as another proposal of the same. Raises
-        InvalidRequest where nothing ended, or it is back already, and what `submit_intent` raises.
+        *item* is the ended memory, or the one that ended it. The new memory supersedes the successor; the old memory
+        stays ended. A proposal that was accepted or rejected is pending again, as a new proposal with the same
+        content. Raises InvalidRequest where nothing ended or the memory is active again, and what `submit_intent`
+        raises.
         """
         return self._corrections.undo(project_id, item, reason=reason, dry_run=dry_run, **fields)
 
@@ -333,12 +335,12 @@ class MemoryWriter:
         dry_run: bool = False,
         who: Mapping[str, Any] | None = None,
     ) -> Receipt:
-        """Return the receipt of one correction: what every door does; raises InvalidRequest unless it is one.
+        """Return the receipt of one correction, as all interfaces offer it; raises InvalidRequest unless one is chosen.
 
         *changes* are fields to set, alone or beside `supersede` (another summary), `confirm` or `undo`. With another
-        summary *reason* is the rationale of the new memory where the old one has a rationale, and a warning names the
-        explaining fields that are carried over. *who* are fields that say who corrects, such as asserted_by. Raises
-        Conflict, which names what took the place of *item*, where that is superseded already.
+        summary *reason* becomes the rationale of the new memory if the old one has a rationale, and a warning names
+        the explaining fields that are carried over. *who* are the fields of the author, such as asserted_by. Raises
+        Conflict, which names the successor, if *item* is superseded already.
         """
         return self._corrections.correct(
             project_id,
@@ -354,7 +356,7 @@ class MemoryWriter:
         )
 
     def check_corrects(self, project_id: str, item: str, *, asserted: bool = False) -> None:
-        """Raise PolicyDenied unless the writer's agent may correct *item*, and with *asserted* so that it counts."""
+        """Raise PolicyDenied unless the writer's agent may correct *item*, with *asserted* as more than a proposal."""
         self._corrections.check_corrects(project_id, item, asserted=asserted)
 
     def settle(
@@ -368,13 +370,14 @@ class MemoryWriter:
         changes: Mapping[str, Any] | None = None,
         dry_run: bool = False,
     ) -> Receipt:
-        """Return the receipt of what settles *item*: a proposal, what disagrees with *other*, or what is due.
+        """Return the receipt that settles *item*: a proposal, a disagreement with *other*, or a memory due for review.
 
-        *accept* holds it: a proposal is asserted, what is due holds on, and *other* is withdrawn. *reject* withdraws
-        it. *supersede* asserts it in the place of what it disagrees with, *keep-both* beside that, where it says where
-        each applies; *changes* are fields that either says otherwise. Raises InvalidRequest for what cannot be settled
-        so, such as an active memory on which nothing is pending, Conflict for what would not settle it, PolicyDenied
-        for an agent that may only propose, and what `submit_intent` raises; nothing is kept then.
+        *accept* confirms it: a proposal is asserted, a due memory stays active, and *other* is withdrawn. *reject*
+        withdraws it. *supersede* asserts it in place of the memories that it disagrees with, *keep-both* beside them,
+        with a distinct scope; *changes* are fields to set with either. Raises InvalidRequest for a memory that cannot
+        be settled so, such as an active one on which nothing is pending, Conflict for a settlement that leaves a
+        conflict, PolicyDenied for an agent that may only propose, and what `submit_intent` raises; then nothing is
+        written.
         """
         settlement = Settlement(item, action, other, reason, changes)
         return self._settlements.settle(project_id, settlement, dry_run=dry_run)
@@ -382,48 +385,48 @@ class MemoryWriter:
     def settle_many(
         self, project_id: str, settlements: Sequence[Settlement], *, dry_run: bool = False
     ) -> list[Outcome]:
-        """Return one receipt or refusal for each of *settlements*, in order, in one commit of all that are accepted.
+        """Return one receipt or refusal for each of *settlements*, in order; the accepted ones share one commit.
 
-        Each is judged with those before it in view, and the refusal of one stops no other. With *dry_run* nothing is
-        kept.
+        Each is judged with those before it in view, and a refusal stops no other. With *dry_run* nothing is written.
         """
         return self._settlements.settle_many(project_id, settlements, dry_run=dry_run)
 
     def roll_back(self, project_id: str, to: object, *, reason: str, dry_run: bool = False) -> Rollback:
-        """Return what was done so that what was active at the moment *to* is active, and nothing else.
+        """Return the rollback after which exactly the memories that were active at the moment *to* are active.
 
-        What came since is withdrawn, what ended since is said again, in one commit and in a recovery session of its
-        own; where all is as it was, nothing is written. With *dry_run* all is judged and nothing kept. Raises
+        Memories asserted since are withdrawn and memories ended since are restated, in one commit and in a recovery
+        session; without a difference nothing is written. With *dry_run* all is judged and nothing written. Raises
         PolicyDenied unless the writer's agent is a curator or the project has none, InvalidRequest without a *reason*
-        and for a moment that has not been, and what `submit_intent` raises.
+        and for a future moment, and what `submit_intent` raises.
         """
         return self._rollbacks.roll_back(project_id, to, reason=reason, dry_run=dry_run)
 
     # the policy
 
     def authority(self, project_id: str) -> AccessPolicy:
-        """Return the policy of *project_id* as it is now: who may assert, propose or do nothing at all."""
+        """Return the present policy of *project_id*: which agents may assert, propose or write nothing."""
         return self._context.authority(project_id)
 
     def change_policy(
         self, project_id: str, changes: Iterable[PolicyChange], *, reason: str | None = None, dry_run: bool = False
     ) -> Receipt:
-        """Return the receipt of *changes* of the policy, recorded in one commit; its IRI is that of the first.
+        """Return the receipt of *changes* of the policy, recorded in one commit; its IRI is that of the first change.
 
-        Raises InvalidRequest for what says nothing, or one thing twice, and PolicyDenied unless an administrator
-        changes it: the writer's agent, or whom a door knows to speak. While a project has none, every agent may.
+        Raises InvalidRequest for no change, or two of the same rule, and PolicyDenied unless the writer's agent, or
+        the agent of a token, is an administrator. While a project has no administrator, every agent may change the
+        policy.
         """
         return self._policy.change(project_id, changes, reason=reason, dry_run=dry_run)
 
     def check_keeper(self, project_id: str, agent: str, what: str, *, of_policy: bool = False) -> None:
-        """Raise PolicyDenied unless *agent* may do *what* is for curators, or administrators where it is *of_policy*.
+        """Raise PolicyDenied unless *agent* is a curator, with *of_policy* an administrator; *what* is the action.
 
-        While a project names none, whoever has its files may.
+        While a project names none, every agent with access to its files may do it.
         """
         self._policy.check_keeper(project_id, agent, what, of_policy=of_policy)
 
     def is_curator(self, project_id: str, agent: str | None = None) -> bool:
-        """Return whether *agent*, the writer's own unless given, may judge for the project."""
+        """Return whether *agent* (default: the writer's own) is a curator of the project."""
         return self._policy.is_curator(project_id, agent)
 
     # writes that are no intents
@@ -431,36 +434,37 @@ class MemoryWriter:
     def declare(self, project_id: str, rows: Sequence[Triple]) -> list[str]:
         """Append descriptions of agents, sessions, modules, files and other things that are no memories.
 
-        Returns the IRIs that are described here already, but otherwise, and are left as they are. Raises IntentRefused.
+        Returns the IRIs that already have a different description here; these stay as they are. Raises IntentRefused.
         """
         return self._descriptions.declare(project_id, rows)
 
     def append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
-        """Return the receipt of *rows*, kept in one commit of a stream without memories: codebase, history or system.
+        """Return the receipt of *rows*, in one commit of a stream without memories: codebase, history or system.
 
-        What is there already is not kept again. Raises IntentRefused for memories, which are proposed by intents, and
-        for what the ontology or a shape forbids; PolicyDenied for an answer to a proposed term.
+        Rows that the stream has already are not appended again. Raises IntentRefused for memories, which are submitted
+        as intents, and for rows that the ontology or a shape forbids; PolicyDenied for an answer to a proposed term.
         """
         return self._descriptions.append(project_id, stream, rows)
 
     def answer_term(self, project_id: str, proposal: Term, *, accepted: bool, reason: str) -> Receipt:
-        """Return the receipt of the answer to a proposed term; accepting it is not done here but kept.
+        """Return the receipt of the recorded answer to a proposed term; the ontology is not changed here.
 
-        Raises PolicyDenied unless this agent is a curator, where the project has any, or takes back its own proposal.
+        Raises PolicyDenied unless this agent is a curator, where the project has any, or withdraws its own proposal.
         """
         return self._descriptions.answer_term(project_id, proposal, accepted=accepted, reason=reason)
 
     def clear(self, project_id: str, stream: str) -> Receipt:
-        """Return the receipt of a commit from which on a stream without memories is empty; none where it was so.
+        """Return the receipt of a commit that empties a stream without memories; no commit if it is empty.
 
         Its earlier commits stay in the journal, and are no longer read.
         """
         return self._descriptions.clear(project_id, stream)
 
     def keep_together(self, project_id: str, rows: Sequence[Triple], intents: Sequence[Proposal]) -> list[Receipt]:
-        """Return the receipts of descriptions of what is no memory, and of *intents*, kept in one commit or not at all.
+        """Return the receipts of descriptions of things that are no memories, and of *intents*, in one commit or none.
 
-        Raises IntentRefused for what is described here already, but otherwise, and what `submit_intent` raises.
+        Raises IntentRefused for a subject that already has a different description here, and what `submit_intent`
+        raises.
         """
         return self._descriptions.keep_together(project_id, rows, intents)
 
@@ -469,8 +473,8 @@ class MemoryWriter:
     ) -> Receipt:
         """Return the receipt of a new work session.
 
-        Raises IntentRefused `iri_exists` when the name is taken, and for an agent a strict project has not heard of;
-        NotFound when there is no session *continues*.
+        Raises IntentRefused `iri_exists` when the name is taken, and for an agent that a strict project does not
+        declare; NotFound when there is no session *continues*.
         """
         return self._sessions.start(project_id, name, agent=agent, continues=continues)
 
@@ -485,36 +489,36 @@ class MemoryWriter:
     ) -> Receipt:
         """Return the receipt of an event that gives a session a status (such as paused) or a phase (such as review).
 
-        Raises InvalidRequest where neither is given, NotFound for a session nobody opened, IntentRefused for one that
-        has ended and for an unknown status or phase, and PolicyDenied for one of another agent, unless a curator moves
-        it or nothing says who is one.
+        Raises InvalidRequest where neither is given, NotFound for an unknown session, IntentRefused for an ended
+        session and for an unknown status or phase, and PolicyDenied for a session of another agent, unless the
+        writer's agent is a curator or the project has none and no tokens.
         """
         return self._sessions.move(project_id, name, agent=agent, status=status, phase=phase)
 
     def keep_entries(self, project_id: str, entries: Sequence[Entry]) -> list[Outcome]:
-        """Return one receipt or refusal for each entry, in order, all that were kept being durable.
+        """Return one receipt or refusal for each entry, in order; all accepted entries are durable.
 
-        An entry replaces what is kept under its id; many share a commit. Raises NotFound `invalid_project`.
+        An entry replaces the one with its id; many share a commit. Raises NotFound `invalid_project`.
         """
         return self._conversation.keep_entries(project_id, entries)
 
     def change_entries(self, project_id: str, plan: Callable[[], EntryChanges]) -> list[Receipt]:
-        """Return the receipts of what *plan* says is to become of entries, kept in one commit or not at all.
+        """Return the receipts of the changes of entries that *plan* returns, in one commit or none.
 
-        Nobody else writes between *plan*, which may read what is kept, and the commit; where the stream moved on all
-        the same it is called again. An id nothing is kept under is removed by a receipt without a commit. The first
+        No other writer commits between *plan*, which may read the entries, and the commit; if the stream moved on all
+        the same, *plan* is called again. The removal of an unknown id has a receipt without a commit. The first
         refusal is raised, and what *plan* raises.
         """
         return self._conversation.change_entries(project_id, plan)
 
     def keep_turn(self, project_id: str, session: str, texts: TurnTexts) -> Receipt:
-        """Return the receipt of a turn, kept as the next one of the conversation of *session*, a name or an IRI.
+        """Return the receipt of a turn, the next one in the conversation of *session*, a name or an IRI.
 
-        Its place is the one thing `filled`. Raises NotOpened for a session nobody opened, InvalidRequest for what JSON
-        does not hold, TooLarge, IntentRefused for what looks like a secret, and PolicyDenied for the words of another.
+        `filled` has its index. Raises NotOpened for an unknown session, InvalidRequest for a value that JSON cannot
+        hold, TooLarge, IntentRefused for a likely secret, and PolicyDenied for the words of another agent.
         """
         return self._conversation.keep_turn(project_id, session, texts)
 
     def refuse_words(self, texts: Mapping[str, str]) -> None:
-        """Raise TooLarge, or IntentRefused for what looks like a secret, unless *texts* may be kept, by their names."""
+        """Raise TooLarge for a text that is too long, IntentRefused for a likely secret; *texts* are given by name."""
         self._conversation.refuse_words(texts)
