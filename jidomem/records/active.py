@@ -1,11 +1,10 @@
 """The definition of an active memory, as a state of a memory and as the SPARQL filters of lists.
 
-A memory is active when it is asserted, its decision status is accepted or absent, no asserted
-memory supersedes or invalidates it, and it is valid: from its valid_from until before its
-valid_until. Every named query contains the lines of `filters`, which a test compares; other queries
-are built from the functions here.
+A memory is active when it is asserted, its decision status is accepted or absent, no asserted memory supersedes or
+invalidates it, and it is valid: from its valid_from until before its valid_until. Every named query contains the lines
+of `filters`, which a test compares; other queries are built from the functions here.
 
-Two conventions that share a conflict key disagree where `Convention.clashes` says so too.
+Two conventions with a common conflict key conflict only if `Convention.clashes` is true as well.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ UNACCEPTED = tuple(status for status in DECISION_STATUS if status != ACCEPTED)
 ENDED = ("invalidated", "superseded")
 #: Every state of a memory; the first that applies is its state.
 STATES = (*ENDED, *UNACCEPTED, "expired", "scheduled", ACTIVE)
-#: Every status of a decision that a list can be narrowed to: its own, or that it ended.
+#: Every status of a decision by which a list can be filtered: its own, or that of its end.
 STATUSES = (*DECISION_STATUS, *ENDED)
 
 
 def is_accepted(decision_status: str | None) -> bool:
-    """Return whether a memory with this decision status, None for none, can be active.
+    """Return whether a memory with this decision status, None without one, can be active.
 
     >>> is_accepted(None), is_accepted("accepted"), is_accepted("rejected")
     (True, True, False)
@@ -39,7 +38,7 @@ def is_accepted(decision_status: str | None) -> bool:
 
 
 def state_text(status: str, state: str | None) -> str:
-    """Return the status of a memory and the state of the task or error that it is, as one text.
+    """Return the status of a memory, with the state of a task or error, as one text.
 
     >>> state_text("active", "Resolved"), state_text("active", "accepted"), state_text("rejected", "rejected")
     ('active, Resolved', 'active', 'rejected')
@@ -48,7 +47,7 @@ def state_text(status: str, state: str | None) -> str:
 
 
 def validity(valid_from: str | None, valid_until: str | None, moment: str) -> str:
-    """Return whether a memory holds at *moment*: active, scheduled or expired; moments are in their one written form.
+    """Return the validity of a memory at *moment*: active, scheduled or expired; moments are in their one written form.
 
     >>> validity("2026-01-01", None, "2025-06-01"), validity(None, "2026-01-01", "2026-01-01"), validity(None, None, "")
     ('scheduled', 'expired', 'active')
@@ -59,10 +58,10 @@ def validity(valid_from: str | None, valid_until: str | None, moment: str) -> st
 
 
 def filters(item: str = "item", end: str = "end", *, always: bool = False) -> str:
-    """Return the lines that let a named query show active memories only, for its variable *item*.
+    """Return the lines that restrict a named query to active memories, for its variable *item*.
 
-    The parameter `includeInactive` switches off all but the validity, which `validAt` is for; with *always* a query
-    has no such parameter. *end* names the variables for what ended the memory.
+    The parameter `includeInactive` disables all but the validity, which `validAt` controls; with *always* a query has
+    no such parameter. *end* is the name of the variables for the end of a memory.
     """
     opening, closing = ("FILTER NOT EXISTS ", "") if always else ("FILTER(?includeInactive || NOT EXISTS ", ")")
     return f"""\
@@ -79,7 +78,7 @@ def filters(item: str = "item", end: str = "end", *, always: bool = False) -> st
 
 
 def valid_now(item: str = "item") -> str:
-    """Return the SPARQL that leaves out what does not hold in the world at the moment of asking."""
+    """Return the SPARQL that excludes memories that are not valid now."""
     return f"""\
   FILTER NOT EXISTS {{ ?{item} jido:validFrom ?from FILTER(?from > NOW()) }}
   FILTER NOT EXISTS {{ ?{item} jido:validUntil ?until FILTER(?until <= NOW()) }}
@@ -87,14 +86,14 @@ def valid_now(item: str = "item") -> str:
 
 
 def accepted(item: str = "item") -> str:
-    """Return the SPARQL that leaves out the decisions that are not accepted."""
+    """Return the SPARQL that excludes decisions that are not accepted."""
     return f"""\
   FILTER NOT EXISTS {{ ?{item} jido:decisionStatus ?standing FILTER(?standing != "accepted") }}
 """
 
 
 def unended(item: str = "item") -> str:
-    """Return the SPARQL that leaves out what something asserted ended."""
+    """Return the SPARQL that excludes memories that an asserted memory ended."""
     return f"""\
   FILTER NOT EXISTS {{
     ?{item} jido:supersededBy|jido:invalidatedBy ?end FILTER EXISTS {{ ?end jido:hasAssertionStatus jido:Asserted }}
@@ -103,12 +102,12 @@ def unended(item: str = "item") -> str:
 
 
 def now(item: str = "item") -> str:
-    """Return the SPARQL that leaves the memories active now, but for their validity, by look-ups for each row."""
+    """Return the SPARQL for the memories active now, apart from validity, by look-ups for each row."""
     return f"  FILTER EXISTS {{ ?{item} jido:hasAssertionStatus jido:Asserted }}\n{accepted(item)}{unended(item)}"
 
 
 def now_of_all(item: str = "item") -> str:
-    """Return the same as `now` by scans that are joined by hashing: for questions about all memories."""
+    """Return the same as `now` by hash joins of scans, for queries over all memories."""
     return f"""\
   ?{item} jido:hasAssertionStatus jido:Asserted .
   MINUS {{ ?{item} jido:decisionStatus ?standing FILTER(?standing != "accepted") }}
@@ -118,9 +117,9 @@ def now_of_all(item: str = "item") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Inactive:
-    """The memories that fit and are left out because they are not active: by status, how many there are.
+    """The matching memories that are left out because they are not active: their number by status.
 
-    `better` is how many of them match better than the first answer; None where there is none to compare with.
+    `better` is the number of them that match better than the first answer; None without an answer to compare with.
     """
 
     statuses: Mapping[str, int] = field(default_factory=dict, hash=False)
@@ -128,11 +127,11 @@ class Inactive:
 
     @property
     def count(self) -> int:
-        """Return how many memories are left out."""
+        """Return the number of memories left out."""
         return sum(self.statuses.values())
 
     def notice(self, option: str = "include_inactive=true") -> str:
-        """Return the sentence that names them and the *option* that shows them; empty where there are none.
+        """Return the sentence on the number of them and the *option* that shows them; empty for none.
 
         >>> Inactive({"proposed": 1}, 1).notice("--include-inactive")
         '1 inactive record matches better than the first hit (1 proposed): add --include-inactive'
@@ -167,9 +166,9 @@ _WILD = re.compile(r"[*?\[{]")
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """The parts of a convention by which it clashes with another one of its name or topic: text, level and places.
+    """The parts of a convention that can clash with another of the same name or topic: text, level and places.
 
-    The places are the files, folders, patterns and things that it is about; without any it holds everywhere.
+    The places are the files, folders, patterns and things that it is about; without any it applies everywhere.
     """
 
     text: str
@@ -178,12 +177,12 @@ class Convention:
 
     @classmethod
     def of(cls, summary: str | None, level: str | None, about: Iterable[str]) -> Convention:
-        """Return a convention by its fields; a level is compared by its local name (default: Advisory)."""
+        """Return a convention from its fields; a level is compared by its local name (default: Advisory)."""
         places = frozenset(map(_extent, about))
         return cls(normal_text(summary or ""), local_name(level or "Advisory"), places)
 
     def clashes(self, other: Convention) -> bool:
-        """Return whether both hold in one place and say otherwise; a text that was redacted may say anything.
+        """Return whether both apply to one place and differ; a redacted text counts as different.
 
         >>> tabs, spaces = Convention.of("Use tabs", None, ["src"]), Convention.of("Use spaces", None, ["src/web"])
         >>> tabs.clashes(spaces), tabs.clashes(Convention.of("Use spaces", None, ["lib"]))
@@ -196,7 +195,7 @@ class Convention:
 
 
 def _extent(place: str) -> str:
-    """Return a place without the parts that say nothing; of a pattern the folder that it begins at, "" for all.
+    """Return a place without redundant parts; for a pattern the folder where it starts, "" for everything.
 
     >>> _extent("./src/"), _extent("src/**/*.py"), _extent("**/*.py"), _extent(".")
     ('src', 'src', '', '')
@@ -208,7 +207,7 @@ def _extent(place: str) -> str:
 
 
 def _overlap(some: Collection[str], others: Collection[str]) -> bool:
-    """Return whether a place of *some* is one of *others*, lies in it or holds it, or either is everywhere."""
+    """Return whether a place of *some* is, contains or is in one of *others*, or either is everywhere."""
     if not some or not others or "" in some or "" in others:
         return True
     return any(_is_within(one, other) or _is_within(other, one) for one in some for other in others)

@@ -1,11 +1,10 @@
-"""The directives: effects on memory as data, the signals that answer them, and the contract of a
-provider.
+"""The directives: effects on memory as data, the signals that answer them, and the contract of a provider.
 
-Making a directive has no effect; `jidomem.providers.execute_directive` performs it and returns a
-`Signal`. A provider is called with its last state and returns the next one; `jidomem.providers`
-alone holds that state. A call that fails raises, and the state stays as it was: a `JidomemError`
-says why and what to do, any other exception is reported as `provider_failed`. A `Step` is the
-result of a move of working memory: the memory after it and the directives it asks for.
+Making a directive has no effect; `jidomem.providers.execute_directive` performs it and returns a `Signal`. A provider
+is called with its last state and returns the next one; only `jidomem.providers` holds that state. A call that fails
+raises, and the state does not change: a `JidomemError` has the reason and a hint, any other exception is reported as
+`provider_failed`. A `Step` is the result of a move of working memory: the memory after it and the directives to
+perform.
 """
 
 from __future__ import annotations
@@ -18,37 +17,37 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 from jidomem.base import clock
 from jidomem.errors import InvalidRequest, did_you_mean
 
-#: The names of the directives, and the type of the signal that answers them unless a query asks for another.
+#: The names of the directives, and the default type of the signal that answers them.
 MEMORY_QUERY, MEMORY_UPSERT, MEMORY_DELETE = "MemoryQuery", "MemoryUpsert", "MemoryDelete"
 RESULT_SIGNAL = "jido.memory.result"
-#: The provider that performs a directive which names none.
+#: The provider of a directive that names none.
 DEFAULT_PROVIDER = "inline"
-#: How many results a search gives unless it says.
+#: The default number of results of a search.
 TOP_K = 5
 
 
 def new_request_id() -> str:
-    """Return a fresh id that ties a signal to the directive it answers."""
+    """Return a new id that relates a signal to its directive."""
     return f"req_{clock.new_id()}"
 
 
 @dataclass(frozen=True, slots=True)
 class UpsertItem:
-    """One value to keep under *key*, in the place of what is there; *embedding* is its vector, where it has one."""
+    """A value to store under *key*, which replaces the present value; *embedding* is its vector, if any."""
 
     key: str
     value: Any
     embedding: Iterable[float] | None = None
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for a key that is no text and an embedding that is no list of finite numbers."""
+        """Raise InvalidRequest for a key that is no text, or an embedding that is no list of finite numbers."""
         _must_be_text("key", self.key)
         if self.embedding is not None:
             object.__setattr__(self, "embedding", vector_of(self.embedding, "embedding"))
 
     @classmethod
     def of(cls, given: UpsertItem | Mapping[str, Any]) -> UpsertItem:
-        """Return the item a mapping spells out; raises InvalidRequest for one without key or value, or with more."""
+        """Return the item of a mapping; raises InvalidRequest for one without key or value, or with other keys."""
         if isinstance(given, UpsertItem):
             return given
         if not isinstance(given, Mapping) or not {"key", "value"} <= given.keys() <= {"key", "value", "embedding"}:
@@ -62,9 +61,9 @@ class UpsertItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryQuery:
-    """Ask *provider* for what it holds: `{"key": ...}` one value, `{"text": ..., "top_k": 5}` what is like a text.
+    """A query of *provider*: `{"key": ...}` for one value, `{"text": ..., "top_k": 5}` for similar texts.
 
-    What else a query may hold is the provider's; the answer is a signal of `reply_signal_type`.
+    Providers may accept further keys; the answer is a signal of `reply_signal_type`.
     """
 
     request_id: str = field(default_factory=new_request_id)
@@ -74,7 +73,7 @@ class MemoryQuery:
     reply_signal_type: str = RESULT_SIGNAL
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for a query that is no mapping or is empty, and for a top_k that is no count."""
+        """Raise InvalidRequest for a query that is no mapping or is empty, and for an invalid top_k."""
         _tidy(self)
         _must_be_text("reply_signal_type", self.reply_signal_type)
         object.__setattr__(self, "query", _mapping("query", self.query))
@@ -92,7 +91,7 @@ class MemoryQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUpsert:
-    """Keep *items* with *provider*, each a mapping of key, value and perhaps embedding, or an UpsertItem."""
+    """Store *items* with *provider*; an item is a mapping of key, value and optional embedding, or an UpsertItem."""
 
     request_id: str = field(default_factory=new_request_id)
     items: Sequence[UpsertItem | Mapping[str, Any]]
@@ -100,7 +99,7 @@ class MemoryUpsert:
     opts: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for no items, and for one that is none."""
+        """Raise InvalidRequest for an empty list, and for an invalid item."""
         _tidy(self)
         object.__setattr__(self, "items", tuple(map(UpsertItem.of, _several("items", self.items))))
 
@@ -112,7 +111,7 @@ class MemoryUpsert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDelete:
-    """Let *provider* forget what it holds under *keys*; a key it does not hold is told, and is no failure."""
+    """Delete the values under *keys* from *provider*; unknown keys are reported, and are no failure."""
 
     request_id: str = field(default_factory=new_request_id)
     keys: Sequence[str]
@@ -120,7 +119,7 @@ class MemoryDelete:
     opts: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for no keys, and for one that is no text."""
+        """Raise InvalidRequest for an empty list, and for a key that is no text."""
         _tidy(self)
         object.__setattr__(self, "keys", tuple(_several("keys", self.keys)))
         for key in self.keys:
@@ -139,7 +138,8 @@ Directive: TypeAlias = MemoryQuery | MemoryUpsert | MemoryDelete
 class Signal:
     """An event; for a directive, `data` has its request_id, status (ok or error), result and meta.
 
-    With the status error there is a `reason`: code, detail and hint, and whatever mends it, such as `fixed_intent`.
+    With the status error there is a `reason`: code, detail and hint, and a repair where there is one, such as
+    `fixed_intent`.
     """
 
     type: str
@@ -147,12 +147,12 @@ class Signal:
 
     @property
     def ok(self) -> bool:
-        """Return whether all that was asked was done."""
+        """Return whether the directive was performed."""
         return self.data.get("status") == "ok"
 
 
 def recall(text: str, *, top_k: int = TOP_K, **fields: Any) -> MemoryQuery:
-    """Return the directive that asks for what is like *text*; *fields* are those of a MemoryQuery.
+    """Return the directive that searches for texts similar to *text*; *fields* are those of a MemoryQuery.
 
     >>> recall("which index?", provider="vector", request_id="req_1").query
     {'text': 'which index?', 'top_k': 5}
@@ -161,18 +161,18 @@ def recall(text: str, *, top_k: int = TOP_K, **fields: Any) -> MemoryQuery:
 
 
 def lookup(key: str, **fields: Any) -> MemoryQuery:
-    """Return the directive that asks for the value under *key*; *fields* are those of a MemoryQuery."""
+    """Return the directive that reads the value under *key*; *fields* are those of a MemoryQuery."""
     _must_be_text("key", key)
     return MemoryQuery(query={"key": key}, **fields)
 
 
 def remember(key: str, value: Any, *, embedding: Iterable[float] | None = None, **fields: Any) -> MemoryUpsert:
-    """Return the directive that keeps *value* under *key*; *fields* are those of a MemoryUpsert."""
+    """Return the directive that stores *value* under *key*; *fields* are those of a MemoryUpsert."""
     return MemoryUpsert(items=[UpsertItem(key, value, embedding)], **fields)
 
 
 def forget(*keys: str, **fields: Any) -> MemoryDelete:
-    """Return the directive that forgets what is held under *keys*; *fields* are those of a MemoryDelete."""
+    """Return the directive that deletes the values under *keys*; *fields* are those of a MemoryDelete."""
     return MemoryDelete(keys=keys, **fields)
 
 
@@ -189,7 +189,7 @@ def vector_of(given: Iterable[float], name: str) -> tuple[float, ...]:
 
 
 def _tidy(directive: Directive) -> None:
-    """Hold what all directives have to their form; `opts` is a copy, so that nobody changes it afterwards."""
+    """Validate the fields common to all directives, and copy `opts`."""
     _must_be_text("request_id", directive.request_id)
     _must_be_text("provider", directive.provider)
     object.__setattr__(directive, "opts", _mapping("opts", directive.opts))
@@ -230,14 +230,14 @@ class StoredValue:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Nothing is held under that key."""
+    """No value is stored under that key."""
 
     state: State
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A value was stored or deleted; `details` are what the provider adds, such as the IRI of a memory."""
+    """A value was stored or deleted; `details` are those of the provider, such as the IRI of a memory."""
 
     state: State
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -245,7 +245,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One result of a query; of two, the better has the higher *score*."""
+    """One result of a query; a better result has a higher *score*."""
 
     key: str
     score: float
@@ -262,36 +262,36 @@ class Answer:
 
 @runtime_checkable
 class Provider(Protocol):
-    """Keeps values under keys. *opts* of a call are those of the directive; unknown ones are refused by name."""
+    """Stores values under keys. *opts* of a call are those of the directive; unknown ones are refused by name."""
 
     def init(self, opts: Opts) -> State:
-        """Return the first state; raises where there can be none."""
+        """Return the first state, or raise an error."""
         ...
 
     def get(self, state: State, key: str, opts: Opts) -> StoredValue | Missing:
-        """Return the value under *key*, or that there is none."""
+        """Return the value under *key*, or Missing."""
         ...
 
     def put(self, state: State, key: str, value: Any, opts: Opts) -> Done:
-        """Keep *value* under *key*, in the place of what was there; *opts* has the `embedding` that came with it."""
+        """Store *value* under *key*, replacing the present value; *opts* has its `embedding`, if any."""
         ...
 
     def delete(self, state: State, key: str, opts: Opts) -> Done | Missing:
-        """Let go of the value under *key*, or say that there is none."""
+        """Delete the value under *key*, or return Missing."""
         ...
 
 
 @runtime_checkable
 class Searchable(Provider, Protocol):
-    """A provider that answers queries, too; one that is none reports them as `unsupported`."""
+    """A provider that answers queries, too; other providers report them as `unsupported`."""
 
     def query(self, state: State, query: Mapping[str, Any], opts: Opts) -> Answer:
-        """Return what answers *query*, the best first."""
+        """Return the results of *query*, the best first."""
         ...
 
 
 def only(given: Mapping[str, Any], known: Sequence[str], what: str) -> None:
-    """Raise InvalidRequest for a name in *given* that is none of *known*, with the nearest that is."""
+    """Raise InvalidRequest for a name in *given* that is not in *known*, with the nearest known one."""
     for name in given:
         if name not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
@@ -303,7 +303,7 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[M]):
-    """The memory after a move, and the directives it asks for; `move(memory, news, policy) -> Step`."""
+    """The memory after a move, and the directives to perform; `move(memory, news, policy) -> Step`."""
 
     memory: M
     directives: tuple[Directive, ...] = ()

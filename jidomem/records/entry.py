@@ -1,6 +1,4 @@
-"""The entry of an agent in its own words, the requests to write entries, and the turn of a
-conversation.
-"""
+"""The entry of an agent in its own words, the requests to write entries, and the turn of a conversation."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from jidomem.base.json_values import freeze, is_unicode, thaw
 from jidomem.errors import InvalidRequest, did_you_mean, hint_fields
 
 PREFIX = "mem_"
-#: The only status a write has today.
+#: The only status of a write.
 OK = "ok"
 
 IdGenerator = Callable[[str], str]
@@ -21,20 +19,20 @@ Refuse = Callable[[str, str], Exception]
 
 
 class InvalidEntry(InvalidRequest, ValueError):
-    """The given value is no entry; the message names the field."""
+    """The value is no valid entry; the message names the field."""
 
 
 class InvalidWrite(InvalidRequest, ValueError):
-    """The given value is no write request, or no result of one."""
+    """The value is no valid write request, or no valid result."""
 
 
 def time_ordered(prefix: str) -> str:
-    """Return *prefix* with a UUIDv7: ids that are made later sort later."""
+    """Return *prefix* with a UUIDv7: later ids sort later."""
     return prefix + clock.new_id()
 
 
 def entry_id(generator: IdGenerator = time_ordered) -> str:
-    """Return a new id; raises InvalidEntry for a *generator* that gives none."""
+    """Return a new id; raises InvalidEntry for a *generator* that returns no text."""
     made = generator(PREFIX)
     if fault_of_text(made):
         raise _invalid_entry(f"the id generator gave {made!r} for the prefix {PREFIX!r}", "let it return a text")
@@ -44,9 +42,9 @@ def entry_id(generator: IdGenerator = time_ordered) -> str:
 @hint_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A text that *agent_id* remembers, in one session or in all; `metadata` is stored unchanged.
+    """A text that *agent_id* stores, in one session or for all; `metadata` is stored unchanged.
 
-    Two entries are equal if all five fields are. An `id` that is given is kept.
+    Two entries are equal if all five fields are. A given `id` stays.
     """
 
     id: str = field(default_factory=entry_id)
@@ -56,7 +54,7 @@ class Entry:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Raise InvalidEntry for a field that will not do."""
+        """Raise InvalidEntry for an invalid field."""
         for name in ("id", "agent_id", "content"):
             if fault := fault_of_text(getattr(self, name)):
                 raise _invalid_entry(f"{name} {fault}", f"give {name} as text")
@@ -66,16 +64,16 @@ class Entry:
 
     @classmethod
     def new(cls, given: object = None, /, *, id_generator: IdGenerator = time_ordered, **more: Any) -> Entry:
-        """Return the entry that a mapping, keywords or both of them describe; keywords win over the mapping.
+        """Return the entry given as a mapping, keywords or both; keywords win over the mapping.
 
-        An entry without an id gets one of *id_generator*. Raises InvalidEntry, also for a key that there is not.
+        An entry without an id gets one of *id_generator*. Raises InvalidEntry, also for an unknown key.
         """
         fields = described(Entry, given, more, _invalid_entry)
         return Entry(**{"id": entry_id(id_generator), **fields} if "id" not in fields else fields)
 
     @classmethod
     def try_new(cls, given: object = None, /, **more: Any) -> Entry | InvalidEntry:
-        """Return what `new` returns, or the error it would raise."""
+        """Return the result of `new`, or the error that it raises."""
         try:
             return cls.new(given, **more)
         except InvalidEntry as error:
@@ -83,7 +81,7 @@ class Entry:
 
     @classmethod
     def from_input(cls, given: object = None, /, **more: Any) -> Entry:
-        """Return *given* where it is an entry, else what `new` makes of it."""
+        """Return *given* if it is an entry, else the result of `new`."""
         return given if isinstance(given, Entry) and not more else cls.new(given, **more)
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,20 +93,20 @@ class Entry:
 @hint_fields
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """An entry that is to be kept; `metadata` is the caller's own, for the store to look at or not."""
+    """An entry to store; `metadata` is the caller's, and a store may use or ignore it."""
 
     entry: Entry
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Raise InvalidEntry for what is no entry, nor a mapping that describes one, InvalidWrite for other faults."""
+        """Raise InvalidEntry for a value that describes no entry, InvalidWrite for other faults."""
         object.__setattr__(self, "entry", Entry.from_input(self.entry))
         object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid_request))
 
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """The answer to *request*: the entry as it was stored, which may differ from the one that was given."""
+    """The answer to *request*: the stored entry, which may differ from the given one."""
 
     request: WriteRequest
     entry: Entry
@@ -116,7 +114,7 @@ class WriteResult:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Raise InvalidWrite for what is no request or another status, InvalidEntry for what is no entry."""
+        """Raise InvalidWrite for an invalid request or status, InvalidEntry for an invalid entry."""
         if not isinstance(self.request, WriteRequest):
             raise _invalid_result(f"request={self.request!r} is no WriteRequest", "give the one answered")
         if self.status != OK:
@@ -130,9 +128,9 @@ class WriteResult:
 
 
 def described(of: type, given: object, more: Mapping[str, Any], refuse: Refuse) -> dict[str, Any]:
-    """Return the fields that *given*, a mapping or a value of the class *of*, and *more* name.
+    """Return the fields in *given*, a mapping or a value of the class *of*, and in *more*.
 
-    Raises what *refuse* makes of a fault and a hint, for a name that there is not with the nearest that there is.
+    Raises the error that *refuse* makes of a fault and a hint; an unknown name has the nearest known one as hint.
     """
     known = [one.name for one in fields(of)]
     if isinstance(given, of):
@@ -147,9 +145,9 @@ def described(of: type, given: object, more: Mapping[str, Any], refuse: Refuse) 
 
 
 def frozen_metadata(metadata: object, refuse: Refuse) -> Mapping[Any, Any]:
-    """Return *metadata* held fast, with the dicts and lists in it.
+    """Return *metadata* frozen, including its dicts and lists.
 
-    Raises what *refuse* makes of a fault and a hint, unless it is a mapping that ends.
+    Raises the error that *refuse* makes of a fault and a hint, unless it is a finite mapping.
     """
     if not isinstance(metadata, Mapping):
         raise refuse(f"metadata is a {type(metadata).__name__}, no mapping", "give metadata={...}, or leave it out")
@@ -161,7 +159,7 @@ def frozen_metadata(metadata: object, refuse: Refuse) -> Mapping[Any, Any]:
 
 
 def fault_of_text(value: object) -> str:
-    """Return why *value* is no text that can be stored; nothing for one that can."""
+    """Return the reason why *value* cannot be stored as a text; empty if it can."""
     if not isinstance(value, str):
         return f"is a {type(value).__name__}, no text"
     if not is_unicode(value):
@@ -187,7 +185,7 @@ _HINT = 'write "tools": [{"name": "search", "parameters": {"query": "store"}, "r
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One call of a tool: what it was given and what it gave back, whatever JSON holds; None is nothing."""
+    """One call of a tool: its parameters and its result, any JSON value; None for no value."""
 
     name: str
     parameters: Any = None
@@ -196,7 +194,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn as it was recorded: its IRI, its place in the conversation from 0, who said what, and when."""
+    """A recorded turn: its IRI, its index in the conversation from 0, its texts with their agents, and its time."""
 
     iri: str
     index: int
@@ -209,7 +207,7 @@ class Turn:
     recorded_at: str = ""
 
     def messages(self) -> list[dict[str, str]]:
-        """Return what was said as `role` and `content`: the prompt as of the user, the answer as of the assistant.
+        """Return the texts as `role` and `content`: the prompt of the user, the answer of the assistant.
 
         >>> Turn("", 0, prompt="Which index?", answer="Oxigraph.").messages()
         [{'role': 'user', 'content': 'Which index?'}, {'role': 'assistant', 'content': 'Oxigraph.'}]
@@ -226,7 +224,7 @@ class Turn:
 
 
 def uses(given: Iterable[Any]) -> list[ToolUse]:
-    """Return the calls of tools that *given* spells; raises InvalidRequest for what is none."""
+    """Return the calls of tools in *given*; raises InvalidRequest for an invalid one."""
     tools = []
     for each in given:
         if not isinstance(each, Mapping) or not isinstance(each.get("name"), str) or set(each) - set(_TOOL):

@@ -1,9 +1,9 @@
 """The intent of an agent to remember, its receipt, and the plain value of a memory. Values only.
 
-`Version` is the set of head commits of a stream. An `Anchor` is the path of a file that a memory is
-about and the id that git gives its content. `MemoryItem` is a memory as a plain value: type,
-content, time, confidence and source. A conflict key is a digest of the fields on which two memories
-must agree; `missing_keys` returns those that commits of earlier versions lack.
+`Version` is the set of head commits of a stream. An `Anchor` is the path of a file that a memory is about and the id
+that git gives its content. `MemoryItem` is a memory as a plain value: type, content, time, confidence and source. A
+conflict key is a digest of the fields on which two memories must agree; `missing_keys` returns those that commits of
+earlier versions lack.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _VERSION_FORM = re.compile(r"([0-9]{1,18})-([0-9a-f]{4,64}(?:\+[0-9a-f]{4,64})*)
 
 @dataclass(frozen=True, slots=True, order=True)
 class CommitRef:
-    """A commit at the tip: when it was recorded (UTC text), its id (64 hex digits) and its position (from 1)."""
+    """A head commit: its time (UTC text), its id (64 hex digits) and its position (from 1)."""
 
     recorded_at: str
     id: str
@@ -47,23 +47,23 @@ _ID, _POSITION = attrgetter("id"), attrgetter("position")
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A set of head commits, oldest first; empty for a stream without commits. Two versions are equal or differ."""
+    """A set of head commits, oldest first; empty for a stream without commits. Versions are equal or differ."""
 
     heads: tuple[CommitRef, ...] = ()
 
     @classmethod
     def of(cls, heads: Iterable[CommitRef]) -> Version:
-        """Return the version with these heads, in their one order."""
+        """Return the version with these heads, sorted."""
         return cls(tuple(sorted(heads)))
 
     @property
     def position(self) -> int:
-        """Return the largest position, 0 for an empty stream: a number for people, never compared."""
+        """Return the largest position, 0 for an empty stream: a number to show, never to compare."""
         return max(map(_POSITION, self.heads), default=0)
 
     @property
     def recorded_at(self) -> str:
-        """Return when the newest head was recorded, or an empty string."""
+        """Return the time of the newest head, or an empty string."""
         return self.heads[-1].recorded_at if self.heads else ""
 
     @property
@@ -79,7 +79,7 @@ class Version:
 
 
 def read(text: str) -> tuple[int, list[str]] | None:
-    """Return the position, and the beginnings of the ids, in a version as it is shown; None for another text.
+    """Return the position and the id prefixes in the text of a version; None for another text.
 
     >>> read("12-0a1b2c3d4e5f+9f8e")
     (12, ['0a1b2c3d4e5f', '9f8e'])
@@ -123,7 +123,7 @@ FIELD_ALIASES: Mapping[str, str] = {
     "why": "rationale",
 }
 
-#: Properties that have no field of their own, by the names they are given for fields: each is an extra triple.
+#: Names that others use as fields -> the property without a field, to be given as an extra triple.
 EXTRA_PROPERTIES: Mapping[str, str] = {
     "blocked_by": "blockedBy",
     "blocks_on": "blockedBy",
@@ -142,7 +142,7 @@ EXTRA_PROPERTIES: Mapping[str, str] = {
     "requires_pattern": "requiresPattern",
     "root_cause": "hasRootCause",
 }
-#: Those of them that point at a memory.
+#: The properties above whose value is a memory.
 _POINTING = frozenset(
     ("blockedBy", "dependsOn", "hasRootCause", "partOfMilestone", "partOfPlan", "producedLesson", "relatedError")
 )
@@ -156,11 +156,10 @@ class MemoryUpdateIntent:
     `type` is one of the types of `jidomem.rdf.vocab.CLASS_OF_TYPE` (or the alias `lesson`). `confidence` is low,
     medium, high or a float from 0 to 1. Agents, sessions and the project are IRIs, `jido:` names or plain names.
     `evidence` takes texts, IRIs and memories. `supersedes`, `invalidates`, `coexists_with` and `revives` take
-    memories, each by its IRI or its short id.
-    `extra_triples` takes `[predicate, object]` about the new memory, or `[subject, predicate, object]`; an object is
-    text, a number, a boolean, an IRI, or `{"@id": ...}` / `{"@value": ..., "@type": ..., "@language": ...}`.
-    `about` names the files, modules or IRIs the memory concerns; `topic` is what a decision or fact is about in one
-    phrase, and what tells two of them apart from each other. Moments are ISO 8601.
+    memories, each by its IRI or its short id. `extra_triples` takes `[predicate, object]` about the new memory, or
+    `[subject, predicate, object]`; an object is text, a number, a boolean, an IRI, or `{"@id": ...}` / `{"@value":
+    ..., "@type": ..., "@language": ...}`. `about` names the files, modules or IRIs that the memory concerns; `topic`
+    is the subject of a decision or fact in one phrase, by which it is compared with others. Moments are ISO 8601.
     """
 
     type: str | None = None
@@ -198,9 +197,9 @@ class MemoryUpdateIntent:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> MemoryUpdateIntent:
-        """Return the intent *values* spells out.
+        """Return the intent with the fields in *values*.
 
-        Raises IntentRefused `unknown_field`, naming each unknown key and the nearest known one; InvalidRequest when
+        Raises IntentRefused `unknown_field`, with each unknown key and the nearest known one; InvalidRequest when
         *values* is no mapping.
         """
         if not isinstance(values, Mapping):
@@ -251,7 +250,7 @@ class FieldProperty(NamedTuple):
     """A property of a memory, and the field of an intent that it is written from.
 
     `form` is the form of its value. An extra triple with this property is `lifted` into the field, `refused`, as the
-    field has to be used, or `kept` beside the field.
+    field must be used, or `kept` beside the field.
     """
 
     name: str
@@ -286,7 +285,7 @@ FIELD_PROPERTIES: Mapping[str, FieldProperty] = {
         ("validFrom", "valid_from", "moment", "lifted"),
         ("validUntil", "valid_until", "moment", "lifted"),
         ("expiresOn", "expires_on", "moment", "lifted"),
-        # who asserts it, when, why and in whose place
+        # author, time, reason and relations
         ("hasTimestamp", "timestamp", "moment", "refused"),
         ("appliesToProject", "applies_to_project", "iri", "refused"),
         ("assertedBy", "asserted_by", "iri", "refused"),
@@ -313,7 +312,7 @@ def properties_of(*forms: str) -> dict[str, str]:
 def parse_json(text: str | bytes) -> Any:
     """Return the JSON value in *text*; raises InvalidRequest `malformed_json` with line and column.
 
-    Duplicate keys and the non-JSON numbers NaN and Infinity are refused: what was meant is not knowable.
+    Duplicate keys and the non-JSON numbers NaN and Infinity are refused, as their meaning is unclear.
     """
     try:
         return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique_keys)
@@ -357,7 +356,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
-    """Return the violation for an unknown *key*; renaming it is mechanical when the name surely meant is free."""
+    """Return the violation for an unknown *key*; it can be renamed if the intended field is certain and free."""
     text = str(key)
     tidy = text.strip().lower().replace("-", "_").replace(" ", "_")
     if (name := EXTRA_PROPERTIES.get(_snake(text))) is not None:
@@ -386,13 +385,13 @@ def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
 
 
 def _snake(key: str) -> str:
-    """Return *key*, which may be written as the property is, as fields are written."""
+    """Return *key*, which may have the form of a property, in the form of a field."""
     humps = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip().removeprefix("jido:"))
     return humps.lower().replace("-", "_").replace(" ", "_")
 
 
 def _extra_property(key: str, name: str, values: Mapping[str, Any]) -> Violation:
-    """Return the violation for a *key* whose value the property *name* says, in an extra triple."""
+    """Return the violation for a *key* that must be given as the property *name* in an extra triple."""
     value, example = values[key], {"@id": "ID"} if name in _POINTING else "TEXT"
     entries = [value] if isinstance(value, str) else value
     is_plain = isinstance(entries, list) and all(isinstance(entry, str) for entry in entries)
@@ -423,8 +422,8 @@ def _renamed(values: Mapping[str, Any], *, old: str, new: str) -> dict[str, Any]
 class Receipt:
     """The outcome of a write, returned only after the commit is durable.
 
-    `status` is asserted, proposed or deduplicated; `filled` names what the writer filled in and with what;
-    `commit` is None for a dry run, which keeps nothing.
+    `status` is asserted, proposed or deduplicated; `filled` has the fields that the writer filled in; `commit` is None
+    for a dry run, which commits nothing.
     """
 
     iri: str
@@ -452,9 +451,9 @@ class Receipt:
         }
 
 
-#: The property of a conflict key: two memories that share one disagree.
+#: The property of a conflict key: two memories with the same key conflict.
 CONFLICT_KEY = jido("conflictKey")
-#: The kind of a key that two conventions share.
+#: The kind of the key of clashing conventions.
 CLASH = "convention_clash"
 _TOPIC, _SUMMARY, _ABOUT = jido("topic"), jido("summary"), jido("about")
 _SCOPE = jido("hasConventionScope")
@@ -467,7 +466,7 @@ def digest(*values: Any) -> str:
 
 
 def duplicate(kind: str, summary: str, topic: str, about: Collection[str]) -> str:
-    """Return the key of two memories of the type *kind* that say the same."""
+    """Return the key of two memories of the type *kind* with the same content."""
     return f"duplicate:{digest(kind, normal_text(summary), topic_key(topic), _compared(about))}"
 
 
@@ -489,8 +488,8 @@ def convention_clash(topic: str, scope: str | None) -> str:
 def missing_keys(triples: Iterable[Triple]) -> list[Triple]:
     """Return the keys that a commit of *triples* lacks: those of topics that an earlier version compared otherwise.
 
-    Up to 0.1.0 a dash and a space told two topics apart. A redacted memory gets no key, since a kind of key that it
-    lacks is not made again.
+    Up to 0.1.0 a dash and a space distinguished two topics. A redacted memory gets no key, since only kinds of keys
+    that it has are made again.
     """
     topics = [(subject, text) for subject, predicate, value in triples if predicate == _TOPIC
               if topic_key(text := parse_literal(value).text) != normal_text(text)]  # fmt: skip
@@ -528,25 +527,25 @@ def _compared(about: Iterable[str]) -> Sequence[str]:
 
 
 ANCHOR = jido("aboutBlob")
-#: The blob id in an anchor that no longer tells what its file held: git's id of nothing.
+#: The blob id in an anchor whose file content was redacted: the null id of git.
 NO_BLOB = "0" * 40
 _ANCHOR_FORM = re.compile(r"((?:[0-9a-f]{40}|[0-9a-f]{64})) (.+)", re.DOTALL)
 _LONGEST = 1024
 
 
 class Anchor(NamedTuple):
-    """A file by its path, from the folder the memory's paths begin at, and the blob id of what it held."""
+    """A file by its path, relative to the base folder of paths, and the blob id of its content."""
 
     path: str
     blob: str
 
     def __str__(self) -> str:
-        """Return the anchor as a memory keeps it."""
+        """Return the anchor in its stored form."""
         return f"{self.blob} {self.path}"
 
 
 def path_of(entry: str) -> str | None:
-    """Return the path that an entry of `about` can name inside a repository, None where it can name none.
+    """Return the path inside a repository that an entry of `about` names, None for another entry.
 
     >>> path_of("./src//a.py"), path_of("../secret"), path_of("https://jido.ai/x")
     ('src/a.py', None, None)
@@ -559,13 +558,13 @@ def path_of(entry: str) -> str | None:
 
 
 def anchors_of(terms: Iterable[Term]) -> list[Anchor]:
-    """Return the anchors in the values of `jido:aboutBlob`, sorted; what is written otherwise is passed over."""
+    """Return the anchors in the values of `jido:aboutBlob`, sorted; malformed values are ignored."""
     matches = (_ANCHOR_FORM.fullmatch(plain_value(term)) for term in terms)
     return sorted(Anchor(match[2], match[1]) for match in matches if match and path_of(match[2]) == match[2])
 
 
 def file_anchor_triples(item: Term, about: Iterable[str], blobs: Mapping[str, str]) -> list[Triple]:
-    """Return what *item* keeps of the files that *about* names; *blobs* has the blob id of each path that has one."""
+    """Return the anchors of *item* for the files in *about*; *blobs* has the blob ids of files by path."""
     paths = dict.fromkeys(path for entry in about if (path := path_of(entry)) in blobs) if blobs else ()
     return [(item, ANCHOR, literal(str(Anchor(path, blobs[path])))) for path in paths if path]
 
@@ -593,7 +592,7 @@ def create_memory(
     *,
     now: Callable[[], datetime] = clock.now,
 ) -> MemoryItem:
-    """Return a memory of *type* that says *content*; *attrs* replaces the defaults, time (UTC now) among them.
+    """Return a memory of *type* with *content*; *attrs* replace the defaults, such as the time (UTC now).
 
     Raises IntentRefused `unknown_type`, `invalid_confidence` or `unknown_field`, with the nearest known name.
     """

@@ -1,8 +1,7 @@
 """The contracts of an embedder, of the tables of working state and of a language model.
 
-An embedder returns vectors of texts. Working state is tables with transactions, wherever they are
-stored. A language model is asked before a move of memory, never inside one and never under a lock:
-it may take seconds, and may fail.
+An embedder returns vectors of texts. Working state is tables with transactions, in any store. A language model is
+called before a move of memory, never inside one and never under a lock: it may take seconds, and may fail.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ Vector = Sequence[float]
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Makes vectors of texts; any thread may call it, and the same text gives the same vector."""
+    """Makes vectors of texts; any thread may call it, and equal texts have equal vectors."""
 
     @property
     def name(self) -> str:
-        """Return what tells its vectors from those of any other: the model, its version, and its dimension."""
+        """Return the identity of its vectors: the model, its version, and its dimension."""
         ...
 
     def dimensions(self) -> int:
-        """Return how many numbers each of its vectors has."""
+        """Return the dimension of its vectors."""
         ...
 
     def generate(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Return one vector for each of *texts*, in their order; raises ModelUnavailable, and then there is none."""
+        """Return one vector for each of *texts*, in their order, or raise ModelUnavailable."""
         ...
 
 
@@ -42,77 +41,77 @@ class Rows(Protocol):
 
     @property
     def rowcount(self) -> int:
-        """Return how many rows were changed."""
+        """Return the number of changed rows."""
 
     def fetchone(self) -> Any:
         """Return the next row, None after the last one."""
 
     def fetchall(self) -> list[Any]:
-        """Return the rows that are left."""
+        """Return the remaining rows."""
 
     def __iter__(self) -> Iterator[Any]: ...
 
 
 class StateTables(Protocol):
-    """Tables in a transaction. Statements have the form that SQLite and PostgreSQL both take, with ? for each value."""
+    """Tables in a transaction. Statements are in the dialect common to SQLite and PostgreSQL, with ? for each value."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Rows:
-        """Return what a statement gives."""
+        """Return the result of a statement."""
 
     def executemany(self, sql: str, parameters: list[tuple[Any, ...]], /) -> object:
-        """Do a statement once for each of the rows of values."""
+        """Execute a statement once for each row of values."""
 
 
 class StateStore(Protocol):
-    """The working state of a root; any number of threads and processes change it, one after the other."""
+    """The working state of a root; threads and processes change it one after the other."""
 
     def changing(self) -> AbstractContextManager[StateTables]:
-        """Give the tables in a transaction that may write; it is durable once the block ends, and nobody else writes.
+        """Yield the tables in an exclusive write transaction, which is durable once the block ends.
 
-        Raises Busy where others write for too long. An exception in the block undoes all its changes.
+        Raises Busy if other writers take too long. An exception in the block rolls all its changes back.
         """
 
     def reading(self) -> AbstractContextManager[StateTables | None]:
-        """Give the tables in a transaction that sees them as they are now; None where nothing was kept yet."""
+        """Yield the tables in a read transaction with their present rows; None while nothing is stored."""
 
     def lock(self, *name: str, wait: bool = False) -> AbstractContextManager[bool]:
         """Yield whether the caller has the lock *name* until the block ends; with *wait* it waits for the lock."""
 
     def scrub(self) -> None:
-        """Write the tables anew, so that none of their bytes holds what was taken out."""
+        """Rewrite the tables, so that no byte of deleted rows remains."""
 
     def damaged(self, what: str) -> JidomemError:
-        """Return the error for *what* was kept and cannot be read."""
+        """Return the error for *what*: stored data that cannot be read."""
 
     def close(self) -> None:
-        """Let go of what is held open; from now on a transaction raises MemoryClosed."""
+        """Release the connection and files; transactions then raise MemoryClosed."""
 
 
-#: Whom something is about: the one who asks in a page, or the agent who answers.
+#: The subject of a fact: the object, which asks in a page, or the agent, which answers.
 OBJECT, AGENT = "object", "agent"
 
 
 class DialogueTurn(Protocol):
-    """One question and its answer, as far as a model is shown of it."""
+    """One question and its answer, as a model sees it."""
 
     @property
     def query(self) -> str:
-        """Return what was asked or said."""
+        """Return the question or statement."""
         ...
 
     @property
     def response(self) -> str:
-        """Return what the agent answered."""
+        """Return the answer of the agent."""
         ...
 
     @property
     def timestamp(self) -> datetime:
-        """Return when it was said."""
+        """Return the time of the turn."""
         ...
 
     @property
     def meta_chain(self) -> str | None:
-        """Return what the talk was about up to here, None until a model was asked."""
+        """Return the summary of the dialogue up to this turn, None before a model makes it."""
         ...
 
 
@@ -121,12 +120,12 @@ class Segment(Protocol):
 
     @property
     def topic_summary(self) -> str:
-        """Return what they are about, empty until a model was asked."""
+        """Return their summary, empty before a model makes it."""
         ...
 
     @property
     def keywords(self) -> Collection[str]:
-        """Return the words they are found by."""
+        """Return the keywords for search."""
         ...
 
     @property
@@ -137,9 +136,9 @@ class Segment(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something said that holds of `subject`: a short statement without a subject of its own ("works as a nurse").
+    """A short statement about `subject`, without a subject of its own ("works as a nurse").
 
-    `page` is the number of the page that shows it, from 0; what is `private` is for no other agent.
+    `page` is the number of the page that shows it, from 0; a `private` fact is for no other agent.
     """
 
     text: str
@@ -155,7 +154,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Trait:
-    """A lasting quality of `subject` by its name, `likes` or `works`, and how it shows; the rest is as of a fact."""
+    """A lasting quality of `subject`: its name, such as `likes` or `works`, and its value; the rest is as in a fact."""
 
     name: str
     value: str
@@ -171,7 +170,7 @@ class Trait:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """The facts and traits learnt from a segment, in the order of the dialogue."""
+    """The facts and traits extracted from a segment, in the order of the dialogue."""
 
     facts: tuple[Fact, ...] = ()
     traits: tuple[Trait, ...] = ()
@@ -181,7 +180,7 @@ class Learned:
 class Known:
     """The long-term memory about the object `of` that is relevant to a question.
 
-    Of the one whom the question is from, `asks` is True.
+    `asks` is True for the object that asks the question.
     """
 
     of: str
@@ -199,7 +198,7 @@ class ModelPrompt:
     user: str
 
     def __str__(self) -> str:
-        """Return all of it as one text."""
+        """Return both parts as one text."""
         return f"{self.system}\n\n{self.user}"
 
 
@@ -215,7 +214,7 @@ class OutputLimits:
     statement: int = 200
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for a bound that is no whole number from 1."""
+        """Raise InvalidRequest for a limit that is no positive whole number."""
         for name in self.__slots__:
             given = getattr(self, name)
             if isinstance(given, bool) or not isinstance(given, int) or given < 1:
@@ -233,23 +232,23 @@ class LanguageModel(Protocol):
 
     @property
     def name(self) -> str:
-        """Return what tells its answers from those of any other."""
+        """Return the identity of its answers."""
         ...
 
     @property
     def embedder(self) -> Embedder:
-        """Return what makes its vectors."""
+        """Return the embedder of its vectors."""
         ...
 
     def generate_meta_chain(self, pages: Sequence[DialogueTurn]) -> str:
-        """Return what matters of the talk up to the last of *pages*, going on from the chain before it.
+        """Return a summary of the dialogue up to the last of *pages*, which extends the previous summary.
 
-        That is the `meta_chain` of the last page before it that has one; *pages* are of one chain, at least one.
+        That is the `meta_chain` of the last earlier page with one; *pages* are at least one, of one chain.
         """
         ...
 
     def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
-        """Return whether *page* goes on with what *previous* was about, so that both are of one chain."""
+        """Return whether *page* continues the subject of *previous*, so that both are in one chain."""
         ...
 
     def calculate_embedding(self, text: str) -> Vector:
@@ -261,19 +260,19 @@ class LanguageModel(Protocol):
         ...
 
     def extract_keywords(self, text: str) -> tuple[str, ...]:
-        """Return the words that tell what *text* is about, each once in lower case, the one that tells most first."""
+        """Return the keywords of *text*, each once in lower case, the most specific first."""
         ...
 
     def generate_segment_summary(self, pages: Sequence[DialogueTurn]) -> str:
-        """Return in few sentences what *pages* are about; there is at least one."""
+        """Return a summary of *pages*, at least one, in a few sentences."""
         ...
 
     def extract_traits(self, segment: Segment) -> Learned:
-        """Return the facts and traits that the pages of *segment* show, of who asks and of the agent."""
+        """Return the facts and traits in the pages of *segment*, about the object and the agent."""
         ...
 
     def rate_importance(self, facts: Sequence[str]) -> tuple[float, ...]:
-        """Return for each of *facts* from 0 to 1 how much it matters to agents that were not there."""
+        """Return the importance of each of *facts* to agents that were not present, from 0 to 1."""
         ...
 
     def generate_final_prompt(
@@ -284,11 +283,11 @@ class LanguageModel(Protocol):
         lpm: Sequence[Known],
         system_memory: Sequence[str],
     ) -> ModelPrompt:
-        """Return *query* and what each tier has on it as what a language model is asked; nothing is sent."""
+        """Return the prompt of *query* with the memory of each tier; nothing is sent."""
         ...
 
     def answer(self, prompt: ModelPrompt) -> str:
-        """Return the final answer to *prompt*; raises ModelUnavailable also where no chat model is there to give it."""
+        """Return the final answer to *prompt*; raises ModelUnavailable, also without a chat model."""
         ...
 
 

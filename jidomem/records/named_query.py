@@ -1,6 +1,4 @@
-"""The named query: one question in one file with a typed header; reads the header and binds
-parameters.
-"""
+"""The named query: one question in one file with a typed header; reads the header and binds parameters."""
 
 from __future__ import annotations
 
@@ -16,14 +14,14 @@ from jidomem.rdf.terms import Term, boolean, date_time, integer, iri, literal, p
 from jidomem.rdf.vocab import BASE, TYPE
 from jidomem.records.active import STATUSES
 
-#: What `asOf` is when nobody asks for a moment: everything recorded so far.
+#: The default of `asOf`: all that is recorded.
 FOREVER = "9999-12-31T23:59:59.999999Z"
-#: What a parameter is when it is left out and its variable stays unbound.
+#: The default of a parameter whose variable stays unbound.
 UNBOUND = ""
-#: The default of `validAt` in a query that shows active memories only: whoever asks gives the moment.
+#: The default of `validAt` in a query of active memories only: the caller fills in the moment.
 NOW = "now"
 TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project", "status")
-#: The default of a parameter of the type `status`: decisions are not narrowed by one.
+#: The default of a parameter of the type `status`: no filter.
 ANY = "any"
 
 _HEADER = re.compile(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
@@ -33,7 +31,7 @@ _UNSTEADY = re.compile(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
 _WHERE = re.compile(r"^(?!#).*\bWHERE \{", re.MULTILINE)
 _OVER = re.compile(r"(?:\{ )?\?(\w+)\s.*")
 _PAIRS = re.compile(r"\?\w+( \?\w+)+")
-#: What a pattern opens with, and patterns that stand beside each other.
+#: The start of a pattern, and its further parts.
 _NAME = r"(?:\w*:\w+|<[^<>\s]+>)"
 _OPENING = re.compile(
     rf"\?(?P<variable>\w+) (?P<path>a|a/rdfs:subClassOf\*|{_NAME}(?:\|{_NAME})*) (?P<value>\?\w+|{_NAME})(?![\w:])"
@@ -46,7 +44,7 @@ _UNLESS = re.compile(rf"\?\w+ {_NAME} \?(\w+)")
 _UNION = re.compile(r"\{ [^{}]* \}(?: UNION \{ [^{}]* \})+")
 _PREFIX = re.compile(r"PREFIX (\w*): <([^<>]*)>")
 _PARAM = re.compile(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
-#: The parameters whose meaning is the same in every query, so that their name alone says it.
+#: The parameters that have the same type and default in every query.
 _WELL_KNOWN = {"project": ("project", None), "asOf": ("dateTime", FOREVER), "validAt": ("dateTime", UNBOUND)}
 _PROJECTION = re.compile(r"\bSELECT\b(.*?)(?:\bWHERE\b|\{)", re.IGNORECASE | re.DOTALL)
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
@@ -55,9 +53,9 @@ _PROJECT = re.compile(rf"(?:{re.escape(BASE)}projects/)?([a-z0-9][a-z0-9_-]{{0,6
 
 @dataclass(frozen=True, slots=True)
 class QueryParameter:
-    """One parameter: its name, its type and, where it may be left out, the term it then has, or UNBOUND, or NOW.
+    """A parameter: its name, its type and, if it is optional, its default: a term, UNBOUND, or NOW.
 
-    It stands for the `variable` of its name; one of the type `status`, which is a column too, for `?ofStatus`.
+    `variable` is its variable in the query: its name, but `?ofStatus` for the type `status`, which is also a column.
     """
 
     name: str
@@ -67,27 +65,28 @@ class QueryParameter:
 
     @property
     def folder(self) -> str:
-        """Return where the IRIs of agents or sessions lie that may be given by a plain name; else an empty text."""
+        """Return the folder of the IRIs of agents or sessions, which have names; empty for other parameters."""
         return FOLDERS.get(self.name, "") if self.type == "iri" else ""
 
     def __str__(self) -> str:
-        """Return the parameter as it is given: its name in lower case with underscores, and its type."""
+        """Return the parameter as callers write it: its name in snake case, and its type."""
         kind = "name" if self.folder else self.type
         return snake(self.name) if self.name in _WELL_KNOWN else f"{snake(self.name)}:{kind}"
 
 
 @dataclass(frozen=True, slots=True)
 class ListOrder:
-    """What a list goes over, in the order of its rows: the header `over`, a pattern that opens with what is listed.
+    """The candidates of a list in the order of its rows: the pattern of `over`, which starts with the listed variable.
 
-    The pattern finds at least all that the query can show, and asks of a node nothing but what is said of it, or what
-    can only take it out later. Rows come in the order of that `variable`, or of a moment `time` before it. The
-    candidates are named at the place `opening` of the text, in the place of what stands there up to `closing`.
+    The pattern matches at least the nodes that the query can show, by statements about a node or by conditions that
+    can only remove it later. Rows are sorted by that `variable`, or first by a moment `time`. The candidates are
+    inserted at the offset `opening` of the text, in place of the text up to `closing`.
 
-    With `pairs` it goes over what disagrees (`jidomem.index.projection`), which no pattern finds in time: these
-    variables are two memories, or the other one where the query is about an item, and the kind of their disagreement.
+    With `pairs` the list has disagreements (`jidomem.index.projection`), which no pattern finds in time: these
+    variables are two memories, or only the other one in a query about one memory, and the kind of the disagreement.
 
-    With `unless`, `?what property ?variable`, the query shows none at which an active memory points so.
+    With `unless`, `?what property ?variable`, the query excludes nodes at which this property of an active memory
+    points.
     """
 
     variable: str
@@ -102,34 +101,34 @@ class ListOrder:
 
     @property
     def proposals(self) -> bool:
-        """Return whether what is only proposed is listed: where the pattern asks for it."""
+        """Return whether proposals are listed too, as the pattern asks for the assertion status."""
         return "hasAssertionStatus" in self.pattern
 
     @property
     def pointer(self) -> Term | None:
-        """Return the property by which an active memory takes out what it points at; None where none does."""
+        """Return the property by which an active memory excludes its value; None without one."""
         return _expanded(self.unless.split(" ")[1], self.prologue) if self.unless else None
 
     @property
     def openings(self) -> tuple[Opening, ...] | None:
-        """Return what each node listed has one of at least; None where the pattern does not open so."""
+        """Return the statements of which each listed node has at least one; None for a pattern of another form."""
         return _openings(self.variable, self.pattern, self.prologue)
 
     @property
     def conditions(self) -> Conditions | None:
-        """Return what a node that the pattern opens with is listed by; None where only the engine can tell."""
+        """Return the conditions for a node to be listed; None where only the engine can decide."""
         return _conditions(self.variable, self.time, self.pattern, self.prologue)
 
 
-#: Some properties, and the value that one of them has, None for any; one of `a` stands for the classes below it, too.
+#: Properties, and the value of one of them, None for any; a value of `a` includes its subclasses.
 Opening = tuple[tuple[Term, ...], Term | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The properties that a node has, with a value or None for any, those that it lacks, and the one that is its time.
+    """The properties that a node has, with a value or None for any, those that it lacks, and its time property.
 
-    A node without a time is listed all the same.
+    A node without a time is listed, too.
     """
 
     has: tuple[tuple[Term, Term | None], ...] = ()
@@ -137,7 +136,7 @@ class Conditions:
     time: Term | None = None
 
     def times(self, statements: Mapping[Term, Sequence[Term]]) -> list[Term | None]:
-        """Return the times of a node with these *statements*; nothing for one that is not listed."""
+        """Return the times of a node with these *statements*; an empty list for a node that is not listed."""
         has_all = all(
             name in statements if value is None else value in statements.get(name, ()) for name, value in self.has
         )
@@ -182,7 +181,7 @@ def _conditions(variable: str, time: str | None, pattern: str, prologue: str) ->
 
 
 def _expanded(name: str, prologue: str) -> Term:
-    """Return the IRI that *name* stands for."""
+    """Return the IRI of a prefixed *name*."""
     if name == "a" or name.startswith("<"):
         return TYPE if name == "a" else name
     prefix, _, local = name.partition(":")
@@ -191,9 +190,9 @@ def _expanded(name: str, prologue: str) -> Term:
 
 @dataclass(frozen=True, slots=True)
 class NamedQuery:
-    """One question: what it answers, what it takes, its columns, and the order of its rows (`-` for newest first).
+    """One question: its summary, parameters, columns, and the order of its rows (`-` for newest first).
 
-    With `apart` it came with a root: nobody vouches that it ends, so it is asked in a process that can be stopped.
+    A query with `apart` is of a root and may not terminate, so it runs in a process that can be stopped.
     """
 
     name: str
@@ -215,21 +214,21 @@ class NamedQuery:
 
     @property
     def judges_validity(self) -> bool:
-        """Return whether what does not hold now is left out where no `validAt` is asked for."""
+        """Return whether memories that are not valid now are left out by default."""
         return any(param.name == "validAt" and param.default == NOW for param in self.params)
 
     @property
     def is_steady(self) -> bool:
-        """Return whether the same memory always gives the same answer: the query asks for no time and no chance."""
+        """Return whether equal memories give equal answers: the query uses no clock and no randomness."""
         return not _UNSTEADY.search(self.text)
 
     def among(self, candidates: str) -> str:
-        """Return the text of the query, asked of *candidates* only: a VALUES clause."""
+        """Return the text of the query, restricted to *candidates*: a VALUES clause."""
         opening, closing = (self.course.opening, self.course.closing) if self.course else (len(self.text),) * 2
         return f"{self.text[:opening]} {candidates} {self.text[closing:]}"
 
     def bind(self, values: Mapping[str, object]) -> dict[str, Term]:
-        """Return a term for every parameter, but for one that is left out and has none.
+        """Return a term for every parameter, except one without value and default.
 
         Raises InvalidRequest for a parameter that is missing, unknown or of another type.
         """
@@ -242,7 +241,7 @@ class NamedQuery:
                 raise InvalidRequest(f"{self.role}/{self.name} has no parameter {snake(name)!r}", hint=hint)
         bound = {param.variable: self._bound(param, values) for param in self.params}
         if any(param.type == "status" and bound[param.variable] != UNBOUND for param in self.params):
-            bound["includeInactive"] = boolean(True)  # that status is asked for by name
+            bound["includeInactive"] = boolean(True)  # inactive memories of this status are requested
         return {name: term for name, term in bound.items() if term not in (UNBOUND, NOW)}
 
     def _bound(self, param: QueryParameter, values: Mapping[str, object]) -> Term:
@@ -280,7 +279,7 @@ _MOMENTS = ("2026-11-17", "2026-11-17T09:00:00Z", "2026-11-17T10:30+01:00")
 
 
 def moment_hint(name: str) -> str:
-    """Return which dates and times the parameter *name* takes, by example.
+    """Return the hint that shows the forms of dates and times for the parameter *name*.
 
     >>> moment_hint("as_of")
     'give one of: `as_of` 2026-11-17, `as_of` 2026-11-17T09:00:00Z, `as_of` 2026-11-17T10:30+01:00'
@@ -288,7 +287,7 @@ def moment_hint(name: str) -> str:
     return "give one of: " + ", ".join(f"`{name}` {moment}" for moment in _MOMENTS)
 
 
-#: Where the IRIs of a parameter of that name lie, which may be given by a plain name.
+#: Parameter that takes a plain name -> the folder of its IRIs.
 FOLDERS = {"agent": "agents", "session": "sessions"}
 
 
@@ -307,9 +306,9 @@ def moment_of(value: object, name: str) -> str | None:
 
 
 def to_term(value: object, kind: str, name: str) -> Term:
-    """Return *value* as a term of the type *kind*; text is read as the type says.
+    """Return *value* as a term of the type *kind*, parsed from a text.
 
-    Raises InvalidRequest when it is of another type; *name* is what the message calls it.
+    Raises InvalidRequest for a value of another type; *name* is its name in the message.
 
     >>> to_term("5", "integer", "limit")
     '"5"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -324,7 +323,7 @@ def to_term(value: object, kind: str, name: str) -> Term:
 
 
 def _term(value: object, kind: str) -> Term | None:
-    """Return the term, or None when *value* does not fit."""
+    """Return the term, or None when *value* has another type."""
     if kind == "boolean":
         truth = {True: True, False: False, "true": True, "false": False}.get(value) if _is(value, bool, str) else None
         return None if truth is None else boolean(truth)
@@ -355,7 +354,7 @@ def _is(value: object, *types: type) -> bool:
 def parse(name: str, role: str, text: str) -> NamedQuery:
     """Return the query in *text*, the content of `<role>/<name>.rq`.
 
-    Raises Failed `invalid_config`, naming file and line, when the header is incomplete or does not fit the query.
+    Raises Failed `invalid_config`, with file and line, when the header is incomplete or does not fit the query.
     """
     file = f"{role}/{name}.rq"
     header = _header(file, text)
@@ -390,7 +389,7 @@ def _header(file: str, text: str) -> dict[str, tuple[int, str]]:
 
 
 def _course(where: str, pattern: str, order: tuple[str, ...], text: str) -> ListOrder:
-    """Return the course of a query; the order must be that of what is listed, or of one moment and then of it."""
+    """Return the list order of a query; its rows are sorted by the listed variable, or by one moment and then by it."""
     match = _OVER.fullmatch(pattern)
     variable = match[1] if match else ""
     prologue = " ".join(row for row in text.splitlines() if row.startswith("PREFIX "))
@@ -408,7 +407,7 @@ def _course(where: str, pattern: str, order: tuple[str, ...], text: str) -> List
 
 
 def _of_pairs(where: str, pattern: str, order: tuple[str, ...], text: str) -> ListOrder:
-    """Return the order of a query about conflicts, which are listed in an empty VALUES."""
+    """Return the list order of a query about conflicts, whose candidates go into an empty VALUES."""
     names = tuple(name[1:] for name in pattern.split())
     place = text.find(empty := f"VALUES ({pattern}) {{ }}")
     if place < 0 or order[: len(names)] != names:

@@ -1,7 +1,6 @@
-"""The write policy and the access policy of a project: rules as data, given to the stages of the
-pipeline.
+"""The write policy and the access policy of a project: rules as data, given to the stages of the pipeline.
 
-The access policy says who may assert, propose or do nothing, by role, kind and place.
+The access policy decides who may assert, propose or write nothing, by role, kind and place.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from jidomem.rdf import vocab
 ON_CONFLICT = ("refuse", "propose", "warn")
 ON_SECRET = ("refuse", "warn", "off")
 JUDGES = ("compiled", "pyshacl")
-#: The role of an agent that was granted none.
+#: The role of an agent without a granted role.
 DEFAULT_ROLE = "Implementer"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentPolicy:
-    """The role and capabilities an agent's first mention declares (local names of the ontology)."""
+    """The role and capabilities in the declaration of an agent (local names of the ontology)."""
 
     role: str = DEFAULT_ROLE
     capabilities: tuple[str, ...] = ("CanQueryMemory",)
@@ -33,12 +32,11 @@ class AgentPolicy:
 class Policy:
     """The write policy.
 
-    `on_conflict` maps a kind family (`decision`, `convention`, `fact`, `task` ...) to refuse, propose or warn; what
-    it does not name is refused. `strict` refuses agents and sessions nobody declared and terms of foreign
-    vocabularies. `create_projects` lets a first write create its project. `judge` is who holds a write to the shapes:
-    `compiled`, or the reference implementation `pyshacl`. `secrets` says what becomes of what looks like a key or a
-    password: refuse, warn or off. `preset` names the rules of who may do what that a
-    project begins with; what is recorded in its journal takes their place.
+    `on_conflict` maps a kind family (`decision`, `convention`, `fact`, `task` ...) to refuse, propose or warn; the
+    default is refuse. `strict` refuses undeclared agents and sessions, and terms of foreign vocabularies.
+    `create_projects` lets a first write create its project. `judge` is the validator of shapes: `compiled`, or the
+    reference implementation `pyshacl`. `secrets` is the treatment of likely keys and passwords: refuse, warn or off.
+    `preset` names the initial rules of the access policy of a project; rules in its journal replace them.
     """
 
     on_conflict: Mapping[str, str] = field(default_factory=dict)
@@ -51,7 +49,7 @@ class Policy:
 
 
 LITERAL_LIMIT = 256 * 1024  # bytes of UTF-8 in one text
-LITERAL_MOST = 2 * 1024 * 1024  # what that limit can be raised to: escaped sixfold, a parser of Turtle still takes it
+LITERAL_MOST = 2 * 1024 * 1024  # the largest limit: escaped to 6 times its size, a Turtle parser still reads it
 TRIPLES_LIMIT = 500  # extra triples in one intent
 ENTRIES_LIMIT = 1_000  # entries of about, evidence or alternatives in one intent
 
@@ -60,7 +58,7 @@ VERDICTS = ("assert", "propose", "deny")
 UNSET = "unset"
 #: Ways in which proposals are confirmed without a curator.
 CONFIRMS = ("restated", "unopposed")
-#: Word for a role in a token or on the command line -> the role.
+#: Role in a token or on the command line -> role of the ontology.
 ROLE_WORDS: Mapping[str, str] = {
     "agent": "Implementer",
     "curator": "Curator",
@@ -68,7 +66,7 @@ ROLE_WORDS: Mapping[str, str] = {
     "reader": "MemoryReader",
 }
 CURATORS = frozenset(("Curator", "Administrator", "Reviewer"))
-#: Roles that may do what the rules allow another one.
+#: Role -> the roles that have its permissions, too.
 _ABOVE: Mapping[str, frozenset[str]] = {
     "Curator": frozenset(("Administrator", "Reviewer")),
     "Reviewer": frozenset(("Administrator", "Curator")),
@@ -81,10 +79,10 @@ _READERS = "MemoryReader"
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """One change of a policy; what it does not name it holds for all of.
+    """One change of a policy; a field that is None applies to all values.
 
-    A rule `allows` something, a grant gives `agent` a role, and the rest says how proposals are confirmed by
-    themselves. `agent` is an IRI; `recorded`, `by` and `reason` say when, by whom and why it was made.
+    A rule `allows` something, a grant gives `agent` a role, and the other fields control how proposals are confirmed
+    without a curator. `agent` is an IRI; `recorded`, `by` and `reason` are the time, author and reason of the change.
     """
 
     agent: str | None = None
@@ -103,7 +101,7 @@ class PolicyChange:
 
     @property
     def slot(self) -> tuple[str | None, ...]:
-        """Return what the change settles: a later change of the same takes its place."""
+        """Return the key of the change: a later change with the same key replaces it."""
         if self.grants is not None:
             return ("grant", self.agent)
         if self.confirms is not None:
@@ -126,7 +124,7 @@ class PolicyChange:
         return f"{who} {verb.get(self.allows or '', 'is under no rule for')} {what}{where}"
 
     def speaks_of(self, agent: str, role: str, kinds: Sequence[str], place: str | None, scope: str | None) -> bool:
-        """Return whether this rule holds for what an agent says; *kinds* are the type and its family."""
+        """Return whether this rule applies to a write of *agent*; *kinds* are the type and its family."""
         return (
             (self.agent is None or self.agent == agent)
             and (self.role is None or self.role == role or role in _ABOVE.get(self.role, ()))
@@ -136,7 +134,7 @@ class PolicyChange:
         )
 
     def weight(self, role: str, kinds: Sequence[str]) -> tuple[int, ...]:
-        """Return how closely this rule speaks of somebody and something: the closest one counts."""
+        """Return the specificity of this rule for a role and kinds: the most specific rule counts."""
         exact = 0 if self.kind is None else 2 if self.kind == kinds[0] else 1
         named = 0 if self.role is None else 2 if self.role == role else 1
         return (self.agent is not None, len(self.path or ""), self.scope is not None, exact, named)
@@ -158,10 +156,10 @@ PRESETS: Mapping[str, tuple[PolicyChange, ...]] = {
 
 @dataclass(frozen=True)
 class AccessPolicy:
-    """The policy of a project at a moment: the changes that are active, on top of what the root brings.
+    """The policy of a project at a moment: the active changes, on top of the rules of the root.
 
-    `base` are the root's own rules and `roles` those its configuration gives by plain name; a change that settles the
-    same takes their place.
+    `base` are the rules of the root, and `roles` the roles of its configuration, by plain name; a change with the same
+    key replaces them.
     """
 
     changes: tuple[PolicyChange, ...] = ()
@@ -170,7 +168,7 @@ class AccessPolicy:
 
     @cached_property
     def in_force(self) -> tuple[PolicyChange, ...]:
-        """Return the newest change of each slot, oldest first, without those that only took one away."""
+        """Return the newest change of each slot, oldest first, without those that only unset a rule."""
         newest: dict[tuple[str | None, ...], PolicyChange] = {change.slot: change for change in (*BUILT_IN, *self.base)}
         for change in sorted(self.changes, key=lambda change: (change.recorded or "~", change.node)):
             newest.pop(change.slot, None)
@@ -189,28 +187,28 @@ class AccessPolicy:
 
     @cached_property
     def granted(self) -> Mapping[str, str]:
-        """Return the role of each agent that is not the default: by IRI."""
+        """Return the roles of agents other than the default, by IRI."""
         roles = {f"{vocab.BASE}agents/{name}": role for name, role in self.roles.items()}
         granted = {change.agent: change.grants for change in self.in_force if change.agent and change.grants}
         return {**roles, **granted}
 
     @cached_property
     def is_open(self) -> bool:
-        """Return whether there are no rules but the one for who only reads."""
+        """Return whether there are no rules but the built-in one for readers."""
         return self.rules == BUILT_IN
 
     @property
     def administrators(self) -> list[str]:
-        """Return the agents who may change the policy; where there are none, everybody may."""
+        """Return the agents who may change the policy; without any, every agent may."""
         return sorted(agent for agent, role in self.granted.items() if role == "Administrator")
 
     @property
     def curators(self) -> list[str]:
-        """Return the agents who judge, administrators among them; where there are none, whoever has the files does."""
+        """Return the agents who may judge, administrators included; without any, every agent may."""
         return sorted(agent for agent, role in self.granted.items() if role in CURATORS)
 
     def changes_to(self, preset: str) -> list[PolicyChange]:
-        """Return the changes after which the rules are the built-in one and those of *preset*, and no other."""
+        """Return the changes that leave the built-in rule and those of *preset* as the only rules."""
         wanted = {rule.slot: rule for rule in (*BUILT_IN, *PRESETS[preset])}
         present = {rule.slot: rule.allows for rule in self.rules}
         others = [rule for rule in self.rules if rule.slot not in wanted]
@@ -220,13 +218,13 @@ class AccessPolicy:
         ]
 
     def role_of(self, agent: str) -> str:
-        """Return the role of the agent of that IRI."""
+        """Return the role of the agent with this IRI."""
         return self.granted.get(agent, DEFAULT_ROLE)
 
     def verdict(
         self, agent: str, role: str, kinds: Sequence[str], places: Iterable[str] = (), scope: str | None = None
     ) -> tuple[str, PolicyChange | None]:
-        """Return assert, propose or deny, and the rule that says so; the strictest where several places differ."""
+        """Return assert, propose or deny, and its rule; of several places the strictest counts."""
         if self.is_open and role != _READERS:
             return "assert", None
         verdicts = [self._at(agent, role, kinds, place, scope) for place in ([*places] or (None,))]
@@ -236,7 +234,7 @@ class AccessPolicy:
         self, agent: str, role: str, kinds: Sequence[str], place: str | None, scope: str | None
     ) -> tuple[str, PolicyChange | None]:
         rules = [rule for rule in self.rules if rule.speaks_of(agent, role, kinds, place, scope)]
-        if role == _READERS:  # a rule for every agent is none for those who only read
+        if role == _READERS:  # a rule for every agent does not apply to readers
             rules = [rule for rule in rules if rule.role is not None or rule.agent is not None]
         if not rules:
             return "assert", None
@@ -245,7 +243,7 @@ class AccessPolicy:
 
 
 def is_below(place: str, path: str) -> bool:
-    """Return whether *place* is *path*, or lies in that folder or module.
+    """Return whether *place* is *path*, or is in that folder or module.
 
     >>> is_below("./src/billing/api.py", "src/billing"), is_below("src/billing2", "src/billing")
     (True, False)
@@ -258,7 +256,7 @@ def is_below(place: str, path: str) -> bool:
 
 
 def checked(change: PolicyChange) -> PolicyChange:
-    """Return *change*, its path in plain form; raise InvalidRequest unless it says one thing, in full."""
+    """Return *change* with its path in plain form; raise InvalidRequest unless it is one complete change."""
     settings = [change.grants, change.confirms, None if change.confirms else change.allows]
     if sum(value is not None for value in settings) != 1:
         raise InvalidRequest(
@@ -282,7 +280,7 @@ def checked(change: PolicyChange) -> PolicyChange:
 
 
 def _place(path: str, allows: str | None) -> str:
-    """Return the one form of the path of a rule; raise InvalidRequest for one below which nothing could ever lie."""
+    """Return the one form of the path of a rule; raise InvalidRequest for a path that no memory can be about."""
     given, plain = path, _plain(path.strip())
     if allows != UNSET and "://" not in plain:
         if not path.strip() or plain in (".", "/", ".."):
@@ -307,7 +305,7 @@ def _one_of(name: str, value: str | None, allowed: Sequence[str]) -> None:
 
 
 def role_named(word: str) -> str:
-    """Return the role *word* names, such as `curator` or `Architect`; raises InvalidRequest for none.
+    """Return the role named by *word*, such as `curator` or `Architect`; raises InvalidRequest for another word.
 
     >>> role_named("admin")
     'Administrator'

@@ -12,19 +12,19 @@ from jidomem.records.active import Inactive
 from jidomem.records.entry import Entry, described, frozen_metadata
 
 SCOPES = ("agent", "session")
-#: The one name in `metadata` that a request is held to: what is of another namespace it does not cover.
+#: The one name in `metadata` that filters: a request covers entries of its namespace only.
 NAMESPACE = "namespace"
 _INVALID = "invalid memory recall request: "
-#: How many memories are given unless said otherwise, and at most; bytes of the text that is looked for.
+#: The default and the largest number of results, and the most bytes of a query.
 DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_QUERY = 5, 1_000, 65_536
 
 
 class InvalidRecall(InvalidRequest, ValueError):
-    """The given value is no recall request, or no result of one."""
+    """The value is no valid recall request, or no valid result."""
 
 
 class LongQuery(TooLarge, ValueError):
-    """The text that is looked for is too long."""
+    """The query is too long."""
 
 
 @hint_fields
@@ -32,7 +32,7 @@ class LongQuery(TooLarge, ValueError):
 class RecallRequest:
     """A recall request: *query* is any text, whose single words may match; *limit* is 1 to 1,000.
 
-    With the scope `session` only what was asserted in *session_id* is looked through. `metadata` is the caller's own.
+    With the scope `session` only the entries of *session_id* are searched. `metadata` is the caller's.
     """
 
     agent_id: str = ""
@@ -43,7 +43,7 @@ class RecallRequest:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Raise InvalidRecall for a field that will not do, LongQuery for a text too long to be looked for."""
+        """Raise InvalidRecall for an invalid field, LongQuery for a query that is too long."""
         for name in ("agent_id", "query"):
             if not (isinstance(getattr(self, name), str) and getattr(self, name).strip()):
                 raise _invalid(f"{name} is missing or empty", f"give {name} as text")
@@ -63,19 +63,19 @@ class RecallRequest:
 
     @classmethod
     def from_input(cls, given: object = None, /, **more: Any) -> RecallRequest:
-        """Return the request that a request, a mapping, keywords or some of them describe; keywords win.
+        """Return the request given as a request, a mapping, keywords or a combination; keywords win.
 
-        Raises InvalidRecall, also for a key that there is not.
+        Raises InvalidRecall, also for an unknown key.
         """
         if isinstance(given, RecallRequest) and not more:
             return given
         return RecallRequest(**described(RecallRequest, given, more, _invalid))
 
     def covers(self, entry: Entry, *, include_sessions: bool = False) -> bool:
-        """Return whether *entry* is within the scope: the agent's own, and of no session but the one that is named.
+        """Return whether *entry* is in the scope: an entry of the agent, without a session or in the named session.
 
-        With the scope `agent` also what is of no session; *include_sessions* adds that of every session. A request
-        whose metadata names a namespace covers only what was written in it.
+        The scope `session` excludes entries without a session; *include_sessions* adds the entries of every session to
+        the scope `agent`. A request whose metadata name a namespace covers only entries of that namespace.
         """
         apart = NAMESPACE in self.metadata and self.metadata[NAMESPACE] != entry.metadata.get(NAMESPACE)
         if apart or entry.agent_id != self.agent_id:
@@ -90,8 +90,8 @@ class RecallRequest:
 class Narrowing:
     """The filters of a recall.
 
-    *kinds* are types or classes, each with those below it; *about* are files, and what is about one of them ranks
-    higher. *since* and *until* bound when a memory was recorded, *agent* and *session* are who asserted it and where.
+    *kinds* are types or classes, each with its subclasses; *about* are files, and memories about one of them rank
+    higher. *since* and *until* bound the time of recording; *agent* and *session* are those of the assertion.
     """
 
     kinds: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class Narrowing:
     explain: bool = False
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for a field of another form."""
+        """Raise InvalidRequest for a field of another type."""
         for name in ("kinds", "about"):
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Sequence) or not all(map(_is_text, given)):
@@ -126,14 +126,14 @@ class Narrowing:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """The answer to *request*: what was found, in the order of the store; `metadata` is the store's own."""
+    """The answer to *request*: the entries in the order of the store, and the `metadata` of the store."""
 
     request: RecallRequest
     entries: Sequence[Entry] = field(default_factory=list, hash=False)
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Raise InvalidRecall for what is no request or no list, InvalidEntry for what is no entry in it."""
+        """Raise InvalidRecall for an invalid request or list, InvalidEntry for an invalid entry."""
         if not isinstance(self.request, RecallRequest):
             raise _invalid_result("request is no RecallRequest", "give the one that is answered")
         if isinstance(self.entries, (str, Mapping)) or not isinstance(self.entries, Iterable):
@@ -152,11 +152,11 @@ class RecallResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit(Entry):
-    """A memory that was found by its words: an entry with its IRI as `id` and the score it ranks by.
+    """A recalled memory: an entry with its IRI as `id`, and its score.
 
-    `content` is its summary. `excerpt` is the decision and its reasons, cut at a sentence; where the question
-    points to a later passage, the sentences that match it best follow.
-    `metadata` holds kind, status and the rest; `parts` add up to the score, where that was asked for.
+    `content` is its summary. `excerpt` is the decision and its reasons, cut at a sentence; if the question matches a
+    later passage, its best sentences follow. `metadata` has type, status and more; `parts` sum to the score, if
+    requested.
     """
 
     score: float
@@ -172,7 +172,7 @@ class Hit(Entry):
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecall(RecallResult):
-    """The recalled memories of a project, best first; `metadata` says how, and what was left out.
+    """The recalled memories of a project, best first; `metadata` has the ranking and the omissions.
 
     `inactive` counts the memories that are not active and would rank among the entries, or among the first five.
     """
@@ -186,9 +186,9 @@ class MemoryRecall(RecallResult):
 
 
 def parsed(request: RecallRequest | str, more: Mapping[str, Any], agent: str) -> tuple[RecallRequest, Narrowing]:
-    """Return what is asked for and within what: a plain text is asked by *agent* unless *more* names another.
+    """Return the request and its filters; a plain text is a request of *agent* unless *more* names another agent.
 
-    Raises InvalidRequest for a name that means nothing, with the nearest that does.
+    Raises InvalidRequest for an unknown name, with the nearest known one.
     """
     of_request = tuple(RecallRequest.__slots__) if isinstance(request, str) else ()
     known = {*of_request, *Narrowing.__slots__} - {"query"}
@@ -214,7 +214,7 @@ def _invalid_result(detail: str, hint: str) -> InvalidRecall:
     return InvalidRecall(f"invalid memory recall result: {detail}", hint=hint)
 
 
-#: Each field of a memory that is looked through, and how much a word in it counts.
+#: The searched fields of a memory, and the weight of a word in each.
 FIELD_WEIGHTS: Mapping[str, float] = {
     "summary": 3.0,
     "topic": 3.0,
@@ -228,7 +228,7 @@ FIELD_WEIGHTS: Mapping[str, float] = {
 
 @dataclass(frozen=True, slots=True)
 class CorpusStats:
-    """Of what was known at a moment: how many memories, words in all of them, and memories that hold each word."""
+    """Statistics of a corpus at a moment: memories, words in all of them, and memories with each word."""
 
     memories: int
     words: int
@@ -238,7 +238,7 @@ class CorpusStats:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A memory that holds some of the words: its stems by field, how many they are, and what else it is ranked by."""
+    """A memory with some of the words: its stems by field, its length in words, and its other ranking features."""
 
     number: int
     item: str
@@ -250,17 +250,17 @@ class Match:
     is_about: bool = False
 
 
-#: A ranking's own numbers, and the name and version it is told by.
+#: The parameters of a ranking, with its name and version.
 Profile = Mapping[str, float | str]
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredPassage:
-    """One memory, entry or turn as a question meets it.
+    """A memory, entry or turn with its ranking features for a question.
 
-    `words` has, by stem, how often a word of the question stands in it, each time counted by its field; `length` is how
-    many words it has. `text` is the beginning of what it says. `cosine` is how alike it is to the question, None where
-    no vector is known. `said_at` is when it was said, in the one written form; `speakers` are as they were named.
+    `words` has, by stem, the number of occurrences of each word of the question, weighted by field; `length` is the
+    number of words. `text` is the beginning of the passage. `cosine` is the similarity to the question, None without a
+    vector. `said_at` is the moment of the statement, in the one written form; `speakers` are names as given.
     """
 
     item: str
@@ -274,11 +274,11 @@ class ScoredPassage:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A passage that may answer, and what stands around it.
+    """A passage that may answer the question, with its context.
 
-    `kind` is `memory`, `entry` or `turn`. `before` and `after` are what was said around it in its session, the nearest
-    first. `successors` are what superseded it; one of those that are candidates as well never stands below it. `ended`
-    is when it ceased to hold, None for what is active.
+    `kind` is `memory`, `entry` or `turn`. `before` and `after` are the neighbouring passages of its session, the
+    nearest first. `successors` are the memories that superseded it; a successor that is a candidate too never ranks
+    below it. `ended` is the moment of its end, None for an active memory.
     """
 
     passage: ScoredPassage
@@ -299,8 +299,8 @@ class Candidate:
 class Question:
     """The analysed question: `stems` maps stems to words, `counts` is the number of passages with each.
 
-    `speakers` are those named in what is looked through whose name stands in the question; `now` is the moment asked
-    at. `has_vectors` says whether any cosine is known.
+    `speakers` are the speakers of the corpus whom the question names; `now` is the moment of the question.
+    `has_vectors` is True if any cosine is known.
     """
 
     text: str
@@ -313,7 +313,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate with its score and the parts that add up to it."""
+    """A candidate with its score and the parts that sum to it."""
 
     candidate: Candidate
     score: float
