@@ -1,7 +1,8 @@
 """Commits that stayed in the folder of a stream when git checked another branch out, and the commands that move them.
 
-A commit that git does not track yet stays in the folder when another branch is checked out, while its parents go: it
-belongs on the branch that has them. `Revision` reads the commits and files of an earlier revision from git.
+A commit that git does not track yet stays in the folder when another branch is checked out, while its parents are
+removed: it belongs on the branch that has them. `Revision` reads the commits and files of an earlier revision from
+git.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Revision:
     """One revision of the repository that *folder* is in."""
 
     def __init__(self, folder: Path, ref: str) -> None:
-        """Look *ref* up; raise InvalidRequest where there is no repository, or no such revision in it."""
+        """Look *ref* up; raise InvalidRequest without a repository, or for an unknown revision."""
         self.name = self.ref = ref
         if ref.startswith("-") or git.read_git(folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}") is None:
             hint = "name a commit, branch or tag; in CI fetch it first (actions/checkout with fetch-depth: 0)"
@@ -36,19 +37,19 @@ class Revision:
             raise InvalidRequest(f"--since: git knows no revision {ref!r}", hint=hint)
 
     def is_new(self, folder: Path) -> Callable[[CommitRef], bool]:
-        """Return what tells whether a commit of the journal in *folder* was not there yet."""
+        """Return a predicate: whether a commit of the journal in *folder* is missing in this revision."""
         known = self.commits(folder) if disk.exists(str(folder)) else {}
         return lambda head: stem(head) not in known
 
     def content(self, path: Path) -> bytes:
-        """Return what was in a file; nothing where it was not there; raise InvalidRequest where git lacks it."""
+        """Return the content of a file in this revision, empty if absent; raise InvalidRequest if git lacks it."""
         return git.content(path, self.ref)
 
     def commits(self, folder: Path, unread: Collection[str] = ()) -> dict[str, str]:
-        """Return the name of the file that each commit of a journal in *folder* was in, by stem.
+        """Return the name of the file of each commit of a journal in *folder* in this revision, by stem.
 
-        The folder need not be there now. Packs named in *unread* are left out. Two calls of git, however many commits
-        there are; raises InvalidRequest where git lacks a pack.
+        The folder need not exist now. Packs named in *unread* are left out. Two calls of git for any number of
+        commits; raises InvalidRequest where git lacks a pack.
         """
         above = next(each for each in (folder, *folder.parents) if disk.exists(str(each)))
         place = "/".join((".", *folder.relative_to(above).parts, ""))
@@ -66,30 +67,30 @@ class Revision:
         return found
 
     def shared(self, folder: Path) -> Revision:
-        """Return what this revision and HEAD have in common: itself, where HEAD came after it.
+        """Return the merge base of this revision and HEAD: itself, if HEAD descends from it.
 
-        What it gained since a branch left it was never taken away from that branch.
+        Commits added to this revision after a branch left it were never removed from that branch.
         """
         base = git.read_git(folder, "merge-base", self.ref, "HEAD")
         return self if base is None else _Known(base.decode().strip(), self.name)
 
 
 class _Known(Revision):
-    """A revision that is there, by its id, and as it was *name*d."""
+    """An existing revision by its id, with its *name* as given."""
 
     def __init__(self, ref: str, name: str) -> None:
         self.ref, self.name = ref, name
 
 
 def known_revision(ref: str) -> Revision:
-    """Return the revision *ref*, which is known to be there."""
+    """Return the existing revision *ref*."""
     return _Known(ref, ref)
 
 
 def head_of(folder: Path) -> Revision | None:
-    """Return the revision HEAD of the repository *folder* is in, None where it is in none, or before the first commit.
+    """Return the revision HEAD of the repository of *folder*, None without a repository or before its first commit.
 
-    Raises InvalidRequest where git cannot be asked, refuses, or lacks that commit.
+    Raises InvalidRequest if git cannot be run, refuses, or lacks that commit.
     """
     if git.read_git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") is not None:
         return _Known("HEAD", "HEAD")
@@ -108,7 +109,7 @@ def _stems(pack: bytes) -> Iterator[str]:
 
 
 def vanished(before: Mapping[str, str], present: Collection[str]) -> dict[str, list[str]]:
-    """Return the stems *before* that are not *present*, by the name of the file they were in."""
+    """Return the stems *before* that are not *present*, by the name of their former file."""
     missing: dict[str, list[str]] = {}
     for key, name in sorted(before.items()):
         if key not in present:
@@ -116,16 +117,16 @@ def vanished(before: Mapping[str, str], present: Collection[str]) -> dict[str, l
     return missing
 
 
-#: So many branches, those with the newest commits first, are searched for the parents of a commit.
+#: The most branches, those with the newest commits first, that are searched for the parents of a commit.
 BRANCHES = 50
-#: So many ids of commits are named in a message.
+#: The most ids of commits in a message.
 _NAMED = 3
 
 
 def explain(folder: Folder, damage: Sequence[JournalDamaged]) -> tuple[JournalDamaged, ...]:
     """Return *damage* with BranchChanged for each commit whose parent is missing here and on another branch.
 
-    Damage stays as it is where HEAD has the parent, no branch has it, or git cannot be asked.
+    Damage is unchanged if HEAD has the parent, no branch has it, or git cannot be run.
     """
     parents = {Path(each.path).name: parent for each in damage if (parent := lacking(each.detail))}
     parents = {name: parent for name, parent in parents.items() if not is_pack(name)}
@@ -160,11 +161,11 @@ class _Move:
     """The commits of a folder that belong on another branch, and the command that moves them there."""
 
     def __init__(self, folder: Folder, branch: str, names: Sequence[str], known: Collection[str]) -> None:
-        """Take the commits *names* and their descendants, of which the branch has those *known* already."""
+        """Take the commits *names* and their descendants; the branch already has those with *known* ids."""
         self._place, self._branch = Path(folder.path), branch
         self._files = _with_descendants(folder, names)
         self._lacked = [name for name in self._files if short_id(name) not in known]
-        # the branch gets a copy of what these follow and it lacks
+        # the branch gets copies of the ancestors that it lacks
         self._bases = [name for name in _ancestors(folder, self._files) if short_id(name) not in known]
         self._committed = self._list("ls-tree", "-z", "--name-only", "HEAD", "./")
         self._staged = self._list("ls-files", "-z", "--", ".") - self._committed
@@ -173,7 +174,7 @@ class _Move:
         return {name for name in (git.read_git(self._place, *words) or b"").decode().split("\0") if name}
 
     def describe(self, damage: JournalDamaged, current: str) -> BranchChanged:
-        """Return the error in the place of *damage*, while the branch *current* is checked out."""
+        """Return the error that replaces *damage*, while the branch *current* is checked out."""
         ids = [short_id(name) or name for name in self._files]
         project, stream = self._place.parts[-2:]
         named = ", ".join(ids[:_NAMED]) + (f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else "")
@@ -202,7 +203,7 @@ class _Move:
         if untracked := [name for name in copies if name not in self._staged]:
             steps.append(f"rm -- {_short(untracked)}")
         moved = sorted({*lacked, *bases})
-        listed = "'*.ttl'" if loose == {*moved} else '"$@"'  # the only ones that are not committed
+        listed = "'*.ttl'" if loose == {*moved} else '"$@"'  # no other file is uncommitted
         if lacked:
             steps += [f"set -- {_short(moved)}"] if listed == '"$@"' else []
             steps.append(f"git checkout -q {branch}")
@@ -224,7 +225,7 @@ def _short(names: Iterable[str]) -> str:
 
 
 def _with_descendants(folder: Folder, names: Sequence[str]) -> list[str]:
-    """Return *names* and the files of all commits that come after those."""
+    """Return *names* and the files of all their descendants."""
     entries = folder.contents.entries
     moved = {entries[name].head.id: name for name in names if name in entries}
     for name, entry in sorted(entries.items()):  # parents come before their children
@@ -234,7 +235,7 @@ def _with_descendants(folder: Folder, names: Sequence[str]) -> list[str]:
 
 
 def _ancestors(folder: Folder, names: Collection[str]) -> list[str]:
-    """Return the files that are here of all commits that come before those of *names*."""
+    """Return the present files of all ancestors of *names*."""
     entries = folder.contents.entries
     file_of = {entry.head.id: name for name, entry in entries.items() if not is_pack(name)}
     found, left = set[str](), [name for name in names if name in entries]

@@ -1,7 +1,7 @@
 """A commit is a set of triples in one Turtle document whose id is its digest (docs/journal-format.md).
 
-The id stands for the leaves of the commit: one salted digest for each triple. The name of its file begins with its
-time. Pure.
+The id is the digest of the leaves of the commit: one salted digest for each triple. The name of its file begins with
+its time. Pure.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ COMMIT = "urn:jido:commit:"
 #: triple. A journal may come from anybody, so nothing larger is even read.
 BYTES_BUILT, TRIPLES_BUILT = 24 << 20, 200_000
 BYTES, TRIPLES = 48 << 20, 300_000
-#: The most bytes of its triples one by one: a line each, subject and all, they may be thousands of times the document.
+#: The most bytes of the triples as N-Triples, which may be thousands of times larger than the document.
 _EXPANDED = 80 << 20
-#: A document of fewer bytes cannot say too much.
+#: A document of fewer bytes cannot exceed these limits.
 _SMALL = 1 << 16
 _IN_PARTS = "keep it in parts: several intents, or several files"
 
 _PREFIXES = {"jido": vocab.JIDO, "prov": vocab.PROV, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD}
 _NAMESPACES = tuple(f"<{namespace}" for namespace in _PREFIXES.values())
-#: What is said of a document whose content is not what its id stands for.
+#: The message for a document whose content does not fit its id.
 EDITED = "hash mismatch: edited after it was written"
 _TITLE = "# jidomem journal "
 _HEADER = "\n".join([f"{_TITLE}{FORMAT}", *(f"@prefix {p}: <{ns}> ." for p, ns in _PREFIXES.items())])
@@ -69,9 +69,9 @@ _OWN = re.compile(f"<{COMMIT}([0-9a-f]{{64}})>")
 _LOCAL = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|<[^>]*>')
 _BLANK = re.compile(r"_:|[\[(]")
-#: What a document is made of outside plain words, and in group 1 what this format writes nowhere outside a text.
+#: The tokens of a document other than plain words; group 1 matches those that this format writes in texts only.
 _PIECE = re.compile(rb'("""|[\[(\'\\]|<<)|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+(?:"|(\Z|\n))|<[^<>"\n]*+>?|#[^\n]*+')
-#: So many brackets are parsed without a look at where they stand.
+#: The most brackets that are parsed without a check of their places.
 _BRACKETS = 100
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}\.[0-9]{6}Z")
 _POSITION = re.compile(rf'"([1-9][0-9]{{0,17}})"\^\^<{vocab.XSD}integer>')
@@ -88,22 +88,22 @@ DESCRIPTION = frozenset((*_SINGLE, _PARENT))
 _FORMAT_NUMBER = integer(FORMAT)
 _CLASSES = (vocab.jido("Commit"), iri(vocab.PROV + "Activity"))
 _CLASS_TRIPLES = [(vocab.THIS, vocab.TYPE, cls) for cls in _CLASSES]
-#: What is said of a subject, in order: whether it is no class, the property, the value.
+#: A statement on a subject, in sort order: whether it is no class, the property, the value.
 _Row = tuple[bool, Term, Term]
 _Block = tuple[Term, list[_Row]]
 
 
-#: What only a redaction record says: no text can, as a line end in it is escaped.
+#: The bytes of redaction records only: no text can contain them, as line ends in texts are escaped.
 _REDACTS, _SETS_ASIDE = b"\n    jido:redacts <", b'\n    jido:setsAside "'
 
 
 def is_redaction_record(document: bytes) -> bool:
-    """Return whether a document, or one in it, records a redaction, or the quarantine of a file."""
+    """Return whether a document, or one in it, records a redaction or the quarantine of a file."""
     return _REDACTS in document or _SETS_ASIDE in document
 
 
 class FormatError(ValueError):
-    """A document is no commit of this format; `line` counts from 1, None where no single line is to blame."""
+    """A document is no commit of this format; `line` counts from 1, None without a line at fault."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         self.line = line
@@ -111,11 +111,11 @@ class FormatError(ValueError):
 
 
 class UnknownFormat(FormatError):
-    """A document is nothing this reader can judge: no journal file at all, or one of a later format."""
+    """A document is no journal file at all, or one of a later format."""
 
 
 class TooMuch(FormatError):
-    """A document says more than a commit may."""
+    """A document has more than a commit may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Commit:
     triples: frozenset[Triple]
     data: bytes
     redacted: bool
-    head: CommitRef = field(init=False, repr=False, compare=False)  # the commit as the tip of a version
+    head: CommitRef = field(init=False, repr=False, compare=False)  # the commit as a head
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "head", CommitRef(self.recorded_at, self.id, self.position))
@@ -144,11 +144,11 @@ class Commit:
 
 
 class Linked(Protocol):
-    """Anything that stands for a commit: its own head and the ids of its parents."""
+    """A value with the head of a commit and the ids of its parents."""
 
     @property
     def head(self) -> CommitRef:
-        """Return the commit as the tip of a version."""
+        """Return the commit as a head."""
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ class Linked(Protocol):
 
 
 def advance(version: Version, commits: Iterable[Linked]) -> Version:
-    """Return the version after *commits*, in any order, joined what *version* stands for."""
+    """Return the version after *commits*, in any order, were added to *version*."""
     heads, named = {head.id: head for head in version.heads}, set[str]()
     for commit in commits:
         heads[commit.head.id] = commit.head
@@ -178,9 +178,9 @@ def build(
 ) -> Commit:
     """Return the commit that adds *body* on top of *parents*; `vocab.THIS` in it stands for the commit's own IRI.
 
-    *graph* and *committer* are bare IRIs. Raise FormatError unless the document, parsed strictly, is exactly what was
-    built: an illegal IRI, a blank node or a term that is not canonical is refused here. Raise TooLarge for more than
-    TRIPLES_BUILT triples or BYTES_BUILT bytes.
+    *graph* and *committer* are bare IRIs. Raise FormatError unless the document, parsed strictly, has exactly the
+    built triples: an illegal IRI, a blank node or a term that is not canonical is refused here. Raise TooLarge for
+    more than TRIPLES_BUILT triples or BYTES_BUILT bytes.
     """
     if len(nonce) != 32:
         raise FormatError(f"a nonce is 32 bytes, not {len(nonce)}")
@@ -218,13 +218,13 @@ def build(
 
 
 def _check_size(size: int, most: int, what: str) -> None:
-    """Raise TooLarge where a commit that is to be built has more than *most* of something."""
+    """Raise TooLarge for a commit with more than *most* of *what*."""
     if size > most:
         raise TooLarge(f"a commit of {size:,} {what}; it has at most {most:,}", hint=_IN_PARTS)
 
 
 def parse(data: bytes) -> Commit:
-    """Return the commit in the document *data*; raise FormatError unless every byte of it is what its id stands for."""
+    """Return the commit in the document *data*; raise FormatError unless every byte of it fits its id."""
     if len(data) > BYTES:
         raise TooMuch(f"{len(data):,} bytes; a commit has at most {BYTES:,}")
     text = _text(data)
@@ -248,7 +248,7 @@ def parse(data: bytes) -> Commit:
 
 
 def _text(data: bytes) -> str:
-    """Return the document as text of a format number this reader knows."""
+    """Return the document as text; raise FormatError unless its format number is known."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -269,7 +269,10 @@ def _text(data: bytes) -> str:
 
 
 def salt_lines(text: str) -> list[str]:
-    """Return the lines between prefixes and blocks: a nonce, or salts and leaves where redacted; raise FormatError."""
+    """Return the lines between prefixes and blocks: a nonce, or the salts and leaves of a redacted commit.
+
+    Raise FormatError for other lines.
+    """
     head = text.partition("\n\n")[0]
     if not f"{head}\n".startswith(_HEADER + "\n"):
         raise FormatError("the prefix lines are not those of the format", _difference(_HEADER, head))
@@ -287,12 +290,12 @@ def salt_lines(text: str) -> list[str]:
 
 
 class _Bounded(BytesIO):
-    """A file in memory that takes at most so many bytes and lines."""
+    """A file in memory with a limit of bytes and lines."""
 
     lines = 0
 
     def write(self, data: Buffer) -> int:
-        """Take *data* in; raise TooMuch where that is too much."""
+        """Append *data*; raise TooMuch beyond a limit."""
         piece = bytes(data)
         self.lines += piece.count(b"\n")
         if self.tell() + len(piece) > _EXPANDED or self.lines > TRIPLES:
@@ -315,7 +318,7 @@ def _n_triples(data: bytes) -> bytes:
 
 
 def _refuse_nesting(data: bytes) -> None:
-    """Raise FormatError for brackets outside texts where there are many: a parser takes too long for them."""
+    """Raise FormatError for brackets outside texts if there are many, which a parser takes too long for."""
     if data.count(b"[") + data.count(b"(") + data.count(b"<<") > _BRACKETS:
         for piece in _PIECE.finditer(data):
             if piece.lastindex:
@@ -339,7 +342,7 @@ def _turtle(data: bytes) -> tuple[Term, frozenset[Triple]]:
 def _described(
     identity: str, triples: frozenset[Triple], data: bytes, *, redacted: bool, line: int | None = None
 ) -> Commit:
-    """Return the commit its own description describes; raise FormatError when one is missing or says two things."""
+    """Return the commit of its own description; raise FormatError for a missing or second value."""
     own = iri(COMMIT + identity)
     said: dict[Term, list[Term]] = {}
     for subject, predicate, value in triples:
@@ -372,7 +375,7 @@ def _described(
 
 
 def _moment(term: Term) -> str | None:
-    """Return the moment in an xsd:dateTime of the one written form, None for anything else."""
+    """Return the moment in an xsd:dateTime of the one written form, None for any other term."""
     text = term[1:28]
     if term != date_time(text) or not _MOMENT.fullmatch(text):
         return None
@@ -389,7 +392,7 @@ def format_document(secrets: Sequence[str], own: Term, triples: Iterable[Triple]
 
 
 def _blocks(own: Term, triples: Iterable[Triple]) -> list[_Block]:
-    """Return *triples* in the one order, by subject: what is said of the commit itself comes first."""
+    """Return *triples* in the one order, by subject; the description of the commit itself comes first."""
     about: dict[Term, list[_Row]] = {}
     for subject, predicate, value in triples:
         about.setdefault(subject, []).append((predicate != vocab.TYPE, predicate, value))
@@ -403,7 +406,7 @@ def _blocks(own: Term, triples: Iterable[Triple]) -> list[_Block]:
 def _turtle_of(secrets: Sequence[str], blocks: Iterable[_Block]) -> bytes:
     out = [_HEADER, *secrets]
     for subject, rows in blocks:
-        # most terms stand as they are: a plain text, or an IRI without a prefix
+        # most terms are written unchanged: a plain text, or an IRI without a prefix
         is_plain = subject[:1] == "<" and subject[:2] != "<<" and not subject.startswith(_NAMESPACES)
         out += ["", subject if is_plain else _written(subject)]
         for named, verb, value in rows:
@@ -419,7 +422,7 @@ def _turtle_of(secrets: Sequence[str], blocks: Iterable[_Block]) -> bytes:
 
 
 def _written(term: Term) -> str:
-    """Return a term as the format writes it; raise FormatError for one it has no form for."""
+    """Return a term in the form of the format; raise FormatError for a term without one."""
     if term.startswith("<") and not term.startswith("<<"):
         return _prefixed(term) if term.startswith(_NAMESPACES) else term
     if not term.startswith('"'):
@@ -434,7 +437,7 @@ def _written(term: Term) -> str:
 
 @lru_cache(maxsize=4096)
 def _prefixed(term: Term) -> str:
-    """Return an IRI as a prefixed name where the format has one."""
+    """Return an IRI as a prefixed name if the format has a prefix for it."""
     for prefix, namespace in _PREFIXES.items():
         local = term[1 + len(namespace) : -1]
         if term.startswith("<" + namespace) and _LOCAL.fullmatch(local):
@@ -443,7 +446,7 @@ def _prefixed(term: Term) -> str:
 
 
 def _surviving(secrets: Sequence[str], lines: Iterable[str]) -> list[bytes]:
-    """Return the leaves of a redacted commit: those of the lines still there and those of the lines taken out."""
+    """Return the leaves of a redacted commit: those of its remaining lines and those of the removed ones."""
     salts = [bytes.fromhex(line[7:]) for line in secrets if line.startswith("# salt")]
     bare = [bytes.fromhex(line[7:]) for line in secrets if line.startswith("# leaf")]
     ordered = sorted(lines)
@@ -462,7 +465,7 @@ def _difference(expected: str, actual: str) -> int:
 
 
 def _first(text: str, part: str) -> int:
-    """Return the number of the line in which *part* first stands."""
+    """Return the number of the first line with *part*."""
     return text.partition(part)[0].count("\n") + 1
 
 
@@ -473,7 +476,7 @@ def _blank_line(text: str) -> int:
 
 
 _COMMIT = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{12}(?:\.redacted)?\.ttl")
-#: What the name of a damaged file ends with once it was set aside: readers pass it over.
+#: The suffix of the name of a quarantined file, which readers ignore.
 ASIDE = ".aside"
 _NUMBERED = re.compile(r"\.[0-9]+\.ttl\Z")
 _PACK = re.compile(r"pack-[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{12}\.ttl")
@@ -499,32 +502,32 @@ def file_name(head: CommitRef, *, redacted: bool = False) -> str:
 
 
 def pack_name(first: str, digest: str) -> str:
-    """Return the name of a pack, of its first moment and its digest."""
+    """Return the name of a pack, from its first moment and its digest."""
     return f"pack-{compact(first)}-{digest[:SHORT]}.ttl"
 
 
 def compact(moment: str) -> str:
-    """Return a moment as file names write it."""
+    """Return a moment in the form of file names."""
     return moment.replace("-", "").replace(":", "")
 
 
 def stem_of(name: str) -> str:
-    """Return what two forms of one commit share in the names of their files."""
+    """Return the common part of the file names of the forms of a commit."""
     return name.removesuffix(".ttl").removesuffix(".redacted")
 
 
 def short_id(name: str) -> str | None:
-    """Return the first digits of the id that a file name claims, None for a name that claims none."""
+    """Return the id prefix in the name of a commit file, None for another name."""
     return stem_of(name).partition("-")[2] if _COMMIT.fullmatch(name) else None
 
 
 def is_pack(name: str) -> bool:
-    """Return whether a file claims to be a pack."""
+    """Return whether a file has the name of a pack."""
     return _PACK.fullmatch(name) is not None
 
 
 def aside_of(name: str) -> str:
-    """Return the name of the file that was set aside under a name, less the number that tells it from another form.
+    """Return the name of a quarantined file without the number that distinguishes it from another form.
 
     >>> aside_of("20261121T080000.123456Z-3fa9c1d20b7e.2.ttl")
     '20261121T080000.123456Z-3fa9c1d20b7e.ttl'

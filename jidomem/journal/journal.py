@@ -55,7 +55,7 @@ def check_follows(graph: str, expected: Version, commit: Commit) -> None:
 
 
 def checked_version(folder: Folder) -> Version:
-    """Return the version of a folder, whose heads this process read; raise JournalDamaged while there is damage."""
+    """Return the version of a folder whose heads this process has read; raise JournalDamaged for damage."""
     version = folder.look()
     if not folder.is_grounded() and not folder.is_damaged:
         folder.reload()
@@ -63,7 +63,7 @@ def checked_version(folder: Folder) -> Version:
     while folder.is_damaged:
         for damage in folder.damage():
             raise damage
-        version = folder.look()  # it was repaired since
+        version = folder.look()  # it was repaired in the meantime
     return version
 
 
@@ -96,7 +96,7 @@ class Stream:
         object.__setattr__(self, "graph", vocab.graph_iri(self.project, NAMES[self.name]))
 
 
-#: The seconds after its creation for which a lock of git is waited for; `git commit` holds one while its editor runs.
+#: The age in seconds above which a lock of git is ignored: `git commit` holds one while its editor runs.
 YOUNG = 5.0
 _PAUSE = 0.01
 #: The most bytes of a `.git` file, which names the folder of a repository.
@@ -104,13 +104,13 @@ _GIT_FILE_BYTES = 4096
 
 
 class GitLock:
-    """The lock of the index of the repository that a folder lies in; without a repository there is none."""
+    """The index lock of the repository around a folder; without a repository there is none."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def wait(self, seconds: float) -> None:
-        """Return once git is done, or its lock is older than `YOUNG`, or after *seconds*."""
+        """Return once git has released the lock, or the lock is older than `YOUNG`, or after *seconds*."""
         if self._path is None:
             return
         until = monotonic() + seconds
@@ -146,7 +146,7 @@ class StreamLock:
     def hold(self, folder: str, path: str, seconds: float) -> Iterator[None]:
         """Hold the lock, in this process and by a kernel lock of the file *path* in *folder*.
 
-        Raise Busy where it is not free within *seconds*, Failed where the folder cannot be written.
+        Raise Busy if it is not free within *seconds*, Failed if the folder cannot be written.
         """
         deadline = monotonic() + seconds
         if not self.mutex.acquire(timeout=seconds):
@@ -165,12 +165,12 @@ class StreamLock:
 
     @property
     def is_mine(self) -> bool:
-        """Return whether this thread holds it."""
+        """Return whether this thread holds the lock."""
         return self.holder == threading.get_ident()
 
 
 def acquire_lock_file(folder: str, path: str, deadline: float, seconds: float) -> int:
-    """Return the descriptor of a locked file of a folder; raise Busy, naming *seconds*, after the deadline."""
+    """Return the descriptor of a locked file of a folder; raise Busy, with *seconds*, after the deadline."""
     pause = 0.0002
     while True:
         with writing(folder):
@@ -200,7 +200,7 @@ class FileJournal:
     """The streams below one folder. No process that opens one may fork: a kernel lock is inherited; exec instead."""
 
     def __init__(self, folder: Path, *, wait: float = 10.0) -> None:
-        """Open the journal of the memory root *folder*; *wait* is how many seconds the lock is waited for."""
+        """Open the journal of the memory root *folder*; *wait* is the time to wait for a lock, in seconds."""
         self.folder = folder.absolute()
         self.wait = wait
         #: Called with the seconds that each commit took to be durable.
@@ -218,13 +218,13 @@ class FileJournal:
         return self.folder / "projects" / stream.project / stream.name
 
     def streams(self) -> list[Stream]:
-        """Return the streams that hold commits, sorted."""
+        """Return the streams with commits, sorted."""
         projects = filter(_PROJECT.fullmatch, disk.names(f"{self.folder}/projects"))
         found = [Stream(project, name) for project in projects for name in NAMES]
         return sorted(filter(self.exists, found))
 
     def exists(self, stream: Stream) -> bool:
-        """Return whether the stream holds a commit."""
+        """Return whether the stream has a commit."""
         return bool(each_file(str(self.path(stream))))
 
     def knows(self, project: str) -> bool:
@@ -233,24 +233,24 @@ class FileJournal:
 
     @contextmanager
     def asking(self, streams: Sequence[Stream]) -> Iterator[None]:
-        """Read the versions of *streams* within; a shared journal asks its log once for all."""
+        """Read the versions of *streams* within the block; a shared journal asks its log once for all of them."""
         self._check_open()
         yield
 
     def moved(self, stream: Stream, version: Version, seconds: float) -> bool:
-        """Return whether a stream has another version than *version* by now, or within so many *seconds*."""
+        """Return whether a stream has another version than *version* now, or after so many *seconds*."""
         if self.head(stream) != version:
             return True
         sleep(seconds)
         return self.head(stream) != version
 
     def head(self, stream: Stream) -> Version:
-        """Return the version of the intact files of a stream now; raises MemoryClosed once it was closed."""
+        """Return the present version of the intact files of a stream; raises MemoryClosed after `close`."""
         self._check_open()
         return self._known(stream)[0].look()
 
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
-        """Return the known damage of a stream; an edit of a file that was read before shows only in `verify`."""
+        """Return the known damage of a stream; an edit of a file that was read before is found only by `verify`."""
         return self._explain(stream, self._known(stream)[0].damage())
 
     def _explain(self, stream: Stream, damage: tuple[JournalDamaged, ...]) -> tuple[JournalDamaged, ...]:
@@ -264,7 +264,7 @@ class FileJournal:
         return explained
 
     def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
-        """Return the damage of a stream, every byte of it read again from disk.
+        """Return the damage of a stream after every byte was read again from disk.
 
         *seen* is called with every intact commit, in no order, perhaps twice.
         """
@@ -307,9 +307,9 @@ class FileJournal:
         return any(disk.exists(f"{folder}/.git") for folder in (self.folder, *self.folder.parents))
 
     def seal(self, stream: Stream) -> int:
-        """Put the commits before the oldest head of a stream into packs; return how many had files of their own.
+        """Pack the commits before the oldest head of a stream; return the number of files replaced.
 
-        Other writers wait only while files are replaced. Damaged files stay as they are. Raise Busy while another
+        Other writers wait only while files are replaced. Damaged files are not changed. Raise Busy while another
         process seals the stream, Failed `write_failed` when this machine could not write; the rest is unchanged then.
         """
         folder, lock = self._known(stream)
@@ -403,10 +403,10 @@ class FileJournal:
     def set_aside(
         self, stream: Stream, which: str, record: Callable[[Version, str], Commit], now: datetime | None = None
     ) -> str:
-        """Set the damage *which*, an id or a file name, aside, and append the commit of *record*(version, file name).
+        """Quarantine the damage *which*, an id or a file name, and append the commit of *record*(version, file name).
 
-        With *now* the commits beyond the horizon of that moment are damage as well, and are set aside together. Raise
-        NotFound where nothing of that name is damaged, JournalDamaged for an unreadable pack, and the other errors of
+        With *now* the commits beyond the horizon of that moment are damage as well, and are quarantined together.
+        Raise NotFound for a name without damage, JournalDamaged for an unreadable pack, and the other errors of
         `lock`.
         """
         with self._lock_files(stream, self.wait) as (folder, lock), writing(folder.path):
@@ -419,12 +419,12 @@ class FileJournal:
     def append(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
         """Return the new version once *commit* is durable; VersionMismatch unless *expected* is the present version.
 
-        Takes the lock, or uses the one this thread holds. An existing commit is made durable and answered with the
-        present version: an append whose outcome is unknown is settled by appending the same commit again.
+        Takes the lock, or uses the one of this thread. An existing commit is made durable and answered with the
+        present version, so an append with an unknown outcome can be repeated with the same commit.
 
-        Raise FormatError unless the commit follows from *expected*, JournalDamaged while there is damage, Busy, and
-        Failed `write_failed` when this machine could not write. Nothing has then changed, with one exception that the
-        message names: the commit was in place, its folder could not be made durable, and it could not be taken back.
+        Raise FormatError unless the commit follows from *expected*, JournalDamaged for damage, Busy, and Failed
+        `write_failed` when this machine could not write. Nothing has then changed, with one exception that the message
+        names: the commit was in place, its folder could not be made durable, and the commit could not be removed.
         """
         folder, lock = self._known(stream)
         with nullcontext() if lock.is_mine else self.lock(stream):
@@ -440,17 +440,17 @@ class FileJournal:
             return self._write(stream, version, commit, folder, lock)
 
     def confirm(self, stream: Stream) -> None:
-        """Make the names of the files durable, as a killed writer may not have; raise Failed `write_failed`."""
+        """Make the names of the files durable, as a killed writer may have left them; raise Failed `write_failed`."""
         folder = self._known(stream)[0]
         with writing(folder.path):
             disk.flush(folder.path)
 
     def _write(self, stream: Stream, version: Version, commit: Commit, folder: Folder, lock: StreamLock) -> Version:
-        """Return the new version once *commit* is durable on top of *version*, the present one; the lock is held."""
+        """Return the new version once *commit* is durable on top of the present *version*; the lock is held."""
         check_follows(stream.graph, version, commit)
         began = monotonic()
         with writing(folder.path):
-            if not version.heads:  # whichever process made the folders, and however far it came
+            if not version.heads:  # another process may have made the folders, and may have been killed
                 flush_above(folder.path)
             with folder.changing(lock.descriptor, appended=commit):
                 write_durably(folder.path, file_name(commit.head), commit.data)
@@ -460,7 +460,7 @@ class FileJournal:
         return folder.snapshot.version
 
     def _check_parents(self, expected: Version, commit: Commit, folder: Folder) -> None:
-        """Remove *commit* and raise Busy where git removed its parents while it was written."""
+        """Remove *commit* and raise Busy if git removed its parents in the meantime."""
         self._git.wait(YOUNG)
         if folder.holds(expected):
             return
@@ -493,7 +493,7 @@ class FileJournal:
         loose = folder.snapshot.loose
         if loose <= self._seal_from.get(stream, LOOSE):
             return
-        self._seal_from[stream] = loose + LOOSE // 10  # after a failure it is not tried again at once
+        self._seal_from[stream] = loose + LOOSE // 10  # a failed sealing is not repeated at once
         if self.is_tracked or self._sealer.is_running:
             return
 

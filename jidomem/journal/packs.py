@@ -1,6 +1,6 @@
-"""A pack is a file of many commits, with a table of their places (docs/journal-format.md).
+"""A pack is a file of many commits, with a table of their offsets (docs/journal-format.md).
 
-`PackSet` is the packs of one folder: which exist, which commits they hold, and which of those are tips.
+`PackSet` is the packs of one folder: their names, the commits in them, and the tips among those.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ _DESCRIPTION = re.compile(
     rb"|recordedAt \"([^\"]{27})\"\^\^xsd:dateTime) [;.]"
 )
 _READ = 4096
-#: The most bytes of the top of a pack, and of its table: several times what 2,000 commits take.
+#: The most bytes of the top of a pack, and of its table: several times those of 2,000 commits.
 _TOP_BYTES, _TABLE_BYTES = 1 << 20, 8 << 20
-#: How far into a pack lines are counted.
+#: The most bytes of a pack in which lines are counted.
 _COUNTED = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class PackEntry:
-    """What is known of a commit without its content: how it hangs together with others."""
+    """The head and the parents of a commit, without its content."""
 
     head: CommitRef
     parents: tuple[str, ...]
@@ -57,7 +57,7 @@ class PackEntry:
 
 @dataclass(frozen=True, slots=True)
 class PackRow:
-    """A line of the table: a commit of the pack, its form, and where its document is."""
+    """A line of the table: a commit of the pack, its form, and the place of its document."""
 
     entry: PackEntry
     redacted: bool
@@ -66,7 +66,7 @@ class PackRow:
 
     @property
     def head(self) -> CommitRef:
-        """Return the commit as the tip of a version."""
+        """Return the commit as a head."""
         return self.entry.head
 
     @property
@@ -77,13 +77,13 @@ class PackRow:
 
 @dataclass(frozen=True)
 class Pack:
-    """The top of a pack, verified; the table and the documents are read, and verified, when they are asked for."""
+    """The verified top of a pack; the table and the documents are read and verified when needed."""
 
     path: str
     count: int
     tips: tuple[CommitRef, ...]
     after: tuple[str, ...]
-    first: str  # the moment of the first commit, and of the last, as their stems begin
+    first: str  # the moments of the first and the last commit, in the form of stems
     last: str
     table_at: int
     table_size: int
@@ -92,9 +92,9 @@ class Pack:
 
     @classmethod
     def load(cls, path: str, name: str = "") -> Pack:
-        """Return the pack in a file; raise FormatError unless its top is what its name says and it is not cut short.
+        """Return the pack in a file; raise FormatError unless its top fits its name and its size fits the top.
 
-        *name* is what the file is to be named, where it is not in its place yet.
+        *name* is the future name of a file that is not in its place yet.
         """
         top, fields = _top(path)
         count, first, last, tips, after, table, digest, blocks = fields
@@ -131,7 +131,7 @@ class Pack:
         return self.path.rpartition("/")[2]
 
     def table(self) -> bytes:
-        """Return the bytes of the table; raise FormatError unless they are what the top says."""
+        """Return the bytes of the table; raise FormatError unless they have the digest in the top."""
         data = disk.read_part(self.path, self.table_at, self.table_size)
         if _digest(data) != self.table_digest:
             lines = enumerate(data.decode("utf-8", "replace").splitlines())
@@ -140,7 +140,7 @@ class Pack:
         return data
 
     def rows(self) -> dict[str, PackRow]:
-        """Return the lines of the table by stem, in order; raise FormatError unless top and table are one pack's."""
+        """Return the lines of the table by stem, in order; raise FormatError unless they fit the top."""
         rows, offset = {}, self.table_at + self.table_size
         for number, line in enumerate(self.table().decode().splitlines()):
             match = _ROW.fullmatch(line)
@@ -166,7 +166,7 @@ class Pack:
 
     @property
     def first_row(self) -> int:
-        """Return in which line of the file the table begins."""
+        """Return the number of the first line of the table in the file."""
         return 7 + len(self.tips) + len(self.after)
 
     def document(self, row: PackRow) -> bytes:
@@ -174,24 +174,24 @@ class Pack:
         return disk.read_part(self.path, row.offset, row.size)
 
     def lines_before(self, row: PackRow) -> int:
-        """Return how many lines of the file are before the document of *row*; 0 where that is far into it."""
+        """Return the number of lines before the document of *row*; 0 far into the file."""
         return disk.read_part(self.path, 0, row.offset).count(b"\n") if row.offset <= _COUNTED else 0
 
 
 def write_pack(sealed: Sequence[tuple[PackEntry, bool, bytes]]) -> tuple[str, bytes]:
-    """Return the name and the bytes of the pack of these commits, in order: what each is, if redacted, its document."""
+    """Return the name and the bytes of the pack of these commits, in order: entry, whether redacted, document."""
     name, header = _header([(entry, redacted, len(data)) for entry, redacted, data in sealed])
     return name, b"".join([header, *(data for _, _, data in sealed)])
 
 
 def prepare_pack(path: str, name: str, data: bytes) -> None:
-    """Write the pack *name* beside its place, durable and proved; where that fails nothing is left of it."""
+    """Write the pack *name* to *path*, durable and verified; on failure the file is removed."""
     prepare(path, data)
     prove(path, name, data)
 
 
 def place_pack(folder: str, beside: str, name: str) -> None:
-    """Give a pack that was prepared its name; raise OSError, and leave none, where it is another's by now."""
+    """Rename a prepared pack to its name; if another writer replaced it, remove it and raise OSError."""
     path = f"{folder}/{name}"
     move(f"{folder}/{beside}", path)
     with suppress(FormatError):
@@ -202,7 +202,7 @@ def place_pack(folder: str, beside: str, name: str) -> None:
 
 
 def prove(path: str, name: str, data: bytes) -> None:
-    """Raise OSError, and leave no file, unless what is read back from *path* is *data*, and that the pack *name*."""
+    """Remove the file and raise OSError unless *path* has exactly *data*, which is the pack *name*."""
     with suppress(FormatError):
         if disk.read_back(path) == data and Pack.load(path, name).rows():
             return
@@ -237,7 +237,7 @@ def _line(entry: PackEntry, redacted: bool, size: int) -> str:
 
 
 def outline(data: bytes) -> PackEntry:
-    """Return what the description in a commit's document says, unverified; raise FormatError where there is none."""
+    """Return the entry in the description of a commit document, unverified; raise FormatError without one."""
     block = _BLOCK.search(data)
     said = _DESCRIPTION.findall(block[2] + b" .") if block else []
     positions, moments = [int(place) for _, place, _ in said if place], [moment for *_, moment in said if moment]
@@ -248,7 +248,7 @@ def outline(data: bytes) -> PackEntry:
 
 
 def verified(data: bytes, graph: str) -> PackEntry | None:
-    """Return what a document says of itself, None unless every byte of it is what its id stands for, and of *graph*."""
+    """Return the entry of a document, None unless every byte fits its id, and its graph is *graph*."""
     with suppress(FormatError):
         commit = parse(data)
         if commit.graph == graph:
@@ -257,7 +257,7 @@ def verified(data: bytes, graph: str) -> PackEntry | None:
 
 
 def _top(path: str) -> tuple[bytes, tuple[str, ...]]:
-    """Return the top of a pack and what stands in it; raise FormatError where there is none."""
+    """Return the top of a pack and its fields; raise FormatError where there is none."""
     size = _READ
     while True:
         data = disk.read_part(path, 0, size)
@@ -272,7 +272,7 @@ def _top(path: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 def _last_line(path: str, most: int) -> int:
-    """Return the number of the line in which a file ends, or in which what has *most* bytes should have ended."""
+    """Return the number of the last line of a file, or of the line in which a file of *most* bytes would end."""
     return disk.read_part(path, 0, min(disk.size(path), most)).count(b"\n") + 1
 
 
@@ -280,12 +280,12 @@ def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=32).hexdigest()
 
 
-#: Tables kept; one of 2,000 commits takes about a megabyte.
+#: The number of cached tables; one of 2,000 commits takes about a megabyte.
 TABLES = 8
 
 
 class PackSet:
-    """The packs a folder was seen to hold; each is opened when something of its time is asked for, and kept open."""
+    """The packs of a folder; each is opened when a commit of its time is needed, and stays open."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -294,12 +294,12 @@ class PackSet:
         self._tables = BoundedDict[str, dict[str, PackRow]](TABLES)
         self._lock = RLock()
         self._sorted: list[Pack] | None = None
-        self._reach: list[str] = []  # the latest moment in a pack and all before it
+        self._reach: list[str] = []  # the latest moment of each sorted pack and all before it
         self.broken: dict[str, FormatError] = {}
         self._marks = Marks(path)
 
     def hold(self, names: Iterable[str]) -> None:
-        """Hold exactly the packs of these names."""
+        """Set the packs to exactly those of these names."""
         with self._lock:
             found = frozenset(names)
             if found != self._names:
@@ -309,11 +309,11 @@ class PackSet:
                         del known[gone]
 
     def is_as_read(self) -> bool:
-        """Return whether every pack that could not be read is certain to be as it was then."""
+        """Return whether all broken packs are certainly unchanged."""
         return all(map(self._marks.holds, self.broken))
 
     def forget_broken(self) -> None:
-        """Try the packs that could not be read once more, their tables too, but for those that are as they were."""
+        """Read broken packs and their tables again, except the unchanged ones."""
         with self._lock:
             before, self._sorted = self.broken, None
             self.broken = {name: error for name, error in before.items() if self._marks.holds(name)}
@@ -324,7 +324,7 @@ class PackSet:
                     self.rows(pack)
 
     def listed(self) -> list[Pack]:
-        """Return the packs that can be read, by the time they begin."""
+        """Return the readable packs, by their first moment."""
         with self._lock:
             if self._sorted is None:
                 for name in self._names - self._packs.keys() - self.broken.keys():
@@ -338,12 +338,12 @@ class PackSet:
         try:
             self._packs[name] = Pack.load(f"{self._path}/{name}")
         except FileNotFoundError:
-            pass  # whoever misses what was in it lists the folder again
+            pass  # a reader that misses its commits lists the folder again
         except (OSError, FormatError) as error:
             self._break(name, error, began)
 
     def _break(self, name: str, error: OSError | FormatError, began: int) -> None:
-        """Note that a pack is broken; that it can be read again shows in no state of the file."""
+        """Record that a pack is broken; a read error gets no mark, as no state of the file shows its end."""
         self.broken[name] = _unread(error)
         if isinstance(error, OSError):
             self._marks.drop(name)
@@ -351,9 +351,9 @@ class PackSet:
             self._marks.note(name, began)
 
     def rows(self, pack: Pack) -> dict[str, PackRow]:
-        """Return the table of a pack, by stem; empty where it is damaged, which `broken` then tells.
+        """Return the table of a pack, by stem; empty if it is damaged, which `broken` then has.
 
-        Raise FileNotFoundError where the pack has gone.
+        Raise FileNotFoundError if the pack was removed.
         """
         with self._lock:
             if pack.name not in self._tables:
@@ -371,7 +371,7 @@ class PackSet:
             return self._tables[pack.name]
 
     def _covering(self, moment: str) -> Iterator[Pack]:
-        """Yield the packs in whose time a moment is, the newest first."""
+        """Yield the packs whose time includes a moment, the newest first."""
         packs = self.listed()
         place = bisect_right(packs, moment, key=lambda pack: pack.first)
         while place and self._reach[place - 1] >= moment:
@@ -380,7 +380,7 @@ class PackSet:
                 yield packs[place]
 
     def at(self, key: str) -> list[tuple[Pack, PackRow]]:
-        """Return where the commit of this stem is, a redacted form first."""
+        """Return the places of the commit of this stem, a redacted form first."""
         found = []
         for pack in list(self._covering(key.partition("-")[0])):
             with suppress(FileNotFoundError):
@@ -389,7 +389,7 @@ class PackSet:
         return sorted(found, key=lambda place: not place[1].redacted)
 
     def head(self, identity: str) -> CommitRef | None:
-        """Return the commit *identity* as a head, None where no pack has it."""
+        """Return the commit *identity* as a head, None if no pack has it."""
         tips = (tip for pack in self.listed() for tip in pack.tips if tip.id == identity)
         tip = next(tips, None)
         if tip is None and (entry := self.find(identity)) is not None:
@@ -397,7 +397,7 @@ class PackSet:
         return tip
 
     def find(self, identity: str) -> PackEntry | None:
-        """Return what is known of the commit *identity*, None where no pack has it."""
+        """Return the entry of the commit *identity*, None if no pack has it."""
         for pack in reversed(self.listed()):
             with suppress(FileNotFoundError):
                 if pack.name in self._tables or self.mentions(pack, identity):
@@ -407,14 +407,14 @@ class PackSet:
         return None
 
     def mentions(self, pack: Pack, identity: str) -> bool:
-        """Return whether an id, or its beginning, stands in the table of a pack: that costs less than reading it."""
+        """Return whether the table of a pack contains an id or its prefix; this costs less than parsing the table."""
         try:
             return identity.encode() in pack.table()
         except (OSError, FormatError):
-            return True  # `rows` tells
+            return True  # `rows` reports it
 
     def heads(self) -> tuple[set[CommitRef], set[str]]:
-        """Return the tips that no pack goes on from, and the ids that packs name as parents outside themselves."""
+        """Return the tips without a child in any pack, and the ids of parents outside of the pack that names them."""
         packs = self.listed()
         after = {parent for pack in packs for parent in pack.after}
         tips = {tip for pack in packs for tip in pack.tips if tip.id not in after}
@@ -424,7 +424,7 @@ class PackSet:
     def merged(self, loose: Iterable[str], last: str) -> Iterator[str]:
         """Yield the stems after *last* of all packs and of *loose*, in order, each once.
 
-        A table is read when its time comes. Raise FileNotFoundError where a pack has gone.
+        A table is read when its time comes. Raise FileNotFoundError if a pack was removed.
         """
         packs = [pack for pack in reversed(self.listed()) if pack.last >= last.partition("-")[0]]
         heap: list[tuple[str, int, Iterator[str]]] = []
@@ -446,7 +446,7 @@ def _unread(error: OSError | FormatError) -> FormatError:
 
 
 def _push(heap: list[tuple[str, int, Iterator[str]]], keys: Iterator[str], number: int) -> None:
-    """Put an iterator back by what it gives next, unless it is at its end."""
+    """Push an iterator onto the heap with its next key, unless it is exhausted."""
     for key in keys:
         heappush(heap, (key, number, keys))
         return

@@ -2,7 +2,7 @@
 
 - Redaction replaces triples by their leaves: the new form of a commit is put in place before the old one is removed.
 - Sealing replaces the commit files before the oldest head by packs with the same commits.
-- Quarantine renames damaged files: readers pass over them, and the bytes are kept.
+- Quarantine renames damaged files, which readers then ignore; their bytes stay on disk.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def redacted_leaves(records: Iterable[Commit]) -> Mapping[str, frozenset[str]]:
 
 
 def leaves(commit: Commit) -> dict[Triple, str]:
-    """Return the leaf of each triple that is still in *commit*, in hexadecimal digits."""
+    """Return the leaf of each remaining triple of *commit*, in hexadecimal digits."""
     salts = _salts(commit)
     return {
         triple: blake2b(line.encode(), digest_size=32, key=salts[line]).hexdigest()
@@ -110,13 +110,13 @@ def _salts(commit: Commit) -> dict[str, bytes]:
     return {line: blake2b(line.encode(), digest_size=32, key=nonce).digest() for line in lines}
 
 
-#: The most commits of a pack, and how many bytes it may have before it takes no further one.
+#: The most commits of a pack, and the bytes from which it takes no further commit.
 COMMITS = 2_000
 BYTES = 32_000_000
-#: How many files are removed under one lock: other writers proceed in between.
+#: The number of files that are removed under one lock; other writers proceed in between.
 SLICE = 64
 PAUSE = 0.005  # seconds
-#: Held by whoever seals a stream, and where a pack is written before it is renamed; git ignores both.
+#: The lock file of sealing, and the temporary file of a pack; git ignores both.
 SEAL_LOCK = ".seal.lock"
 SEALING = ".sealing.lock"
 
@@ -132,7 +132,7 @@ class PackBatch:
 def batches(folder: Folder, version: Version) -> Iterator[PackBatch]:
     """Yield the batches to seal of a folder at *version*: the commits before the oldest head, in stream order.
 
-    Each file is read again. A damaged file stays, as damage of the folder; so does a commit with two forms.
+    Each file is read again. A damaged file is left, as damage of the folder, and so is a commit with two forms.
     """
     oldest = stem(version.heads[0]) if version.heads else ""
     names = sorted(name for name in folder.contents.files() if stem_of(name) < oldest)
@@ -161,7 +161,7 @@ def batches(folder: Folder, version: Version) -> Iterator[PackBatch]:
 def put_in_place(folder: Folder, descriptor: int, batch: PackBatch) -> bool:
     """Install the pack of *batch*, the lock held; return whether its files can now be removed.
 
-    Nothing is done where one of the files was removed or redacted meanwhile.
+    Nothing is done if one of the files was removed or redacted in the meantime.
     """
     folder.look(holding=True)
     forms = {name: (f"{stem_of(name)}.ttl", f"{stem_of(name)}.redacted.ttl") for name in batch.files}
@@ -182,7 +182,7 @@ def install(folder: Folder, descriptor: int, beside: str, name: str | None) -> N
 
 
 def take_away(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
-    """Remove files whose commits a durable pack holds, the lock held."""
+    """Remove files whose commits are in a durable pack, the lock held."""
     folder.look(holding=True)
     with writing(folder.path), folder.changing(descriptor, removed=names):
         for name in names:
@@ -197,7 +197,7 @@ def _prepared(folder: Folder, sealed: dict[str, tuple[PackEntry, bool, bytes]]) 
 
 
 def _is_packed(folder: Folder, commit: Commit) -> bool:
-    """Return whether a pack has the very same document: a sealing was cut short before the file was removed."""
+    """Return whether a pack has the identical document: a sealing was interrupted before the file was removed."""
     return any(pack.document(row) == commit.data for pack, row in folder.contents.packs.at(stem(commit.head)))
 
 
@@ -207,7 +207,7 @@ AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CommitForm:
-    """One form of a commit: in which file it is, after how many lines."""
+    """One form of a commit: its file, and the number of lines before it."""
 
     name: str
     before: int
@@ -215,7 +215,7 @@ class CommitForm:
 
 
 def forms(folder: Folder, identity: str) -> list[CommitForm]:
-    """Return every form of a commit in the files of *folder*, but for damaged ones."""
+    """Return every intact form of a commit in the files of *folder*."""
     return _parted(folder, identity)[0]
 
 
@@ -264,8 +264,8 @@ def redaction_records(folder: Folder) -> Iterator[Commit]:
 def visible_commits(folder: Folder, keys: Iterable[str], missed: set[str]) -> Iterator[Commit]:
     """Yield the commits of these stems as `Folder.commits` does, without the triples that a record among them redacts.
 
-    A checkout may bring an unredacted file back and remove the redacted one. A record is newer than the commits it
-    names, so a reader of all commits up to the present reads it as well.
+    A checkout may restore an unredacted file and remove the redacted one. A record is newer than the commits it names,
+    so a reader of all commits up to the present reads it as well.
     """
     keys, late = list(keys), set[str]()
     if len(keys) <= AT_ONCE:  # a follower reads each file once
@@ -286,9 +286,9 @@ def visible_commits(folder: Folder, keys: Iterable[str], missed: set[str]) -> It
 
 
 def _in_step(folder: Folder, keys: Iterable[str], late: set[str]) -> Iterator[tuple[Commit, frozenset[str]]]:
-    """Yield the commits of these stems, each with the unreadable paths between it and the one before.
+    """Yield the commits of these stems, each with the unreadable paths between it and the previous one.
 
-    *late* collects the paths after the last, so that reading ahead still shows where damage begins.
+    *late* collects the paths after the last commit, so that reading ahead still shows where damage begins.
     """
     for commit in folder.commits(keys, late):
         before = frozenset(late)
@@ -297,7 +297,7 @@ def _in_step(folder: Folder, keys: Iterable[str], late: set[str]) -> Iterator[tu
 
 
 def pending_redactions(folder: Folder, records: Iterable[str]) -> dict[str, bytes]:
-    """Return the redacted documents, by commit id, that the redaction *records*, by id, still have to bring about.
+    """Return the redacted documents, by commit id, that the redaction *records*, by id, still require.
 
     Unreadable files, which are damage, are skipped, and so is a commit's own description, which stays.
     """
@@ -312,7 +312,7 @@ def pending_redactions(folder: Folder, records: Iterable[str]) -> dict[str, byte
 
 
 def redacted_ids(folder: Folder) -> list[str]:
-    """Return the ids of the commits that are in some file in their redacted form."""
+    """Return the ids of the commits with a redacted form in some file."""
     found = {row.head.id for pack in folder.contents.packs.listed() for row in _rows(folder, pack) if row.redacted}
     loose = (folder.contents.entry(name) for name in sorted(folder.contents.files()) if ".redacted." in name)
     return sorted(found.union(entry.head.id for entry in loose if entry is not None))
@@ -325,11 +325,11 @@ def _rows(folder: Folder, pack: Pack) -> Iterable[PackRow]:
 
 
 def write_redacted(folder: Folder, descriptor: int, removed: Mapping[str, frozenset[str]]) -> list[str]:
-    """Write forms without the leaves *removed*, by commit id, beside those that show one; return the old names.
+    """Write forms without the leaves *removed*, by commit id, beside those with one; return the old names.
 
-    The lock is held. A leaf missing in one form is removed from the others as well; a damaged form is removed where
-    an intact one exists. Raise JournalDamaged, before anything is written, where a pack to be rewritten has a damaged
-    commit and no file has it intact.
+    The lock is held. A leaf missing in one form is removed from the others as well; a damaged form is removed if there
+    is an intact one. Raise JournalDamaged, before anything is written, if a pack to be rewritten has a damaged commit
+    that is intact in no file.
     """
     files: dict[str, bytes] = {}
     old: list[str] = []
@@ -372,13 +372,13 @@ def remove(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
 
 
 def spoiled(folder: Folder, name: str) -> set[str]:
-    """Return the stems of the commits of the pack *name* that do not verify when read again; the damage is noted."""
+    """Return the stems of the commits of the pack *name* that do not verify when read again, and record the damage."""
     pack, rows = _named(folder, name)
     return {key for key, row in rows.items() if folder.contents.packed(pack, row) is None}
 
 
 def alone(folder: Folder, name: str, keys: Iterable[str]) -> dict[str, bytes]:
-    """Return the documents of commits that are intact in no file but the pack *name*, by their file names."""
+    """Return the documents of commits that are intact only in the pack *name*, by their file names."""
     pack, rows = _named(folder, name)
     found = [row for row in map(rows.__getitem__, keys) if not folder.contents.stands_beside(row)]
     return {file_name(row.head, redacted=row.redacted): pack.document(row) for row in found}
@@ -412,7 +412,7 @@ def _left_out(folder: Folder, name: str) -> set[str]:
 
 
 def _lay(folder: Folder, descriptor: int, beside: str, name: str, data: bytes) -> None:
-    """Write a file *beside* and rename it to *name*, which replaces a file of that name in one step."""
+    """Write a file *beside* and rename it to *name*, replacing a file of that name atomically."""
     is_new = not disk.exists(f"{folder.path}/{name}")
     with writing(folder.path), folder.changing(descriptor, placed=[name] if is_new else []):
         if is_pack(name):
@@ -422,7 +422,7 @@ def _lay(folder: Folder, descriptor: int, beside: str, name: str, data: bytes) -
             prepare(f"{folder.path}/{beside}", data)
             move(f"{folder.path}/{beside}", f"{folder.path}/{name}")
     if not is_new:
-        folder.contents.remove([name])  # what was read of it
+        folder.contents.remove([name])  # the cached entry of the old content
         folder.contents.place([name])
 
 
@@ -432,10 +432,10 @@ _MISSING = re.compile(r"its parent ([0-9a-f]{64}) is not here")
 
 
 def quarantine(folder: Folder, descriptor: int, which: str) -> str:
-    """Set the damage *which* aside, an id or the name of a file, the lock held; return the name of the commit file.
+    """Quarantine the damage *which*, an id or a file name, the lock held; return the name of the commit file.
 
-    A file that was set aside before, but perhaps not recorded, stays as it is. Raise NotFound, naming the damage there
-    is, where *which* names none of it.
+    A file that is quarantined already, but perhaps not recorded, is left. Raise NotFound, with the present damage, for
+    another name.
     """
     damaged = folder.damaged()
     for name, found in damaged.items():
@@ -444,7 +444,7 @@ def quarantine(folder: Folder, descriptor: int, which: str) -> str:
             return _replaced(folder, descriptor, f"{_NO_MOMENT}-{missing[1][:SHORT]}.ttl", b"")
         if missing is None and (which == name.partition("#")[0] or _means(which, found.commit or "")):
             if name in folder.contents.packs.broken:
-                raise found  # all that is in it would go with it
+                raise found  # its other commits would be lost, too
             return _put_aside(folder, descriptor, name)
     for name in set_aside(folder.path):
         file = name.removesuffix(ASIDE)
@@ -456,9 +456,9 @@ def quarantine(folder: Folder, descriptor: int, which: str) -> str:
 
 
 def put_late_aside(folder: Folder, descriptor: int, which: str, now: datetime) -> list[str]:
-    """Set all commits beyond the horizon of *now* aside where *which* is one of them, the lock held.
+    """Quarantine all commits beyond the horizon of *now* if *which* is one of them, the lock held.
 
-    Return the names of their files, as `put_aside` does; none where *which* is none of them.
+    Return the names of their files, as `_put_aside` does; an empty list if *which* is none of them.
     """
     names: list[str] = []
     while late := beyond(folder, now):
@@ -466,14 +466,14 @@ def put_late_aside(folder: Folder, descriptor: int, which: str, now: datetime) -
         if not names and which not in known and not any(_means(which, each.commit or "") for each in late.values()):
             break
         names.append(_put_aside(folder, descriptor, next(iter(late))))
-        with writing(folder.path):  # these commits were sound: the version that is known still has them
+        with writing(folder.path):  # these commits were intact: the known version still has them
             disk.overwrite(descriptor, NOTHING.dump())
         folder.forget()
     return names
 
 
 def _put_aside(folder: Folder, descriptor: int, name: str) -> str:
-    """Set a file, or a commit of a pack (pack#stem), aside; return the name of the commit file."""
+    """Quarantine a file, or a commit of a pack (pack#stem); return the name of the commit file."""
     pack, _, key = name.partition("#")
     if key:
         return _taken_out(folder, descriptor, pack, key)
@@ -484,7 +484,7 @@ def _put_aside(folder: Folder, descriptor: int, name: str) -> str:
 
 
 def _means(which: str, identity: str) -> bool:
-    """Return whether *which* is an id, or a beginning of one of 8 digits at least, that *identity* agrees with."""
+    """Return whether *which*, of at least 8 digits, and *identity* agree: one is a prefix of the other."""
     return len(which) >= 8 and bool(identity) and (identity.startswith(which) or which.startswith(identity))
 
 
@@ -514,10 +514,10 @@ def _has(path: str, data: bytes | None) -> bool:
 
 
 def _taken_out(folder: Folder, descriptor: int, pack: str, key: str) -> str:
-    """Set one commit of a pack aside, and replace the pack by one of the other commits.
+    """Quarantine one commit of a pack, and replace the pack by one of the other commits.
 
-    No pack takes on damaged commits: each gets a file of its own unless an intact file has it. Where that file is
-    damaged as well, the bytes of the pack are set aside beside it.
+    No pack takes on damaged commits: each gets a file of its own unless an intact file has it. If that file is damaged
+    as well, the bytes of the pack are quarantined beside it.
     """
     rows = folder.contents.packs.rows(next(each for each in folder.contents.packs.listed() if each.name == pack))
     name = file_name(rows[key].head, redacted=rows[key].redacted)

@@ -1,8 +1,8 @@
 """A folder is the stream as one process knows it: version, order and damage, read when needed, without a lock.
 
-The lock file of a folder stores the newest `FolderSnapshot`, which saves a listing. A snapshot names the `place` (the
-local marker) in which it was made: the place is the key of its checksum and of the sum of the file names, so a clone
-cannot bring a snapshot that is believed.
+The lock file of a folder stores the newest `FolderSnapshot`, which saves a listing. A snapshot names its `place` (the
+local marker of the folder), which is the key of its checksum and of the sum of the file names, so a snapshot that a
+clone brings along is not trusted.
 
 Each commit is checked against its parents: it is recorded after them. A commit beyond the horizon, a hundred years
 after the clock of this machine, is damage: all later commits would have to be dated after it.
@@ -69,7 +69,7 @@ def broken(entry: PackEntry, contents: Contents, near: Mapping[str, CommitRef] =
 def unfit(pack: Pack, contents: Contents, key: str = "") -> dict[str, JournalDamaged]:
     """Return the damage of the commits of a pack, or of its stem *key* alone, that do not follow from their parents.
 
-    The commits are read again; damage of the bytes themselves is noted in *contents*.
+    The commits are read again; damage of the bytes themselves is recorded in *contents*.
     """
     rows = contents.packs.rows(pack)
     inside, damage = {row.head.id: row.head for row in rows.values()}, dict[str, JournalDamaged]()
@@ -93,9 +93,9 @@ _HEAD = attrgetter("recorded_at", "id", "position")
 class FolderSnapshot:
     """A version of a folder: its modification time, the number and sum of its file names, and the heads.
 
-    `since` is the time at which it was last certain, 0 where an unchanged modification time is proof: a change in the
-    same tick of the clock leaves that time as it is. A snapshot depends on the names alone, so a process that lists
-    the same names may take over its version.
+    `since` is the time at which it was last certain, 0 if an unchanged modification time is proof: a change in the
+    same tick of the clock does not change that time. A snapshot depends on the names alone, so a process that lists
+    the same names may use its version.
     """
 
     mtime: int
@@ -104,14 +104,14 @@ class FolderSnapshot:
     sum: int
     loose: int  # the number of names that are no packs
     version: Version
-    place: str = ""  # tells the folder from its copies
+    place: str = ""  # distinguishes the folder from its copies
 
     def holds_at(self, mtime: int | None, now: int) -> bool:
         """Return whether the snapshot is valid at *now* for a folder with modification time *mtime*."""
         return self.mtime == mtime and (self.since == 0 or 0 <= now - self.since < SETTLE)
 
     def sum_of(self, names: Iterable[str]) -> int:
-        """Return the part of *names* in the sum; names of the same sum cannot be chosen without knowing the place."""
+        """Return the part of *names* in the sum; without the place nobody can choose names with an equal sum."""
         keyed, total = blake2b(digest_size=8, key=self.place.encode()), 0
         for name in names:
             each = keyed.copy()
@@ -139,14 +139,14 @@ class FolderSnapshot:
         return replace(self, mtime=mtime, since=since, count=self.count + count, sum=total, loose=loose)
 
     def dump(self) -> bytes:
-        """Return the snapshot as one line with a checksum; the rest of a longer line may follow it in the file."""
+        """Return the snapshot as one line with a checksum; in the file, the rest of an older line may follow."""
         heads = list(map(_HEAD, self.version.heads))
         text = json.dumps([self.mtime, self.since, self.count, self.sum, self.loose, heads]).encode()
         return _checksum(text, self.place) + b" " + text + b"\n"
 
     @classmethod
     def load(cls, path: str, place: str) -> FolderSnapshot | None:
-        """Return the snapshot in a lock file; None where none was made in *place*, or it is being written."""
+        """Return the snapshot in a lock file; None if it has another *place*, or is being written."""
         try:
             checksum, _, text = disk.read_part(path, 0, _LONGEST).partition(b"\n")[0].partition(b" ")
         except OSError:
@@ -170,7 +170,7 @@ _STAYED = (
     "check out the branch or revision that this file was written on; else restore the parent from git or a backup,"
     " then run: jidomem journal verify"
 )
-#: More damaged files than `_FEW` are not read by each look, but once in `_EACH` nanoseconds for each of them.
+#: If more than `_FEW` files are damaged, they are read again not by each look, but after `_EACH` nanoseconds for each.
 _FEW, _EACH = 100, 25_000
 
 
@@ -192,16 +192,16 @@ class Folder:
             self.snapshot = NOTHING
             self.unshared = False  # whether the lock file lacks the snapshot
             self.contents = Contents(self.path, self.graph, self._seen)
-            self._names: set[str] | None = None  # the names self._base is the version of
+            self._names: set[str] | None = None  # the names of the version self._base
             self._base = Version()
             self._unlisted: set[str] = set()  # names in contents.places known from a version, not from a listing
             self._grounded: Version | None = None  # the last version whose heads this process read
             self._gaps: dict[str, JournalDamaged] = {}
             self._damaged_then = 0  # the number of damaged files at the last listing
-            self._still_until = 0  # until when the known damage is assumed, in nanoseconds
+            self._still_until = 0  # the time until which the known damage is assumed, in nanoseconds
 
     def look(self, *, holding: bool = False) -> Version:
-        """Return the version of the folder now; list it only where its time and the lock file are no proof.
+        """Return the present version of the folder; list it only if its time and the lock file are no proof.
 
         A process *holding* the lock to move commits between files leaves doubt and damage to the next look.
         """
@@ -210,7 +210,7 @@ class Folder:
             is_same = (self.snapshot.since, self.snapshot.mtime, self.snapshot.place) == (0, mtime, place)
             is_damaged = self.is_damaged
             if is_damaged and not holding and is_same:
-                is_known = self._damaged_then == self._count_damaged()  # else a read met more damage since
+                is_known = self._damaged_then == self._count_damaged()  # else a read found more damage since
                 if is_known and self._is_damaged_still(now):
                     return self.snapshot.version
             if holding or (self._names is not None and not is_damaged):
@@ -228,7 +228,7 @@ class Folder:
         return len(self.contents.broken) + len(self._gaps) + len(self.contents.packs.broken)
 
     def _is_damaged_still(self, now: int) -> bool:
-        """Return whether the damaged files are unchanged; where they are many that is assumed for a while."""
+        """Return whether the damaged files are unchanged; with many of them that is assumed for a while."""
         if now >= self._still_until:
             if not self.contents.is_as_read():
                 return False
@@ -237,21 +237,21 @@ class Folder:
         return True
 
     def is_as_seen(self) -> bool:
-        """Return whether the folder is as at the last look; under the lock only a checkout can have changed it."""
+        """Return whether the folder is as at the last look; under the lock only a checkout can change it."""
         is_here = self.snapshot.place == disk.file_place(self.path)
         return is_here and not self.is_damaged and self.snapshot.holds_at(disk.mtime(self.path), time_ns())
 
     @property
     def is_damaged(self) -> bool:
-        """Return whether the last look, or a read since, met damage."""
+        """Return whether the last look, or a read since, found damage."""
         return bool(self.contents.broken or self._gaps or self.contents.packs.broken)
 
     def damage(self) -> tuple[JournalDamaged, ...]:
-        """Return the damage now, by file name: files that do not verify, and missing parents."""
+        """Return the present damage, by file name: files that do not verify, and missing parents."""
         return tuple(damage for _, damage in sorted(self.damaged().items()))
 
     def damaged(self) -> Mapping[str, JournalDamaged]:
-        """Return the damage now by the name of the file, or pack#stem."""
+        """Return the present damage by the name of the file, or pack#stem."""
         with self._lock:
             self.look()
             return self._damaged()
@@ -263,7 +263,7 @@ class Folder:
         return {**self._gaps, **self.contents.broken, **packs}
 
     def verify(self) -> tuple[JournalDamaged, ...]:
-        """Return the damage, every byte of every commit read again from disk; the lock file is ignored."""
+        """Return the damage after every byte of every commit was read again from disk; the lock file is ignored."""
         with self._lock:
             self.reload()
             for pack in self.contents.packs.listed():
@@ -291,20 +291,20 @@ class Folder:
         return self.contents.head(head.id) == head
 
     def commit_in(self, name: str) -> Commit | None:
-        """Return the commit in a file as it is on disk now; None where it is absent, or damaged, which is noted."""
+        """Return the present commit in a file; None if it is absent, or damaged, which is recorded."""
         with self._lock:
             commit = self.contents.read(name)
             return commit if commit is not None and self._fits(name, self.contents.entries[name]) else None
 
     def holds(self, version: Version) -> bool:
-        """Return whether every head of *version* is here."""
+        """Return whether every head of *version* exists."""
         with self._lock:
             return all(map(self._present, version.heads))
 
     def after(self, version: Version) -> Iterator[str]:
         """Return the stems of the commits neither in *version* nor before it, in the order of the stream.
 
-        Raise NotFound unless the heads of *version* are here.
+        Raise NotFound unless the heads of *version* exist.
         """
         with self._lock:
             if not version.heads:
@@ -320,7 +320,7 @@ class Folder:
                 return iter([stem(head) for head in new])
             try:
                 aside = self._aside(version)
-                again = self.is_damaged  # the walk may have met it
+                again = self.is_damaged  # the walk may have found it
             except FileNotFoundError:  # a pack was removed
                 again = True
             if again:
@@ -374,11 +374,10 @@ class Folder:
         placed: Sequence[str] = (),
         removed: Sequence[str] = (),
     ) -> Iterator[None]:
-        """Change the files of the folder within; then the lock file, open as *descriptor*, has the new snapshot.
+        """Change the files of the folder within the block; then store the new snapshot in the lock file *descriptor*.
 
-        The file of a new commit is *appended*; or files are *placed*, and others of the same commits *removed*. Of a
-        damaged folder no snapshot is stored: its version is not what the names of its files stand for once it is
-        repaired.
+        The file of a new commit is *appended*; or files are *placed*, and others of the same commits *removed*. No
+        snapshot of a damaged folder is stored: its version would not fit the names of its files after a repair.
         """
         before, was_damaged = self.snapshot, self.is_damaged
         since = before.since or time_ns()
@@ -412,7 +411,7 @@ class Folder:
     def _rearranged(
         self, placed: Sequence[str], removed: Sequence[str], seen: FolderSnapshot, since: int
     ) -> FolderSnapshot:
-        """Return the snapshot after this process placed or removed files, for which *seen* is the version still."""
+        """Return the snapshot after this process placed or removed files; the version is that of *seen*."""
         mtime = disk.mtime(self.path)
         self._grounded = None
         self.contents.remove(removed)
@@ -498,7 +497,7 @@ class Folder:
         return list(entries.values())
 
     def _fits(self, name: str, entry: PackEntry) -> bool:
-        """Return whether the commit in a file fits its parents; note it where it does not."""
+        """Return whether the commit in a file fits its parents; record the damage if not."""
         problem = broken(entry, self.contents)
         if problem:
             parent = lacking(problem)
@@ -510,7 +509,7 @@ class Folder:
         """Return the stems of a merged branch: not later than *version*, yet neither in it nor before it.
 
         Every later commit is on the way from the heads, as no commit is recorded before its parents. So the walk
-        starts at the earlier parents of later commits, newest first, and meets every child before its parents.
+        starts at the earlier parents of later commits, newest first, and visits every child before its parents.
         """
         last, known = stem(version.heads[-1]), set(version.ids)
         named = self._named_after(last) - known
@@ -536,7 +535,7 @@ class Folder:
     def _named_after(self, last: str) -> set[str]:
         """Return the ids of the parents of commits later than a stem, without most of those that are later too."""
         entries = [self.contents.entry(name) for name in sorted(self.contents.files()) if stem_of(name) > last]
-        self.contents.hold_packs()  # a commit sealed meanwhile is in one
+        self.contents.hold_packs()  # a commit sealed in the meantime is in one
         links = [(entry.head.id, entry.parents) for entry in entries if entry is not None]
         for pack in self.contents.packs.listed():
             if pack.first > last:
@@ -548,11 +547,11 @@ class Folder:
         return {parent for _, parents in links for parent in parents} - {identity for identity, _ in links}
 
     def _later(self, last: str) -> Iterator[str]:
-        """Yield the stems after *last*, in order; where a pack was removed meanwhile the folder is listed again."""
+        """Yield the stems after *last*, in order; if a pack is removed in the meantime the folder is listed again."""
         for _ in range(3):
             with self._lock:
                 loose = set(map(stem_of, self.contents.files()))
-                self.contents.hold_packs()  # after the files: a commit sealed meanwhile is in one of both
+                self.contents.hold_packs()  # after the files: a commit sealed in the meantime is in one of the two
             try:
                 for key in self.contents.packs.merged(loose, last):
                     last = key
@@ -562,7 +561,7 @@ class Folder:
                 continue
 
     def _find_listed(self, identity: str) -> PackEntry | None:
-        """Return the entry of a commit, after a listing where another process may have written or sealed it."""
+        """Return the entry of a commit; list the folder first if another process may have written or sealed it."""
         entry = self.contents.find(identity)
         if entry is None:
             self._list()
@@ -586,13 +585,13 @@ class Folder:
             self.contents.place(unlisted)
 
 
-#: The largest error of a clock that was corrected since: a clock may start in 1970.
+#: The largest expected error of a clock: it may start in 1970.
 AHEAD = timedelta(days=36_525)
 _LAST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 
 
 def horizon(now: datetime) -> str:
-    """Return the last moment at which a commit is followed by another.
+    """Return the last moment of a commit that another commit can follow.
 
     >>> horizon(datetime(2026, 11, 21, 8, tzinfo=UTC))
     '2126-11-22T08:00:00.000000Z'
@@ -628,9 +627,9 @@ def beyond(folder: Folder, now: datetime) -> dict[str, JournalDamaged]:
 
 
 def moment_after(now: datetime, *heads: CommitRef) -> str:
-    """Return the moment of the commit after *heads*: now, or a microsecond after the newest where the clock went back.
+    """Return the moment of the commit after *heads*: now, or a microsecond after the newest if the clock went back.
 
-    Raise JournalDamaged where the newest is beyond the horizon.
+    Raise JournalDamaged if the newest is beyond the horizon.
     """
     newest, moment_now = max(heads, default=None), format_timestamp(now)
     if newest is None or moment_now > newest.recorded_at:

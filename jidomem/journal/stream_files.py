@@ -1,4 +1,4 @@
-"""The contents of a folder: the commits in its files, verified as they are read, and the file that holds each.
+"""The contents of a folder: the commits in its files, verified as they are read, and the file of each.
 
 A damaged file is reported with its cause, such as a merge of git, and the commands that restore it.
 """
@@ -44,7 +44,7 @@ def beginning(path: str) -> bytes:
 
 
 def find_damage(path: str, data: bytes) -> tuple[str, str] | None:
-    """Return the damage that git did to a file that begins with *data*, and the repair; None where it was not git."""
+    """Return the damage by git to a file that begins with *data*, and the repair; None for other damage."""
     mark = _MARKS.search(data)
     marked = data.count(b"\n", 0, mark.start()) + 1 if mark else None
     folder, name = path.rpartition("/")[::2]
@@ -74,10 +74,10 @@ def find_damage(path: str, data: bytes) -> tuple[str, str] | None:
 
 
 def restoring(path: str, data: bytes) -> str:
-    """Return the commands that restore a damaged file as it was written, and the one that changes a memory in it.
+    """Return the commands that restore a damaged file, and the one that changes a memory in it.
 
-    The file begins with *data*. A commit file is written once, so git first had it as it was, also where the damage
-    was committed since. A pack or a redacted commit may be written anew.
+    The file begins with *data*. A commit file is written once, so the first version in git is intact, even if the
+    damage was committed since. A pack or a redacted commit may be rewritten.
     """
     items = {*_ITEM.findall(data)}
     item = items.pop().decode() if len(items) == 1 else "ID"
@@ -102,16 +102,16 @@ def in_repository(path: str) -> str:
 
 
 def each_file(path: str) -> list[str]:
-    """Return the names in a folder that are, or claim to be, commits or packs; none where there is no folder."""
+    """Return the names of commits and packs in a folder; an empty list without a folder."""
     return [name for name in disk.names(path) if name.endswith(".ttl") and name[0] != "."]
 
 
 def set_aside(path: str) -> Iterator[str]:
-    """Yield the names of the damaged files in a folder that were set aside."""
+    """Yield the names of the quarantined files in a folder."""
     return (name for name in disk.names(path) if name.endswith(f".ttl{ASIDE}") and name[0] != ".")
 
 
-#: The bytes of parsed commits that are cached for the read after the look that parsed them.
+#: The bytes of cached commits, for the read after the look that parsed them.
 CACHED_BYTES = 4_000_000
 
 
@@ -132,7 +132,7 @@ class Contents:
         self._cached_bytes = 0
 
     def commit(self, key: str) -> Commit | None:
-        """Return the commit of a stem, None where its file is damaged (see `damage`) or absent."""
+        """Return the commit of a stem, None if its file is damaged (see `broken`) or absent."""
         for _ in range(2):
             redacted, whole = f"{key}.redacted.ttl", f"{key}.ttl"
             if (commit := self._taken(redacted)) is not None or redacted in self.broken:
@@ -147,7 +147,7 @@ class Contents:
                     return commit
             if packed or whole in self.broken:
                 return None
-            self.hold_packs()  # it may have been sealed since it was listed
+            self.hold_packs()  # it may have been sealed since the listing
         return None
 
     def document(self, key: str) -> tuple[str, int, bytes] | None:
@@ -279,7 +279,7 @@ class Contents:
         return self.read(name) if commit is None else commit
 
     def read(self, name: str) -> Commit | None:
-        """Return the commit in a file as it is on disk now, verified; note damage, and that a file is absent."""
+        """Return the present commit in a file, verified; record damage, and that a file is absent."""
         self.entries.pop(name, None)
         if name in self.broken and self._marks.holds(name):
             return None
@@ -291,7 +291,7 @@ class Contents:
         except OSError as error:
             self.broken[name] = self.damaged(name, f"cannot be read: {error.strerror}")
             self._marks.drop(name)
-            return None  # without a mark: no state of the file shows that it can be read again
+            return None  # no mark: no state of the file shows that it can be read again
         except FormatError as error:
             self.broken[name] = self.damaged(name, _worded(error), line=error.line)
             self._marks.note(name, now)
@@ -307,7 +307,7 @@ class Contents:
         return commit
 
     def packed(self, pack: Pack, row: PackRow) -> Commit | None:
-        """Return a commit of a pack, verified; note damage, and that a pack is absent."""
+        """Return a commit of a pack, verified; record damage, and that a pack is absent."""
         name, line, now, is_settled = f"{pack.name}#{stem(row.head)}", None, time_ns(), True
         try:
             commit = parse(pack.document(row))

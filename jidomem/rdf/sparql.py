@@ -1,6 +1,6 @@
 """The policy for raw SPARQL: a small lexer that checks a query before the engine sees it, and its dataset.
 
-The engine cannot be told to ignore SERVICE, and its parser reads keywords without a word boundary (`1SERVICE<x>`,
+The engine has no option to ignore SERVICE, and its parser reads keywords without a word boundary (`1SERVICE<x>`,
 `SERVICEex:a`). So the lexer takes as few characters as possible as names, and `service` in the rest is refused. A
 dataset is the graphs of the default graph, and those that GRAPH may name.
 """
