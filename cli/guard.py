@@ -102,7 +102,7 @@ def guard(
     folder = local.paths.folder
     given = local.paths.others(paths)
     edits = _staged(local) if staged else [Edit(path, None, text_of(folder / path)) for path in given]
-    verdict = local.guard.judge(edits, name, tells_with_stops=True)
+    verdict = local.guard.judge(edits, name, show_with_stops=True)
     _print_verdict(app, verdict)
     if verdict.earlier and not staged and not app.json:
         files = shlex.join(given)
@@ -143,7 +143,7 @@ def _of_hook(app: App, client: str, hook_input: Mapping[str, Any], session: str 
     if event == "postToolUse":  # the tool has run: nothing can be stopped
         edits = [Edit(edit.path) for edit in edits]
     name = session or setup.session_of(hook_input) or f"day-{now():%Y-%m-%d}"
-    verdict = local.guard.judge(edits, name, tells=event != "preToolUse")
+    verdict = local.guard.judge(edits, name, show_rules=event != "preToolUse")
     return {"context": verdict.text, "stop": stopped(verdict.stops), "warning": override_notice(verdict.stops)}
 
 
@@ -200,7 +200,7 @@ def _staged(local: _LocalGuard) -> list[Edit]:
 def _override(app: App, local: Guard, paths: Sequence[str], session: str, reason: str) -> None:
     if not reason.strip():
         raise InvalidRequest("an override needs a reason", hint='--override "the old interface needs it"')
-    if not local.let(paths, session, reason):
+    if not local.override(paths, session, reason):
         raise InvalidRequest(
             "read_log = false in config.toml: no override is recorded", hint="edit the file without the hook"
         )

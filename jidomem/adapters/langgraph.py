@@ -28,7 +28,7 @@ from jidomem.adapters import agent_of
 from jidomem.base.background import PeriodicTask
 from jidomem.errors import Failed, InvalidRequest, JidomemError, MemoryClosed
 from jidomem.providers.stores import TABLES
-from jidomem.read.conversations import CachedEntries, Keyed
+from jidomem.read.conversations import CachedEntries, CachedEntry
 from jidomem.records.entry import Entry, WriteRequest
 from jidomem.records.recall import LARGEST_LIMIT, NAMESPACE, RecallRequest
 from jidomem.runtime.root import Jidomem
@@ -58,11 +58,11 @@ class Expiry:
         self._state = memory.place.state("working", TABLES) if config.get("refresh_on_read") else None
         self._task: PeriodicTask | None = None
 
-    def omits(self, item: Keyed) -> bool:
+    def omits(self, item: CachedEntry) -> bool:
         """Return whether an item is left out of results."""
         return bool(self._config.get("omit_expired")) and self.is_over(item)
 
-    def is_over(self, item: Keyed) -> bool:
+    def is_over(self, item: CachedEntry) -> bool:
         """Return whether an item has expired."""
         minutes = _minutes(item)
         if minutes is None:
@@ -73,7 +73,7 @@ class Expiry:
             return datetime.fromisoformat(item.recorded) < over and self._last_read(item) < over
         return False
 
-    def read(self, items: Iterable[Keyed], refresh: bool) -> None:
+    def read(self, items: Iterable[CachedEntry], refresh: bool) -> None:
         """Record reads of items whose time they extend. Expired items are not among them if they are omitted."""
         read = [item for item in items if _minutes(item) is not None] if refresh and self._state is not None else []
         if read and self._state is not None:
@@ -111,7 +111,7 @@ class Expiry:
         self._task.stop(timeout)
         return not self._task.is_running
 
-    def _last_read(self, item: Keyed) -> datetime:
+    def _last_read(self, item: CachedEntry) -> datetime:
         sql = "SELECT value FROM key_values WHERE namespace = ? AND key = ?"
         row = None
         if self._state is not None:
@@ -120,9 +120,9 @@ class Expiry:
         return datetime.fromisoformat(item.recorded if row is None else json.loads(row[0]))
 
 
-def _minutes(item: Keyed) -> float | None:
+def _minutes(item: CachedEntry) -> float | None:
     """Return the time to live of an item in minutes, None without a limit."""
-    ttl = item.metadata.get("ttl") if '"ttl":' in item.said else None
+    ttl = item.metadata.get("ttl") if '"ttl":' in item.metadata_json else None
     return ttl if isinstance(ttl, float) else None
 
 
@@ -340,7 +340,7 @@ class JidomemStore(BaseStore):
 
     def _search_results(
         self, cached: CachedEntries, op: SearchOp, scores: Scores
-    ) -> Iterator[tuple[Keyed, float | None]]:
+    ) -> Iterator[tuple[CachedEntry, float | None]]:
         """Yield the items of the namespace that pass: matches of the query, the best first, then the newest."""
         passes = build_filter(op.filter)
         start, whole = len(self._beginning), ".".join(op.namespace_prefix)
@@ -349,7 +349,7 @@ class JidomemStore(BaseStore):
         best = (cached.by_id[name] for name in scores if name in cached.by_id)
         rest = (item for item in cached.newest(names) if item.id not in scores)
         for item in chain((item for item in best if item.id[start:].partition(_RESERVED_KEY)[0] in inside), rest):
-            if not self._expiry.omits(item) and (not op.filter or passes(orjson.loads(item.said)["value"])):
+            if not self._expiry.omits(item) and (not op.filter or passes(orjson.loads(item.metadata_json)["value"])):
                 yield item, scores.get(item.id)
 
     def _scores(self, query: str) -> Scores:
@@ -448,8 +448,8 @@ def _page(items: Iterator[Any], limit: int, offset: int) -> Iterator[Any]:
             yield item
 
 
-def _fields(item: Keyed) -> dict[str, Any]:
-    metadata = orjson.loads(item.said)
+def _fields(item: CachedEntry) -> dict[str, Any]:
+    metadata = orjson.loads(item.metadata_json)
     return {
         "value": metadata["value"],
         "key": metadata["key"],

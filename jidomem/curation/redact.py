@@ -271,14 +271,14 @@ class JournalMaintenance:
         reason: str,
     ) -> Commit:
         """Return the commit on top of *version* with *properties*, the triples *beside*, its agent and its reason."""
-        now, who = self.sources.now(), _agent(agent)
+        now, author = self.sources.now(), _agent(agent)
         moment = moment_after(now, *version.heads)
         body: list[Triple] = [*beside, *((THIS, predicate, value) for predicate, value in properties)]
-        body += [(THIS, jido("orderedBy"), who), (THIS, jido("orderReason"), literal(reason))]
-        if not self._view(stream.project).types(who):
-            declared = self.policy.agents.get(name_of(who), AgentPolicy())
-            body += [*agent_stub(who, declared), (who, jido("recordedIn"), THIS)]
-            body.append((who, jido("recordedAt"), date_time(moment)))
+        body += [(THIS, jido("orderedBy"), author), (THIS, jido("orderReason"), literal(reason))]
+        if not self._view(stream.project).types(author):
+            declared = self.policy.agents.get(name_of(author), AgentPolicy())
+            body += [*agent_stub(author, declared), (author, jido("recordedIn"), THIS)]
+            body.append((author, jido("recordedAt"), date_time(moment)))
         return build(
             graph=stream.graph,
             parents=version,
@@ -306,8 +306,8 @@ class JournalMaintenance:
         leaves_of = {}
         for commit in self.follower.journal.read(stream):
             if commit.id in wanted:
-                of = leaves(commit)
-                leaves_of[commit.id] = frozenset(of[triple] for triple in wanted[commit.id])
+                leaf_of = leaves(commit)
+                leaves_of[commit.id] = frozenset(leaf_of[triple] for triple in wanted[commit.id])
         return leaves_of
 
     def _given(self, project: str, item: str | None, texts: Sequence[str]) -> Wanted:

@@ -157,11 +157,11 @@ class _QueueFacts:
     def __init__(self, graph: str) -> None:
         self.known: NodeCache[dict[str, Any]] = NodeCache(graph)
         self.leaning: NodeCache[int] = NodeCache(graph)
-        self.in_force: NodeCache[str] = NodeCache(graph)
+        self.active_summaries: NodeCache[str] = NodeCache(graph)
         self.dates: NodeCache[list[dict[str, Any]]] = NodeCache(graph)
 
     def all(self) -> tuple[NodeCache[Any], ...]:
-        return self.known, self.leaning, self.in_force, self.dates
+        return self.known, self.leaning, self.active_summaries, self.dates
 
 
 #: The facts about the projects of each open index.
@@ -186,22 +186,22 @@ class ReviewCache:
 
     def known(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
         """Return the facts of each of *items*: type, recording time, agents, keys, sources and others."""
-        return self._facts.known.of(items, _themselves, lambda some: self._looked_up(some or ()))
+        return self._facts.known.of(items, _themselves, lambda some: self._load_facts(some or ()))
 
     def leaning(self, items: Collection[str]) -> dict[str, int]:
         """Return the number of dependents, not ended, of each of *items* that has any."""
         return self._facts.leaning.of(items, self._leant_on, self._counted)
 
-    def in_force(self, items: Collection[str]) -> dict[str, str]:
+    def active_summaries(self, items: Collection[str]) -> dict[str, str]:
         """Return the summaries of those of *items* that are active."""
-        return self._facts.in_force.of(items, self._ended, self._active_summaries)
+        return self._facts.active_summaries.of(items, self._ended, self._load_summaries)
 
     def due(self, now: datetime) -> list[dict[str, Any]]:
         """Return the rows of `due` at the moment *now*."""
         rows = self._facts.dates.every(self._ended, self._dated)
         return [row for each in rows for row in each if is_due(row, now)]
 
-    def _looked_up(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
+    def _load_facts(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
         entries: dict[str, dict[str, Any]] = {}
         for row in rows_about(self._reader, self._project, _ABOUT, sorted(items)):
             kind = type_of(row["class"])
@@ -228,7 +228,7 @@ class ReviewCache:
         rows = rows_about(self._reader, self._project, _LEANING, sorted(items or ()))
         return {row["item"]: row["count"] for row in rows}
 
-    def _active_summaries(self, items: Collection[str] | None) -> Mapping[str, str]:
+    def _load_summaries(self, items: Collection[str] | None) -> Mapping[str, str]:
         memories = {item: self._reader.get_memory(self._project, item) for item in items or ()}
         active = {item: memory["properties"] for item, memory in memories.items() if memory["status"] == "active"}
         return {item: next(iter(memory.get("summary", ())), REDACTED) for item, memory in active.items()}
@@ -343,19 +343,19 @@ def queued(
     size, question = None if limit is None else page_size(limit), f"review by place {project}"
     start = Cursor.parse(cursor, question) if cursor is not None else None
     now = (parse_moment(plain_value(start.as_of)) or now) if start else now
-    at_hand = review_cache(reader, project)
+    cache = review_cache(reader, project)
     graph = graph_iri(project)
     view = WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
-    candidates = [*_disagreements(reader, project, view), *_proposals(reader, project, at_hand, view)]
-    known = at_hand.known([*dict.fromkeys(_named(candidates))])
-    queue_rows = [row for row in candidates if row["item"] in known] + _due(at_hand, now)
-    leaning = at_hand.leaning([*dict.fromkeys(_named(queue_rows))])
+    candidates = [*_disagreements(reader, project, view), *_proposals(reader, project, cache, view)]
+    known = cache.known([*dict.fromkeys(_named(candidates))])
+    queue_rows = [row for row in candidates if row["item"] in known] + _due(cache, now)
+    leaning = cache.leaning([*dict.fromkeys(_named(queue_rows))])
     groups = _groups(queue_rows, known, now)
     ordered = sorted((_place(row, known, leaning, now, groups), number) for number, row in enumerate(queue_rows))
     after = json.loads(start.place.key) if start else []
     left = [(place, number) for place, number in ordered if place > after]
     rows = [queue_rows[number] for _, number in left[:size]]
-    known |= at_hand.known([*dict.fromkeys(_named(rows))])  # of due memories only the dates were read so far
+    known |= cache.known([*dict.fromkeys(_named(rows))])  # of due memories only the dates were read so far
     waiting = [_waiting(row, known, leaning, now) for row in rows if row["item"] in known]
     if len(left) == len(rows):
         return Queue(waiting, None, len(queue_rows))
@@ -488,7 +488,7 @@ def _disagreements(reader: MemoryReader, project: str, view: WriteSnapshot) -> l
     return [*pairs.values()]
 
 
-def _proposals(reader: MemoryReader, project: str, at_hand: ReviewCache, view: WriteSnapshot) -> list[dict[str, Any]]:
+def _proposals(reader: MemoryReader, project: str, cache: ReviewCache, view: WriteSnapshot) -> list[dict[str, Any]]:
     proposals: dict[str, dict[str, Any]] = {}
     rows = reader.ask("proposals", project=project)
     rivals: dict[str, dict[str, None]] = {}
@@ -496,24 +496,24 @@ def _proposals(reader: MemoryReader, project: str, at_hand: ReviewCache, view: W
         rivals.setdefault(row["item"], {}).update({row["conflict"]: None} if row["conflict"] else {})
     for item, known in rivals.items():
         known.update(dict.fromkeys(map(plain_value, conflict.rivals(iri(item), view))))
-    in_force = at_hand.in_force([*dict.fromkeys(rival for some in rivals.values() for rival in some)])
+    summaries = cache.active_summaries([*dict.fromkeys(rival for some in rivals.values() for rival in some)])
     for row in rows:
         entry = proposals.setdefault(row["item"], {
             "kind": "proposal", "item": row["item"], "summary": row["summary"], "other": None, "other_summary": None,
             "why": "proposed", "actions": _OF_DUE,
         })  # fmt: skip
-        rival = next((rival for rival in rivals[row["item"]] if rival in in_force), None)
+        rival = next((rival for rival in rivals[row["item"]] if rival in summaries), None)
         if rival is not None:
-            entry |= {"other": rival, "other_summary": in_force[rival], "why": "disagrees with an active memory"}
+            entry |= {"other": rival, "other_summary": summaries[rival], "why": "disagrees with an active memory"}
             entry |= {"actions": _OF_OPPOSED, "is_apart": conflict.are_apart(iri(row["item"]), iri(rival), view)}
     return [*proposals.values()]
 
 
-def _due(at_hand: ReviewCache, now: datetime) -> list[dict[str, Any]]:
+def _due(cache: ReviewCache, now: datetime) -> list[dict[str, Any]]:
     return [
         {**row, "kind": row["reason"], "summary": None, "other": None, "other_summary": None,
          "why": QUESTIONS[row["reason"]], "actions": _OF_DUE}
-        for row in at_hand.due(now)
+        for row in cache.due(now)
     ]  # fmt: skip
 
 

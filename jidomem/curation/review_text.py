@@ -52,9 +52,10 @@ def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]]
     """
     lines = [_HOW]
     for one in waiting:
-        who = ", ".join(map(local_name, one.agents))
+        agents = ", ".join(map(local_name, one.agents))
         lines.append(
-            f"# priority {one.tier}, {one.kind}: {_plain(one.why)}; by {who}, {one.days} days, {one.leaning} dependents"
+            f"# priority {one.tier}, {one.kind}: {_plain(one.why)}; "
+            f"by {agents}, {one.days} days, {one.leaning} dependents"
         )
         lines.append(f"#   {_plain(one.summary)}")
         for each in reworded.get(one.item, ()):

@@ -111,8 +111,9 @@ class TermProposals:
     def all(self) -> list[Proposal]:
         """Return every proposal of the project, oldest first."""
         self._follower.catch_up(self._stream)
-        answers = {of["answersProposal"]: of for of in self._described("TermAnswer").values()}
-        proposals = [self._read(node, of, answers.get(node)) for node, of in self._described("TermProposal").items()]
+        answers = {answer["answersProposal"]: answer for answer in self._described("TermAnswer").values()}
+        proposed = self._described("TermProposal")
+        proposals = [self._read(node, properties, answers.get(node)) for node, properties in proposed.items()]
         return sorted(proposals, key=lambda each: (each.proposed_at, each.iri))
 
     def waiting(self) -> list[Proposal]:

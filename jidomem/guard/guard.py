@@ -247,14 +247,14 @@ def error_line(output: str) -> str:
     """
     lines = [line.rstrip() for line in _COLOUR.sub("", output).splitlines() if line.strip()]
     for pattern in _ERROR_LINES[:2]:
-        if found := next(filter(pattern.match, lines), None):
-            return re.sub("^E {3,}", "", found).strip()
+        if first := next(filter(pattern.match, lines), None):
+            return re.sub("^E {3,}", "", first).strip()
     if starts := [number for number, line in enumerate(lines) if line.endswith(_TRACEBACK)]:
         ends = (line for line in lines[starts[-1] + 1 :] if not line[0].isspace())
         return next(ends, lines[-1])
     for pattern in _ERROR_LINES[2:]:
-        if found := next(filter(pattern.match, lines), None):
-            return found.strip()
+        if first := next(filter(pattern.match, lines), None):
+            return first.strip()
     return lines[-1].strip() if lines else ""
 
 
@@ -385,12 +385,12 @@ class Guard:
                 for path, rules in rules_by_path.items()}  # fmt: skip
 
     def judge(
-        self, edits: Iterable[Edit], session: str, *, tells: bool = True, tells_with_stops: bool = False
+        self, edits: Iterable[Edit], session: str, *, show_rules: bool = True, show_with_stops: bool = False
     ) -> Verdict:
         """Return the verdict on *edits*; shown and stopping rules are logged, and not shown again in *session*.
 
-        Without *tells*, as for a client that ignores the text, no rules are shown. Beside a stop, other rules are shown
-        only with *tells_with_stops*. Raises what `governing` raises.
+        Without *show_rules*, as for a client that ignores the text, no rules are shown. Beside a stop, other rules are
+        shown only with *show_with_stops*. Raises what `governing` raises.
         """
         all_edits = list(edits)
         rules = self.governing([edit.path for edit in all_edits])
@@ -402,7 +402,7 @@ class Guard:
         self._keep(session, [(stop.path, stop.rule.item, OVERRIDDEN) for stop in passed])
         if left:
             self._keep(session, [(stop.path, stop.rule.item, STOPPED) for stop in left])
-        if not tells or (left and not tells_with_stops):
+        if not show_rules or (left and not show_with_stops):
             return Verdict(stops=left, overridden=passed)
         stopping = {stop.rule.item for stop in left}
         by_item = {rule.item: (path, rule) for path, each in rules.items() for rule in each}
@@ -411,7 +411,7 @@ class Guard:
         self._keep(session, [(by_item[rule.item][0], rule.item, SHOWN) for rule in shown])
         return Verdict(text, shown, left, passed, len(seen - stopping))
 
-    def let(self, paths: Iterable[str], session: str, reason: str) -> bool:
+    def override(self, paths: Iterable[str], session: str, reason: str) -> bool:
         """Record that the next edit of each of *paths* may pass, for *reason*; return False without a log."""
         if self._log is None:
             return False

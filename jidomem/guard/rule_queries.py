@@ -57,18 +57,18 @@ def gather_rules(memory: Jidomem, project: str) -> Rules:
     """Return the rules of *project*; raises the errors of the catch-up."""
     memory.catch_up(project)
     memories = _RuleRows(memory, project)
-    found: dict[str, Rule] = {}
+    by_item: dict[str, Rule] = {}
     for row in memories.rows:
-        if row["item"] in found:
+        if row["item"] in by_item:
             continue
         named = tuple(dict.fromkeys(plain_path(text) for text in memories.named(row)))
         if named:
-            found[row["item"]] = replace(memories.rule(row), about=named)
+            by_item[row["item"]] = replace(memories.rule(row), about=named)
     now = memory.now()
     # Building the list of conflicts, which may be missing, takes longer than all else here.
-    suspects = {item for item in memories.with_shared_keys() if item in found}
+    suspects = {item for item in memories.with_shared_keys() if item in by_item}
     rivals = memory.reader.conflicts_with(project, suspects, valid_at=now) if suspects else {}
-    rules = [replace(rule, rivals=tuple(rivals.get(item, ()))) for item, rule in found.items()]
+    rules = [replace(rule, rivals=tuple(rivals.get(item, ()))) for item, rule in by_item.items()]
     bounds = [bound for rule in rules for bound in (rule.valid_from, rule.valid_until) if bound > now]
     earlier = earlier_names(memory.reader, memory.tree, project)
     return Rules(tuple((rule, rule.about) for rule in rules), earlier, min(bounds, default=""))
@@ -132,16 +132,16 @@ class _RuleRows:
 
     def named(self, row: Mapping[str, Any]) -> list[str]:
         """Return the texts that name the files governed by a memory."""
-        found = []
+        names = []
         for each in self._by["about"].get(row["item"], ()):
             files = self._by["file"].get(each["value"], ()) if each["is"] else ()
-            found += [file["value"] for file in files] if each["is"] else [each["value"]]
-        found += [each["value"] for each in self._by["module"].get(row["item"], ())]
-        found = [text for text in found if not is_note(text, row["level"])]
+            names += [file["value"] for file in files] if each["is"] else [each["value"]]
+        names += [each["value"] for each in self._by["module"].get(row["item"], ())]
+        names = [text for text in names if not is_note(text, row["level"])]
         is_bound = row["item"] in self._by["about"] or row["item"] in self._by["domain"]
         is_binding = local_name(row["level"] or "") in BINDING
         of_all = is_binding and not is_bound and local_name(row["scope"] or "") != "AgentScope"
-        return [*found, ""] if of_all else found
+        return [*names, ""] if of_all else names
 
 
 def _moment(value: Any) -> str:

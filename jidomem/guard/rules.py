@@ -111,8 +111,8 @@ def leaves_rules_unchanged(
     if any(predicate == TYPE and value not in kinds for _, predicate, value in triples):
         return False
     others = {subject: None for subject, predicate, _ in triples if subject not in typed}
-    said = {predicate for subject, predicate, _ in triples if subject not in typed}
-    return said <= _LINKS and not any(map(is_rule, others))
+    predicates = {predicate for subject, predicate, _ in triples if subject not in typed}
+    return predicates <= _LINKS and not any(map(is_rule, others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +134,8 @@ def places(path: str) -> Iterator[str]:
     parts = path.split("/")
     for depth in range(len(parts), 0, -1):
         place = "/".join(parts[:depth])
-        for here in ("", "./"):
-            yield from (f"{here}{place}", f"{here}{place}/")
+        for prefix in ("", "./"):
+            yield from (f"{prefix}{place}", f"{prefix}{place}/")
     plain = _ENDING.sub("", path)
     for root in ("", "src/", "lib/"):
         yield plain.removeprefix(root).replace("/", ".")
@@ -170,10 +170,10 @@ def read(
     root: Path, project: str, state: Mapping[str, object], paths: Iterable[str], now: str
 ) -> dict[str, list[Rule]] | None:
     """Return the rules of each of *paths*; None without a cache of *state* that is valid at *now*."""
-    here = local_marker(root / _INDEX)
+    marker = local_marker(root / _INDEX)
     with suppress(*_CACHE_ERRORS):
         head = _head(root / FOLDER / f"{project}.json")
-        if here and head == {**head, **state, "here": here} and _is_current(head, now):
+        if marker and head == {**head, **state, "here": marker} and _is_current(head, now):
             with _opened(root, head) as store:
                 return {path: list(_rules(store, path)) for path in paths}
     return None
@@ -188,10 +188,10 @@ def follow(
     """
     from jidomem.journal.journal import FileJournal, Stream  # slow to import, and not needed if nothing was written
 
-    here = local_marker(root / _INDEX)
+    marker = local_marker(root / _INDEX)
     with suppress(*_CACHE_ERRORS, JidomemError):
         head = _head(root / FOLDER / f"{project}.json")
-        if not here or _but_memory({**head, **state, "here": here}) != _but_memory(head) or not head["heads"]:
+        if not marker or _but_memory({**head, **state, "here": marker}) != _but_memory(head) or not head["heads"]:
             return None
         if not _is_current(head, now):
             return None
@@ -203,10 +203,10 @@ def follow(
         with _opened(root, head) as store:
             if not all(leaves_rules_unchanged(commit.triples, kinds, partial(_is_rule, store)) for commit in commits):
                 return None
-            found = {path: list(_rules(store, path)) for path in paths}
+            rules_by_path = {path: list(_rules(store, path)) for path in paths}
         if is_settled(state) and input_fingerprint(root, project, git) == state:
             _put(root, project, {**head, **state, "heads": _heads(version)})
-        return found
+        return rules_by_path
     return None
 
 
@@ -259,16 +259,16 @@ def is_settled(state: Mapping[str, object]) -> bool:
 
 def rules_for_paths(rules: Rules, paths: Iterable[str]) -> dict[str, list[Rule]]:
     """Return those of *rules* that govern each of *paths*."""
-    found: dict[str, list[Rule]] = {}
+    rules_by_path: dict[str, list[Rule]] = {}
     for path in paths:
         names = (path, *rules.earlier.get(path, ()))
         by = {"", *(each for name in names for each in places(name))}
-        found[path] = [
+        rules_by_path[path] = [
             rule
             for rule, named in rules.rules
             if not by.isdisjoint(named) or any(_fits(each, name) for each in named for name in names)
         ]
-    return found
+    return rules_by_path
 
 
 def _fits(pattern: str, path: str) -> bool:
@@ -294,13 +294,13 @@ def _write(file: Path, rules: Rules) -> None:
 def _rules(store: sqlite3.Connection, path: str) -> Iterator[Rule]:
     names = [path, *(name for (name,) in store.execute("SELECT name FROM earlier WHERE now = ?", (path,)))]
     by = ["", *dict.fromkeys(each for name in names for each in places(name))]
-    asked = f"SELECT DISTINCT number FROM place WHERE place IN ({', '.join('?' * len(by))})"
-    numbers = {number for (number,) in store.execute(asked, by)}
+    query = f"SELECT DISTINCT number FROM place WHERE place IN ({', '.join('?' * len(by))})"
+    numbers = {number for (number,) in store.execute(query, by)}
     patterns = store.execute("SELECT pattern, number FROM pattern")
     numbers |= {number for pattern, number in patterns if any(matches(pattern, name) for name in names)}
     for number in sorted(numbers):
-        (said,) = store.execute("SELECT said FROM rule WHERE number = ?", (number,)).fetchone()
-        yield _rule(decode_json(said))
+        (values,) = store.execute("SELECT said FROM rule WHERE number = ?", (number,)).fetchone()
+        yield _rule(decode_json(values))
 
 
 def _is_rule(store: sqlite3.Connection, item: Term) -> bool:
@@ -320,10 +320,10 @@ def _rule(values: list[object]) -> Rule:
 
 def _head(path: Path) -> dict[str, Any]:
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        found = decode_json(file.read(_LARGEST))
-    if not isinstance(found, dict):
+        head = decode_json(file.read(_LARGEST))
+    if not isinstance(head, dict):
         raise ValueError(path)
-    return found
+    return head
 
 
 def _state(path: Path) -> list[int] | None:

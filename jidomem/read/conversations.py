@@ -52,10 +52,10 @@ SELECT ?entry (MIN(?at) AS ?since) WHERE {
 
 
 @dataclass(frozen=True, slots=True)
-class Keyed:
+class CachedEntry:
     """An entry: IRI, id, text, recording time, and the recording time of its first version since the last retraction.
 
-    `said` is its metadata as JSON.
+    `metadata_json` is its metadata as JSON.
     """
 
     node: Term
@@ -63,13 +63,13 @@ class Keyed:
     content: str
     recorded: str
     since: str
-    said: str = field(repr=False)
+    metadata_json: str = field(repr=False)
 
     @property
     def metadata(self) -> dict[str, Any]:
         """Return a new copy of the metadata."""
-        found: dict[str, Any] = json.loads(self.said)
-        return found
+        metadata: dict[str, Any] = json.loads(self.metadata_json)
+        return metadata
 
 
 class CachedEntries:
@@ -77,15 +77,15 @@ class CachedEntries:
 
     def __init__(self, group: Callable[[str], str]) -> None:
         """Start empty; *group* returns the group of an id."""
-        self.by_id: dict[str, Keyed] = {}
-        self.groups: dict[str, dict[str, Keyed]] = {}
+        self.by_id: dict[str, CachedEntry] = {}
+        self.groups: dict[str, dict[str, CachedEntry]] = {}
         self._group = group
         self._ids: dict[Term, str] = {}
 
     def __contains__(self, node: Term) -> bool:
         return node in self._ids
 
-    def newest(self, groups: Iterable[str]) -> Iterator[Keyed]:
+    def newest(self, groups: Iterable[str]) -> Iterator[CachedEntry]:
         """Return the entries of *groups*, the newest first."""
         wanted = {name: self.groups[name] for name in groups}
         if len(wanted) == len(self.groups):
@@ -94,12 +94,12 @@ class CachedEntries:
             return (one for one in reversed(self.by_id.values()) if self._group(one.id) in wanted)
         return merge(*(reversed(group.values()) for group in wanted.values()), key=_place, reverse=True)
 
-    def hold(self, one: Keyed) -> None:
+    def add(self, one: CachedEntry) -> None:
         """Add *one*, the newest entry."""
         self.by_id[one.id] = self.groups.setdefault(self._group(one.id), {})[one.id] = one
         self._ids[one.node] = one.id
 
-    def forget(self, node: Term) -> str | None:
+    def remove(self, node: Term) -> str | None:
         """Remove an entry; return its `since`, None if it is not cached."""
         name = self._ids.pop(node, None)
         if name is None:
@@ -121,22 +121,22 @@ class EntryCache:
         self,
         index: OxigraphIndex,
         graph: str,
-        beginning: str,
-        level: Callable[[], object],
+        prefix: str,
+        catch_up: Callable[[], object],
         group: Callable[[str], str] = str,
     ) -> None:
-        """Follow *index*, to which *level* applies new commits; nothing is read before the first call of `read`.
+        """Follow *index*, to which *catch_up* applies new commits; nothing is read before the first call of `read`.
 
-        *beginning* is the prefix of the ids, *group* returns the group of an id.
+        *prefix* is that of the ids, *group* returns the group of an id.
         """
         self._index = index
-        self._level = level
+        self._catch_up = catch_up
         self._graph = graph
-        self._beginning = beginning
+        self._prefix = prefix
         self._lock = Lock()
         self._news: deque[Collection[Triple] | None] = deque([None])  # None: the content was replaced
         self._group = group
-        self._held = CachedEntries(group)
+        self._cached = CachedEntries(group)
         index.observers.append(self)
 
     def applied(self, graph: str, triples: Collection[Triple]) -> None:
@@ -154,80 +154,80 @@ class EntryCache:
 
     def read(self, use: Callable[[CachedEntries], T]) -> T:
         """Return the result of *use* on the current entries, which it must not change; it runs under the lock."""
-        self._level()
+        self._catch_up()
         self._index.apply_pending()
         with self._lock:
             while self._news:
                 news = self._news.popleft()
-                if news is None or not self._take(news):
+                if news is None or not self._apply(news):
                     self._news.clear()  # a commit queued from here on may be read now too, and is applied twice
                     self._read_all()
-            return use(self._held)
+            return use(self._cached)
 
-    def _take(self, triples: Collection[Triple]) -> bool:
+    def _apply(self, triples: Collection[Triple]) -> bool:
         """Apply the triples of one commit; return False if merged branches require reading all entries again."""
-        said: dict[Term, dict[Term, Term]] = {}
-        ended: dict[Term, list[Term]] = {}
+        properties: dict[Term, dict[Term, Term]] = {}
+        replaced: dict[Term, list[Term]] = {}
         for subject, predicate, value in triples:
             if predicate == _REPLACES:
-                ended.setdefault(subject, []).append(value)
+                replaced.setdefault(subject, []).append(value)
             elif predicate != TYPE or value == ENTRY:
-                said.setdefault(subject, {})[predicate] = value
+                properties.setdefault(subject, {})[predicate] = value
         since: dict[Term, str] = {}
-        for node in sorted(said):  # as they were minted, one after the other
-            one = self._keyed(node, said[node]) if said[node].get(TYPE) == ENTRY else None
-            before = [self._held.forget(old) or since.get(old) for old in ended.get(node, ())]
+        for node in sorted(properties):  # as they were minted, one after the other
+            one = self._entry(node, properties[node]) if properties[node].get(TYPE) == ENTRY else None
+            before = [self._cached.remove(old) or since.get(old) for old in replaced.get(node, ())]
             if one is None:
                 continue
             since[node] = min(filter(None, before), default=one.since)
-            if node in self._held or self._is_replaced(node):
+            if node in self._cached or self._is_replaced(node):
                 continue
-            newest = next(reversed(self._held.by_id.values()), one)
-            if one.id in self._held.by_id or newest.recorded > one.recorded:
+            newest = next(reversed(self._cached.by_id.values()), one)
+            if one.id in self._cached.by_id or newest.recorded > one.recorded:
                 return False
-            self._held.hold(replace(one, since=since[node]))
+            self._cached.add(replace(one, since=since[node]))
         return True
 
     def _is_replaced(self, node: Term) -> bool:
         return next(self._index.triples(self._graph, None, _REPLACES, node, most=1), None) is not None
 
-    def _keyed(self, node: Term, fields: Mapping[Term, Term]) -> Keyed | None:
+    def _entry(self, node: Term, fields: Mapping[Term, Term]) -> CachedEntry | None:
         if _ID not in fields or _TEXT not in fields or _RECORDED not in fields:
             return None
         name = plain_value(fields[_ID])
-        if not name.startswith(self._beginning):
+        if not name.startswith(self._prefix):
             return None
         at = _entry_time(fields[_RECORDED])
-        return Keyed(node, name, plain_value(fields[_TEXT]), at, at, plain_value(fields.get(_METADATA, _NONE)))
+        return CachedEntry(node, name, plain_value(fields[_TEXT]), at, at, plain_value(fields.get(_METADATA, _NONE)))
 
     def _read_all(self) -> None:
         """Read all current entries; of two with one id, recorded on different branches, the newer one."""
-        begins = literal(self._beginning)
+        begins = literal(self._prefix)
         first, now = (self._index.query(text % begins, graphs=[self._graph]) for text in (_FIRST, _NOW))
         assert isinstance(first, Solutions)
         assert isinstance(now, Solutions)
         since = {entry: _entry_time(at) for entry, at in first.rows if at is not None}
-        found = []
+        entries = []
         for entry, name, text, metadata, at in now.rows:
             fields = {_ID: name or "", _TEXT: text or "", _RECORDED: at or "", _METADATA: metadata or _NONE}
-            one = self._keyed(entry or "", fields)
+            one = self._entry(entry or "", fields)
             assert one is not None
-            found.append(replace(one, since=since.get(one.node, one.since)))
-        self._held = CachedEntries(self._group)
-        newest = {one.id: one for one in sorted(found, key=_place)}
+            entries.append(replace(one, since=since.get(one.node, one.since)))
+        self._cached = CachedEntries(self._group)
+        newest = {one.id: one for one in sorted(entries, key=_place)}
         for one in sorted(newest.values(), key=_place):
-            self._held.hold(one)
+            self._cached.add(one)
 
 
-def _place(one: Keyed) -> tuple[str, Term]:
+def _place(one: CachedEntry) -> tuple[str, Term]:
     """Return the sort key of the order of recording."""
     return one.recorded, one.node
 
 
 def _entry_time(at: Term) -> str:
     """Return a moment in its canonical form; empty if it is malformed."""
-    found = parse_moment(plain_value(at))
-    return "" if found is None else format_timestamp(found)
+    moment = parse_moment(plain_value(at))
+    return "" if moment is None else format_timestamp(moment)
 
 
 NodeProperties = Mapping[Term, Sequence[Term]]
@@ -237,36 +237,37 @@ def turns(index: OxigraphIndex, project: str, conversation: Term, moment: str | 
     """Return the turns of a conversation in order; with a *moment* only those recorded by then."""
     graph = Stream(project, "history").graph
     nodes = [node for node, _, _ in index.triples(graph, None, conv("partOfConversation"), conversation)]
-    found = [turn(index, project, node) for node in nodes]
-    known = [one for one in found if moment is None or one.recorded_at <= moment]
+    all_turns = [turn(index, project, node) for node in nodes]
+    known = [one for one in all_turns if moment is None or one.recorded_at <= moment]
     return sorted(known, key=lambda one: (one.index, one.recorded_at, one.iri))
 
 
 def turn(index: OxigraphIndex, project: str, node: Term) -> Turn:
     """Return one turn; redacted texts are None."""
     graph = Stream(project, "history").graph
-    said = _properties_of(index, graph, node)
-    prompt, answer = (_part(index, graph, said, conv(name)) for name in ("hasPrompt", "hasAnswer"))
+    properties = _properties_of(index, graph, node)
+    prompt, answer = (_part(index, graph, properties, conv(name)) for name in ("hasPrompt", "hasAnswer"))
     return Turn(
         iri=plain_value(node),
-        index=int(_one(said, conv("turnIndex")) or 0),
+        index=int(_one(properties, conv("turnIndex")) or 0),
         prompt=_one(prompt, conv("promptText")),
         answer=_one(answer, conv("answerText")),
         asked_by=_one(prompt, jido("saidBy")),
         answered_by=_one(answer, jido("saidBy")),
         tools=tuple(
-            _use(index, graph, call) for call in sorted(said.get(conv("involvesToolInvocation"), ()), key=_number)
+            _use(index, graph, call) for call in sorted(properties.get(conv("involvesToolInvocation"), ()), key=_number)
         ),
-        timestamp=_turn_time(said, conv("timestamp")),
-        recorded_at=_turn_time(said, jido("recordedAt")),
+        timestamp=_turn_time(properties, conv("timestamp")),
+        recorded_at=_turn_time(properties, jido("recordedAt")),
     )
 
 
 def _use(index: OxigraphIndex, graph: str, call: Term) -> ToolUse:
-    said = _properties_of(index, graph, call)
-    result = _part(index, graph, said, conv("hasResult"))
-    given, got = _one(said, conv("invocationParameters")), _one(result, conv("resultData"))
-    return ToolUse(_one(said, conv("toolName")) or "", given and json.loads(given), got and json.loads(got))
+    properties = _properties_of(index, graph, call)
+    result = _part(index, graph, properties, conv("hasResult"))
+    parameters, data = _one(properties, conv("invocationParameters")), _one(result, conv("resultData"))
+    tool = _one(properties, conv("toolName")) or ""
+    return ToolUse(tool, parameters and json.loads(parameters), data and json.loads(data))
 
 
 def _number(call: Term) -> tuple[int, Term]:
@@ -282,10 +283,10 @@ def _part(index: OxigraphIndex, graph: str, properties: NodeProperties, link: Te
 
 
 def _properties_of(index: OxigraphIndex, graph: str, node: Term) -> NodeProperties:
-    said: dict[Term, list[Term]] = {}
+    properties: dict[Term, list[Term]] = {}
     for _, predicate, value in index.triples(graph, node):
-        said.setdefault(predicate, []).append(value)
-    return said
+        properties.setdefault(predicate, []).append(value)
+    return properties
 
 
 def _one(properties: NodeProperties, predicate: Term) -> str | None:
@@ -295,9 +296,9 @@ def _one(properties: NodeProperties, predicate: Term) -> str | None:
 
 def _turn_time(properties: NodeProperties, predicate: Term) -> str:
     """Return the earliest stated moment in its canonical form; empty without one."""
-    found = [
+    moments = [
         format_timestamp(at)
         for at in map(parse_moment, map(plain_value, properties.get(predicate, ())))
         if at is not None
     ]
-    return min(found, default="")
+    return min(moments, default="")

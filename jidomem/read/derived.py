@@ -79,15 +79,15 @@ def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[
     the markers that withdraw memories only pending ones are counted. Validity in the world counts only with `valid_at`.
     """
     if all(each is None for each in moment.values()):
-        found = _now(reader, project)
+        by_kind = _now(reader, project)
     else:
-        found = {}
+        by_kind = {}
         for row in reader.ask("counts", project=project, **moment):
-            found.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
-    markers = found.pop(MARKER, {})
+            by_kind.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
+    markers = by_kind.pop(MARKER, {})
     if "pending" in markers:
-        found[MARKER] = {"pending": markers["pending"]}
-    return dict(sorted(found.items()))
+        by_kind[MARKER] = {"pending": markers["pending"]}
+    return dict(sorted(by_kind.items()))
 
 
 def pending(reader: MemoryReader, project: str, *, as_of: object = None) -> int:
@@ -100,31 +100,31 @@ def pending(reader: MemoryReader, project: str, *, as_of: object = None) -> int:
 def count_entries(reader: MemoryReader, project: str, *, as_of: object = None) -> dict[str, int]:
     """Return the number of current entries and of turns in the history of *project* at the moment *as_of*, or now."""
     moment = None if as_of is None else to_term(as_of, "dateTime", "as_of")
-    found = {}
-    for what, pattern in _COUNTED_KINDS.items():
-        by, counted = ("newer", "DISTINCT ?old") if what == "replaced" else ("kept", "*")
+    numbers = {}
+    for name, pattern in _COUNTED_KINDS.items():
+        by, counted = ("newer", "DISTINCT ?old") if name == "replaced" else ("kept", "*")
         then = "" if moment is None else _BY_THEN % (by, moment)
         (row,) = reader.select(project, _COUNT_ENTRIES % (counted, graph_iri(project, "history"), pattern + then))
-        found[what] = row["count"]
-    return {"entries": found["entries"] - found["replaced"], "turns": found["turns"]}
+        numbers[name] = row["count"]
+    return {"entries": numbers["entries"] - numbers["replaced"], "turns": numbers["turns"]}
 
 
 def _now(reader: MemoryReader, project: str) -> dict[str, dict[str, int]]:
     kinds = {row["kind"] for row in reader.select(project, _KINDS)}
-    found: dict[str, dict[str, int]] = {}
+    by_kind: dict[str, dict[str, int]] = {}
     for status, pattern in _COUNTED:
         text = _COUNT % ("*" if status == "all" else "DISTINCT ?item", graph_iri(project), pattern)
         for row in reader.select(project, text):
             if row["kind"] in kinds:
-                of = found.setdefault(local_name(row["kind"]), {})
-                of[status] = of.get(status, 0) + row["count"]
-    return {kind: told for kind, of in sorted(found.items()) if (told := _by_status(of))}
+                states = by_kind.setdefault(local_name(row["kind"]), {})
+                states[status] = states.get(status, 0) + row["count"]
+    return {kind: shown for kind, states in sorted(by_kind.items()) if (shown := _by_status(states))}
 
 
-def _by_status(of: dict[str, int]) -> dict[str, int]:
+def _by_status(counts: dict[str, int]) -> dict[str, int]:
     """Return the counts with the total replaced by the number of active memories: those neither ended nor pending."""
-    ended = {status: count for status, count in of.items() if status not in ("all", _ACCEPTED)}
-    active = of["all"] - sum(ended.values()) - of.get(_ACCEPTED, 0)
+    ended = {status: count for status, count in counts.items() if status not in ("all", _ACCEPTED)}
+    active = counts["all"] - sum(ended.values()) - counts.get(_ACCEPTED, 0)
     return {"active": active, **ended} if active else ended
 
 
@@ -204,9 +204,9 @@ def trust(reader: MemoryReader, project: str, item: str) -> tuple[str, str]:
         rows = reader.select(project, _STEP % (graph_iri(project), " ".join(map(iri, sorted(waiting)))))
         confirmed = {row["item"] for row in rows if row["by"]}
         for row in rows:
-            unsaid = "ordinary" if row["status"] else "trusted"  # evidence without a source does not lower the level
-            said = TRUST_OF_SOURCE.get(local_name(row["source"] or ""), unsaid)
-            level = "trusted" if row["item"] in confirmed else said
+            default = "ordinary" if row["status"] else "trusted"  # evidence without a source does not lower the level
+            stated = TRUST_OF_SOURCE.get(local_name(row["source"] or ""), default)
+            level = "trusted" if row["item"] in confirmed else stated
             levels[row["item"]] = min(level, levels.get(row["item"], level), key=TRUST.index)
         waiting = {row["from"] for row in rows if row["from"] and row["item"] not in confirmed} - levels.keys()
     least = min(levels.values(), key=TRUST.index)

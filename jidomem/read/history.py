@@ -88,10 +88,10 @@ def rewordings(reader: MemoryReader, project: str, item: str, replaced: Sequence
     """Return the rewordings of *replaced* by the memory *item*, without empty ones; none if a memory is missing."""
     try:
         new = reader.get_memory(project, item)["properties"]
-        found = [rewording(reader.get_memory(project, each)["properties"], new) for each in replaced]
+        changes = [rewording(reader.get_memory(project, each)["properties"], new) for each in replaced]
     except NotFound:
         return []
-    return [each for each in found if not each.is_empty]
+    return [each for each in changes if not each.is_empty]
 
 
 def _sentences(properties: Mapping[str, Sequence[Any]]) -> list[str]:
@@ -140,25 +140,25 @@ class FeedEntry:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain JSON values."""
-        told = {name: getattr(self, name) for name in self.__slots__}
-        return {**told, "version": str(self.version)}
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {**values, "version": str(self.version)}
 
 
 def version_of(journal: FileJournal, stream: Stream, text: str) -> Version:
     """Return the version written as *text*; raises InvalidRequest if it is malformed, NotFound if it is unknown."""
     if text == "0":
         return Version()
-    said = read(text)
-    if said is None:
+    parsed = read(text)
+    if parsed is None:
         raise InvalidRequest(f"{text!r} is no version", hint="give the version of a line of the feed: 12-0a1b2c3d4e5f")
     folder = journal.seen(stream)
-    found = [folder.named(identity) for identity in said[1]]
-    if not all(len(heads) == 1 for heads in found):
+    matches = [folder.named(identity) for identity in parsed[1]]
+    if not all(len(heads) == 1 for heads in matches):
         raise NotFound(
             f"{stream.project} has no version {text}: it is another project's, or its branch is not checked out",
             hint="read from the beginning: leave it out",
         )
-    return Version.of(heads[0] for heads in found)
+    return Version.of(heads[0] for heads in matches)
 
 
 def entries(journal: FileJournal, index: OxigraphIndex, stream: Stream, after: Version) -> Iterator[FeedEntry]:
@@ -179,35 +179,35 @@ def entries(journal: FileJournal, index: OxigraphIndex, stream: Stream, after: V
 
 
 def _feed_entry(commit: Commit, version: Version, index: OxigraphIndex) -> FeedEntry:
-    said: dict[Term, dict[Term, list[Term]]] = defaultdict(lambda: defaultdict(list))
+    by_subject: dict[Term, dict[Term, list[Term]]] = defaultdict(lambda: defaultdict(list))
     for subject, predicate, value in sorted(commit.triples):
-        said[subject][predicate].append(value)
+        by_subject[subject][predicate].append(value)
     own = iri(commit.iri)
     added = [
-        _feed_row(item, of, _status(of), commit.redacted)
-        for item, of in said.items()
-        if own in of[_RECORDED] and of[_MARK]
+        _feed_row(item, properties, _status(properties), commit.redacted)
+        for item, properties in by_subject.items()
+        if own in properties[_RECORDED] and properties[_MARK]
     ]
     ended: dict[str, list[dict[str, Any]]] = {"superseded": [], "invalidated": []}
-    for item, of in said.items():
+    for item, properties in by_subject.items():
         for predicate, status in _ENDS.items():
-            for by in of[predicate]:
-                held = {each: [t[2] for t in index.triples(commit.graph, item, each)] for each in (TYPE, _SUMMARY)}
-                ended[status].append({**_feed_row(item, held, status, True), "by": plain_value(by)})
-    lists = {name: tuple(found) for name, found in ended.items()}
+            for by in properties[predicate]:
+                current = {each: [t[2] for t in index.triples(commit.graph, item, each)] for each in (TYPE, _SUMMARY)}
+                ended[status].append({**_feed_row(item, current, status, True), "by": plain_value(by)})
+    lists = {name: tuple(rows) for name, rows in ended.items()}
     return FeedEntry(version, commit.id, commit.recorded_at, commit.redacted, tuple(added), **lists)
 
 
-def _status(of: Mapping[Term, list[Term]]) -> str:
-    if _PROPOSED in of[_MARK]:
+def _status(properties: Mapping[Term, list[Term]]) -> str:
+    if _PROPOSED in properties[_MARK]:
         return "proposed"
-    stated = parse_literal(of[_DECIDED][0]).text if of[_DECIDED] else None
+    stated = parse_literal(properties[_DECIDED][0]).text if properties[_DECIDED] else None
     return stated if stated is not None and not is_accepted(stated) else ACTIVE
 
 
-def _feed_row(item: Term, of: Mapping[Term, list[Term]], status: str, may_lack: bool) -> dict[str, Any]:
+def _feed_row(item: Term, properties: Mapping[Term, list[Term]], status: str, may_lack: bool) -> dict[str, Any]:
     """Return a memory as a row of the feed; one that *may_lack* a summary is redacted if it has none."""
-    kinds, texts = of.get(TYPE, []), of.get(_SUMMARY, [])
+    kinds, texts = properties.get(TYPE, []), properties.get(_SUMMARY, [])
     return {
         "iri": plain_value(item),
         "kind": local_name(plain_value(min(kinds))) if kinds else None,
@@ -266,18 +266,18 @@ class Revisions:
         set is None. The event is asserted, revised, confirmed, revived or withdrawn, for a proposal also proposed,
         accepted or rejected; None if there is no such memory.
         """
-        found = self._memory(item)
-        if found is None:
+        memory = self._memory(item)
+        if memory is None:
             return {"event": None, "reason": None, "changes": []}
         superseded, withdrawn, revived = (
-            self._memories(found, name) for name in ("supersedes", "invalidates", "revives")
+            self._memories(memory, name) for name in ("supersedes", "invalidates", "revives")
         )
         versions = [each for each in (*superseded, *revived) if each["class"] != MARKER]
         before = max(versions, key=lambda memory: memory["recorded_at"], default=None)
-        changes = [] if before is None else self._changes(before, found)
+        changes = [] if before is None else self._changes(before, memory)
         return {
-            "event": _event(found, superseded, withdrawn, changes),
-            "reason": reason(found, [*superseded, *withdrawn, *revived]),
+            "event": _event(memory, superseded, withdrawn, changes),
+            "reason": reason(memory, [*superseded, *withdrawn, *revived]),
             "changes": changes,
         }
 
@@ -305,15 +305,15 @@ class Revisions:
 
 def _event(memory: Memory, superseded: Sequence[Memory], withdrawn: Sequence[Memory], changes: Rows) -> str:
     """Return the event that made *memory*."""
-    said = memory["properties"]
+    properties = memory["properties"]
     if _is_proposed(memory):
         return "proposed"
-    if said.get("revives"):
+    if properties.get("revives"):
         return "revived"
     if superseded:
         if any(map(_is_proposed, superseded)):
             return "accepted"
-        is_same = said.get("confirmedBy") or all(change["field"] == "verified" for change in changes)
+        is_same = properties.get("confirmedBy") or all(change["field"] == "verified" for change in changes)
         return "confirmed" if is_same else "revised"
     if withdrawn and memory["class"] == MARKER:
         return "rejected" if all(map(_is_proposed, withdrawn)) else "withdrawn"
@@ -329,10 +329,10 @@ def reason(memory: Memory, replaced: Sequence[Memory] = ()) -> str | None:
 
     The rationale of a memory that replaced nothing is no reason of a change.
     """
-    said = memory["properties"]
-    if given := next(iter(said.get("revisionReason", ())), None):
+    properties = memory["properties"]
+    if given := next(iter(properties.get("revisionReason", ())), None):
         return str(given)
-    own = next(iter(said.get("rationale", ())), None)
+    own = next(iter(properties.get("rationale", ())), None)
     is_own = bool(replaced) and not any(own in each["properties"].get("rationale", ()) for each in replaced)
     return str(own) if own is not None and is_own else None
 
@@ -481,17 +481,17 @@ class History:
 
     def _revised(self, project: str, items: list[str], as_of: str) -> dict[str, dict[str, Any]]:
         """Return for each of *items* its recording time, agents, event, reason and changes."""
-        found: dict[str, dict[str, Any]] = {}
+        revised: dict[str, dict[str, Any]] = {}
         revisions = Revisions(self._reader, project, as_of)
         for at in range(0, len(items), _SOME):
             for row in self._reader.select(project, _RECORDED_BY % " ".join(map(iri, items[at : at + _SOME]))):
-                own = found.setdefault(row["item"], {"recorded": row["recorded"], "agents": []})
+                own = revised.setdefault(row["item"], {"recorded": row["recorded"], "agents": []})
                 own["agents"] = _each((*own["agents"], row["agent"]))
                 if "changes" not in own:
                     is_revision = row["replaced"] is not None
                     first = {"event": "asserted", "reason": row["reason"], "changes": []}
                     own |= revisions.of(row["item"]) if is_revision or row["proposed"] else first
-        return found
+        return revised
 
     def moment(self, project: str, given: object, name: str = "as_of") -> str:
         """Return the moment *given* as the argument *name*, or that of the newest commit of the version *given*."""
@@ -535,7 +535,7 @@ def _head(row: dict[str, Any]) -> CommitRef:
 
 def _history_entry(row: dict[str, Any], brought: Rows, ordered: Rows) -> dict[str, Any]:
     """Return the log entry of a commit: counts of its *brought* rows; from *ordered*, its reason and redactions."""
-    kinds = Counter(local_name(kind) for kind, _ in {(found["kind"], found["node"]) for found in brought})
+    kinds = Counter(local_name(kind) for kind, _ in {(item["kind"], item["node"]) for item in brought})
     graph = next(name for name, long in GRAPHS.items() if row["stream"].endswith(f"/{long}"))
     return {
         "version": str(Version((_head(row),))),
@@ -544,8 +544,8 @@ def _history_entry(row: dict[str, Any], brought: Rows, ordered: Rows) -> dict[st
         "graph": graph,
         "committer": row["committer"],
         "ontology": row["ontology"],
-        "agents": _each((*(each["agent"] for each in ordered), *(found["agent"] for found in brought))),
-        "sessions": _each(found["session"] for found in brought),
+        "agents": _each((*(each["agent"] for each in ordered), *(item["agent"] for item in brought))),
+        "sessions": _each(item["session"] for item in brought),
         "brought": dict(sorted(kinds.items())),
         "redacted": [each.removeprefix(_COMMIT) for each in _each(each["redacted"] for each in ordered)],
         "reason": next((each["reason"] for each in ordered), None),

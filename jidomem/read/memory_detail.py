@@ -73,24 +73,24 @@ def named(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName
     *text* is the number of a record, the path of a file or its end, with a line or without, or a title.
     """
     number = _NUMBER.fullmatch(text)
-    found: dict[tuple[str, str, int | None], list[SourceName]] = defaultdict(list)
+    by_entry: dict[tuple[str, str, int | None], list[SourceName]] = defaultdict(list)
     for source in sources(index, project):
         if number is not None:
             is_named = source.line is None and number_of_name(record_name(source.path)) == int(number[1])
         else:
             is_named = _is_at(source, text) or _is_titled(index, project, source.item, text)
         if is_named:
-            found[source.entry].append(source)
-    return [found[entry] for entry in sorted(found, key=lambda entry: (entry[0], entry[2] or 0, entry[1]))]
+            by_entry[source.entry].append(source)
+    return [by_entry[entry] for entry in sorted(by_entry, key=lambda entry: (entry[0], entry[2] or 0, entry[1]))]
 
 
 def beginning_with(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName]]:
     """Return the entries of files whose names begin with *text*, ignoring case, in the form of `named`."""
-    found: dict[tuple[str, str, int | None], list[SourceName]] = defaultdict(list)
+    by_entry: dict[tuple[str, str, int | None], list[SourceName]] = defaultdict(list)
     for source in sources(index, project):
         if record_name(source.path).casefold().startswith(text.casefold()):
-            found[source.entry].append(source)
-    return [found[entry] for entry in sorted(found, key=lambda entry: (entry[0], entry[2] or 0, entry[1]))]
+            by_entry[source.entry].append(source)
+    return [by_entry[entry] for entry in sorted(by_entry, key=lambda entry: (entry[0], entry[2] or 0, entry[1]))]
 
 
 def nearest(index: OxigraphIndex, project: str, text: str, most: int) -> list[str]:
@@ -106,8 +106,8 @@ def nearest(index: OxigraphIndex, project: str, text: str, most: int) -> list[st
         if lines:
             return sorted(lines, key=lambda name: (lines[name], name))[:most]
     written = {record_name(source.path): name for name, source in names.items()} | {name: name for name in names}
-    found = nearest_names(text, sorted(written), most)
-    return [*dict.fromkeys(written[each] for each in found)]
+    near = nearest_names(text, sorted(written), most)
+    return [*dict.fromkeys(written[each] for each in near)]
 
 
 def sources(index: OxigraphIndex, project: str) -> Iterator[SourceName]:
@@ -219,18 +219,18 @@ def resolve(index: OxigraphIndex, ids: FindIds, project: str, short: object, as_
     finders = (by_part, _by_local_id) if _ID.fullmatch(text) else (_by_local_id, by_part)
     moment = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
     by_id = next(filter(None, (find(index, project, text, moment) for find in finders)), [])
-    found = dict.fromkeys(by_id, "")
-    if is_number(text) or not found:
-        found |= _by_source(index, project, named(index, project, text), moment)
-    if not found and len(text) >= _LEAST:
-        found = _by_source(index, project, beginning_with(index, project, text), moment)
-    if len(found) == 1:
-        return next(iter(found))
-    if found:
-        listed = [f"{item} ({place})" if place else item for item, place in [*found.items()][:_SEVERAL]]
-        more = f", or {len(found) - _SEVERAL} more" if len(found) > _SEVERAL else ""
+    matches = dict.fromkeys(by_id, "")
+    if is_number(text) or not matches:
+        matches |= _by_source(index, project, named(index, project, text), moment)
+    if not matches and len(text) >= _LEAST:
+        matches = _by_source(index, project, beginning_with(index, project, text), moment)
+    if len(matches) == 1:
+        return next(iter(matches))
+    if matches:
+        listed = [f"{item} ({place})" if place else item for item, place in [*matches.items()][:_SEVERAL]]
+        more = f", or {len(matches) - _SEVERAL} more" if len(matches) > _SEVERAL else ""
         hint = f"give one of: {', '.join(listed)}{more}"
-        raise NotFound(f"{text!r} names several memories", hint=hint, candidates=[*found][:_SEVERAL])
+        raise NotFound(f"{text!r} names several memories", hint=hint, candidates=[*matches][:_SEVERAL])
     if as_of is not None:
         later = resolve(index, ids, project, text)
         raise _recorded_later(project, text, _recorded(index, project, iri(later)))
@@ -244,7 +244,7 @@ def _by_source(
 
     They are the active ones, else the proposed ones, else the newest ended one of each entry.
     """
-    found: list[tuple[int, str, str]] = []
+    candidates: list[tuple[int, str, str]] = []
     for versions in entries:
         known = [
             (_standing(index, project, each.item, moment), at, plain_value(each.item), str(each))
@@ -254,9 +254,9 @@ def _by_source(
         ]
         if known:
             standing, _, item, place = max(known)
-            found.append((standing, item, place))
-    best = max((standing for standing, _, _ in found), default=0)
-    return {item: place for standing, item, place in found if standing == best}
+            candidates.append((standing, item, place))
+    best = max((standing for standing, _, _ in candidates), default=0)
+    return {item: place for standing, item, place in candidates if standing == best}
 
 
 def _standing(index: OxigraphIndex, project: str, item: Term, moment: Term) -> int:
@@ -269,8 +269,8 @@ def _by_part(ids: FindIds, index: OxigraphIndex, project: str, short: str, momen
     if len(short) < _LEAST:
         return []
     spelled = (ids(project, signs, _SEVERAL) for signs in (short, short.lower()))
-    found = next(filter(None, spelled), [])
-    return [item for item in found if all(at <= plain_value(moment) for at in _recorded(index, project, iri(item)))]
+    items = next(filter(None, spelled), [])
+    return [item for item in items if all(at <= plain_value(moment) for at in _recorded(index, project, iri(item)))]
 
 
 def _by_local_id(index: OxigraphIndex, project: str, local: str, moment: Term) -> list[str]:
@@ -287,9 +287,9 @@ def _recorded(index: OxigraphIndex, project: str, item: Term) -> list[str]:
 
 
 def _items(index: OxigraphIndex, project: str, text: str, bindings: dict[str, Term]) -> list[str]:
-    found = index.query(text, graphs=[graph_iri(project)], bindings=bindings)
-    assert isinstance(found, Solutions)
-    return [plain_value(row[-1]) for row in found.rows if row[-1] is not None]
+    solutions = index.query(text, graphs=[graph_iri(project)], bindings=bindings)
+    assert isinstance(solutions, Solutions)
+    return [plain_value(row[-1]) for row in solutions.rows if row[-1] is not None]
 
 
 def _project(project: str) -> Term:
@@ -298,16 +298,16 @@ def _project(project: str) -> Term:
 
 def _of_project(index: OxigraphIndex, project: str, item: Term) -> bool:
     """Return whether *item* is a memory of the project; if it names no project, that of its graph counts."""
-    said: dict[Term, list[Term]] = {}
+    properties: dict[Term, list[Term]] = {}
     for link in (_OF, _WITH):
-        said[link] = [term for _, _, term in index.triples(graph_iri(project), item, link)]
-    return _is_of(project, said)
+        properties[link] = [term for _, _, term in index.triples(graph_iri(project), item, link)]
+    return _is_of(project, properties)
 
 
 def _is_of(project: str, properties: Mapping[Term, Sequence[Term]]) -> bool:
     """Return whether a memory with these *properties* belongs to the project."""
-    of = properties.get(_OF, ())
-    return _project(project) in of or (not of and bool(properties.get(_WITH)))
+    projects = properties.get(_OF, ())
+    return _project(project) in projects or (not projects and bool(properties.get(_WITH)))
 
 
 def _missing(index: OxigraphIndex, project: str, unknown: str) -> NotFound:
@@ -341,10 +341,10 @@ def _alike(index: OxigraphIndex, project: str, name: str) -> list[tuple[str, str
     Of equal shares, ended memories come last.
     """
     words = set(normal_text(name).split())
-    found = index.query(_SUMMARIES, graphs=[graph_iri(project)], bindings={"project": _project(project)})
-    assert isinstance(found, Solutions)
+    solutions = index.query(_SUMMARIES, graphs=[graph_iri(project)], bindings={"project": _project(project)})
+    assert isinstance(solutions, Solutions)
     ranked: list[tuple[float, bool, str, str]] = []
-    for *_, item, summary, ended in found.rows:
+    for *_, item, summary, ended in solutions.rows:
         text = parse_literal(summary or "").text
         shared = len(words.intersection(normal_text(text).split())) / len(words) if words else 0.0
         if shared >= _SHARED:
@@ -353,10 +353,10 @@ def _alike(index: OxigraphIndex, project: str, name: str) -> list[tuple[str, str
 
 
 def _load_item(index: OxigraphIndex, project: str, item: str, as_of: object, valid_at: object) -> _Item:
-    found = _Item(index, project, item, to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of"))
+    memory = _Item(index, project, item, to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of"))
     if valid_at is not None:
-        found.must_hold(to_term(valid_at, "dateTime", "valid_at"))
-    return found
+        memory.check_validity(to_term(valid_at, "dateTime", "valid_at"))
+    return memory
 
 
 class _Item:
@@ -366,43 +366,43 @@ class _Item:
         self._index, self._graph, self._item = index, graph_iri(project), to_term(item, "iri", "iri")
         self._as_of = parse_literal(as_of).text
         triples = sorted(index.triples(self._graph, self._item))
-        said: dict[Term, list[Term]] = {}
+        properties: dict[Term, list[Term]] = {}
         for _, predicate, term in triples:
-            said.setdefault(predicate, []).append(term)
-        if not _is_of(project, said) or not said.get(_RECORDED):
+            properties.setdefault(predicate, []).append(term)
+        if not _is_of(project, properties) or not properties.get(_RECORDED):
             raise _missing(index, project, item)
-        if not any(map(self._by_then, said[_RECORDED])):
-            raise _recorded_later(project, item, map(_written, said[_RECORDED]))
-        self._ends = {name: list(self._enders(said.get(link, ()))) for name, link in _ENDS.items()}
-        self._said = {predicate: terms for predicate, terms in said.items() if predicate not in _ENDS.values()}
+        if not any(map(self._by_then, properties[_RECORDED])):
+            raise _recorded_later(project, item, map(_written, properties[_RECORDED]))
+        self._ends = {name: list(self._enders(properties.get(link, ()))) for name, link in _ENDS.items()}
+        self._properties = {link: terms for link, terms in properties.items() if link not in _ENDS.values()}
         self.triples = [(s, p, o) for s, p, o in triples if p not in _ENDS.values() or self._is_known(o)]
 
-    def must_hold(self, moment: Term) -> None:
+    def check_validity(self, moment: Term) -> None:
         """Raise NotFound unless the memory is valid at *moment*, in the time of the world."""
         since, until = (self._moments(name) for name in ("validFrom", "validUntil"))
         if any(bound > plain_value(moment) for bound in since) or any(bound <= plain_value(moment) for bound in until):
-            held = " ".join([*(f"from {bound}" for bound in since), *(f"until {bound}" for bound in until)])
+            period = " ".join([*(f"from {bound}" for bound in since), *(f"until {bound}" for bound in until)])
             raise NotFound(
                 f"{plain_value(self._item)} does not hold at {plain_value(moment)}",
-                hint=f"it holds {held}: leave out valid_at",
+                hint=f"it holds {period}: leave out valid_at",
             )
 
     def _moments(self, name: str) -> list[str]:
-        return [_written(term) for term in self._said.get(jido(name), [])]
+        return [_written(term) for term in self._properties.get(jido(name), [])]
 
     def to_dict(self, now: Callable[[], str] | None) -> dict[str, Any]:
         """Return the memory as plain values, its validity judged by the clock *now*."""
-        kind, cls = type_and_class(self._said.pop(TYPE, []))
-        commits = [plain_value(term).removeprefix(_COMMIT) for term in self._said.get(_WITH, [])]
+        kind, cls = type_and_class(self._properties.pop(TYPE, []))
+        commits = [plain_value(term).removeprefix(_COMMIT) for term in self._properties.get(_WITH, [])]
         return {
             "iri": plain_value(self._item),
             "type": kind,
             "class": cls,
             "status": self._status(now),
-            "properties": {local_name(p): [to_value(term) for term in terms] for p, terms in self._said.items()},
+            "properties": {local_name(p): [to_value(term) for term in terms] for p, terms in self._properties.items()},
             **self._ends,
             "commit": commits[0] if commits else None,
-            "recorded_at": to_value(self._said[_RECORDED][0]),
+            "recorded_at": to_value(self._properties[_RECORDED][0]),
         }
 
     def _status(self, now: Callable[[], str] | None) -> str:
@@ -410,9 +410,9 @@ class _Item:
             return "invalidated"
         if self._ends["superseded_by"]:
             return "superseded"
-        if jido("Proposed") in self._said.get(jido("hasAssertionStatus"), []):
+        if jido("Proposed") in self._properties.get(jido("hasAssertionStatus"), []):
             return "proposed"
-        stated = next((parse_literal(term).text for term in self._said.get(jido("decisionStatus"), [])), None)
+        stated = next((parse_literal(term).text for term in self._properties.get(jido("decisionStatus"), [])), None)
         if stated is not None and not is_accepted(stated):
             return stated
         since, until = (self._moments(name) for name in ("validFrom", "validUntil"))

@@ -83,16 +83,16 @@ def around(
     """
     links = _Links(index, schema, project, as_of)
     level = [*islice((start for start in dict.fromkeys(starts) if links.node(start) is not None), most)]
-    found = dict.fromkeys(level)
+    nodes = dict.fromkeys(level)
     for _ in range(depth):
         nearer, level = level, []
         for other in chain.from_iterable(map(links.others, nearer)):
-            if len(found) < most and other not in found and links.node(other) is not None:
-                found[other] = None
+            if len(nodes) < most and other not in nodes and links.node(other) is not None:
+                nodes[other] = None
                 level.append(other)
-    between = {link for node in found for link in links.of(node) if link.other(node) in found}
-    more = {node: len({*links.others(node)} - found.keys()) for node in found}
-    return Around({node: links.node(node) or {} for node in found}, tuple(sorted(between)), more)
+    between = {link for node in nodes for link in links.of(node) if link.other(node) in nodes}
+    more = {node: len({*links.others(node)} - nodes.keys()) for node in nodes}
+    return Around({node: links.node(node) or {} for node in nodes}, tuple(sorted(between)), more)
 
 
 def on_topic(index: OxigraphIndex, project: str, topic: str) -> list[str]:
@@ -101,8 +101,8 @@ def on_topic(index: OxigraphIndex, project: str, topic: str) -> list[str]:
     spelled = index.query(_TOPICS, graphs=[graph])
     assert isinstance(spelled, Solutions)
     alike = [value for (value,) in spelled.rows if value and topic_key(parse_literal(value).text) == key]
-    found = (one for value in alike for one, _, _ in index.triples(graph, None, _TOPIC, value))
-    return sorted({plain_value(one) for one in found if is_iri(one)}, reverse=True)
+    items = (one for value in alike for one, _, _ in index.triples(graph, None, _TOPIC, value))
+    return sorted({plain_value(one) for one in items if is_iri(one)}, reverse=True)
 
 
 def is_mentioned(index: OxigraphIndex, project: str, node: str) -> bool:
@@ -127,20 +127,20 @@ class _Links:
     def node(self, node: str) -> Mapping[str, Any] | None:
         """Return a node; None for a memory not recorded yet, or of another project."""
         if node not in self._nodes:
-            self._nodes[node] = self._looked_up(node)
+            self._nodes[node] = self._load(node)
         return self._nodes[node]
 
-    def _looked_up(self, node: str) -> Mapping[str, Any] | None:
+    def _load(self, node: str) -> Mapping[str, Any] | None:
         recorded = self._recorded(node)
         if not self._was_recorded(recorded):
             return None
         if not recorded:
             return self._other(node)
         try:
-            found = memory_detail.load_memory(self._index, self._project, node, self._as_of)
+            memory = memory_detail.load_memory(self._index, self._project, node, self._as_of)
         except NotFound:
             return None
-        return found if "hasAssertionStatus" in found["properties"] else self._other(node)
+        return memory if "hasAssertionStatus" in memory["properties"] else self._other(node)
 
     def others(self, node: str) -> list[str]:
         """Return the nodes that a node is linked with."""
@@ -155,16 +155,16 @@ class _Links:
         return self._of[node]
 
     def _from(self, node: str) -> Iterator[NodeLink]:
-        said = self.node(node) or {}
+        memory = self.node(node) or {}
         for name in self._names.values():
-            for value in said.get("properties", {}).get(name, ()):
+            for value in memory.get("properties", {}).get(name, ()):
                 if isinstance(value, str) and _is_node(value):
                     yield NodeLink(node, name, value)
         for name, inverse in _INVERSE.items():
-            for end in said.get(name, ()):
+            for end in memory.get(name, ()):
                 yield NodeLink(end, inverse, node)
-        if said.get("status") == "active":
-            yield from self._conflicts(node, said["properties"])
+        if memory.get("status") == "active":
+            yield from self._conflicts(node, memory["properties"])
 
     def _to(self, node: str) -> Iterator[NodeLink]:
         for subject, predicate, _ in self._index.triples(self._graph, None, None, iri(node), most=WIDEST):
@@ -223,8 +223,8 @@ def _linking(schema: Schema) -> Mapping[Term, str]:
     ends = {end for top in _ENDS for end in schema.subclasses(top)}
     return {
         term: local_name(term)
-        for term, said in schema.properties.items()
-        if term not in _ENDED and not ends.isdisjoint(said.domain) and not ends.isdisjoint(said.range)
+        for term, declared in schema.properties.items()
+        if term not in _ENDED and not ends.isdisjoint(declared.domain) and not ends.isdisjoint(declared.range)
     }
 
 
@@ -303,25 +303,25 @@ class Why:
     def explain(self, memory_id: str) -> dict[str, Any]:
         """Return the provenance of one memory as plain values; raises what `get_memory` raises."""
         item = self._reader.resolve(self._project, memory_id, as_of=self._as_of)
-        found = self._reader.get_memory(self._project, item, as_of=self._as_of, valid_at=self._valid_at)
-        said, committed = found["properties"], self._committed(found["commit"])
+        memory = self._reader.get_memory(self._project, item, as_of=self._as_of, valid_at=self._valid_at)
+        properties, committed = memory["properties"], self._committed(memory["commit"])
         derived = self._query("derived", item, limit=MAX_DERIVED + 1)
         return {
-            **{name: found[name] for name in ("iri", "class", "status")},
-            **{name: said.get(prop, [None])[0] for name, prop in _LABELS.items()},
-            "excerpt": excerpt(said),
-            "asserted_by": said.get("assertedBy", []),
-            "asserted_in": said.get("assertedIn", []),
-            "recorded_at": found["recorded_at"],
-            "source": _sources(said),
-            "commit": found["commit"],
+            **{name: memory[name] for name in ("iri", "class", "status")},
+            **{name: properties.get(prop, [None])[0] for name, prop in _LABELS.items()},
+            "excerpt": excerpt(properties),
+            "asserted_by": properties.get("assertedBy", []),
+            "asserted_in": properties.get("assertedIn", []),
+            "recorded_at": memory["recorded_at"],
+            "source": _sources(properties),
+            "commit": memory["commit"],
             "committer": committed.get("committer"),
-            "evidence": self._evidence(said.get("derivedFrom", [])),
-            "judged_by": self._judged(found, committed.get("ontology")),
-            "replaced": self._replaced(item, said),
-            "replaced_by": self._linked(found, ("superseded_by", "invalidated_by")),
+            "evidence": self._evidence(properties.get("derivedFrom", [])),
+            "judged_by": self._judged(memory, committed.get("ontology")),
+            "replaced": self._replaced(item, properties),
+            "replaced_by": self._linked(memory, ("superseded_by", "invalidated_by")),
             "revived_by": [self._summary(other) for other in self._revivals(item)],
-            "in_its_place": self._latest(found),
+            "in_its_place": self._latest(memory),
             "derived": [{"iri": row.pop("derived"), **row} for row in derived[:MAX_DERIVED]],
             "more_derived": len(derived) > MAX_DERIVED,
             "conflicts": [{"iri": row.pop("other"), **row} for row in self._query("disagreements", item)],
@@ -373,17 +373,17 @@ class Why:
     def _summary(self, item: str) -> dict[str, Any]:
         """Return the summary of one memory; all but its IRI is None if there is no such memory."""
         try:
-            found = self._reader.get_memory(self._project, item, as_of=self._as_of)
+            memory = self._reader.get_memory(self._project, item, as_of=self._as_of)
         except NotFound:
-            found = {"class": None, "status": None, "properties": {}}
-        said = found["properties"]
+            memory = {"class": None, "status": None, "properties": {}}
+        properties = memory["properties"]
         return {
             "iri": item,
-            "class": found["class"],
-            "status": found["status"],
-            "summary": said.get("summary", [None])[0],
+            "class": memory["class"],
+            "status": memory["status"],
+            "summary": properties.get("summary", [None])[0],
             "reason": Revisions(self._reader, self._project, self._as_of).of(item)["reason"],
-            "asserted_by": said.get("assertedBy", []),
+            "asserted_by": properties.get("assertedBy", []),
         }
 
     def _latest(self, memory: dict[str, Any]) -> str | None:
