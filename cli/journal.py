@@ -308,7 +308,7 @@ def _print_redaction_result(
 ) -> None:
     """Print the outcome, and the places that this command cannot reach."""
     left = _left(memory, plan, sources) if plan is not None else []
-    tracked, others = memory.journal.is_tracked, memory.follower.others
+    tracked, others = memory.journal.is_tracked, memory.follower.other_processes
     if app.json:
         leftover_rows = [{**asdict(each), "path": str(each.path)} for each in left]
         occurrences = {"forms": dict(plan.forms), "working_state": dict(plan.working_state)} if plan is not None else {}

@@ -312,8 +312,8 @@ def reindex(app: App) -> int:
         marks = follower.rebuild()
     put = None if memory.remote is None else {"address": memory.remote.shown, "graphs": len(memory.remote.rebuild())}
     damage = [error for stream in marks for error in memory.journal.damage(stream)]
-    memory.texts.files.forget_all()
-    search_index.forget(memory.settings.root)
+    memory.texts.files.discard_all()
+    search_index.delete_vectors(memory.settings.root)
     vectors = {name: _embedded(memory, name, shown) for name in memory.projects() if memory.embedding}
     for name in [] if damage else memory.projects():
         memory.texts.read(Stream(name), lambda file: None)

@@ -437,18 +437,18 @@ def _snapshots(root: Path, index: Path, ontology: Iterable[Triple]) -> Iterator[
     streams, filling = {stream.graph: stream for stream in journal.streams()}, BulkLoader(journal)
     if not (index / "snapshots").is_dir():
         return
-    for live in Clones(index).each():
+    for live in Clones(index).clone_snapshots():
         try:
             snapshot = OxigraphIndex(live.store)
             fits = filling.fits(snapshot, streams)
             if (
                 fits
                 and filling.fill(snapshot, ontology, [streams[graph] for graph in snapshot.marks])
-                and live.of is not None
+                and live.snapshot is not None
             ):
-                yield live.of.name, snapshot
+                yield live.snapshot.name, snapshot
         except STORE_ERRORS as error:
-            raise OSError(f"{live.of}: {error}") from error
+            raise OSError(f"{live.snapshot}: {error}") from error
         finally:
             live.store = None
             live.close()

@@ -186,19 +186,19 @@ class ReviewCache:
 
     def known(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
         """Return the facts of each of *items*: type, recording time, agents, keys, sources and others."""
-        return self._facts.known.of(items, _themselves, lambda some: self._load_facts(some or ()))
+        return self._facts.known.get(items, _themselves, lambda some: self._load_facts(some or ()))
 
     def leaning(self, items: Collection[str]) -> dict[str, int]:
         """Return the number of dependents, not ended, of each of *items* that has any."""
-        return self._facts.leaning.of(items, self._leant_on, self._counted)
+        return self._facts.leaning.get(items, self._leant_on, self._counted)
 
     def active_summaries(self, items: Collection[str]) -> dict[str, str]:
         """Return the summaries of those of *items* that are active."""
-        return self._facts.active_summaries.of(items, self._ended, self._load_summaries)
+        return self._facts.active_summaries.get(items, self._ended, self._load_summaries)
 
     def due(self, now: datetime) -> list[dict[str, Any]]:
         """Return the rows of `due` at the moment *now*."""
-        rows = self._facts.dates.every(self._ended, self._dated)
+        rows = self._facts.dates.all(self._ended, self._dated)
         return [row for each in rows for row in each if is_due(row, now)]
 
     def _load_facts(self, items: Collection[str]) -> dict[str, dict[str, Any]]:

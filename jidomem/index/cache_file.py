@@ -24,16 +24,16 @@ T = TypeVar("T")
 
 
 #: The most values of one SQL statement.
-AT_ONCE = 500
+CHUNK = 500
 
 
-def several(values: Sequence[T]) -> Iterator[Sequence[T]]:
+def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
     """Yield *values* in chunks of AT_ONCE.
 
     >>> [len(step) for step in several(range(501))]
     [500, 1]
     """
-    return (values[at : at + AT_ONCE] for at in range(0, len(values), AT_ONCE))
+    return (values[at : at + CHUNK] for at in range(0, len(values), CHUNK))
 
 
 class CacheDatabase:
@@ -58,22 +58,22 @@ class CacheDatabase:
 
     def fits(self) -> bool:
         """Return whether the file is of this format and was made here; an empty file is initialised first."""
-        if self._is_of_form():
+        if self._is_current():
             return True
         with self.writing():
             if self._store.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-                return self._is_of_form()
+                return self._is_current()
             for statement in filter(str.strip, self.TABLES.split(";\n")):
                 self._store.execute(statement)
-            self.begun()
+            self.initialise()
             self._store.execute(f"PRAGMA application_id = {self._marker}")
             self._store.execute(f"PRAGMA user_version = {self.FORM}")
         return True
 
-    def begun(self) -> None:
+    def initialise(self) -> None:
         """Set the metadata of a new file."""
 
-    def _is_of_form(self) -> bool:
+    def _is_current(self) -> bool:
         form = [self._store.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")]
         return form == [self.FORM, self._marker]
 
@@ -85,15 +85,15 @@ class CacheDatabase:
     def writing(self) -> Iterator[None]:
         """Run a write transaction: committed at the end, rolled back on an exception."""
         self._store.execute("BEGIN IMMEDIATE")
-        yield from self._ended()
+        yield from self._transaction()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Run a read transaction, which sees one state of the file."""
         self._store.execute("BEGIN")
-        yield from self._ended()
+        yield from self._transaction()
 
-    def _ended(self) -> Iterator[None]:
+    def _transaction(self) -> Iterator[None]:
         try:
             yield
         except BaseException:
@@ -121,7 +121,7 @@ F = TypeVar("F", bound=CacheDatabase)
 
 
 #: Busy timeout in seconds: another process may fill a whole file in one transaction.
-WAIT = 60.0
+BUSY_TIMEOUT = 60.0
 #: Attempts to build a file before `use` fails.
 TRIES = 4
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -140,15 +140,15 @@ class CacheFolder(Generic[F]):
     Thread-safe: each file has a lock, so it is used by one thread at a time.
     """
 
-    def __init__(self, folder: Path, what: str, made: Callable[[str, float, int], F]) -> None:
+    def __init__(self, folder: Path, content: str, factory: Callable[[str, float, int], F]) -> None:
         """Use *folder*, made if missing; *what* names the content in errors, *made* opens or makes a file."""
         self.folder = folder
-        self._what = what
-        self._made = made
+        self._content = content
+        self._factory = factory
         self._open: dict[str, F] = {}
-        self._places: dict[str, tuple[int, int] | None] = {}
+        self._file_ids: dict[str, tuple[int, int] | None] = {}
         self._unwritable: set[str] = set()
-        self._turns: dict[str, RLock] = {}
+        self._locks: dict[str, RLock] = {}
 
     def use(self, name: str, use: Callable[[F, str], T]) -> T:
         """Return `use(file, because)`: *because* is the reason why the file was built again, if it was.
@@ -156,32 +156,32 @@ class CacheFolder(Generic[F]):
         If *use* raises CacheInvalid or the file is damaged, the file is discarded and *use* is called again with a new
         one, in memory if the disk cannot be written. Raises Busy if another process writes for too long.
         """
-        because = "there was none"
-        with self.turn(name):
+        reason = "there was none"
+        with self.lock(name):
             for _ in range(TRIES):
                 try:
-                    return use(self.opened(name), because)
+                    return use(self.open_file(name), reason)
                 except CacheInvalid as invalid:
-                    because = str(invalid)
+                    reason = str(invalid)
                 except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # its text may quote damaged bytes
-                    because = self._reason(name, error)
+                    reason = self._reason(name, error)
                 try:
-                    self.forget(name)
+                    self.discard(name)
                 except OSError:
                     self._unwritable.add(name)
         hint = "look at the disk: df, and its health"
-        raise Failed(f"the {self._what} of {name} cannot be kept: {because}", hint=hint)
+        raise Failed(f"the {self._content} of {name} cannot be kept: {reason}", hint=hint)
 
-    def opened(self, name: str) -> F:
+    def open_file(self, name: str) -> F:
         """Return a file, opened again if another process has replaced it on disk; raises CacheInvalid."""
         path = self.path(name)
-        if name in self._open and self._places[name] not in (None, _place(path)):
-            self.let_go(name)
+        if name in self._open and self._file_ids[name] not in (None, _file_id(path)):
+            self.close_file(name)
         if name not in self._open and name in self._unwritable:
-            self._open[name], self._places[name] = self._made(":memory:", WAIT, 0), None
+            self._open[name], self._file_ids[name] = self._factory(":memory:", BUSY_TIMEOUT, 0), None
         elif name not in self._open:
             try:
-                self._open[name], self._places[name] = self._at(path)
+                self._open[name], self._file_ids[name] = self._open_at(path)
             except OSError as error:
                 self._unwritable.add(name)
                 raise CacheInvalid("nothing can be written") from error
@@ -193,20 +193,20 @@ class CacheFolder(Generic[F]):
         """Return whether this process has a file open."""
         return name in self._open
 
-    def forget(self, name: str) -> None:
+    def discard(self, name: str) -> None:
         """Delete a file even if it is in use; the next read builds it again. Raises OSError if it cannot be deleted."""
-        with self.turn(name):
-            self.let_go(name)
+        with self.lock(name):
+            self.close_file(name)
             path = self.path(name)
-            with suppress(FileNotFoundError), self._alone():
+            with suppress(FileNotFoundError), self._folder_lock():
                 for end in ("-wal", "-shm", ""):  # a left-over log must not be applied to the next file
                     path.with_name(path.name + end).unlink(missing_ok=True)
 
-    def forget_all(self, beginning: str = "") -> None:
+    def discard_all(self, beginning: str = "") -> None:
         """Delete all files whose name starts with *beginning*; raises Failed if one cannot be deleted."""
         for name in (name for name in self.names() if name.startswith(beginning)):
             try:
-                self.forget(name)
+                self.discard(name)
             except OSError as error:
                 hint = f"remove it: rm -r {self.folder}"
                 raise Failed(f"{self.path(name)} cannot be removed: {error.strerror}", hint=hint) from error
@@ -219,10 +219,10 @@ class CacheFolder(Generic[F]):
         """Return the bytes of a file and its log; raises OSError."""
         return sum(part.stat().st_size for part in self.folder.glob(f"{name}.sqlite*"))
 
-    def let_go(self, name: str) -> None:
+    def close_file(self, name: str) -> None:
         """Close a file if it is open."""
         file = self._open.pop(name, None)
-        self._places.pop(name, None)
+        self._file_ids.pop(name, None)
         if file is not None:
             with suppress(sqlite3.Error):
                 file.close()
@@ -230,32 +230,36 @@ class CacheFolder(Generic[F]):
     def close(self) -> None:
         """Close all files."""
         for name in [*self._open]:
-            with self.turn(name):
-                self.let_go(name)
+            with self.lock(name):
+                self.close_file(name)
 
-    def turn(self, name: str) -> RLock:
+    def lock(self, name: str) -> RLock:
         """Return the lock of a file: a thread acquires it to read, open or delete the file."""
-        return self._turns.setdefault(name, RLock())
+        return self._locks.setdefault(name, RLock())
 
     def path(self, name: str) -> Path:
         """Return the path of a file."""
         return self.folder / f"{name}.sqlite"
 
-    def _at(self, path: Path) -> tuple[F, tuple[int, int]]:
+    def _open_at(self, path: Path) -> tuple[F, tuple[int, int]]:
         """Open or make the file at *path*, return it with its device and inode; raises OSError if it cannot be made."""
         disk.make_folders(self.folder)
-        with self._alone():  # no process deletes the file while its log is opened
+        with self._folder_lock():  # no process deletes the file while its log is opened
             if _is_emptied(path):
                 raise CacheInvalid("it was emptied")
             if not path.exists():  # SQLite would take its permissions, and those of the log, from the umask
                 files.lay_file(path)
-            return self._made(str(path), WAIT, disk.number(disk.create_local_marker(self.folder))), _place(path)
+            return self._factory(str(path), BUSY_TIMEOUT, disk.number(disk.create_local_marker(self.folder))), _file_id(
+                path
+            )
 
     def _reason(self, name: str, error: Exception) -> str:
         """Return the reason to build a file again after *error*, in memory if unwritable; raises Busy, Failed."""
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if code in _BUSY:
-            raise Busy(f"another process takes in the {self._what} of {name}", hint="ask again in a moment") from error
+            raise Busy(
+                f"another process takes in the {self._content} of {name}", hint="ask again in a moment"
+            ) from error
         if "no such module" in str(error):
             hint = "use a Python whose SQLite has FTS5"
             raise Failed("this SQLite has no full text search", hint=hint, code="missing_extra") from error
@@ -265,7 +269,7 @@ class CacheFolder(Generic[F]):
         return f"it was damaged: {error}"
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _folder_lock(self) -> Iterator[None]:
         """Acquire the lock under which processes open and delete the files of this folder."""
         descriptor = disk.open_file(self.folder / f"{self.folder.name}.lock")
         try:
@@ -280,9 +284,9 @@ def _is_emptied(path: Path) -> bool:
     return path.is_file() and path.stat().st_size == 0
 
 
-def _place(path: Path) -> tuple[int, int]:
+def _file_id(path: Path) -> tuple[int, int]:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return (0, 0)
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

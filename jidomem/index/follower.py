@@ -38,36 +38,36 @@ def clears(stream: Stream, commit: Commit) -> bool:
 def after_clearing(stream: Stream, commits: Sequence[Commit]) -> list[Commit]:
     """Return *commits* without the commits that clear the stream, and without the ancestors of these."""
     by_id = {commit.id: commit for commit in commits}
-    gone, further = set[str](), [commit.id for commit in commits if clears(stream, commit)]
-    while further:
-        name = further.pop()
-        if name not in gone and name in by_id:
-            gone.add(name)
-            further += by_id[name].parents
-    return [commit for commit in commits if commit.id not in gone]
+    cleared, pending = set[str](), [commit.id for commit in commits if clears(stream, commit)]
+    while pending:
+        identity = pending.pop()
+        if identity not in cleared and identity in by_id:
+            cleared.add(identity)
+            pending += by_id[identity].parents
+    return [commit for commit in commits if commit.id not in cleared]
 
 
 def cleared_by(journal: FileJournal, stream: Stream, clearing: Commit, before: Version) -> Version:
     """Return the clearing commits of a stream: *clearing*, and those heads of *before* that are not its ancestors."""
-    beside = set()
+    concurrent = set()
     for commit in journal.read(stream, after=Version.of([clearing.head])):
         if commit.recorded_at > before.recorded_at:
             break
-        beside.add(commit.id)
-    return Version.of([clearing.head, *(head for head in before.heads if head.id in beside)])
+        concurrent.add(commit.id)
+    return Version.of([clearing.head, *(head for head in before.heads if head.id in concurrent)])
 
 
 def batches_until_clear(stream: Stream, commits: Iterable[Commit], clearing: list[Commit]) -> Iterator[list[Commit]]:
     """Yield batches of STEP bytes up to the first commit that clears the stream, which is appended to *clearing*."""
 
-    def before() -> Iterator[Commit]:
+    def until_clear() -> Iterator[Commit]:
         for commit in commits:
             if clears(stream, commit):
                 clearing.append(commit)
                 return
             yield commit
 
-    return steps(before())
+    return steps(until_clear())
 
 
 def steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
@@ -94,7 +94,7 @@ class BulkLoader:
         self._journal = journal
         self.commits = self.bytes = 0
         self.damaged: dict[Stream, frozenset[str]] = {}
-        self._was_ordered = False  # whether a redaction record was among the commits loaded from the present stream
+        self._was_redacted = False  # whether a redaction record was among the commits loaded from the present stream
 
     def fits(self, index: OxigraphIndex, streams: Mapping[str, Stream]) -> bool:
         """Return whether the journal has every commit that *index* has applied."""
@@ -117,28 +117,28 @@ class BulkLoader:
         self.commits, self.bytes, self.damaged = 0, 0, {}
         index.put_ontology(ontology)
         for stream in streams:
-            missed, began = set[str](), index.mark(stream.graph).version
-            head, self._was_ordered = self._journal.head(stream), False
-            while (clearing := self._take(index, stream, missed, progress)) is not None:
+            missed, start = set[str](), index.mark(stream.graph).version
+            head, self._was_redacted = self._journal.head(stream), False
+            while (clearing := self._load_missing(index, stream, missed, progress)) is not None:
                 before = index.mark(stream.graph).cleared
                 index.empty(stream.graph, cleared_by(self._journal, stream, clearing, before))
-            self.note(stream, missed)
-            if self._was_ordered and (began.heads or self._orders_since(stream, head)):
+            self.record_damage(stream, missed)
+            if self._was_redacted and (start.heads or self._redacted_since(stream, head)):
                 return False
         return True
 
-    def counted(self, commits: Iterable[Commit], progress: Callable[[int], None] | None = None) -> list[Commit]:
+    def count(self, commits: Iterable[Commit], progress: Callable[[int], None] | None = None) -> list[Commit]:
         """Count *commits*, which are about to be loaded, and return them as a list."""
-        found = list(commits)
-        for commit in found:
+        batch = list(commits)
+        for commit in batch:
             self.commits += 1
             self.bytes += len(commit.data)
-            self._was_ordered |= is_redaction_record(commit.data)
+            self._was_redacted |= is_redaction_record(commit.data)
             if progress is not None:
                 progress(len(commit.data))
-        return found
+        return batch
 
-    def note(self, stream: Stream, missed: Collection[str]) -> bool:
+    def record_damage(self, stream: Stream, missed: Collection[str]) -> bool:
         """Record the damaged files of *stream*, including *missed*: once restored, they lie before the watermark.
 
         Returns whether some of them are restored already.
@@ -153,24 +153,24 @@ class BulkLoader:
         """Return whether a file of *stream* that was left out as damaged has been restored."""
         return stream in self.damaged and bool(self.damaged[stream] - self._damage(stream))
 
-    def _take(
+    def _load_missing(
         self, index: OxigraphIndex, stream: Stream, missed: set[str], progress: Callable[[int], None] | None
     ) -> Commit | None:
         """Load the commits of *stream* that *index* lacks, up to one that clears the stream; return that commit."""
         clearing, after = list[Commit](), index.mark(stream.graph).version
         steps = batches_until_clear(stream, self._journal.read(stream, after=after, missed=missed), clearing)
-        index.load(stream.graph, self.counted(next(steps, []), progress))
-        index.bulk_load(stream.graph, (commit for step in steps for commit in self.counted(step, progress)))
+        index.load(stream.graph, self.count(next(steps, []), progress))
+        index.bulk_load(stream.graph, (commit for step in steps for commit in self.count(step, progress)))
         return clearing[0] if clearing else None
 
-    def _orders_since(self, stream: Stream, version: Version) -> bool:
+    def _redacted_since(self, stream: Stream, version: Version) -> bool:
         """Return whether a redaction record follows *version*; also True if *version* is no longer in the journal."""
         with suppress(NotFound):
             return any(is_redaction_record(commit.data) for commit in self._journal.read(stream, after=version))
         return True
 
     def _damage(self, stream: Stream) -> frozenset[str]:
-        return frozenset(found.path for found in self._journal.damage(stream))
+        return frozenset(damage.path for damage in self._journal.damage(stream))
 
 
 #: The most bytes of journal that are replayed for one query.
@@ -185,14 +185,14 @@ def past(journal: FileJournal, ontology: Iterable[Triple], project: str, moment:
     index, left = OxigraphIndex(), MAX_REPLAYED_BYTES
     index.put_ontology(ontology)
     for stream in (Stream(project, name) for name in NAMES):
-        by_then = (commit for commit in journal.read(stream) if commit.recorded_at <= moment)
-        commits = list(_within(left, by_then))
+        recorded = (commit for commit in journal.read(stream) if commit.recorded_at <= moment)
+        commits = list(_limited(left, recorded))
         left -= sum(len(commit.data) for commit in commits)
         index.bulk_load(stream.graph, after_clearing(stream, commits))
     return index
 
 
-def _within(limit: int, commits: Iterable[Commit]) -> Iterator[Commit]:
+def _limited(limit: int, commits: Iterable[Commit]) -> Iterator[Commit]:
     for commit in commits:
         limit -= len(commit.data)
         if limit < 0:
@@ -216,9 +216,9 @@ class ApplyThread:
         self._index = index
         self._task = BackgroundTask("jidomem index")
 
-    def go_on(self, at_once: bool) -> None:
-        """Apply pending commits: before this returns if *at_once*, else in the thread, started if idle."""
-        if at_once:
+    def apply_pending(self, waits: bool) -> None:
+        """Apply pending commits: before this returns if it *waits*, else in the thread, started if idle."""
+        if waits:
             self._index.apply_pending()
         else:
             self._task.start(self._load_queued)
@@ -233,13 +233,13 @@ class ApplyThread:
 
 
 #: Bytes of journal from which on the index is on disk; a process reads a smaller journal each time it starts.
-LARGE = 2_000_000
-#: Commits that a process reads beyond its snapshot before it publishes another (in bytes of journal: LARGE).
-MANY = 2_000
+ON_DISK_BYTES = 2_000_000
+#: Commits that a process reads beyond its snapshot before it publishes another (in bytes of journal: ON_DISK_BYTES).
+SNAPSHOT_COMMITS = 2_000
 #: Bytes that a process writes itself before it publishes a snapshot: a busy writer must not be slowed by snapshots.
-MUCH = 2 * LARGE
+WRITER_SNAPSHOT_BYTES = 2 * ON_DISK_BYTES
 #: Triples after which an index in memory moves to disk: some 50 MB.
-OUTGROWN = 100_000
+MAX_TRIPLES_IN_MEMORY = 100_000
 #: Bytes of commits that may be pending until the next read; beyond that the apply thread loads them.
 PENDING_BYTES = 1_000_000
 
@@ -257,17 +257,17 @@ class IndexFollower:
         """Feed *index* from *ontology* and *journal*; with *clones* it may be on disk."""
         self.journal = journal
         self.index = index
-        self.index.mend = self._mend
+        self.index.rebuild_damaged = self._rebuild_damaged
         self._clones = clones
         self._ontology = tuple(ontology)
         self._live: PrivateClone | None = None
         self._is_open = False
-        self._filling = BulkLoader(journal)  # counts what was loaded since the last snapshot was opened or published
+        self._loader = BulkLoader(journal)  # counts what was loaded since the last snapshot was opened or published
         self._publisher = BackgroundTask("jidomem snapshot")
         self._apply_thread = ApplyThread(index)
         #: Called with the stream of every durable commit of this process.
         self.on_commit: Callable[[Stream], None] | None = None
-        self._is_kept = False  # whether a snapshot was published that this process does not work on yet
+        self._has_newer_snapshot = False  # whether a snapshot was published that this process does not work on yet
         self._lock = RLock()
 
     @property
@@ -277,11 +277,11 @@ class IndexFollower:
 
     def snapshots(self) -> list[Snapshot]:
         """Return the snapshots, newest first, once a running publication has ended."""
-        self._settle()
+        self._wait_for_threads()
         return [] if self._clones is None else self._clones.snapshots()
 
     @property
-    def others(self) -> int:
+    def other_processes(self) -> int:
         """Return the number of other processes that use an on-disk index of this root."""
         return 0 if self._clones is None else self._clones.in_use() - self.on_disk
 
@@ -300,12 +300,12 @@ class IndexFollower:
         """Bring the index up to date with *stream* and return its version: the journal head or later."""
         with self._lock:
             if not self._is_open:
-                self._start([stream])
+                self._reopen([stream])
             self.index.apply_pending()
-            while self._level(stream):
+            while self._load_new_commits(stream):
                 pass
-            self._outgrow()
-            self._keep(MANY, LARGE)
+            self._move_to_disk_if_large()
+            self._publish_if_due(SNAPSHOT_COMMITS, ON_DISK_BYTES)
             return self.index.mark(stream.graph).version
 
     def apply(self, stream: Stream, commit: Commit) -> None:
@@ -313,16 +313,16 @@ class IndexFollower:
         if self.on_commit is not None:
             self.on_commit(stream)
         with self._lock:
-            held = self.index.mark(stream.graph).version
-            if self._is_open and commit.parents == tuple(sorted(held.ids)) and not is_redaction_record(commit.data):
+            version = self.index.mark(stream.graph).version
+            if self._is_open and commit.parents == tuple(sorted(version.ids)) and not is_redaction_record(commit.data):
                 if clears(stream, commit):
                     self._clear(stream, commit)
                     return
-                self._filling.counted([commit])
+                self._loader.count([commit])
                 if (size := self.index.queue(stream.graph, commit)) > PENDING_BYTES:
-                    self._apply_thread.go_on(size > BLOCKING_FACTOR * PENDING_BYTES)
-                self._outgrow()
-                self._keep(8 * MANY, MUCH)
+                    self._apply_thread.apply_pending(size > BLOCKING_FACTOR * PENDING_BYTES)
+                self._move_to_disk_if_large()
+                self._publish_if_due(8 * SNAPSHOT_COMMITS, WRITER_SNAPSHOT_BYTES)
 
     def rebuild(self, progress: Callable[[int], None] | None = None) -> Mapping[Stream, Watermark]:
         """Discard index and snapshots, build the index again from the journal and return the watermark of each stream.
@@ -333,10 +333,10 @@ class IndexFollower:
             if self._clones is not None:
                 self._clones.discard_snapshots()
             streams = self.journal.streams()
-            self._start(streams, rebuilds=True, progress=progress)
-            self._outgrow()
-            self._keep(0, 0)
-            self._settle()
+            self._reopen(streams, rebuilds=True, progress=progress)
+            self._move_to_disk_if_large()
+            self._publish_if_due(0, 0)
+            self._wait_for_threads()
             return {stream: self.index.mark(stream.graph) for stream in streams}
 
     def put_ontology(self, ontology: Iterable[Triple]) -> None:
@@ -349,32 +349,34 @@ class IndexFollower:
     def close(self) -> None:
         """Close the index; a later read opens it again."""
         with self._lock:
-            self._settle()
+            self._wait_for_threads()
             self._swap(OxigraphIndex(), None)
             self._is_open = False
 
-    def _level(self, stream: Stream) -> bool:
+    def _load_new_commits(self, stream: Stream) -> bool:
         """Bring the index up to date with one stream; return True if more may have to be loaded."""
-        head, held = self.journal.head(stream), self.index.mark(stream.graph).version
-        if self._filling.is_restored(stream):
-            self._start([stream])  # the restored commits precede commits that are applied already
-        elif head != held and not self.journal.holds(stream, held):
-            self._start([stream])  # another branch was checked out
-        elif head != held:
+        head, version = self.journal.head(stream), self.index.mark(stream.graph).version
+        if self._loader.is_restored(stream):
+            self._reopen([stream])  # the restored commits precede commits that are applied already
+        elif head != version and not self.journal.holds(stream, version):
+            self._reopen([stream])  # another branch was checked out
+        elif head != version:
             clearing, missed = list[Commit](), set[str]()
             try:
-                for step in batches_until_clear(stream, self.journal.read(stream, after=held, missed=missed), clearing):
+                for step in batches_until_clear(
+                    stream, self.journal.read(stream, after=version, missed=missed), clearing
+                ):
                     if any(is_redaction_record(commit.data) for commit in step):
-                        self._start([stream])  # the index may contain the redacted text
+                        self._reopen([stream])  # the index may contain the redacted text
                         return True
-                    self.index.load(stream.graph, self._filling.counted(step))
+                    self.index.load(stream.graph, self._loader.count(step))
                 cleared = any(self._clear(stream, commit) for commit in clearing)
             except STORE_ERRORS:
                 if self._live is None:
                     raise
-                self._mend(self._live.store, [stream])
+                self._rebuild_damaged(self._live.store, [stream])
                 return False
-            return self._filling.note(stream, missed) or cleared
+            return self._loader.record_damage(stream, missed) or cleared
         return False
 
     def _clear(self, stream: Stream, clearing: Commit) -> bool:
@@ -386,27 +388,27 @@ class IndexFollower:
         if knew_all:
             self.index.empty(stream.graph, Version.of([clearing.head]))
         else:
-            self._start([stream])
+            self._reopen([stream])
         return knew_all
 
-    def _start(
+    def _reopen(
         self, streams: Iterable[Stream], *, rebuilds: bool = False, progress: Callable[[int], None] | None = None
     ) -> None:
         """Open the index again: from the newest snapshot that the journal contains, or from nothing if it *rebuilds*.
 
         Readers use the former index until the new one is up to date with *streams* and all streams that it had.
         """
-        self._settle()
-        held = [stream for stream in self.journal.streams() if self.index.mark(stream.graph).commits]
-        wanted = sorted({*streams, *held})
+        self._wait_for_threads()
+        present = [stream for stream in self.journal.streams() if self.index.mark(stream.graph).commits]
+        wanted = sorted({*streams, *present})
         for stream in wanted:
             self.journal.head(stream)  # of a shared root this fetches the local copy, whose size is measured next
-        if self._clones is not None and self.size(LARGE) > LARGE:
+        if self._clones is not None and self.size(ON_DISK_BYTES) > ON_DISK_BYTES:
             with suppress(*STORE_ERRORS):
                 live, index = self._clone(self._clones, rebuilds)
                 while live is not None:
                     is_new = not index.marks
-                    if self._filling.fill(index, self._ontology, wanted, progress):
+                    if self._loader.fill(index, self._ontology, wanted, progress):
                         if is_new:
                             index.compact()
                         self._swap(index, live)
@@ -415,71 +417,71 @@ class IndexFollower:
                     self._clones.discard_snapshots()
                     live, index = self._clone(self._clones, True)
         index = OxigraphIndex()
-        while not self._filling.fill(index, self._ontology, wanted, progress):
+        while not self._loader.fill(index, self._ontology, wanted, progress):
             index = OxigraphIndex()
         self._swap(index, None)
 
     def _clone(self, clones: Clones, rebuilds: bool) -> tuple[PrivateClone | None, OxigraphIndex]:
         """Return a clone of the newest snapshot whose commits the journal all has, else a new empty one."""
         streams = {stream.graph: stream for stream in self.journal.streams()}
-        for live in () if rebuilds else clones.each():
+        for live in () if rebuilds else clones.clone_snapshots():
             index = OxigraphIndex(live.store)
-            if self._filling.fits(index, streams):
+            if self._loader.fits(index, streams):
                 return live, index
             live.close()
-        new = clones.new()
+        new = clones.new_empty()
         return new, OxigraphIndex(new.store if new else None)
 
     def _swap(self, index: OxigraphIndex, live: PrivateClone | None) -> None:
         """Make readers use *index*, whose store is that of *live*."""
-        self._is_kept = False
-        self.index.become(index)
+        self._has_newer_snapshot = False
+        self.index.replace_by(index)
         old, self._live = self._live, live
         self._is_open = True
         if old is not None:
             old.store = None
             old.close()
 
-    def _mend(self, store: Any, streams: Iterable[Stream] = ()) -> None:
+    def _rebuild_damaged(self, store: Any, streams: Iterable[Stream] = ()) -> None:
         """Rebuild the index if *store*, which turned out damaged, is still in use, up to date with *streams*."""
         with self._lock:
             if self._live is not None and self._live.store is store and self._clones is not None:
                 self._clones.discard_snapshots()  # they share files with the damaged store
-                self._start(streams, rebuilds=True)
+                self._reopen(streams, rebuilds=True)
 
-    def _outgrow(self) -> None:
+    def _move_to_disk_if_large(self) -> None:
         """Move a large index in memory to disk."""
-        if self._live is None and self._clones is not None and self.index.triples_loaded > OUTGROWN:
+        if self._live is None and self._clones is not None and self.index.triples_loaded > MAX_TRIPLES_IN_MEMORY:
             clones, self._clones = self._clones, None  # if moving fails, the index stays in memory for good
             with suppress(*STORE_ERRORS):
-                live = clones.new()
+                live = clones.new_empty()
                 if live is not None:
                     self.index.move_to(live.store, str(live.path / "passage"))
                     self._live, self._clones = live, clones
 
-    def _keep(self, commits: int, size: int) -> None:
+    def _publish_if_due(self, commits: int, size: int) -> None:
         """Publish a snapshot if more *commits* or bytes (*size*) were loaded since the last and no file is damaged."""
-        self._renew()
-        taken, clones, live = self._filling, self._clones, self._live
-        is_due = taken.commits > commits or taken.bytes > size
-        if clones and live and is_due and not taken.damaged and not self._publisher.is_running:
-            taken.commits = taken.bytes = 0
+        self._switch_to_snapshot()
+        loader, clones, live = self._loader, self._clones, self._live
+        is_due = loader.commits > commits or loader.bytes > size
+        if clones and live and is_due and not loader.damaged and not self._publisher.is_running:
+            loader.commits = loader.bytes = 0
             self._publisher.start(partial(self._publish, clones, live))
 
-    def _renew(self) -> None:
+    def _switch_to_snapshot(self) -> None:
         """Continue on a clone of the snapshot just published: until it is closed, a store caches all it has read."""
-        if not self._is_kept or self._clones is None or self._filling.damaged:
+        if not self._has_newer_snapshot or self._clones is None or self._loader.damaged:
             return
-        self._is_kept = False
+        self._has_newer_snapshot = False
         self.index.apply_pending()
         streams = {stream.graph: stream for stream in self.journal.streams()}
         with suppress(*STORE_ERRORS):  # on failure the present store stays in use
-            for live in self._clones.each():
+            for live in self._clones.clone_snapshots():
                 index = OxigraphIndex(live.store)
-                if index.marks.keys() != self.index.marks.keys() or not self._filling.fits(index, streams):
+                if index.marks.keys() != self.index.marks.keys() or not self._loader.fits(index, streams):
                     live.close()
                     return
-                if self._filling.fill(index, self._ontology, [streams[graph] for graph in index.marks]):
+                if self._loader.fill(index, self._ontology, [streams[graph] for graph in index.marks]):
                     self._swap(index, live)
                 else:
                     live.close()
@@ -488,11 +490,11 @@ class IndexFollower:
     def _publish(self, clones: Clones, live: PrivateClone) -> None:
         with suppress(*STORE_ERRORS):  # such as a full disk: the next publication tries again
             clones.publish(self.index, live)
-            self._is_kept = True
+            self._has_newer_snapshot = True
             for stream in self.journal.streams():
                 self.journal.share(stream)
 
-    def _settle(self) -> None:
+    def _wait_for_threads(self) -> None:
         """Wait for the publication of a snapshot and for the apply thread."""
         self._apply_thread.wait()
         self._publisher.wait()

@@ -16,9 +16,9 @@ MAX_CHANGES = 5_000
 #: The most nodes with a cached value.
 MAX_CACHED = 50_000
 #: Returns the values of the given nodes; of all nodes for None.
-Find = Callable[[Collection[str] | None], Mapping[str, V]]
+Derive = Callable[[Collection[str] | None], Mapping[str, V]]
 #: Returns the nodes whose values may change after the given nodes got new statements.
-Touched = Callable[[set[Term]], Iterable[str]]
+Affected = Callable[[set[Term]], Iterable[str]]
 
 
 class NodeCache(Generic[V]):
@@ -30,38 +30,38 @@ class NodeCache(Generic[V]):
     def __init__(self, graph: str) -> None:
         """Make an empty cache of *graph*."""
         self._graph = graph
-        self._found: dict[str, V | None] = {}
+        self._values: dict[str, V | None] = {}
         self._is_whole = False
-        self._again: set[str] = set()  # nodes whose values may have changed
-        self._news: set[Term] = set()
-        self._life = self._found_in = 0
-        self._lock, self._telling = Lock(), Lock()
+        self._stale: set[str] = set()  # nodes whose values may have changed
+        self._changed: set[Term] = set()
+        self._generation = self._values_generation = 0
+        self._lock, self._change_lock = Lock(), Lock()
 
-    def of(self, nodes: Collection[str], touched: Touched, find: Find[V]) -> dict[str, V]:
+    def get(self, nodes: Collection[str], affected: Affected, derive: Derive[V]) -> dict[str, V]:
         """Return the values of those of *nodes* that have one."""
         with self._lock:
-            if len(self._found) + len(nodes) > MAX_CACHED:
+            if len(self._values) + len(nodes) > MAX_CACHED:
                 self.reset(self._graph)
-            self._level(touched)
-            self._look([node for node in nodes if node not in self._found or node in self._again], find)
-            return {node: value for node in nodes if (value := self._found[node]) is not None}
+            self._mark_stale(affected)
+            self._derive([node for node in nodes if node not in self._values or node in self._stale], derive)
+            return {node: value for node in nodes if (value := self._values[node]) is not None}
 
-    def every(self, touched: Touched, find: Find[V]) -> list[V]:
+    def all(self, affected: Affected, derive: Derive[V]) -> list[V]:
         """Return the values of all nodes that have one."""
         with self._lock:
-            self._level(touched)
+            self._mark_stale(affected)
             if not self._is_whole:
-                self._found, self._again = {**find(None)}, set()
+                self._values, self._stale = {**derive(None)}, set()
                 self._is_whole = True
-            self._look([*self._again], find)
-            return [value for value in self._found.values() if value is not None]
+            self._derive([*self._stale], derive)
+            return [value for value in self._values.values() if value is not None]
 
     def applied(self, graph: str, triples: Collection[Triple]) -> None:
         """Record which nodes got new statements."""
         if graph == self._graph:
-            with self._telling:
-                self._news.update(subject for subject, _, _ in triples)
-                is_much = len(self._news) > MAX_CHANGES
+            with self._change_lock:
+                self._changed.update(subject for subject, _, _ in triples)
+                is_much = len(self._changed) > MAX_CHANGES
             if is_much:
                 self.reset(graph)
         elif graph == ONTOLOGY_GRAPH:
@@ -70,25 +70,25 @@ class NodeCache(Generic[V]):
     def reset(self, graph: str) -> None:
         """Invalidate all values."""
         if graph in (self._graph, ONTOLOGY_GRAPH):
-            with self._telling:
-                self._life += 1
-                self._news = set()
+            with self._change_lock:
+                self._generation += 1
+                self._changed = set()
 
-    def _look(self, nodes: Collection[str], find: Find[V]) -> None:
+    def _derive(self, nodes: Collection[str], derive: Derive[V]) -> None:
         if nodes:
-            found = find(nodes)
-            self._found.update((node, found.get(node)) for node in nodes)
-            self._again.difference_update(nodes)
+            values = derive(nodes)
+            self._values.update((node, values.get(node)) for node in nodes)
+            self._stale.difference_update(nodes)
 
-    def _level(self, touched: Touched) -> None:
+    def _mark_stale(self, affected: Affected) -> None:
         """Determine which values may have changed since the last read."""
-        with self._telling:
-            life, self._news, new = self._life, set(), self._news
-        if life != self._found_in:
-            self._found, self._again, self._is_whole, self._found_in = {}, set(), False, life
-        elif new:
+        with self._change_lock:
+            generation, self._changed, changed = self._generation, set(), self._changed
+        if generation != self._values_generation:
+            self._values, self._stale, self._is_whole, self._values_generation = {}, set(), False, generation
+        elif changed:
             try:
-                self._again.update(touched(new))
+                self._stale.update(affected(changed))
             except BaseException:
                 self.reset(self._graph)
                 raise

@@ -103,7 +103,7 @@ _SUBCLASS = iri(RDFS + "subClassOf")
 WRITABLE = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]*>")
 _ID_START = re.compile(r"[/#:]")
 #: The most nodes named in one query.
-AT_ONCE = 500
+NODES_PER_QUERY = 500
 
 #: The statements about a node: property -> values.
 Statements = Mapping[Term, Sequence[Term]]
@@ -137,7 +137,7 @@ class _Node:
 
 
 class IndexedProject:
-    """The index as read by the projection of one project, with its answers cached until the next `look`."""
+    """The index as read by the projection of one project, with its answers cached until the next `refresh`."""
 
     def __init__(self, index: OxigraphIndex, project: str) -> None:
         self.project = iri(f"{BASE}projects/{project}")
@@ -148,28 +148,28 @@ class IndexedProject:
         self._triples: dict[object, list[Triple]] = {}
         self._openings: dict[tuple[ListOrder, ...], Mapping[Term, Mapping[Term | None, Sequence[int]]]] = {}
 
-    def look(self) -> str:
+    def refresh(self) -> str:
         """Drop the cached answers; return a key of the class hierarchy, which changes with the subclasses."""
         self._triples = {}
         own = sorted(self._index.triples(self.graph, None, _SUBCLASS))
-        now = f"{self._index.ontology} {own}" if own else self._index.ontology
-        if now != self.ontology:
-            self.ontology, self._openings = now, {}
-        return now
+        hierarchy = f"{self._index.ontology} {own}" if own else self._index.ontology
+        if hierarchy != self.ontology:
+            self.ontology, self._openings = hierarchy, {}
+        return hierarchy
 
     def triples(
         self, graph: str, subject: Term | None = None, predicate: Term | None = None, value: Term | None = None
     ) -> Iterator[Triple]:
         """Return the triples of *graph* that match."""
-        asked = (graph, subject, predicate, value)
-        if asked not in self._triples:
+        pattern = (graph, subject, predicate, value)
+        if pattern not in self._triples:
             whole = self._triples.get((graph, subject, None, None)) if subject is not None else None
-            rows = self._index.triples(*asked) if whole is None else _matching(whole, predicate, value)
-            self._triples[asked] = [*rows]
-        return iter(self._triples[asked])
+            rows = self._index.triples(*pattern) if whole is None else _matching(whole, predicate, value)
+            self._triples[pattern] = [*rows]
+        return iter(self._triples[pattern])
 
     def describe(self, nodes: Iterable[Term], commits: Iterable[Commit]) -> None:
-        """Cache the statements about *nodes* from *commits*, until the next `look`: faster than reading the index.
+        """Cache the statements about *nodes* from *commits*, until the next `refresh`: faster than reading the index.
 
         Statements of later commits are missing.
         """
@@ -181,10 +181,10 @@ class IndexedProject:
 
     def statements(self, node: Term) -> Statements:
         """Return the memory's statements about *node*."""
-        found: dict[Term, list[Term]] = {}
+        result: dict[Term, list[Term]] = {}
         for _, predicate, value in self.triples(self.graph, node):
-            found.setdefault(predicate, []).append(value)
-        return found
+            result.setdefault(predicate, []).append(value)
+        return result
 
     def node(self, name: Term) -> _Node:
         """Return a node with the interval from when it is recorded until something ends it."""
@@ -200,27 +200,27 @@ class IndexedProject:
         """Return the numbers of the lists that may have a node, by a property and its value; None for any value."""
         key = tuple(lists.values())
         if key not in self._openings:
-            found: dict[Term, dict[Term | None, list[int]]] = defaultdict(lambda: defaultdict(list))
+            result: dict[Term, dict[Term | None, list[int]]] = defaultdict(lambda: defaultdict(list))
             for number, order in lists.items():
                 for properties, value in order.openings or ():
                     values = self._subclasses(value) if value and properties == (TYPE,) else {value}
                     for name in properties:
-                        for each in values:
-                            found[name][each].append(number)
-            self._openings[key] = found
+                        for term in values:
+                            result[name][term].append(number)
+            self._openings[key] = result
         return self._openings[key]
 
     def _subclasses(self, name: Term) -> set[Term | None]:
         """Return a class and its declared subclasses, at any depth."""
-        found: set[Term | None] = {name}
-        further = [name]
-        while further:
-            above = further.pop()
+        result: set[Term | None] = {name}
+        pending = [name]
+        while pending:
+            superclass = pending.pop()
             for graph in (ONTOLOGY_GRAPH, self.graph):
-                below = {each for each, _, _ in self.triples(graph, None, _SUBCLASS, above)} - found
-                found |= below
-                further += below
-        return found
+                subclasses = {subclass for subclass, _, _ in self.triples(graph, None, _SUBCLASS, superclass)} - result
+                result |= subclasses
+                pending += subclasses
+        return result
 
     def members(self, order: ListOrder, nodes: Mapping[Term, _Node]) -> Iterator[tuple[Term, Term | None]]:
         """Yield those of *nodes* that match the pattern of a list, each once for each of its times.
@@ -254,12 +254,12 @@ class IndexedProject:
                 yield from (at for at in moments if at is not None)
 
     def _rows(self, text: str, name: str, nodes: Collection[Term]) -> Iterator[tuple[Term | None, ...]]:
-        known = [node for node in nodes if WRITABLE.fullmatch(node)]
-        for at in range(0, len(known), AT_ONCE):
-            named = f"VALUES ?{name} {{ {' '.join(known[at : at + AT_ONCE])} }}"
-            found = self._index.query(text.replace("%s", named, 1), graphs=self._graphs)
-            assert isinstance(found, Solutions)
-            yield from found.rows
+        writable = [node for node in nodes if WRITABLE.fullmatch(node)]
+        for at in range(0, len(writable), NODES_PER_QUERY):
+            named = f"VALUES ?{name} {{ {' '.join(writable[at : at + NODES_PER_QUERY])} }}"
+            answer = self._index.query(text.replace("%s", named, 1), graphs=self._graphs)
+            assert isinstance(answer, Solutions)
+            yield from answer.rows
 
 
 class Projection:
@@ -270,17 +270,17 @@ class Projection:
 
     def include(self, orders: Iterable[ListOrder], source: IndexedProject, *, rebuilds: bool = False) -> None:
         """Add the lists of *orders*; if it *rebuilds*, as the class hierarchy changed, fill all lists again."""
-        known = self._lists()
-        wanted = [(_definition(order),) for order in orders if not order.pairs]
-        self._store.executemany("INSERT OR IGNORE INTO list (definition, is_sortable) VALUES (?, 1)", wanted)
+        existing = self._lists()
+        definitions = [(_definition(order),) for order in orders if not order.pairs]
+        self._store.executemany("INSERT OR IGNORE INTO list (definition, is_sortable) VALUES (?, 1)", definitions)
         if rebuilds:
             self._store.execute("DELETE FROM listed")
             self._store.execute("UPDATE list SET is_sortable = 1")
-        lists = {number: order for number, order in self._lists().items() if rebuilds or number not in known}
-        after = 0
-        while lists and (step := self._nodes_after(after)):
-            after = step[-1][0]
-            self._list(lists, {name: source.node(name) for _, name in step}, source)
+        lists = {number: order for number, order in self._lists().items() if rebuilds or number not in existing}
+        last = 0
+        while lists and (step := self._nodes_after(last)):
+            last = step[-1][0]
+            self._write_list_rows(lists, {name: source.node(name) for _, name in step}, source)
 
     def update(
         self, names: Collection[Term], source: IndexedProject, *, ending: Collection[Term] | None = None
@@ -291,13 +291,14 @@ class Projection:
         """
         lists = self._lists()
         nodes = {name: source.node(name) for name in {*names} | source.ended(names if ending is None else ending)}
-        self._put_nodes(nodes, source.project)
+        self._write_nodes(nodes, source.project)
         pointers = {order.pointer for order in lists.values() if order.pointer}
-        pointed = {
+        referents = {
             old for name in pointers for node in nodes.values() for old in node.statements.get(name, ()) if is_iri(old)
         }
-        self._list(lists, {**nodes, **{name: source.node(name) for name in pointed - nodes.keys()}}, source)
-        self._pair(nodes, source)
+        others = {name: source.node(name) for name in referents - nodes.keys()}
+        self._write_list_rows(lists, {**nodes, **others}, source)
+        self._write_pairs(nodes, source)
 
     def page(self, order: ListOrder, start: str, moment: int, inactive: bool, count: int) -> list[str] | None:
         """Return up to *count* keys of a list, from *start* on, of nodes recorded by *moment* and, unless *inactive*,
@@ -324,12 +325,12 @@ class Projection:
     def rivals(self, item: str) -> list[str]:
         """Return a key for each memory that disagrees with *item* at any time: its IRI and the kind of conflict."""
         rows = self._store.execute(f"SELECT key FROM pair WHERE TRUE {_AMONG}", {"items": json.dumps([item])})
-        found = []
+        result = []
         for a, b, kind in (key.split(" ") for (key,) in rows):
-            found.append(f"{b if a == item else a} {kind}")
-        return found
+            result.append(f"{b if a == item else a} {kind}")
+        return result
 
-    def named(self, signs: str, most: int) -> list[str]:
+    def by_short_id(self, signs: str, most: int) -> list[str]:
         """Return up to *most* memories of the project, sorted, whose id begins or ends with *signs*.
 
         The id is the part of the IRI after the last `/`, `#` or `:`. The beginning of the short id, its last
@@ -340,16 +341,16 @@ class Projection:
             return [item for (item,) in self._store.execute(_IDS, values)] if signs else []
         return []
 
-    def lacking(self, names: Collection[Term]) -> list[Term]:
+    def missing(self, names: Collection[Term]) -> list[Term]:
         """Return those of *names* that have no rows yet."""
         text = "SELECT item FROM node WHERE since >= 0 AND item IN (SELECT value FROM json_each(?))"
-        known = {item for (item,) in self._store.execute(text, (json.dumps([*map(_item, names)]),))}
-        return [name for name in names if _item(name) not in known]
+        existing = {item for (item,) in self._store.execute(text, (json.dumps([*map(_node_text, names)]),))}
+        return [name for name in names if _node_text(name) not in existing]
 
     def labelled(self, names: Collection[Term]) -> list[Term]:
         """Return those of *names* that had a label when their rows were written."""
         text = "SELECT item FROM node WHERE has_label AND item IN (SELECT value FROM json_each(?))"
-        return [_name(item) for (item,) in self._store.execute(text, (json.dumps([*map(_item, names)]),))]
+        return [_node_term(item) for (item,) in self._store.execute(text, (json.dumps([*map(_node_text, names)]),))]
 
     def _lists(self) -> dict[int, ListOrder]:
         rows = self._store.execute("SELECT number, definition FROM list ORDER BY number")
@@ -357,35 +358,37 @@ class Projection:
 
     def _nodes_after(self, number: int) -> list[tuple[int, Term]]:
         text = "SELECT number, item FROM node WHERE number > ? ORDER BY number LIMIT ?"
-        return [(each, _name(item)) for each, item in self._store.execute(text, (number, AT_ONCE))]
+        return [(each, _node_term(item)) for each, item in self._store.execute(text, (number, NODES_PER_QUERY))]
 
     def _numbers(self, items: Iterable[str]) -> dict[str, int]:
         text = "SELECT item, number FROM node WHERE item IN (SELECT value FROM json_each(?))"
         return dict(self._store.execute(text, (json.dumps([*items]),)))
 
-    def _put_nodes(self, nodes: Mapping[Term, _Node], project: Term) -> None:
+    def _write_nodes(self, nodes: Mapping[Term, _Node], project: Term) -> None:
         rows = []
         for name, node in nodes.items():
-            item = _item(name)
+            item = _node_text(name)
             part = _ID_START.split(item)[-1] if project in node.statements.get(_OF, ()) else None
             ids = part, part and part[::-1], part and part[-SHORT:]
             rows.append((item, node.since, node.active_until, *ids, LABEL in node.statements))
         self._store.executemany(_PUT_NODE, rows)
         links = ((_SUPERSEDED, False), (_INVALIDATED, True))
         ends = [
-            (_item(name), _item(new), withdraws)
+            (_node_text(name), _node_text(new), withdraws)
             for link, withdraws in links
             for name, node in nodes.items()
             for new in node.statements.get(link, ())
         ]
         self._store.executemany(_PUT_NAME, ((new,) for _, new, _ in ends))
-        numbers = self._numbers({*map(_item, nodes), *(new for _, new, _ in ends)})
+        numbers = self._numbers({*map(_node_text, nodes), *(new for _, new, _ in ends)})
         successors = ((numbers[old], numbers[new], withdraws) for old, new, withdraws in ends)
         self._store.executemany("INSERT OR IGNORE INTO successor VALUES (?, ?, ?)", successors)
-        keys = ((key, numbers[_item(name)]) for name, node in nodes.items() for key in _keys(node.statements))
+        keys = ((key, numbers[_node_text(name)]) for name, node in nodes.items() for key in _keys(node.statements))
         self._store.executemany("INSERT OR IGNORE INTO holder VALUES (?, ?)", keys)
 
-    def _list(self, lists: Mapping[int, ListOrder], nodes: Mapping[Term, _Node], source: IndexedProject) -> None:
+    def _write_list_rows(
+        self, lists: Mapping[int, ListOrder], nodes: Mapping[Term, _Node], source: IndexedProject
+    ) -> None:
         """Write the rows of *nodes* in *lists*."""
         openings, anything = source.openings(lists), [n for n, order in lists.items() if order.openings is None]
         fitting: dict[int, dict[Term, None]] = defaultdict(dict)
@@ -416,35 +419,40 @@ class Projection:
                     for name, key in keys)  # fmt: skip
             self._store.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?)", rows)
 
-    def _pair(self, nodes: Mapping[Term, _Node], source: IndexedProject) -> None:
+    def _write_pairs(self, nodes: Mapping[Term, _Node], source: IndexedProject) -> None:
         """Write the pairs of *nodes* again."""
-        numbers = self._numbers(map(_item, nodes))
+        numbers = self._numbers(map(_node_text, nodes))
         parameters = [{"node": number} for number in numbers.values()]
         self._store.executemany("DELETE FROM pair WHERE a = :node OR b = :node", parameters)
-        for name, number in numbers.items():
-            node = nodes[_name(name)]
-            if WRITABLE.fullmatch(_name(name)) and node.since < node.active_until and (keys := _keys(node.statements)):
-                self._pair_by_keys(number, name, node, keys, source)
+        for item, number in numbers.items():
+            name = _node_term(item)
+            node, keys = nodes[name], _keys(nodes[name].statements)
+            if keys and WRITABLE.fullmatch(name) and node.since < node.active_until:
+                self._write_pairs_by_keys(number, item, node, keys, source)
         forks = self._store.execute(_FORKS, (json.dumps([*numbers.values()]),)).fetchall()
         for (fork,) in forks:
-            self._pair_after(fork)
+            self._write_pairs_after(fork)
 
-    def _pair_by_keys(self, number: int, item: str, node: _Node, keys: Sequence[str], source: IndexedProject) -> None:
+    def _write_pairs_by_keys(
+        self, number: int, item: str, node: _Node, keys: Sequence[str], source: IndexedProject
+    ) -> None:
         shared: dict[tuple[int, str, int, int], list[str]] = defaultdict(list)
-        for key, *other in self._store.execute(_RIVALS, (json.dumps(keys), number, node.active_until, node.since)):
-            if WRITABLE.fullmatch(iri(other[1])):
-                shared[other[0], other[1], other[2], other[3]].append(key.partition(":")[0])
+        rivals = self._store.execute(_RIVALS, (json.dumps(keys), number, node.active_until, node.since))
+        for key, rival, name, since, until in rivals:
+            if WRITABLE.fullmatch(iri(name)):
+                shared[rival, name, since, until].append(key.partition(":")[0])
         for (rival, name, since, until), kinds in shared.items():
             counts = Counter(kinds)
-            found = [kind for kind in KINDS if counts[kind]] + [VALUE] * (counts[_SLOT] > counts[_VALUE])
-            if CLASH in found:
-                one, other = (_convention(statements) for statements in (node.statements, source.statements(iri(name))))
-                if one is not None and other is not None and not one.clashes(other):
-                    found.remove(CLASH)
+            conflicts = [kind for kind in KINDS if counts[kind]] + [VALUE] * (counts[_SLOT] > counts[_VALUE])
+            if CLASH in conflicts:
+                own, other = _convention(node.statements), _convention(source.statements(iri(name)))
+                if own is not None and other is not None and not own.clashes(other):
+                    conflicts.remove(CLASH)
             span = max(since, node.since), min(until, node.active_until)
-            self._store.executemany(_PUT_PAIR, (_pair_row((number, item), (rival, name), kind, span) for kind in found))
+            rows = (_pair_row((number, item), (rival, name), kind, span) for kind in conflicts)
+            self._store.executemany(_PUT_PAIR, rows)
 
-    def _pair_after(self, fork: int) -> None:
+    def _write_pairs_after(self, fork: int) -> None:
         """Write the pairs of nodes that replaced *fork*, at any distance, by different successors of it.
 
         Two withdrawals of it do not disagree. Two nodes of one line, the earlier of which is superseded in name only,
@@ -469,12 +477,12 @@ def _matching(rows: Iterable[Triple], predicate: Term | None, value: Term | None
     return (row for row in rows if predicate in (None, row[1]) and value in (None, row[2]))
 
 
-def opposed(source: IndexedProject, item: Term) -> list[str]:
+def opposing_keys(source: IndexedProject, item: Term) -> list[str]:
     """Return the keys of the memories with which a proposal, *item* or the other one, would disagree."""
     triples = source.triples
-    found = {other for _, _, other in triples(source.graph, item, _WITH)}
-    found |= {other for other, _, _ in triples(source.graph, None, _WITH, item)}
-    return [f"{plain_value(other)} {PROPOSAL}" for other in found if WRITABLE.fullmatch(other)]
+    result = {other for _, _, other in triples(source.graph, item, _WITH)}
+    result |= {other for other, _, _ in triples(source.graph, None, _WITH, item)}
+    return [f"{plain_value(other)} {PROPOSAL}" for other in result if WRITABLE.fullmatch(other)]
 
 
 def overlapping_pairs(spans: Mapping[str, Interval]) -> Iterator[tuple[str, str, Interval]]:
@@ -505,12 +513,12 @@ def valid_since(spans: Iterable[Interval], until: int) -> int:
     return until
 
 
-def _item(name: Term) -> str:
+def _node_text(name: Term) -> str:
     """Return the form of a node in the file."""
     return plain_value(name) if is_iri(name) else name
 
 
-def _name(item: str) -> Term:
+def _node_term(item: str) -> Term:
     return item if item.startswith("_:") else iri(item)
 
 
@@ -548,10 +556,10 @@ def _key(order: ListOrder, name: Term, time: Term | None) -> str:
     return timed(moment, plain_value(name), order.newest_first)
 
 
-def _listed_until(order: ListOrder, node: _Node, pointing: Iterable[Interval]) -> int:
+def _listed_until(order: ListOrder, node: _Node, referrers: Iterable[Interval]) -> int:
     """Return until when a node is listed: until something ends it, or refers to it for good."""
     is_hidden = (node.is_proposed or not node.is_accepted) and not order.proposals
-    return NEVER if is_hidden else valid_since(pointing, node.until)
+    return NEVER if is_hidden else valid_since(referrers, node.until)
 
 
 def _convention(statements: Statements) -> Convention | None:

@@ -72,13 +72,13 @@ class Document:
 
 def touched_memories(index: TripleReader, graph: str, changes: Mapping[Term, Collection[Term]]) -> list[Term]:
     """Return the memories that may have to be read again after *changes*: node -> properties with new values."""
-    found = set(changes)
+    nodes = set(changes)
     for node, names in changes.items():
         links = [link for link, by in _LEADS.values() if by in names]
         links += _ENDS if _STATUS in names or _RECORDED in names else ()
         for link in links:
-            found.update(item for item, _, _ in index.triples(graph, None, link, node))
-    return sorted(found)
+            nodes.update(item for item, _, _ in index.triples(graph, None, link, node))
+    return sorted(nodes)
 
 
 def memory_document(index: TripleReader, graph: str, item: Term) -> Document | None:
@@ -102,10 +102,10 @@ def memory_document(index: TripleReader, graph: str, item: Term) -> Document | N
         texts[name] = [
             _text(t) for node in statements.get(link, ()) for _, _, t in sorted(index.triples(graph, node, by))
         ]
-    texts["explanation"] += _other(statements)
+    texts["explanation"] += _project_texts(statements)
     texts = {name: [text for text in values if not is_remark(text)] for name, values in texts.items()}
 
-    def one(name: str) -> str:
+    def value(name: str) -> str:
         return plain_value(statements.get(jido(name), ('""',))[0])
 
     return Document(
@@ -114,9 +114,9 @@ def memory_document(index: TripleReader, graph: str, item: Term) -> Document | N
         recorded=moments[0],
         ended=min(ends.values(), default=None),
         inactive=_inactive(statements),
-        agent=one("assertedBy"),
-        session=one("assertedIn"),
-        confidence=local_name(one("hasConfidence")),
+        agent=value("assertedBy"),
+        session=value("assertedIn"),
+        confidence=local_name(value("hasConfidence")),
         valid_from=_bound(statements, "validFrom", max),
         valid_until=_bound(statements, "validUntil", min),
         successors=tuple(plain_value(end) for end in statements.get(_ENDS[0], ()) if end in ends),
@@ -142,7 +142,7 @@ def _end_recorded_at(index: TripleReader, graph: str, end: Term) -> str | None:
     return min(filter(None, (_moment(at) for _, _, at in index.triples(graph, end, _RECORDED))), default=None)
 
 
-def _other(statements: dict[Term, list[Term]]) -> Iterator[str]:
+def _project_texts(statements: dict[Term, list[Term]]) -> Iterator[str]:
     """Yield the texts of properties that are the project's own."""
     for predicate, terms in statements.items():
         if not predicate.startswith(f"<{JIDO}"):
@@ -161,13 +161,13 @@ def _text(term: Term) -> str:
 
 def _moment(term: Term) -> str | None:
     """Return a moment in its normal form, in which moments are compared as texts."""
-    found = parse_moment(plain_value(term))
-    return None if found is None else format_timestamp(found)
+    moment = parse_moment(plain_value(term))
+    return None if moment is None else format_timestamp(moment)
 
 
 def _bound(statements: dict[Term, list[Term]], name: str, choose: Callable[[list[str]], str]) -> str | None:
-    found = [at for term in statements.get(jido(name), ()) if (at := _moment(term))]
-    return choose(found) if found else None
+    moments = [at for term in statements.get(jido(name), ()) if (at := _moment(term))]
+    return choose(moments) if moments else None
 
 
 ENTRY = jido("Entry")
@@ -180,11 +180,11 @@ _SESSION, _POSITION, _LAST = "session", "position", 10**12
 
 def touched_entries(index: TripleReader, graph: str, nodes: Iterable[Term]) -> list[Term]:
     """Return the entries, sorted, that may have to be read again after *nodes* got new statements."""
-    found = set(nodes)
-    for node in [*found]:
-        found.update(before for _, _, before in index.triples(graph, node, _REPLACES))
-        found.update(_beside(index, graph, node))
-    return sorted(found)
+    entries = set(nodes)
+    for node in [*entries]:
+        entries.update(replaced for _, _, replaced in index.triples(graph, node, _REPLACES))
+        entries.update(_duplicates(index, graph, node))
+    return sorted(entries)
 
 
 def namespace(given: Any) -> str:
@@ -199,42 +199,42 @@ def entry_document(index: TripleReader, graph: str, node: Term) -> Document | No
         statements.setdefault(predicate, []).append(term)
     if ENTRY not in statements.get(TYPE, ()) or _TEXT not in statements:
         return None
-    recorded = _first(statements.get(_RECORDED, ()))
+    recorded = _earliest(statements.get(_RECORDED, ()))
     if recorded is None:
         return None
 
-    def one(name: str) -> str:
+    def value(name: str) -> str:
         return plain_value(statements.get(jido(name), ('""',))[0])
 
-    newer = _newer(index, graph, node, recorded)
-    metadata = json.loads(one("entryMetadata") or "{}")
-    within = namespace(metadata.get(NAMESPACE))
+    newer = _replacements(index, graph, node, recorded)
+    metadata = json.loads(value("entryMetadata") or "{}")
+    namespace_key = namespace(metadata.get(NAMESPACE))
     return Document(
         item=plain_value(node),
         types=tuple(map(plain_value, statements[TYPE])),
         recorded=recorded,
         ended=min(filter(None, newer.values()), default=None),
-        agent=one("agentId"),
-        session=one("sessionId"),
+        agent=value("agentId"),
+        session=value("sessionId"),
         successors=tuple(map(plain_value, newer)),
-        about=(within,),
+        about=(namespace_key,),
         texts=tuple(
             plain_value(statements[_ENTRY_FIELDS[name]][0]) if _ENTRY_FIELDS.get(name) in statements else ""
             for name in FIELD_WEIGHTS
         ),
         text=plain_value(statements[_TEXT][0])[:LONGEST_TEXT],
         speakers=tuple(map(plain_value, statements.get(_ENTRY_FIELDS["about"], ()))),
-        said_at=_first(statements.get(conv("timestamp"), ())) or recorded,
-        talk=_talk(one("agentId"), within, one("sessionId") or metadata.get(_SESSION)),
+        said_at=_earliest(statements.get(conv("timestamp"), ())) or recorded,
+        talk=_talk(value("agentId"), namespace_key, value("sessionId") or metadata.get(_SESSION)),
         place=f"{_entry_place(metadata.get(_POSITION))}{recorded} {plain_value(node)}",
     )
 
 
-def _talk(agent: str, within: str, session: Any) -> str:
+def _talk(agent: str, namespace_key: str, session: Any) -> str:
     """Return the key of a conversation: agent, namespace and session; "" without a session."""
     if isinstance(session, bool) or not isinstance(session, (str, int)) or session == "":
         return ""
-    return json.dumps([agent, within, session])
+    return json.dumps([agent, namespace_key, session])
 
 
 def _entry_place(position: Any) -> str:
@@ -243,28 +243,28 @@ def _entry_place(position: Any) -> str:
     return f"{position:012d} " if is_one else ""
 
 
-def _newer(index: TripleReader, graph: str, node: Term, recorded: str) -> dict[Term, str | None]:
+def _replacements(index: TripleReader, graph: str, node: Term, recorded: str) -> dict[Term, str | None]:
     """Return the entries that replaced *node*, or newer ones of its id from a merged branch, with their moments."""
-    newer = {found: _recorded(index, graph, found) for found, _, _ in index.triples(graph, None, _REPLACES, node)}
+    newer = {other: _recorded(index, graph, other) for other, _, _ in index.triples(graph, None, _REPLACES, node)}
     if newer:
         return newer
-    beside = ((found, _recorded(index, graph, found)) for found in _beside(index, graph, node))
-    return {found: at for found, at in beside if at is not None and (at, found) > (recorded, node)}
+    duplicates = ((other, _recorded(index, graph, other)) for other in _duplicates(index, graph, node))
+    return {other: at for other, at in duplicates if at is not None and (at, other) > (recorded, node)}
 
 
-def _beside(index: TripleReader, graph: str, node: Term) -> Iterator[Term]:
+def _duplicates(index: TripleReader, graph: str, node: Term) -> Iterator[Term]:
     """Yield the other entries of the same id that nothing replaces: merged branches may bring some."""
     for _, _, key in index.triples(graph, node, _ID):
-        for found, _, _ in index.triples(graph, None, _ID, key):
-            if found != node and next(index.triples(graph, None, _REPLACES, found), None) is None:
-                yield found
+        for other, _, _ in index.triples(graph, None, _ID, key):
+            if other != node and next(index.triples(graph, None, _REPLACES, other), None) is None:
+                yield other
 
 
 def _recorded(index: TripleReader, graph: str, node: Term) -> str | None:
-    return _first(at for _, _, at in index.triples(graph, node, _RECORDED))
+    return _earliest(at for _, _, at in index.triples(graph, node, _RECORDED))
 
 
-def _first(moments: Iterable[Term]) -> str | None:
+def _earliest(moments: Iterable[Term]) -> str | None:
     """Return the earliest of *moments*, in its normal form."""
     return min(
         (format_timestamp(at) for at in map(parse_moment, map(plain_value, moments)) if at is not None), default=None
@@ -273,7 +273,7 @@ def _first(moments: Iterable[Term]) -> str | None:
 
 TURN = conv("ConversationTurn")
 #: The most tool calls of a turn that are searchable, and the most characters of a call's parameters or result.
-CALLS, TOLD = 20, 1_000
+CALLS, CALL_CHARACTERS = 20, 1_000
 _RECORDED, _BY, _CALL = jido("recordedAt"), jido("saidBy"), conv("involvesToolInvocation")
 _TEXTS = conv("promptText"), conv("answerText")
 
@@ -293,8 +293,8 @@ def turn_document(index: TripleReader, graph: str, node: Term) -> Document | Non
     agents = [plain_value(agent) for part in parts for agent in part.get(_BY, ())]
     names = tuple(dict.fromkeys(map(local_name, agents)))
     talk = next(iter(statements.get(conv("partOfConversation"), ())), "")
-    done = _used(index, graph, statements.get(_CALL, []))
-    texts = {"summary": "\n".join(spoken), "about": "\n".join(names), "evidence": "\n".join(done)}
+    tool_texts = _tool_texts(index, graph, statements.get(_CALL, []))
+    texts = {"summary": "\n".join(spoken), "about": "\n".join(names), "evidence": "\n".join(tool_texts)}
     return Document(
         item=plain_value(node),
         types=tuple(map(plain_value, statements[TYPE])),
@@ -310,14 +310,18 @@ def turn_document(index: TripleReader, graph: str, node: Term) -> Document | Non
     )
 
 
-def _used(index: TripleReader, graph: str, calls: list[Term]) -> Iterator[str]:
+def _tool_texts(index: TripleReader, graph: str, calls: list[Term]) -> Iterator[str]:
     """Yield the name of each tool called, and the beginning of its parameters and results."""
     for call in sorted(calls)[:CALLS]:
         statements = _properties_of(index, graph, call)
         results = [_properties_of(index, graph, result) for result in statements.get(conv("hasResult"), ())]
         yield from map(plain_value, statements.get(conv("toolName"), ()))
-        yield from (plain_value(given)[:TOLD] for given in statements.get(conv("invocationParameters"), ()))
-        yield from (plain_value(got)[:TOLD] for result in results for got in result.get(conv("resultData"), ()))
+        yield from (
+            plain_value(parameter)[:CALL_CHARACTERS] for parameter in statements.get(conv("invocationParameters"), ())
+        )
+        yield from (
+            plain_value(data)[:CALL_CHARACTERS] for result in results for data in result.get(conv("resultData"), ())
+        )
 
 
 def _session(index: TripleReader, graph: str, talk: Term) -> str:
@@ -332,8 +336,8 @@ def _turn_place(statements: dict[Term, list[Term]]) -> str:
 
 
 def _turn_time(term: Term) -> str | None:
-    found = parse_moment(plain_value(term))
-    return None if found is None else format_timestamp(found)
+    moment = parse_moment(plain_value(term))
+    return None if moment is None else format_timestamp(moment)
 
 
 def _properties_of(index: TripleReader, graph: str, node: Term) -> dict[Term, list[Term]]:

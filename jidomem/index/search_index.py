@@ -21,7 +21,7 @@ from jidomem.base.stems import Stemmer
 from jidomem.base.words import chunk_text, digest
 from jidomem.errors import Busy, Failed, JidomemError
 from jidomem.index import search_documents
-from jidomem.index.cache_file import CacheDatabase, CacheFolder, CacheInvalid, several
+from jidomem.index.cache_file import CacheDatabase, CacheFolder, CacheInvalid, chunks
 from jidomem.index.follower import steps
 from jidomem.index.projection import BEGINS, IndexedProject
 from jidomem.index.search_documents import Document, TripleReader
@@ -36,7 +36,7 @@ from jidomem.records.interfaces import Vector
 from jidomem.records.named_query import ListOrder
 
 if TYPE_CHECKING:
-    from jidomem.index.vector_search import Likeness
+    from jidomem.index.vector_search import VectorSet
 
 MAX_BATCH = 64
 #: Attempts to embed a single text before it is skipped.
@@ -53,16 +53,16 @@ class BatchSizer:
 
     def __init__(self) -> None:
         self._sizes: dict[str, int] = {}
-        self._alone: dict[str, int] = {}
+        self._attempts: dict[str, int] = {}
 
     def size(self, name: str) -> int:
         """Return the number of texts of the next batch."""
         return self._sizes.get(name, MAX_BATCH)
 
-    def done(self, name: str) -> None:
+    def succeeded(self, name: str) -> None:
         """Record a successful batch: the next may be twice as large."""
         self._sizes[name] = min(MAX_BATCH, 2 * self.size(name))
-        self._alone.pop(name, None)
+        self._attempts.pop(name, None)
 
     def failed(self, name: str, batch: Collection[object]) -> bool:
         """Record a failed batch; return True if it is a single text that failed TRIES times and is to be skipped."""
@@ -70,8 +70,8 @@ class BatchSizer:
             self._sizes[name] = max(1, len(batch) // 2)
             return False
         self._sizes[name] = 1
-        self._alone[name] = self._alone.get(name, 0) + 1
-        return self._alone[name] >= TRIES
+        self._attempts[name] = self._attempts.get(name, 0) + 1
+        return self._attempts[name] >= TRIES
 
 
 T = TypeVar("T")
@@ -102,7 +102,7 @@ class InMemorySearchIndex:
         self._file = SearchIndexReader(":memory:", stemmer, 0.0)
         self._file.fits()
         self._vectors: dict[str, tuple[list[bytes], Vector]] = {}
-        self._likeness: tuple[list[bytes], dict[bytes, int], Likeness] | None = None
+        self._vector_set: tuple[list[bytes], dict[bytes, int], VectorSet] | None = None
         self._lock = RLock()
 
     def put(self, documents: Mapping[str, tuple[Document, Vector | None]], removed: Iterable[str] = ()) -> None:
@@ -116,7 +116,7 @@ class InMemorySearchIndex:
                 self._vectors.pop(item, None)
                 if vector is not None:
                     self._vectors[item] = [*map(digest, chunk_text(document.text))], vector
-            self._likeness = None
+            self._vector_set = None
 
     def read(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
         """Return `use(reader)`, for any *stream*."""
@@ -126,32 +126,32 @@ class InMemorySearchIndex:
     def nearest(self, stream: Stream, to: Vector, limit: int) -> list[tuple[bytes, float]]:
         """Return the digests of the *limit* pieces most similar to a vector, with their cosines."""
         with self._lock:
-            known, _, likeness = self._compared(len(to))
-            return [(known[number], cosine) for number, cosine in likeness.nearest(to, limit)]
+            by_number, _, vectors = self._vectors_of(len(to))
+            return [(by_number[number], cosine) for number, cosine in vectors.nearest(to, limit)]
 
     def cosines(self, stream: Stream, to: Vector, digests: Sequence[bytes]) -> Mapping[bytes, float]:
         """Return the cosine of each of *digests* that has a vector."""
         with self._lock:
-            known, numbers, likeness = self._compared(len(to))
-            asked = [numbers[each] for each in digests if each in numbers]
-            return {known[number]: cosine for number, cosine in likeness.cosines(to, asked).items()}
+            by_number, numbers, vectors = self._vectors_of(len(to))
+            wanted = [numbers[digest_] for digest_ in digests if digest_ in numbers]
+            return {by_number[number]: cosine for number, cosine in vectors.cosines(to, wanted).items()}
 
     def close(self) -> None:
         """Close the database."""
         self._file.close()
 
-    def _compared(self, dimensions: int) -> tuple[list[bytes], dict[bytes, int], Likeness]:
+    def _vectors_of(self, dimensions: int) -> tuple[list[bytes], dict[bytes, int], VectorSet]:
         """Return the digests by number, the numbers by digest, and the vectors of *dimensions* under these numbers."""
-        if self._likeness is None or self._likeness[2].dimensions != dimensions:
-            from jidomem.index.vector_search import Likeness, written
+        if self._vector_set is None or self._vector_set[2].dimensions != dimensions:
+            from jidomem.index.vector_search import VectorSet, encode
 
-            vectors = {each: vector for pieces, vector in self._vectors.values() for each in pieces}
-            known = [each for each, vector in vectors.items() if len(vector) == dimensions]
-            likeness = Likeness(dimensions)
-            if known:
-                likeness.add(range(len(known)), [written(vectors[each]) for each in known])
-            self._likeness = known, {each: number for number, each in enumerate(known)}, likeness
-        return self._likeness
+            by_digest = {digest_: vector for pieces, vector in self._vectors.values() for digest_ in pieces}
+            digests = [digest_ for digest_, vector in by_digest.items() if len(vector) == dimensions]
+            vectors = VectorSet(dimensions)
+            if digests:
+                vectors.add(range(len(digests)), [encode(by_digest[digest_]) for digest_ in digests])
+            self._vector_set = digests, {digest_: number for number, digest_ in enumerate(digests)}, vectors
+        return self._vector_set
 
 
 #: The folder of the vector files, relative to the root.
@@ -182,17 +182,17 @@ CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQU
 
     def numbers(self, digests: Sequence[bytes]) -> dict[bytes, int]:
         """Return the numbers of those of *digests* that have a vector; a new vector gets the highest number so far."""
-        found: dict[bytes, int] = {}
-        for step in several(digests):
-            ask = f"SELECT digest, number FROM vector WHERE digest IN ({', '.join('?' * len(step))})"
-            found.update(self._store.execute(ask, step))
-        return found
+        numbers: dict[bytes, int] = {}
+        for step in chunks(digests):
+            sql = f"SELECT digest, number FROM vector WHERE digest IN ({', '.join('?' * len(step))})"
+            numbers.update(self._store.execute(sql, step))
+        return numbers
 
-    def known(self, digests: Sequence[bytes]) -> set[bytes]:
+    def present(self, digests: Sequence[bytes]) -> set[bytes]:
         """Return those of *digests* that have a vector."""
         return {*self.numbers(digests)}
 
-    def keep(self, digests: Sequence[bytes], made: Mapping[bytes, bytes]) -> None:
+    def write(self, digests: Sequence[bytes], made: Mapping[bytes, bytes]) -> None:
         """Write the vectors *made*, in the order of *digests*, in the caller's write transaction."""
         self.put((digest, made[digest]) for digest in digests if digest in made)
 
@@ -202,13 +202,13 @@ CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQU
 
     def after(self, number: int, limit: int) -> list[tuple[int, bytes, bytes]]:
         """Return the next *limit* vectors after a number: number, digest and value."""
-        ask = "SELECT number, digest, value FROM vector WHERE number > ? ORDER BY number LIMIT ?"
-        return self._store.execute(ask, (number, limit)).fetchall()
+        sql = "SELECT number, digest, value FROM vector WHERE number > ? ORDER BY number LIMIT ?"
+        return self._store.execute(sql, (number, limit)).fetchall()
 
     def digests(self, numbers: Sequence[int]) -> dict[int, bytes]:
         """Return the digests of those of *numbers* that have a vector."""
-        ask = "SELECT number, digest FROM vector WHERE number IN (SELECT value FROM json_each(?))"
-        return dict(self._store.execute(ask, (json.dumps(numbers),)))
+        sql = "SELECT number, digest FROM vector WHERE number IN (SELECT value FROM json_each(?))"
+        return dict(self._store.execute(sql, (json.dumps(numbers),)))
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Delete vectors, in the caller's write transaction."""
@@ -224,19 +224,19 @@ CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQU
         return int(self._store.execute("SELECT COUNT(*) FROM vector").fetchone()[0])
 
 
-def forget(root: Path, project: str = "") -> None:
+def delete_vectors(root: Path, project: str = "") -> None:
     """Delete the vectors below *root*, or those of one *project*; raises Failed if some cannot be deleted."""
-    CacheFolder(root / VECTOR_FOLDER, "vectors", VectorFile).forget_all(f"{project}." if project else "")
+    CacheFolder(root / VECTOR_FOLDER, "vectors", VectorFile).discard_all(f"{project}." if project else "")
 
 
 #: The folder of the text files, relative to the root.
 TEXT_FOLDER = Path("cache", "text")
 #: `read_soon` does not wait for more memories than this.
-FEW = 5_000
+MAX_AWAITED = 5_000
 _SUMMARY = jido("summary")
 
 
-class _NotYet(Exception):
+class _BuildNeeded(Exception):
     """A file must be built first, and the caller does not wait for that."""
 
 
@@ -250,7 +250,7 @@ class _DocumentReader:
 
 
 #: The streams with searchable documents, each in a file of its own.
-_KINDS: Mapping[str, _DocumentReader] = {
+_READERS: Mapping[str, _DocumentReader] = {
     "memory": _DocumentReader(search_documents.touched_memories, search_documents.memory_document),
     "history": _DocumentReader(search_documents.touched_old_turns, search_documents.old_turn_document),
 }
@@ -281,9 +281,9 @@ class Texts:
         self._index = index
         self._catch_up = catch_up
         self._stemmer = Stemmer()
-        self.files = CacheFolder(root / TEXT_FOLDER, "texts", self._made)
-        self._makers: dict[str, Thread] = {}  # threads that build a file in the background
-        self._taken: dict[str, tuple[int, int]] = {}  # memories written to a file that is being built, and their total
+        self.files = CacheFolder(root / TEXT_FOLDER, "texts", self._open_reader)
+        self._builders: dict[str, Thread] = {}  # threads that build a file in the background
+        self._build_progress: dict[str, tuple[int, int]] = {}  # memories written to a file being built, and their total
         self._starting, self._closed = Lock(), False
 
     @property
@@ -294,15 +294,15 @@ class Texts:
     def read_soon(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
         """Return the result of `read`; raise Busy `index_behind` if a thread must first add many memories."""
         name = name_of(stream)
-        if not self._is_made(name):
+        if not self._is_being_built(name):
             try:
                 return self.read(stream, use, waits=False)
-            except _NotYet:
-                self._go_on(stream)
-        taken, many = self._taken.get(name, (0, 0))
+            except _BuildNeeded:
+                self._start_build(stream)
+        written, total = self._build_progress.get(name, (0, 0))
         raise Busy(
             f"the index for lists and searches of {stream.project} is being built"
-            + (f": {taken:,} of {many:,} memories" if many else ""),
+            + (f": {written:,} of {total:,} memories" if total else ""),
             hint="retry in a moment; single memories are available meanwhile",
             code="index_behind",
         )
@@ -322,20 +322,20 @@ class Texts:
         process writes for too long, and the errors of the catch-up.
         """
         name = name_of(stream)
-        with self.files.turn(name):
+        with self.files.lock(name):
             if catches_up and not self.files.is_open(name):
                 self._catch_up(stream.project)  # raises for an unknown project, before a file is made
 
-            def level(file: SearchIndexReader, because: str) -> T:
+            def use_current(file: SearchIndexReader, reason: str) -> T:
                 if catches_up:
                     self._catch_up(stream.project)  # on each attempt: a file that was discarded is filled from here
-                self._level(file, stream, because, waits=waits)
+                self._bring_up_to_date(file, stream, reason, waits=waits)
                 with file.reading():
                     return use(file)
 
-            return self.files.use(name, level)
+            return self.files.use(name, use_current)
 
-    def are_there(self, stream: Stream) -> bool:
+    def exists(self, stream: Stream) -> bool:
         """Return whether a text file exists, on disk or in memory, sound or not."""
         name = name_of(stream)
         return self.files.is_open(name) or self.files.path(name).exists()
@@ -351,20 +351,20 @@ class Texts:
         status: dict[str, Any] = {"memories": 0, "version": None, "made_because": None, "amiss": None}
         with suppress(OSError):
             status["bytes"] = self.files.size(name)
-        if not self.files.turn(name).acquire(blocking=not self._is_made(name)):
-            return status | {"memories": self._taken.get(name, (0, 0))[0], "amiss": "it is being built"}
+        if not self.files.lock(name).acquire(blocking=not self._is_being_built(name)):
+            return status | {"memories": self._build_progress.get(name, (0, 0))[0], "amiss": "it is being built"}
         try:
-            file = self.files.opened(name)
+            file = self.files.open_file(name)
             mark = file.mark
             status |= {"memories": file.metadata("memories") or 0, "made_because": file.metadata("because")}
             status["version"] = str(mark.version) if mark else None
         except (CacheInvalid, sqlite3.Error, UnicodeDecodeError) as error:
             status["amiss"] = str(error)
-            self.files.let_go(name)
+            self.files.close_file(name)
         except OSError:
             pass
         finally:
-            self.files.turn(name).release()
+            self.files.lock(name).release()
         return status
 
     def close(self) -> None:
@@ -372,113 +372,118 @@ class Texts:
         self._closed = True
         self.files.close()
 
-    def _made(self, path: str, wait: float, marker: int) -> SearchIndexReader:
+    def _open_reader(self, path: str, wait: float, marker: int) -> SearchIndexReader:
         return SearchIndexReader(path, self._stemmer, wait, marker)
 
-    def _go_on(self, stream: Stream) -> None:
+    def _start_build(self, stream: Stream) -> None:
         """Start a thread that builds the file of *stream*, unless one is running."""
         name = name_of(stream)
         with self._starting:
-            if name not in self._makers or not self._makers[name].is_alive():
-                maker = Thread(target=self._made_apart, args=(stream,), name=f"jidomem-texts-{name}", daemon=True)
-                self._makers[name] = maker
-                maker.start()
+            if name not in self._builders or not self._builders[name].is_alive():
+                builder = Thread(
+                    target=self._build_in_background, args=(stream,), name=f"jidomem-texts-{name}", daemon=True
+                )
+                self._builders[name] = builder
+                builder.start()
 
-    def _is_made(self, name: str) -> bool:
+    def _is_being_built(self, name: str) -> bool:
         """Return whether a large file is being built."""
-        maker = self._makers.get(name)
-        return (maker is not None and maker.is_alive()) or self._taken.get(name, (0, 0))[1] > FEW
+        builder = self._builders.get(name)
+        return (builder is not None and builder.is_alive()) or self._build_progress.get(name, (0, 0))[1] > MAX_AWAITED
 
-    def _made_apart(self, stream: Stream) -> None:
+    def _build_in_background(self, stream: Stream) -> None:
         with suppress(JidomemError, OSError, RuntimeError, sqlite3.Error):  # the next read starts a build again
             self.read(stream, lambda file: None)
 
-    def _level(self, file: SearchIndexReader, stream: Stream, because: str, *, waits: bool) -> None:
+    def _bring_up_to_date(self, file: SearchIndexReader, stream: Stream, reason: str, *, waits: bool) -> None:
         """Bring the file up to date with the index.
 
-        Raises CacheInvalid if it must be built again, and _NotYet if that takes long and the caller does not wait.
+        Raises CacheInvalid if it must be built again, and _BuildNeeded if that takes long and the caller does not wait.
         """
-        now = self._index.mark(stream.graph)
+        target = self._index.mark(stream.graph)
         if file.mark is None:
-            if not waits and sum(1 for _ in self._index.triples(stream.graph, None, _SUMMARY, most=FEW + 1)) > FEW:
-                raise _NotYet
+            summaries = () if waits else self._index.triples(stream.graph, None, _SUMMARY, most=MAX_AWAITED + 1)
+            if sum(1 for _ in summaries) > MAX_AWAITED:
+                raise _BuildNeeded
             with file.writing():
                 if file.mark is None:
-                    file.set_metadata(mark=Watermark(cleared=now.cleared).term, began=now.term, because=because)
+                    file.set_metadata(mark=Watermark(cleared=target.cleared).term, began=target.term, because=reason)
         if stream.name == "memory":
-            self._hold_lists(file, self._project(stream))
+            self._fill_lists(file, self._project(stream))
         while not file.metadata("is_whole"):
             self._fill(file, stream)
-        while file.mark != now and not self._apply(file, stream, now):
+        while file.mark != target and not self._apply(file, stream, target):
             pass
 
-    def _hold_lists(self, file: SearchIndexReader, source: IndexedProject) -> None:
+    def _fill_lists(self, file: SearchIndexReader, source: IndexedProject) -> None:
         """Fill the lists of this program version, for the classes of the present ontology."""
-        ontology = source.look()
+        ontology = source.refresh()
         if (file.metadata("ontology"), file.metadata("lists")) != (ontology, __version__):
             with file.writing():
-                is_other = file.metadata("ontology") not in (None, ontology)
-                file.projection.include(self._orders(), source, rebuilds=is_other)
+                is_changed = file.metadata("ontology") not in (None, ontology)
+                file.projection.include(self._orders(), source, rebuilds=is_changed)
                 file.set_metadata(ontology=ontology, lists=__version__)
 
     def _fill(self, file: SearchIndexReader, stream: Stream) -> None:
         """Add the memories as of the watermark at which the file was begun; continues the work of a killed process."""
-        then, began = file.mark or Watermark(), Watermark.of(file.metadata("began"))
-        if not all(self._journal.holds(stream, mark.version) for mark in (then, began)):
+        mark, target = file.mark or Watermark(), Watermark.of(file.metadata("began"))
+        if not all(self._journal.holds(stream, version) for version in (mark.version, target.version)):
             raise CacheInvalid("another branch was checked out")
         try:
-            for step in steps(self._journal.read(stream, after=then.version)):
-                later = self._after(stream, began)
-                self._taken[name_of(stream)] = then.commits, began.commits
-                if self._closed and current_thread() is self._makers.get(name_of(stream)):
+            for step in steps(self._journal.read(stream, after=mark.version)):
+                later = self._ids_after(stream, target)
+                self._build_progress[name_of(stream)] = mark.commits, target.commits
+                if self._closed and current_thread() is self._builders.get(name_of(stream)):
                     raise Failed("the memory was closed", hint="open it again")
                 with file.writing():
-                    if file.mark != then:  # another process has continued
+                    if file.mark != mark:  # another process has continued
                         return
                     fresh = [commit for commit in step if commit.id not in later]
-                    self._take(file, stream, fresh, fills=True)
-                    then = then.after(fresh)
-                    file.set_metadata(mark=then.term)
+                    self._write_documents(file, stream, fresh, fills=True)
+                    mark = mark.after(fresh)
+                    file.set_metadata(mark=mark.term)
             with file.writing():
-                if file.mark == then:
-                    file.tidy()
-                    file.set_metadata(mark=began.term, is_whole=True)
+                if file.mark == mark:
+                    file.optimize()
+                    file.set_metadata(mark=target.term, is_whole=True)
         finally:
-            self._taken.pop(name_of(stream), None)
+            self._build_progress.pop(name_of(stream), None)
 
-    def _apply(self, file: SearchIndexReader, stream: Stream, now: Watermark) -> bool:
+    def _apply(self, file: SearchIndexReader, stream: Stream, target: Watermark) -> bool:
         """Add the commits up to *now*; return False if another process added some of them.
 
         Raises CacheInvalid if *now* does not follow the watermark of the file.
         """
-        then = file.mark or Watermark()
-        if not self._journal.holds(stream, then.version):
+        start = file.mark or Watermark()
+        if not self._journal.holds(stream, start.version):
             raise CacheInvalid("another branch was checked out")
-        if then.cleared != now.cleared:
+        if start.cleared != target.cleared:
             raise CacheInvalid("the graph was cleared")
-        reached, read, taken, later = then, set[str](), 0, self._after(stream, now)
-        for step in steps(self._journal.read(stream, after=then.version)):
-            later = self._after(stream, now)  # again for each step: other processes keep writing
+        mark, read, count, later = start, set[str](), 0, self._ids_after(stream, target)
+        for step in steps(self._journal.read(stream, after=start.version)):
+            later = self._ids_after(stream, target)  # again for each step: other processes keep writing
             read |= {commit.id for commit in step}
             fresh = [commit for commit in step if commit.id not in later]
             if any(is_redaction_record(commit.data) for commit in fresh):
-                forget(self._root, stream.project)
+                delete_vectors(self._root, stream.project)
                 raise CacheInvalid("something was taken out of the journal")
             with file.writing():
-                if file.mark != reached:
+                if file.mark != mark:
                     return False
-                self._take(file, stream, fresh)
-                reached, taken = reached.after(fresh), taken + len(fresh)
-                file.set_metadata(mark=reached.term)
-        if taken - len(later - read) != now.commits - then.commits:
+                self._write_documents(file, stream, fresh)
+                mark, count = mark.after(fresh), count + len(fresh)
+                file.set_metadata(mark=mark.term)
+        if count - len(later - read) != target.commits - start.commits:
             raise CacheInvalid("what was damaged is there again")
         return True
 
-    def _after(self, stream: Stream, mark: Watermark) -> set[str]:
+    def _ids_after(self, stream: Stream, mark: Watermark) -> set[str]:
         """Return the ids of the commits after *mark*."""
         return {commit.id for commit in self._journal.read(stream, after=mark.version)}
 
-    def _take(self, file: SearchIndexReader, stream: Stream, commits: Sequence[Commit], *, fills: bool = False) -> None:
+    def _write_documents(
+        self, file: SearchIndexReader, stream: Stream, commits: Sequence[Commit], *, fills: bool = False
+    ) -> None:
         """Write again every document that *commits* describe or change.
 
         While the file *fills*, a new memory is read from the commits alone: the index may have statements about it from
@@ -489,18 +494,20 @@ class Texts:
             for subject, name, _ in commit.triples:
                 changes.setdefault(subject, set()).add(name)
             changes.pop(iri(commit.iri), None)
-        source, kind = self._project(stream), _KINDS[stream.name]
-        source.look()
-        new = file.projection.lacking(sorted(changes)) if fills and stream.name == "memory" else []
+        source, reader = self._project(stream), _READERS[stream.name]
+        source.refresh()
+        new = file.projection.missing(sorted(changes)) if fills and stream.name == "memory" else []
         source.describe(new, commits)
         others = {node: changes[node] for node in changes.keys() - {*new}}
         for node in file.projection.labelled([node for node, names in others.items() if LABEL in names]):
             if len([*source.triples(stream.graph, node, LABEL)]) == 1:  # only repeated, as of a common source
                 others[node].discard(LABEL)
-        again = sorted({*new, *kind.touched(source, stream.graph, others)})
-        known = [found for node in again if (found := kind.document(source, stream.graph, node)) is not None]
-        file.remove({plain_value(node) for node in again} - {document.item for document in known})
-        file.put(known)
+        nodes = sorted({*new, *reader.touched(source, stream.graph, others)})
+        documents = [
+            document for node in nodes if (document := reader.document(source, stream.graph, node)) is not None
+        ]
+        file.remove({plain_value(node) for node in nodes} - {document.item for document in documents})
+        file.put(documents)
         if stream.name == "memory":
             file.projection.update(changes, source, ending=[node for node, names in others.items() if names & BEGINS])
 

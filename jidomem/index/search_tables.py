@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from jidomem.base.clock import nonce
 from jidomem.base.stems import TOKENS, Stemmer
 from jidomem.base.words import chunk_text, digest
-from jidomem.index.cache_file import CacheDatabase, several
+from jidomem.index.cache_file import CacheDatabase, chunks
 from jidomem.index.projection import TABLES as PROJECTION_TABLES
 from jidomem.index.projection import Projection
 from jidomem.index.search_documents import Document
@@ -33,13 +33,13 @@ CREATE INDEX piece_digest ON piece (digest);
 CREATE INDEX piece_number ON piece (number);
 CREATE TABLE speaker (name TEXT PRIMARY KEY, since TEXT) WITHOUT ROWID;
 """
-_SPOKE = """INSERT INTO speaker VALUES (?, ?)
+_PUT_SPEAKER = """INSERT INTO speaker VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET since = MIN(since, excluded.since)"""
 #: The passages of a conversation that are recorded by a moment, and active then.
-_KNOWN = """SELECT p.number FROM passage p JOIN memory m USING (number) WHERE p.talk = :talk AND p.place %s :place
+_NEIGHBOURS = """SELECT p.number FROM passage p JOIN memory m USING (number) WHERE p.talk = :talk AND p.place %s :place
 AND m.recorded <= COALESCE(:moment, m.recorded) AND (m.ended IS NULL OR m.ended > COALESCE(:moment, m.ended))
 ORDER BY p.place %s LIMIT :most"""
-_BEFORE, _AFTER = _KNOWN % ("<", "DESC"), _KNOWN % (">", "ASC")
+_PREVIOUS, _NEXT = _NEIGHBOURS % ("<", "DESC"), _NEIGHBOURS % (">", "ASC")
 
 
 class Passage(NamedTuple):
@@ -68,88 +68,91 @@ class Passages:
     def __init__(self, store: sqlite3.Connection) -> None:
         self._store = store
 
-    def keep(self, documents: Mapping[int, Document]) -> int:
+    def write(self, documents: Mapping[int, Document]) -> int:
         """Write the texts of documents, by their numbers; return the number of documents that lost pieces."""
-        rows = ((number, one.text, "\n".join(one.speakers), one.said_at, one.talk, one.place)
-                for number, one in documents.items())  # fmt: skip
+        rows = ((number, document.text, "\n".join(document.speakers), document.said_at, document.talk, document.place)
+                for number, document in documents.items())  # fmt: skip
         self._store.executemany("INSERT OR REPLACE INTO passage VALUES (?, ?, ?, ?, ?, ?)", rows)
-        speakers = {(name, one.recorded) for one in documents.values() for name in one.speakers}
-        self._store.executemany(_SPOKE, speakers)
-        given = {number: [*map(digest, chunk_text(one.text))] for number, one in documents.items()}
-        known = self.digests(documents)
-        new = {number: found for number, found in given.items() if found != known.get(number, [])}
-        gone = self._forget_pieces(number for number in new if number in known)
-        every = ((piece, number, part) for number, found in new.items() for part, piece in enumerate(found))
-        self._store.executemany("INSERT INTO piece (digest, number, part) VALUES (?, ?, ?)", every)
-        return gone
+        speakers = {(name, document.recorded) for document in documents.values() for name in document.speakers}
+        self._store.executemany(_PUT_SPEAKER, speakers)
+        digests = {number: [*map(digest, chunk_text(document.text))] for number, document in documents.items()}
+        former = self.digests(documents)
+        changed = {number: pieces for number, pieces in digests.items() if pieces != former.get(number, [])}
+        lost = self._delete_pieces(number for number in changed if number in former)
+        new = ((piece, number, part) for number, pieces in changed.items() for part, piece in enumerate(pieces))
+        self._store.executemany("INSERT INTO piece (digest, number, part) VALUES (?, ?, ?)", new)
+        return lost
 
-    def forget(self, numbers: Iterable[int]) -> int:
+    def delete(self, numbers: Iterable[int]) -> int:
         """Delete the texts of *numbers*; return the number of documents that lost pieces."""
-        every = [*numbers]
-        self._store.executemany("DELETE FROM passage WHERE number = ?", ((number,) for number in every))
-        return self._forget_pieces(every)
+        numbers = [*numbers]
+        self._store.executemany("DELETE FROM passage WHERE number = ?", ((number,) for number in numbers))
+        return self._delete_pieces(numbers)
 
-    def _forget_pieces(self, numbers: Iterable[int]) -> int:
-        forget = "DELETE FROM piece WHERE number = ?"
-        return sum(self._store.execute(forget, (number,)).rowcount > 0 for number in numbers)
+    def _delete_pieces(self, numbers: Iterable[int]) -> int:
+        statement = "DELETE FROM piece WHERE number = ?"
+        return sum(self._store.execute(statement, (number,)).rowcount > 0 for number in numbers)
 
-    def of(self, numbers: Iterable[int]) -> dict[int, Passage]:
+    def get(self, numbers: Iterable[int]) -> dict[int, Passage]:
         """Return the passages of *numbers*; numbers without a passage are left out."""
-        ask = "SELECT * FROM passage WHERE number IN (SELECT value FROM json_each(?))"
-        rows = self._store.execute(ask, (json.dumps([*numbers]),))
+        sql = "SELECT * FROM passage WHERE number IN (SELECT value FROM json_each(?))"
+        rows = self._store.execute(sql, (json.dumps([*numbers]),))
         return {row[0]: Passage(row[0], row[1], tuple(row[2].splitlines()), *row[3:]) for row in rows}
 
-    def around(self, one: Passage, before: int, after: int, moment: str | None = None) -> tuple[list[int], list[int]]:
-        """Return the numbers of the *before* passages before and *after* passages after *one* in its conversation.
+    def around(
+        self, passage: Passage, before: int, after: int, moment: str | None = None
+    ) -> tuple[list[int], list[int]]:
+        """Return the numbers of *before* passages before and *after* passages after *passage* in its conversation.
 
         The nearest come first. With *moment*, only passages recorded by it, and active then, count.
         """
-        if not one.talk:
+        if not passage.talk:
             return [], []
-        values = {"talk": one.talk, "place": one.place, "moment": moment}
-        rows_before = self._store.execute(_BEFORE, {**values, "most": before})
-        rows_after = self._store.execute(_AFTER, {**values, "most": after})
+        values = {"talk": passage.talk, "place": passage.place, "moment": moment}
+        rows_before = self._store.execute(_PREVIOUS, {**values, "most": before})
+        rows_after = self._store.execute(_NEXT, {**values, "most": after})
         return [row[0] for row in rows_before], [row[0] for row in rows_after]
 
     def speakers(self, moment: str | None = None) -> set[str]:
         """Return the speakers of all passages, or of those recorded by *moment*."""
-        ask = "SELECT name FROM speaker WHERE since <= COALESCE(?, since)"
-        return {name for (name,) in self._store.execute(ask, (moment,))}
+        sql = "SELECT name FROM speaker WHERE since <= COALESCE(?, since)"
+        return {name for (name,) in self._store.execute(sql, (moment,))}
 
     def pieces(self, after: int, limit: int) -> list[Piece]:
         """Return the next *limit* pieces after the id *after*, in order of their ids."""
-        ask = "SELECT id, digest, number, part FROM piece WHERE id > ? ORDER BY id LIMIT ?"
-        return [Piece(*row) for row in self._store.execute(ask, (after, limit))]
+        sql = "SELECT id, digest, number, part FROM piece WHERE id > ? ORDER BY id LIMIT ?"
+        return [Piece(*row) for row in self._store.execute(sql, (after, limit))]
 
-    def texts(self, some: Sequence[Piece]) -> list[str]:
+    def texts(self, pieces: Sequence[Piece]) -> list[str]:
         """Return the texts of pieces that are in the file."""
-        texts = {number: chunk_text(one.text) for number, one in self.of({each.number for each in some}).items()}
-        return [texts[each.number][each.part] for each in some]
+        passages = self.get({piece.number for piece in pieces})
+        texts = {number: chunk_text(passage.text) for number, passage in passages.items()}
+        return [texts[piece.number][piece.part] for piece in pieces]
 
     def last(self) -> int:
         """Return the highest id of a piece, or 0."""
         return int(self._store.execute("SELECT COALESCE(MAX(id), 0) FROM piece").fetchone()[0])
 
-    def waiting(self, after: int) -> int:
+    def count_after(self, after: int) -> int:
         """Return the number of pieces after the id *after*."""
         return int(self._store.execute("SELECT COUNT(*) FROM piece WHERE id > ?", (after,)).fetchone()[0])
 
     def digests(self, numbers: Iterable[int]) -> dict[int, list[bytes]]:
         """Return the digests of the pieces of each of *numbers*, in order."""
-        ask = "SELECT number, digest FROM piece WHERE number IN (SELECT value FROM json_each(?)) ORDER BY part"
-        found: dict[int, list[bytes]] = {}
-        for number, known in self._store.execute(ask, (json.dumps([*numbers]),)):
-            found.setdefault(number, []).append(known)
-        return found
+        sql = "SELECT number, digest FROM piece WHERE number IN (SELECT value FROM json_each(?)) ORDER BY part"
+        digests: dict[int, list[bytes]] = {}
+        for number, digest_ in self._store.execute(sql, (json.dumps([*numbers]),)):
+            digests.setdefault(number, []).append(digest_)
+        return digests
 
-    def saying(self, digests: Iterable[bytes]) -> dict[bytes, list[int]]:
+    def numbers_of(self, digests: Iterable[bytes]) -> dict[bytes, list[int]]:
         """Return, for each digest, the numbers of the memories that have such a piece."""
-        found: dict[bytes, list[int]] = {known: [] for known in digests}
-        for step in several([*found]):
-            ask = f"SELECT digest, number FROM piece WHERE digest IN ({', '.join('?' * len(step))}) ORDER BY id"
-            for known, number in self._store.execute(ask, step):
-                found[known].append(number)
-        return found
+        numbers: dict[bytes, list[int]] = {digest_: [] for digest_ in digests}
+        for step in chunks([*numbers]):
+            sql = f"SELECT digest, number FROM piece WHERE digest IN ({', '.join('?' * len(step))}) ORDER BY id"
+            for digest_, number in self._store.execute(sql, step):
+                numbers[digest_].append(number)
+        return numbers
 
 
 #: Documents written in one step.
@@ -170,16 +173,16 @@ CREATE INDEX about_number ON about (number);
 CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE text USING fts5({_WRITTEN_FIELDS}, tokenize="{TOKENS}");
 {TABLES}{PROJECTION_TABLES}"""
-_KEEP = (
+_INSERT_MEMORY = (
     "INSERT INTO memory (number, item, kind, recorded, ended, inactive, agent, session, confidence, valid_from, "
     "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_SAY = f"INSERT INTO text(rowid, {_WRITTEN_FIELDS}) VALUES (?{', ?' * len(FIELD_WEIGHTS)})"
-_OLD = f"""SELECT m.item, m.number, m.length, {_WRITTEN_FIELDS} FROM memory m JOIN text ON text.rowid = m.number
+_INSERT_TEXT = f"INSERT INTO text(rowid, {_WRITTEN_FIELDS}) VALUES (?{', ?' * len(FIELD_WEIGHTS)})"
+_FORMER_ROWS = f"""SELECT m.item, m.number, m.length, {_WRITTEN_FIELDS} FROM memory m JOIN text ON text.rowid = m.number
 WHERE m.item IN (SELECT value FROM json_each(?))"""
 
 
-class _Old(NamedTuple):
+class _FormerRow(NamedTuple):
     """The former row of a memory: `texts` are its stems by field."""
 
     number: int
@@ -199,7 +202,7 @@ class SearchIndexWriter(CacheDatabase):
         self.passages = Passages(self._store)
         self.projection = Projection(self._store)
 
-    def begun(self) -> None:
+    def initialise(self) -> None:
         """Give a new file a random identity."""
         self.set_metadata(identity=nonce().hex())
 
@@ -217,44 +220,47 @@ class SearchIndexWriter(CacheDatabase):
 
     def remove(self, items: Iterable[str]) -> None:
         """Delete memories by IRI; unknown IRIs are ignored."""
-        old = [*self._known(items).values()]
-        self._forget_rows(old)
-        self._count_removed(self.passages.forget(one.number for one in old))
-        self._count(self._forget_texts(old), -len(old), -sum(one.length for one in old))
+        old = [*self._former_rows(items).values()]
+        self._delete_rows(old)
+        self._count_lost_pieces(self.passages.delete(row.number for row in old))
+        self._count(self._delete_texts(old), -len(old), -sum(row.length for row in old))
 
-    def tidy(self) -> None:
+    def optimize(self) -> None:
         """Merge the segments of the full-text index, so that a search reads fewer of them."""
         self._store.execute("INSERT INTO text(text) VALUES ('optimize')")
 
     def _put(self, documents: Iterable[Document]) -> None:
         """Write some documents at once: each statement runs once for all of them."""
         given = {document.item: document for document in documents}
-        known, new = self._known(given), count(self._last() + 1)
-        numbers = {item: known[item].number if item in known else next(new) for item in given}
+        former, new = self._former_rows(given), count(self._last() + 1)
+        numbers = {item: former[item].number if item in former else next(new) for item in given}
         texts = self._stemmed({numbers[item]: document.texts for item, document in given.items()})
-        lengths = {number: sum(len(text.split()) for text in each) for number, each in texts.items()}
-        self._forget_rows(known.values())
-        self._store.executemany(_KEEP, (self._row(numbers[item], one, lengths) for item, one in given.items()))
-        places = ((place, numbers[item]) for item, one in given.items() for place in one.about)
+        lengths = {number: sum(len(text.split()) for text in stems) for number, stems in texts.items()}
+        self._delete_rows(former.values())
+        self._store.executemany(
+            _INSERT_MEMORY, (self._row(numbers[item], document, lengths) for item, document in given.items())
+        )
+        places = ((place, numbers[item]) for item, document in given.items() for place in document.about)
         self._store.executemany("INSERT OR IGNORE INTO about VALUES (?, ?)", places)
-        self._count_removed(self.passages.keep({numbers[item]: one for item, one in given.items()}))
-        same = {old.number for old in known.values() if old.texts == texts[old.number]}
-        holding = self._forget_texts(old for old in known.values() if old.number not in same)
-        changed = {number: each for number, each in texts.items() if number not in same}
-        self._store.executemany(_SAY, ((number, *each) for number, each in changed.items()))
-        for each in changed.values():
-            holding.update({stem for text in each for stem in text.split()})
-        longer = sum(lengths.values()) - sum(old.length for old in known.values())
-        self._count(holding, len(given) - len(known), longer)
+        self._count_lost_pieces(self.passages.write({numbers[item]: document for item, document in given.items()}))
+        same = {old.number for old in former.values() if old.texts == texts[old.number]}
+        holding = self._delete_texts(old for old in former.values() if old.number not in same)
+        changed = {number: stems for number, stems in texts.items() if number not in same}
+        self._store.executemany(_INSERT_TEXT, ((number, *stems) for number, stems in changed.items()))
+        for stems in changed.values():
+            holding.update({stem for text in stems for stem in text.split()})
+        longer = sum(lengths.values()) - sum(old.length for old in former.values())
+        self._count(holding, len(given) - len(former), longer)
 
     def _stemmed(self, texts: Mapping[int, Sequence[str]]) -> dict[int, tuple[str, ...]]:
         """Return the stems of *texts*, each between spaces."""
-        found = iter(self._stemmer.every([text for each in texts.values() for text in each]))
+        stems = iter(self._stemmer.every([text for fields in texts.values() for text in fields]))
         return {
-            number: tuple(" ".join([stem for _, stem in next(found)]) for _ in each) for number, each in texts.items()
+            number: tuple(" ".join([stem for _, stem in next(stems)]) for _ in fields)
+            for number, fields in texts.items()
         }
 
-    def _count_removed(self, memories: int) -> None:
+    def _count_lost_pieces(self, memories: int) -> None:
         """Add to the number of memories that lost pieces, whose vectors can be deleted."""
         if memories:
             self.set_metadata(gone=(self.metadata("gone") or 0) + memories)
@@ -263,23 +269,23 @@ class SearchIndexWriter(CacheDatabase):
         """Return the highest number of a memory, or 0."""
         return int(self._store.execute("SELECT COALESCE(MAX(number), 0) FROM memory").fetchone()[0])
 
-    def _known(self, items: Iterable[str]) -> dict[str, _Old]:
+    def _former_rows(self, items: Iterable[str]) -> dict[str, _FormerRow]:
         """Return the rows of those of *items* that are in the file."""
-        rows = self._store.execute(_OLD, (json.dumps([*items]),))
-        return {item: _Old(number, length, tuple(texts)) for item, number, length, *texts in rows}
+        rows = self._store.execute(_FORMER_ROWS, (json.dumps([*items]),))
+        return {item: _FormerRow(number, length, tuple(texts)) for item, number, length, *texts in rows}
 
-    def _forget_rows(self, old: Iterable[_Old]) -> None:
+    def _delete_rows(self, old: Iterable[_FormerRow]) -> None:
         """Delete the columns that searches filter by."""
-        numbers = [(one.number,) for one in old]
+        numbers = [(row.number,) for row in old]
         for table in ("memory", "about"):
             self._store.executemany(f"DELETE FROM {table} WHERE number = ?", numbers)
 
-    def _forget_texts(self, old: Iterable[_Old]) -> Counter[str]:
+    def _delete_texts(self, old: Iterable[_FormerRow]) -> Counter[str]:
         """Delete the words of memories; return for each stem the change of the number of memories (negative)."""
         fewer: Counter[str] = Counter()
-        for one in old:
-            self._store.execute("DELETE FROM text WHERE rowid = ?", (one.number,))
-            fewer.subtract({stem for text in one.texts for stem in text.split()})
+        for row in old:
+            self._store.execute("DELETE FROM text WHERE rowid = ?", (row.number,))
+            fewer.subtract({stem for text in row.texts for stem in text.split()})
         return fewer
 
     def _count(self, holding: Mapping[str, int], memories: int, length: int) -> None:
@@ -386,15 +392,15 @@ class SearchIndexReader(SearchIndexWriter):
     def counts(self, stems: Iterable[str], moment: str | None = None) -> CorpusStats:
         """Return the number of memories that have each of *stems*: now, or of those recorded by *moment*."""
         if moment is None:
-            ask = "SELECT COALESCE(MAX(memories), 0) FROM holding WHERE stem = ?"
-            holding = {stem: self._store.execute(ask, (stem,)).fetchone()[0] for stem in stems}
+            sql = "SELECT COALESCE(MAX(memories), 0) FROM holding WHERE stem = ?"
+            holding = {stem: self._store.execute(sql, (stem,)).fetchone()[0] for stem in stems}
             newest = self._store.execute("SELECT MAX(recorded) FROM memory").fetchone()[0]
             return CorpusStats(self.metadata("memories") or 0, self.metadata("words") or 0, holding, newest or "")
-        known = "SELECT COUNT(*), COALESCE(SUM(length), 0), MAX(recorded) FROM memory WHERE recorded <= ?"
-        memories, length, newest = self._store.execute(known, (moment,)).fetchone()
-        return CorpusStats(memories, length, self._holding(stems, moment), newest or "")
+        sql = "SELECT COUNT(*), COALESCE(SUM(length), 0), MAX(recorded) FROM memory WHERE recorded <= ?"
+        memories, length, newest = self._store.execute(sql, (moment,)).fetchone()
+        return CorpusStats(memories, length, self._count_holding(stems, moment), newest or "")
 
-    def _holding(self, stems: Iterable[str], moment: str) -> dict[str, int]:
+    def _count_holding(self, stems: Iterable[str], moment: str) -> dict[str, int]:
         """Return the number of memories recorded by *moment* that have each of *stems*.
 
         Memories are numbered as they are added, nearly in the order of their recorded times: all are counted below the
@@ -404,14 +410,14 @@ class SearchIndexReader(SearchIndexWriter):
         first = self._store.execute("SELECT MIN(number) FROM memory WHERE recorded > ?", (moment,)).fetchone()[0]
         if first is None:
             return dict(self.counts(stems).holding)
-        late = self._store.execute("SELECT number FROM memory WHERE number > ? AND recorded <= ?", (first, moment))
-        only = json.dumps([row[0] for row in late])
-        ask = f"SELECT COUNT(*) FROM text WHERE text MATCH ? AND rowid < ? UNION ALL {_BEYOND}"
-        found = {}
+        later = self._store.execute("SELECT number FROM memory WHERE number > ? AND recorded <= ?", (first, moment))
+        only = json.dumps([row[0] for row in later])
+        sql = f"SELECT COUNT(*) FROM text WHERE text MATCH ? AND rowid < ? UNION ALL {_BEYOND}"
+        counts = {}
         for stem in stems:
             words = matching([stem])
-            found[stem] = sum(row[0] for row in self._store.execute(ask, (words, first, words, first, only)))
-        return found
+            counts[stem] = sum(row[0] for row in self._store.execute(sql, (words, first, words, first, only)))
+        return counts
 
     def best(
         self,
@@ -425,27 +431,27 @@ class SearchIndexReader(SearchIndexWriter):
 
         The words *beside* raise the score but need not match. A memory with one of *but* is left out.
         """
-        one, other, left = matching(stems), matching(beside), matching(but)
-        asked = [f"({one}) NOT ({left})" if left else one]
-        if other:
-            asked = [f"({asked[0]}) AND ({other})", f"({asked[0]}) NOT ({other})"]
-        text, values = (_BEST % "", []) if only is None else (_BEST % _ONLY, [json.dumps([*only])])
-        ways = [self._store.execute(text, (each, *values)) for each in asked]
-        reached = merge(*ways, key=lambda row: (row[1], row[0]), reverse=True)
-        many = AT_FIRST
-        while step := dict(islice(reached, many)):
-            rows = self._narrow("m.number, m.recorded, m.confidence", step, within)
-            found = {
+        wanted, boosting, excluded = matching(stems), matching(beside), matching(but)
+        expressions = [f"({wanted}) NOT ({excluded})" if excluded else wanted]
+        if boosting:
+            expressions = [f"({expressions[0]}) AND ({boosting})", f"({expressions[0]}) NOT ({boosting})"]
+        sql, values = (_BEST % "", []) if only is None else (_BEST % _ONLY, [json.dumps([*only])])
+        results = [self._store.execute(sql, (expression, *values)) for expression in expressions]
+        reached = merge(*results, key=lambda row: (row[1], row[0]), reverse=True)
+        limit = AT_FIRST
+        while step := dict(islice(reached, limit)):
+            rows = self._filter("m.number, m.recorded, m.confidence", step, within)
+            matches = {
                 number: TextMatch(number, recorded, confidence, step[number]) for number, recorded, confidence in rows
             }
-            yield from (found[number] for number in step if number in found)
-            many *= 2
+            yield from (matches[number] for number in step if number in matches)
+            limit *= 2
 
     def newest(self, within: SearchFilter, limit: int) -> list[str]:
         """Return the IRIs of the *limit* memories recorded last, newest first."""
-        clause, values = self._clause(within)
-        ask = f"SELECT m.item FROM memory m WHERE {clause} ORDER BY m.recorded DESC, m.item DESC LIMIT ?"
-        return [row[0] for row in self._store.execute(ask, (*values, limit))]
+        clause, values = self._condition(within)
+        sql = f"SELECT m.item FROM memory m WHERE {clause} ORDER BY m.recorded DESC, m.item DESC LIMIT ?"
+        return [row[0] for row in self._store.execute(sql, (*values, limit))]
 
     def match(self, which: int | str, moment: str | None) -> Match | None:
         """Return one memory, by its number or IRI, as a match if it was recorded by *moment*."""
@@ -456,32 +462,32 @@ class SearchIndexReader(SearchIndexWriter):
 
     def rows(self, numbers: Iterable[int], within: SearchFilter) -> list[SearchRow]:
         """Return the rows of those of *numbers* that pass the filter."""
-        clause, values = self._clause(within)
-        ask = f"{_ROWS} m.number IN (SELECT value FROM json_each(?)) AND {clause}"
-        found = self._store.execute(ask, (json.dumps([*numbers]), *values))
-        return [_row(row) for row in found]
+        clause, values = self._condition(within)
+        sql = f"{_ROWS} m.number IN (SELECT value FROM json_each(?)) AND {clause}"
+        rows = self._store.execute(sql, (json.dumps([*numbers]), *values))
+        return [_row(row) for row in rows]
 
     def within(self, numbers: Iterable[int], within: SearchFilter) -> frozenset[int]:
         """Return those of *numbers* that pass the filter."""
-        return frozenset(row[0] for row in self._narrow("m.number", numbers, within))
+        return frozenset(row[0] for row in self._filter("m.number", numbers, within))
 
-    def _narrow(self, columns: str, numbers: Iterable[int], within: SearchFilter) -> list[Any]:
-        clause, values = self._clause(within)
-        ask = f"SELECT {columns} FROM memory m WHERE m.number IN (SELECT value FROM json_each(?)) AND {clause}"
-        return self._store.execute(ask, (json.dumps([*numbers]), *values)).fetchall()
+    def _filter(self, columns: str, numbers: Iterable[int], within: SearchFilter) -> list[Any]:
+        clause, values = self._condition(within)
+        sql = f"SELECT {columns} FROM memory m WHERE m.number IN (SELECT value FROM json_each(?)) AND {clause}"
+        return self._store.execute(sql, (json.dumps([*numbers]), *values)).fetchall()
 
     def numbers(self, items: Iterable[str]) -> list[int]:
         """Return the numbers of those of *items* that are in the file."""
-        ask = "SELECT number FROM memory WHERE item IN (SELECT value FROM json_each(?))"
-        return [row[0] for row in self._store.execute(ask, (json.dumps([*items]),))]
+        sql = "SELECT number FROM memory WHERE item IN (SELECT value FROM json_each(?))"
+        return [row[0] for row in self._store.execute(sql, (json.dumps([*items]),))]
 
     def digests(self, within: SearchFilter, limit: int) -> list[bytes]:
         """Return the digests of up to *limit* pieces that pass the filter, those recorded last first."""
-        clause, values = self._clause(within)
-        ask = (
+        clause, values = self._condition(within)
+        sql = (
             f"SELECT p.digest FROM memory m JOIN piece p USING (number) WHERE {clause} ORDER BY m.recorded DESC LIMIT ?"
         )
-        return list(dict.fromkeys(row[0] for row in self._store.execute(ask, (*values, limit))))
+        return list(dict.fromkeys(row[0] for row in self._store.execute(sql, (*values, limit))))
 
     def places(self) -> Iterator[str]:
         """Yield every place that some memory is about."""
@@ -489,15 +495,15 @@ class SearchIndexReader(SearchIndexWriter):
 
     def about(self, places: Iterable[str]) -> frozenset[int]:
         """Return the numbers of the memories that are about one of *places*."""
-        ask = "SELECT number FROM about WHERE place IN (SELECT value FROM json_each(?))"
-        return frozenset(row[0] for row in self._store.execute(ask, (json.dumps([*places]),)))
+        sql = "SELECT number FROM about WHERE place IN (SELECT value FROM json_each(?))"
+        return frozenset(row[0] for row in self._store.execute(sql, (json.dumps([*places]),)))
 
-    def _clause(self, within: SearchFilter) -> tuple[str, list[Any]]:
+    def _condition(self, within: SearchFilter) -> tuple[str, list[Any]]:
         """Return the filter as an SQL condition and its values."""
         agents, sessions = (
             None if names is None else json.dumps(sorted(names)) for names in (within.agents, within.sessions)
         )
-        asked: Mapping[str, Any] = {
+        conditions: Mapping[str, Any] = {
             "m.recorded <= ?": within.moment,
             "m.recorded >= ?": within.since,
             "m.recorded < ?": within.until,
@@ -506,22 +512,22 @@ class SearchIndexReader(SearchIndexWriter):
             "m.agent IN (SELECT value FROM json_each(?))": agents,
             "m.session IN (SELECT value FROM json_each(?))": sessions,
         }
-        clauses = [clause for clause, value in asked.items() if value is not None]
-        values = [value for value in asked.values() if value is not None]
+        clauses = [clause for clause, value in conditions.items() if value is not None]
+        values = [value for value in conditions.values() if value is not None]
         if not within.inactive:
             clauses.append("m.inactive IS NULL AND (m.ended IS NULL OR m.ended > COALESCE(?, m.ended))")
             values.append(within.moment)
         if within.kinds is not None:
-            clauses.append(f"m.kind IN ({self._of(within.kinds)})")
+            clauses.append(f"m.kind IN ({self._kind_numbers(within.kinds)})")
         if within.but:
-            clauses.append(f"m.kind NOT IN ({self._of(within.but)})")
+            clauses.append(f"m.kind NOT IN ({self._kind_numbers(within.but)})")
         if within.own is not None:
-            clause, more = self._own(within.own)
+            clause, owner_values = self._owner_condition(within.own)
             clauses.append(clause)
-            values += more
+            values += owner_values
         return " AND ".join(clauses) or "TRUE", values
 
-    def _own(self, own: OwnerFilter) -> tuple[str, list[Any]]:
+    def _owner_condition(self, own: OwnerFilter) -> tuple[str, list[Any]]:
         """Return the condition that passes memories of other kinds, and those of this owner."""
         clauses, values = ["m.agent = ?"], [own.agent]
         if own.sessions is not None:
@@ -530,9 +536,9 @@ class SearchIndexReader(SearchIndexWriter):
         if own.place is not None:
             clauses.append("m.number IN (SELECT number FROM about WHERE place = ?)")
             values.append(own.place)
-        return f"(m.kind NOT IN ({self._of(own.kinds)}) OR ({' AND '.join(clauses)}))", values
+        return f"(m.kind NOT IN ({self._kind_numbers(own.kinds)}) OR ({' AND '.join(clauses)}))", values
 
-    def _of(self, classes: frozenset[str]) -> str:
+    def _kind_numbers(self, classes: frozenset[str]) -> str:
         """Return the numbers of the kinds that have one of *classes*."""
         kinds = self._store.execute("SELECT number, types FROM kind")
         return ", ".join(str(number) for number, types in kinds if not classes.isdisjoint(types.split()))

@@ -51,7 +51,7 @@ def limit_malloc_cache() -> None:
 
 #: The version of the content and of the file format: a snapshot of another version is not read.
 FORM = f"3 pyoxigraph {ox.__version__}"
-CACHED_CLONES = 2
+MAX_SNAPSHOTS = 2
 _LONGEST = 16 * 1024 * 1024
 #: The errors of a store whose files are damaged, or cannot be read or written.
 STORE_ERRORS = (OSError, RuntimeError, ValueError)
@@ -76,7 +76,7 @@ class PrivateClone:
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
-        self.of: Path | None = None  # the cloned snapshot
+        self.snapshot: Path | None = None  # the cloned snapshot
         self.store: Any = None
         self.close = weakref.finalize(self, _discard, path, lock)
         self.close.atexit = False  # removing the folder of an open store takes a second: the next process does it
@@ -97,27 +97,29 @@ class Clones:
         except OSError:
             return []
         marker = local_marker(self._folder)
-        return [found for name in names if (found := _described(self._snapshots / name, marker)) is not None]
+        return [
+            snapshot for name in names if (snapshot := _read_description(self._snapshots / name, marker)) is not None
+        ]
 
-    def new(self) -> PrivateClone | None:
+    def new_empty(self) -> PrivateClone | None:
         """Return an empty store on disk; None if files cannot be written, locked or linked."""
         try:
-            live = self._new()
-            live.store = _opened(live.path / "store")
+            live = self._make_clone_folder()
+            live.store = _open_store(live.path / "store")
         except STORE_ERRORS:
             return None
         return live
 
-    def each(self) -> Iterator[PrivateClone]:
+    def clone_snapshots(self) -> Iterator[PrivateClone]:
         """Yield a clone of each snapshot, newest first; a snapshot with damaged files is deleted."""
         for snapshot in self.snapshots():
             try:
-                live = self._new()
+                live = self._make_clone_folder()
             except OSError:
                 return
             try:
                 _link(snapshot, live.path / "store")
-                live.store, live.of = _opened(live.path / "store"), snapshot.path
+                live.store, live.snapshot = _open_store(live.path / "store"), snapshot.path
             except (FileNotFoundError, RuntimeError, ValueError):
                 live.close()
                 shutil.rmtree(snapshot.path, ignore_errors=True)
@@ -142,14 +144,14 @@ class Clones:
         make_folder(self._snapshots)
         draft.rename(self._snapshots / f"{time_ns():020d}-{draft.name}")
         flush(str(self._snapshots))
-        kept = {snapshot.path.name for snapshot in self.snapshots()[:CACHED_CLONES]}
-        for old in set(os.listdir(self._snapshots)) - kept:
+        newest = {snapshot.path.name for snapshot in self.snapshots()[:MAX_SNAPSHOTS]}
+        for old in set(os.listdir(self._snapshots)) - newest:
             shutil.rmtree(self._snapshots / old, ignore_errors=True)
 
     def in_use(self) -> int:
         """Return the number of clones in use, by this process or others."""
         with suppress(OSError):
-            locks = [_unheld(self._live / name) for name in os.listdir(self._live) if name.endswith(".lock")]
+            locks = [_acquire_free(self._live / name) for name in os.listdir(self._live) if name.endswith(".lock")]
             for lock in filter(None, locks):
                 os.close(lock)
             return locks.count(None)
@@ -161,7 +163,7 @@ class Clones:
         with suppress(OSError):
             self._sweep()
 
-    def _new(self) -> PrivateClone:
+    def _make_clone_folder(self) -> PrivateClone:
         """Make the folder of a new clone, and lock it; raises OSError if that is impossible."""
         make_folders(self._live)
         self._sweep()
@@ -188,7 +190,7 @@ class Clones:
         for name in os.listdir(self._live):
             if name.endswith(".lock"):
                 with suppress(OSError):
-                    if lock := _unheld(self._live / name):
+                    if lock := _acquire_free(self._live / name):
                         _discard(self._live / name.removesuffix(".lock"), lock)
             elif not os.path.exists(self._live / f"{name}.lock"):  # its store wrote files while it was deleted
                 shutil.rmtree(self._live / name, ignore_errors=True)
@@ -202,7 +204,7 @@ def _discard(path: Path, lock: int) -> None:
     os.close(lock)
 
 
-def _unheld(path: Path) -> int | None:
+def _acquire_free(path: Path) -> int | None:
     """Acquire a free lock and return its descriptor; 0 if the file is gone, None if another process has the lock."""
     try:
         lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -217,12 +219,12 @@ def _unheld(path: Path) -> int | None:
     return None
 
 
-def _opened(store: Path) -> Any:
+def _open_store(store: Path) -> Any:
     limit_malloc_cache()
     return ox.Store(store)
 
 
-def _described(path: Path, marker: str) -> Snapshot | None:
+def _read_description(path: Path, marker: str) -> Snapshot | None:
     """Return the description of a snapshot; None if it is invalid, of another version, or made elsewhere."""
     try:
         with open(path / "snapshot.json", "rb") as file:

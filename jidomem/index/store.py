@@ -26,7 +26,7 @@ from jidomem.records.intent import CommitRef, Version, missing_keys
 
 #: The graph of the watermarks, which no query may read, and the property of a watermark.
 MARKS = "urn:jidomem:index:marks"
-HOLDS = "urn:jidomem:index:holds"
+WATERMARK = "urn:jidomem:index:holds"
 _TOPIC = b"jido:topic "
 
 
@@ -63,7 +63,7 @@ class Watermark:
         True
         """
         commits, heads, cleared = json.loads(plain_value(term))
-        return cls(commits, *(Version.of(CommitRef(*head) for head in of) for of in (heads, cleared)))
+        return cls(commits, *(Version.of(CommitRef(*head) for head in refs) for refs in (heads, cleared)))
 
 
 def trig(graph: str, commits: Iterable[Commit], mark: Watermark | None = None) -> bytes:
@@ -78,7 +78,7 @@ def trig(graph: str, commits: Iterable[Commit], mark: Watermark | None = None) -
         bodies.append(body)
         if _TOPIC in body:
             bodies += [f"\n{ntriples_line(triple)}".encode() for triple in missing_keys(commit.triples)]
-    mark_graph = f"<{MARKS}> {{ <{graph}> <{HOLDS}> {mark.term} }}\n" if mark else ""
+    mark_graph = f"<{MARKS}> {{ <{graph}> <{WATERMARK}> {mark.term} }}\n" if mark else ""
     return b"".join([head, *bodies, b"}\n", mark_graph.encode()])
 
 
@@ -93,10 +93,10 @@ def stored_triples(commits: Iterable[Commit]) -> Iterator[Triple]:
         if _TOPIC in commit.data:
             rows += missing_keys(commit.triples)
     typed = [*{value for _, _, value in rows if _TYPED in value}]
-    store, about = ox.Store(), ox.NamedNode(HOLDS)
+    store, about = ox.Store(), ox.NamedNode(WATERMARK)
     store.extend([ox.Quad(ox.NamedNode(f"urn:{at}"), about, node(value)) for at, value in enumerate(typed)])
-    written = {typed[int(quad.subject.value[4:])]: str(quad.object) for quad in store}
-    return ((subject, predicate, written.get(value, value)) for subject, predicate, value in rows)
+    sorted_ntriples = {typed[int(quad.subject.value[4:])]: str(quad.object) for quad in store}
+    return ((subject, predicate, sorted_ntriples.get(value, value)) for subject, predicate, value in rows)
 
 
 _STRING = XSD + "string"
@@ -105,7 +105,7 @@ _STRING = XSD + "string"
 def marks(store: Any) -> dict[str, Watermark]:
     """Return the watermark of each graph of a store; after a crash a graph may have two, of which the later counts."""
     reached: dict[str, Watermark] = {}
-    for quad in store.quads_for_pattern(None, ox.NamedNode(HOLDS), None, ox.NamedNode(MARKS)):
+    for quad in store.quads_for_pattern(None, ox.NamedNode(WATERMARK), None, ox.NamedNode(MARKS)):
         if quad.subject.value != ONTOLOGY_GRAPH:
             mark = Watermark.of(str(quad.object))
             if mark.commits >= reached.get(quad.subject.value, mark).commits:
@@ -157,19 +157,19 @@ class Observer(Protocol):
 
 
 @lru_cache(maxsize=2)  # a process that opens many roots has one ontology
-def written(triples: tuple[Triple, ...]) -> tuple[bytes, str]:
+def sorted_ntriples(triples: tuple[Triple, ...]) -> tuple[bytes, str]:
     """Return *triples* as sorted N-Triples, and their digest."""
     text = "\n".join(sorted(map(ntriples_line, triples))).encode()
     return text, blake2b(text, digest_size=16).hexdigest()
 
 
-def put(store: Any, text: bytes, digest: str) -> None:
+def write_ontology(store: Any, text: bytes, digest: str) -> None:
     """Replace the ontology graph by *text*, unless its watermark is *digest* already; the watermark is set last."""
-    node, holds, marks = ox.NamedNode(ONTOLOGY_GRAPH), ox.NamedNode(HOLDS), ox.NamedNode(MARKS)
-    mark = ox.Quad(node, holds, ox.Literal(digest), marks)
+    node, watermark, marks = ox.NamedNode(ONTOLOGY_GRAPH), ox.NamedNode(WATERMARK), ox.NamedNode(MARKS)
+    mark = ox.Quad(node, watermark, ox.Literal(digest), marks)
     if mark in store:
         return
-    others = list(store.quads_for_pattern(node, holds, None, marks))
+    others = list(store.quads_for_pattern(node, watermark, None, marks))
     for old in others:
         store.remove(old)
     if others:  # in one step: another thread may be reading
@@ -206,21 +206,21 @@ class PendingCommits:
         with self._lock:
             pending = [(graph, [*commits]) for graph, commits in self.commits.items()]  # more may be added meanwhile
         for graph, commits in pending:
-            is_in = False
+            is_loaded = False
             try:
                 load(graph, commits)
-                is_in = True
+                is_loaded = True
             finally:  # commits stay pending until they are loaded, so that a concurrent reader waits for them
                 with self._lock:
-                    came = self.commits[graph][len(commits) :]
-                    if is_in and came:
-                        self.commits[graph] = came
+                    added = self.commits[graph][len(commits) :]
+                    if is_loaded and added:
+                        self.commits[graph] = added
                     else:
                         self.marks.pop(graph, None)
                         self.commits.pop(graph, None)
-                    self._bytes = sum(len(each.data) for left in self.commits.values() for each in left)
+                    self._bytes = sum(len(commit.data) for commits in self.commits.values() for commit in commits)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Drop all pending commits."""
         self.commits, self.marks, self._bytes = {}, {}, 0
 
@@ -228,36 +228,36 @@ class PendingCommits:
 T = TypeVar("T")
 
 #: Bytes of commits in one bulk load, which takes some 12 times as much memory while it runs.
-BATCH = 16_000_000
+BATCH_BYTES = 16_000_000
 #: Bytes of commits from which on a bulk load, which writes its own files, costs half as much as a load on disk.
-BULK = 200_000
+BULK_LOAD_BYTES = 200_000
 #: Bytes of commits after which a store on disk is flushed: buffered, they take 60 times as much memory.
 MAX_BUFFERED_BYTES = 1_000_000
 
 _POSITION = ox.NamedNode(JIDO + "position")
-_BOUNDS = AnswerLimits()
+_LIMITS = AnswerLimits()
 
 
 class OxigraphIndex:
     """An Oxigraph store with a watermark for each graph; any thread may read while another applies commits.
 
-    A reader sees whole commits. `observers` are notified of every change of a stream's graph. `mend`, if set, is called
-    with a store that turned out damaged during a read; the read is then repeated. `ontology` is a digest of the
-    ontology graph. `life` changes when the content of a graph is replaced, not when commits are added.
+    A reader sees whole commits. `observers` are notified of every change of a stream's graph. `rebuild_damaged`, if
+    set, is called with a store that turned out damaged during a read; the read is then repeated. `ontology` is a digest
+    of the ontology graph. `generation` changes when the content of a graph is replaced, not when commits are added.
     """
 
     def __init__(self, store: Any = None) -> None:
         """Use *store*, which nothing else may change from now on; default: a new store in memory."""
         self.observers: list[Observer] = []
-        self.mend: Callable[[Any], None] | None = None
+        self.rebuild_damaged: Callable[[Any], None] | None = None
         self.triples_loaded = 0
         self.ontology = ""
-        self.life = 0
+        self.generation = 0
         self._store = ox.Store() if store is None else store
         self._marks = marks(self._store)
         self._pending = PendingCommits()
         self._buffered_bytes = 0
-        self._others: set[str] = set()
+        self._other_names: set[str] = set()
         self._lock = Lock()
 
     def compact(self) -> None:
@@ -288,7 +288,7 @@ class OxigraphIndex:
         """
         with self._lock:
             self._pending.flush(self._insert)
-            fresh = [commit for commit in commits if not self._holds(graph, commit)]
+            fresh = [commit for commit in commits if not self._contains(graph, commit)]
             if fresh:
                 self._insert(graph, fresh)
 
@@ -300,20 +300,20 @@ class OxigraphIndex:
         return self._pending.add(graph, commit, self.mark)
 
     def apply_pending(self) -> None:
-        """Apply the pending commits, as every read does first; a store that turns out damaged is rebuilt by `mend`."""
+        """Apply the pending commits, as every read does first; `rebuild_damaged` is called for a damaged store."""
         if not self._pending.commits:  # nor is another thread applying some
             return
         store = self._store
         try:
             self.load_queued()
         except (OSError, RuntimeError):
-            if self.mend is not None:
-                self.mend(store)
+            if self.rebuild_damaged is not None:
+                self.rebuild_damaged(store)
             if self._store is store:
                 raise
 
     def load_queued(self) -> None:
-        """Apply the pending commits without `mend`: for the apply thread."""
+        """Apply the pending commits without `rebuild_damaged`: for the apply thread."""
         with self._lock:
             self._pending.flush(self._insert)
 
@@ -328,14 +328,14 @@ class OxigraphIndex:
             for commit in commits:
                 batch.append(commit)
                 size += len(commit.data)
-                if size >= BATCH:
-                    mark, batch, size = self._bulk(graph, batch, mark), [], 0
+                if size >= BATCH_BYTES:
+                    mark, batch, size = self._load_batch(graph, batch, mark), [], 0
             if batch:
-                mark = self._bulk(graph, batch, mark)
+                mark = self._load_batch(graph, batch, mark)
             if mark == self.mark(graph):
                 return
-            said = f"<{graph}> <{HOLDS}> {mark.term} <{MARKS}> .\n"
-            self._store.load(said.encode(), ox.RdfFormat.N_QUADS)
+            statement = f"<{graph}> <{WATERMARK}> {mark.term} <{MARKS}> .\n"
+            self._store.load(statement.encode(), ox.RdfFormat.N_QUADS)
             self._set_mark(graph, mark)
 
     def empty(self, graph: str, cleared: Version) -> None:
@@ -343,31 +343,31 @@ class OxigraphIndex:
         with self._lock:
             self._pending.flush(self._insert)
             mark = Watermark(self.mark(graph).commits + 1, cleared, cleared)
-            said = f"<{graph}> <{HOLDS}> {mark.term}"
-            self._store.update(f"DROP SILENT GRAPH <{graph}> ; INSERT DATA {{ GRAPH <{MARKS}> {{ {said} }} }}")
+            statement = f"<{graph}> <{WATERMARK}> {mark.term}"
+            self._store.update(f"DROP SILENT GRAPH <{graph}> ; INSERT DATA {{ GRAPH <{MARKS}> {{ {statement} }} }}")
             self._set_mark(graph, mark)
-            self._forgotten([graph])
+            self._notify_reset([graph])
 
     def apply(self, graph: str, name: str, triples: Iterable[Triple]) -> None:
         """Add triples that are in no journal to *graph*, in one step; a *name* used before adds nothing."""
         with self._lock:
-            if f"{graph} {name}" not in self._others:
-                added = frozenset(triples)
-                document = "".join(f"{ntriples_line(triple)}\n" for triple in added).encode()
+            if f"{graph} {name}" not in self._other_names:
+                new = frozenset(triples)
+                document = "".join(f"{ntriples_line(triple)}\n" for triple in new).encode()
                 self._store.load(document, ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph), lenient=True)
-                self._others |= {graph, f"{graph} {name}"}
-                self.life += 1
+                self._other_names |= {graph, f"{graph} {name}"}
+                self.generation += 1
                 for observer in self.observers:
-                    observer.applied(graph, added)
+                    observer.applied(graph, new)
 
-    def become(self, other: OxigraphIndex) -> None:
+    def replace_by(self, other: OxigraphIndex) -> None:
         """Take over the store of *other*, which must not be used afterwards; a reader sees the old or the new one."""
         with self._lock:
-            self._pending.forget()
+            self._pending.clear()
             changed = {graph for graph, _ in self._marks.items() ^ other._marks.items()}
             self._marks, self._store = other._marks, other._store
             self.triples_loaded, self.ontology = other.triples_loaded, other.ontology
-            self._forgotten(sorted(changed))
+            self._notify_reset(sorted(changed))
 
     def move_to(self, store: Any, passage: str) -> None:
         """Move all content to *store*, an empty one on disk, by way of a file at the path *passage*."""
@@ -394,10 +394,10 @@ class OxigraphIndex:
 
     def put_ontology(self, triples: Iterable[Triple]) -> None:
         """Replace the ontology graph by *triples*, unless it has them already; its watermark is set last."""
-        text, digest = written(tuple(triples))
+        text, digest = sorted_ntriples(tuple(triples))
         with self._lock:
             self.ontology = digest
-            put(self._store, text, digest)
+            write_ontology(self._store, text, digest)
 
     def triples(
         self,
@@ -418,11 +418,11 @@ class OxigraphIndex:
         """Return the triples of *graph* that match, without those of pending commits; at most *most* (default: all)."""
         s, p, o = [None if term is None else node(term) for term in (subject, predicate, value)]
 
-        def look(store: Any) -> list[Triple]:
+        def find(store: Any) -> list[Triple]:
             quads = islice(store.quads_for_pattern(s, p, o, named(f"<{graph}>")), most)
             return [(subject or str(row.subject), predicate or str(row.predicate), str(row.object)) for row in quads]
 
-        return self._read(look)
+        return self._read(find)
 
     def query(
         self,
@@ -448,7 +448,7 @@ class OxigraphIndex:
         bindings: Mapping[str, Term] | None = None,
         rows_as: str = "json",
         graph_as: str = "turtle",
-        within: AnswerLimits = _BOUNDS,
+        within: AnswerLimits = _LIMITS,
     ) -> Serialized:
         """Return the answer of `query` as bytes written by the engine: rows and booleans as *rows_as*, else *graph_as*.
 
@@ -464,14 +464,14 @@ class OxigraphIndex:
         return self._read(answer)
 
     def _read(self, read: Callable[[Any], T]) -> T:
-        """Return `read(store)`; if the files are damaged, rebuild the store by `mend` and read again."""
+        """Return `read(store)`; if the files are damaged, rebuild the store by `rebuild_damaged` and read again."""
         store = self._store
         try:
             return read(store)
         except (OSError, RuntimeError) as error:
-            if self.mend is None or not (isinstance(error, OSError) or "Corruption" in str(error)):
+            if self.rebuild_damaged is None or not (isinstance(error, OSError) or "Corruption" in str(error)):
                 raise
-            self.mend(store)
+            self.rebuild_damaged(store)
             return read(self._store)
 
     def _query(
@@ -496,31 +496,33 @@ class OxigraphIndex:
 
     def _present_graphs(self, graphs: Sequence[str]) -> list[str]:
         """Return those of *graphs* that have triples: each further graph costs a look-up for each pattern."""
-        return [graph for graph in graphs if graph in self._marks or graph in self._others or graph == ONTOLOGY_GRAPH]
+        return [
+            graph for graph in graphs if graph in self._marks or graph in self._other_names or graph == ONTOLOGY_GRAPH
+        ]
 
     def _insert(self, graph: str, commits: list[Commit]) -> None:
         mark = self._marks.get(graph, Watermark()).after(commits)
         document = trig(graph, commits, mark)
         try:
-            if len(document) > BULK:
+            if len(document) > BULK_LOAD_BYTES:
                 self._store.bulk_load(document, ox.RdfFormat.TRIG, lenient=True)
             else:
                 self._store.load(document, ox.RdfFormat.TRIG, lenient=True)
                 self._buffered_bytes += len(document)
         finally:  # after an interrupt as well: either all commits were loaded, or none
-            if self._holds(graph, commits[-1]):
+            if self._contains(graph, commits[-1]):
                 self._notify(graph, commits)  # first: the commits are applied even if removing the former mark fails
                 self._set_mark(graph, mark)
         if self._buffered_bytes > MAX_BUFFERED_BYTES:
             self._store.flush()
             self._buffered_bytes = 0
 
-    def _holds(self, graph: str, commit: Commit) -> bool:
+    def _contains(self, graph: str, commit: Commit) -> bool:
         """Return whether the description of a commit, and so all of the commit, is in the store."""
-        found = self._store.quads_for_pattern(ox.NamedNode(commit.iri), _POSITION, None, ox.NamedNode(graph))
-        return next(found, None) is not None
+        descriptions = self._store.quads_for_pattern(ox.NamedNode(commit.iri), _POSITION, None, ox.NamedNode(graph))
+        return next(descriptions, None) is not None
 
-    def _bulk(self, graph: str, batch: list[Commit], mark: Watermark) -> Watermark:
+    def _load_batch(self, graph: str, batch: list[Commit], mark: Watermark) -> Watermark:
         self._store.bulk_load(trig(graph, batch), ox.RdfFormat.TRIG, lenient=True)
         self._notify(graph, batch)
         return mark.after(batch)
@@ -530,12 +532,12 @@ class OxigraphIndex:
         old = self._marks.get(graph)
         self._marks[graph] = mark
         if old is not None and old != mark:
-            about, holds, marks = ox.NamedNode(graph), ox.NamedNode(HOLDS), ox.NamedNode(MARKS)
-            self._store.remove(ox.Quad(about, holds, node(old.term), marks))
+            about, watermark, marks = ox.NamedNode(graph), ox.NamedNode(WATERMARK), ox.NamedNode(MARKS)
+            self._store.remove(ox.Quad(about, watermark, node(old.term), marks))
 
-    def _forgotten(self, graphs: Collection[str]) -> None:
+    def _notify_reset(self, graphs: Collection[str]) -> None:
         """Notify observers that the content of *graphs* was replaced."""
-        self.life += bool(graphs)
+        self.generation += bool(graphs)
         for observer in self.observers:
             for graph in graphs:
                 observer.reset(graph)

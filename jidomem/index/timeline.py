@@ -85,8 +85,8 @@ def overview(
     values["count"] = count + 1
     start = after or TimelineEntry("", _LATEST)
     where = " ".join(_IS[name] for name in chosen)
-    asked = {**values, "at": start.recorded, "item": start.item}
-    entries = [TimelineEntry(*row) for row in file.ask(_NEWEST % where, asked)]
+    parameters = {**values, "at": start.recorded, "item": start.item}
+    entries = [TimelineEntry(*row) for row in file.ask(_NEWEST % where, parameters)]
     shown = tuple(entries[:count])
     since = shown[-1].recorded[:10] if shown else _LATEST
     days = dict(file.ask(_DAYS % where, {**values, "since": since}))
@@ -103,7 +103,7 @@ def among(
     values["items"] = dumps([*items])
     fitting = {item for (item,) in file.ask(_FITTING % " ".join(_IS[name] for name in chosen), values)}
     groups = [*file.ask(_GROUPS % _SOME, values)]
-    return [item for item in items if item in fitting], _counted(groups, classes, chosen)
+    return [item for item in items if item in fitting], _facet_counts(groups, classes, chosen)
 
 
 def _query_parameters(
@@ -129,16 +129,16 @@ class WriteCounts:
     by_day: Mapping[str, Mapping[str, int]]
 
 
-def written(file: SearchIndexReader, *, moment: str | None, days: int) -> WriteCounts:
+def write_counts(file: SearchIndexReader, *, moment: str | None, days: int) -> WriteCounts:
     """Return the counts of the memories recorded by *moment*, with the last *days* on which any was written."""
-    known, key = _known(file).written, (moment or _LATEST, days)
-    if key not in known:
-        _make_room(known)
-        known[key] = _written([*file.ask(_BY_AGENT, {"moment": key[0]})], days)
-    return known[key]
+    counts, key = _cached_counts(file).written, (moment or _LATEST, days)
+    if key not in counts:
+        _evict_oldest(counts)
+        counts[key] = _count_writes([*file.ask(_BY_AGENT, {"moment": key[0]})], days)
+    return counts[key]
 
 
-def _written(rows: list[tuple[str, str, int]], days: int) -> WriteCounts:
+def _count_writes(rows: list[tuple[str, str, int]], days: int) -> WriteCounts:
     last = tuple(sorted({day for _, day, _ in rows})[-days:])
     agents: Counter[str] = Counter()
     by_day: dict[str, dict[str, int]] = {}
@@ -160,55 +160,55 @@ class _Counts:
 
 
 #: The cached counts of the newest state of each file.
-_COUNTED: WeakKeyDictionary[SearchIndexReader, _Counts] = WeakKeyDictionary()
+_CACHE: WeakKeyDictionary[SearchIndexReader, _Counts] = WeakKeyDictionary()
 
 
 def _facets(
     file: SearchIndexReader, classes: Mapping[int, str], chosen: Mapping[str, str], moment: str, valid_at: str
 ) -> Facets:
     """Return the facets of a choice at *moment*, cached for each state of the file."""
-    known = _known(file)
+    cached = _cached_counts(file)
     at, key = (moment, valid_at), (moment, valid_at, frozenset(chosen.items()))
-    if key not in known.facets:
-        if at not in known.groups:
-            _make_room(known.groups)
-            known.groups[at] = [*file.ask(_GROUPS % "", {"moment": moment, "valid_at": valid_at})]
-        _make_room(known.facets)
-        known.facets[key] = _counted(known.groups[at], classes, chosen)
-    return known.facets[key]
+    if key not in cached.facets:
+        if at not in cached.groups:
+            _evict_oldest(cached.groups)
+            cached.groups[at] = [*file.ask(_GROUPS % "", {"moment": moment, "valid_at": valid_at})]
+        _evict_oldest(cached.facets)
+        cached.facets[key] = _facet_counts(cached.groups[at], classes, chosen)
+    return cached.facets[key]
 
 
-def _known(file: SearchIndexReader) -> _Counts:
+def _cached_counts(file: SearchIndexReader) -> _Counts:
     """Return the cached counts of the present state of the file."""
     mark = file.metadata("mark")
-    known = _COUNTED.get(file)
-    if known is None or known.mark != mark:
-        known = _COUNTED[file] = _Counts(mark)
-    return known
+    cached = _CACHE.get(file)
+    if cached is None or cached.mark != mark:
+        cached = _CACHE[file] = _Counts(mark)
+    return cached
 
 
-def _make_room(cache: dict[Any, Any]) -> None:
+def _evict_oldest(cache: dict[Any, Any]) -> None:
     if len(cache) >= _CACHED_GROUPS:
         cache.pop(next(iter(cache)))
 
 
-def _counted(groups: Groups, classes: Mapping[int, str], chosen: Mapping[str, str]) -> Facets:
-    found: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
-    kinds, agents, sessions, states = (found[name] for name in FACETS)
+def _facet_counts(groups: Groups, classes: Mapping[int, str], chosen: Mapping[str, str]) -> Facets:
+    counters: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+    kinds, agents, sessions, states = (counters[name] for name in FACETS)
     kind, agent, session, state = (chosen.get(name) for name in FACETS)
-    for of_session, number, of_agent, every, *others in groups:
-        of_kind = classes[number]
-        counts = {ACTIVE: every - sum(others), **dict(zip(STATES[1:], others, strict=True))}
-        fit = every if state is None else counts.get(state, 0)
-        is_kind, is_agent = kind in (None, of_kind), agent in (None, of_agent)
-        is_session = session in (None, of_session)
+    for row_session, number, row_agent, total, *inactive in groups:
+        row_kind = classes[number]
+        counts = {ACTIVE: total - sum(inactive), **dict(zip(STATES[1:], inactive, strict=True))}
+        fit = total if state is None else counts.get(state, 0)
+        is_kind, is_agent = kind in (None, row_kind), agent in (None, row_agent)
+        is_session = session in (None, row_session)
         if fit:
             if is_agent and is_session:
-                kinds[of_kind] += fit
+                kinds[row_kind] += fit
             if is_kind and is_session:
-                agents[of_agent] += fit
+                agents[row_agent] += fit
             if is_kind and is_agent:
-                sessions[of_session] += fit
+                sessions[row_session] += fit
         if is_kind and is_agent and is_session:
             states.update({name: count for name, count in counts.items() if count})
-    return {name: dict(counted.most_common()) for name, counted in found.items()}
+    return {name: dict(counter.most_common()) for name, counter in counters.items()}

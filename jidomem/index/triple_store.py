@@ -30,7 +30,7 @@ class LocalStore:
     """Graphs in memory, or in a folder that only one process at a time can open."""
 
     def __init__(self, path: str | PathLike[str] | None) -> None:
-        self._store: ox.Store | None = _opened(path)
+        self._store: ox.Store | None = _open_store(path)
 
     def graphs(self) -> list[str]:
         """Return the graphs that have triples."""
@@ -73,7 +73,7 @@ class LocalStore:
         return self._store
 
 
-def _opened(path: str | PathLike[str] | None) -> ox.Store:
+def _open_store(path: str | PathLike[str] | None) -> ox.Store:
     if path is None:
         return ox.Store()
     try:
@@ -102,12 +102,12 @@ class RemoteStore:
     def __init__(self, endpoint: str, update_endpoint: str | None) -> None:
         """Query *endpoint*; update at *update_endpoint*, else at `/update` beside `/query`, else at *endpoint*."""
         self._query = SparqlEndpoint.of(endpoint)
-        self._update = SparqlEndpoint.of(update_endpoint) if update_endpoint else _beside(self._query)
+        self._update = SparqlEndpoint.of(update_endpoint) if update_endpoint else _update_endpoint(self._query)
 
     def graphs(self) -> list[str]:
         """Return the graphs that have triples; the store scans all its triples for this."""
-        found = self.ask("SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }", [], [])
-        return [plain_value(row[0]) for row in getattr(found, "rows", ())]
+        answer = self.ask("SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }", [], [])
+        return [plain_value(row[0]) for row in getattr(answer, "rows", ())]
 
     def insert(self, graph: str, triples: Iterable[Triple]) -> None:
         """Add *triples* to *graph* in one update."""
@@ -147,7 +147,7 @@ class RemoteStore:
             raise _refused(self._update, refusal) from refusal
 
 
-def _beside(query: SparqlEndpoint) -> SparqlEndpoint:
+def _update_endpoint(query: SparqlEndpoint) -> SparqlEndpoint:
     """Return the update endpoint beside *query*."""
     path = query.beside()
     return replace(query, path=path, shown=query.shown.removesuffix(query.path) + path)
@@ -217,8 +217,8 @@ class TripleStore:
         """
         if backend not in BACKENDS:
             raise InvalidRequest(f"there is no backend {backend!r}", hint=f"use one of: {', '.join(BACKENDS)}")
-        _only(backend, "disk", path=path)
-        _only(backend, "sparql", endpoint=endpoint, update_endpoint=update_endpoint)
+        _check_options(backend, "disk", path=path)
+        _check_options(backend, "sparql", endpoint=endpoint, update_endpoint=update_endpoint)
         if to_iri(base) is None or not base.endswith(("/", "#")):
             raise InvalidRequest(f"base={base!r} is no IRI that ends in / or #", hint=f"leave it out, or give {BASE!r}")
         self.base = base
@@ -319,7 +319,7 @@ def _remote(endpoint: str, update_endpoint: str | None) -> Backend:
     return RemoteStore(endpoint, update_endpoint)
 
 
-def _only(backend: str, needs: str, **options: object) -> None:
+def _check_options(backend: str, needs: str, **options: object) -> None:
     """Raise InvalidRequest unless the first of *options* is given for the backend that *needs* them, and only there."""
     first = next(iter(options))
     example = {"path": 'TripleStore("disk", path="store")'}.get(

@@ -18,7 +18,7 @@ except ImportError as error:
     ) from error
 
 #: Candidates whose cosines are computed; up to this number of vectors, all are.
-CLOSELY = 1_000
+CANDIDATES = 1_000
 #: Vectors compared at a time, in the same memory: allocating memory for each query costs several times as much as
 #: the comparison.
 STEP = 8_192
@@ -28,7 +28,7 @@ Numbers = NDArray[np.float32]
 Kind = TypeVar("Kind", bound=np.generic)
 
 
-def written(vector: Sequence[float]) -> bytes:
+def encode(vector: Sequence[float]) -> bytes:
     """Encode a vector: one byte a component, scaled to its largest; raises ValueError for an invalid one.
 
     >>> [*np.frombuffer(written([0.5, -1.0]), np.int8)]
@@ -41,7 +41,7 @@ def written(vector: Sequence[float]) -> bytes:
     return bytes(np.round(numbers * (LARGEST / largest if largest else 0.0)).astype(np.int8).tobytes())
 
 
-class Likeness:
+class VectorSet:
     """Vectors of one dimension, each under a number; a vector that is added has a higher number than all before."""
 
     def __init__(self, dimensions: int) -> None:
@@ -52,10 +52,10 @@ class Likeness:
         self._numbers = np.zeros(0, np.int64)
         self._lengths = np.zeros(0, np.float32)
         self._signs = np.zeros((self._words, 0), np.uint64)
-        self._far = np.zeros(0, np.uint16)
-        self._differ, self._differing = np.zeros(STEP, np.uint64), np.zeros(STEP, np.uint8)
-        self._taken = np.zeros((CLOSELY, dimensions), np.int8)
-        self._floats = np.zeros((CLOSELY, dimensions), np.float32)
+        self._distances = np.zeros(0, np.uint16)
+        self._xor, self._bits = np.zeros(STEP, np.uint64), np.zeros(STEP, np.uint8)
+        self._rows = np.zeros((CANDIDATES, dimensions), np.int8)
+        self._floats = np.zeros((CANDIDATES, dimensions), np.float32)
 
     @property
     def last(self) -> int:
@@ -68,7 +68,7 @@ class Likeness:
             raise ValueError("a vector has another dimension")
         end = self.count + len(numbers)
         if end > len(self._numbers):
-            self._room(max(end, len(self._numbers) * 5 // 4))
+            self._reserve(max(end, len(self._numbers) * 5 // 4))
         new = np.frombuffer(b"".join(values), np.int8).reshape(-1, self.dimensions)
         self._values[self.count : end] = new
         self._numbers[self.count : end] = numbers
@@ -81,44 +81,44 @@ class Likeness:
         if not self.count:
             return []
         vector = self._unit(to)
-        many = self.count > CLOSELY
-        rows = _least(self._differing_from(vector), CLOSELY) if many else np.arange(self.count)
+        is_large = self.count > CANDIDATES
+        rows = _smallest(self._sign_differences(vector), CANDIDATES) if is_large else np.arange(self.count)
         cosines = self._cosines(vector, rows)
         best = np.lexsort((rows, -cosines))[:limit]
         return [(int(self._numbers[rows[at]]), float(cosines[at])) for at in best]
 
     def cosines(self, to: Sequence[float], numbers: Sequence[int]) -> dict[int, float]:
         """Return the cosines of those of *numbers* that are there."""
-        wanted = np.asarray(numbers, np.int64)
-        rows = np.searchsorted(self._numbers[: self.count], wanted)
-        there = rows < self.count
-        there[there] = self._numbers[rows[there]] == wanted[there]
-        cosines = self._cosines(self._unit(to), rows[there])
-        return {int(number): float(cosine) for number, cosine in zip(wanted[there], cosines, strict=True)}
+        numbers_array = np.asarray(numbers, np.int64)
+        rows = np.searchsorted(self._numbers[: self.count], numbers_array)
+        is_present = rows < self.count
+        is_present[is_present] = self._numbers[rows[is_present]] == numbers_array[is_present]
+        cosines = self._cosines(self._unit(to), rows[is_present])
+        return {int(number): float(cosine) for number, cosine in zip(numbers_array[is_present], cosines, strict=True)}
 
     def _cosines(self, vector: Numbers, rows: NDArray[np.intp]) -> Numbers:
         """Return the cosines, rounded so that they do not depend on the other rows of the batch."""
         dots = np.zeros(len(rows), np.float32)
-        for start in range(0, len(rows), CLOSELY):
-            some = rows[start : start + CLOSELY]
-            taken, floats = self._taken[: len(some)], self._floats[: len(some)]
-            np.take(self._values, some, axis=0, out=taken, mode="clip")  # any other mode makes a copy first
-            floats[:] = taken
-            np.matmul(floats, vector, out=dots[start : start + CLOSELY])
+        for start in range(0, len(rows), CANDIDATES):
+            batch = rows[start : start + CANDIDATES]
+            values, floats = self._rows[: len(batch)], self._floats[: len(batch)]
+            np.take(self._values, batch, axis=0, out=values, mode="clip")  # any other mode makes a copy first
+            floats[:] = values
+            np.matmul(floats, vector, out=dots[start : start + CANDIDATES])
         return np.asarray(np.round(dots / self._lengths[rows], 5), np.float32)
 
-    def _differing_from(self, vector: Numbers) -> NDArray[np.uint16]:
+    def _sign_differences(self, vector: Numbers) -> NDArray[np.uint16]:
         """Return for each vector the number of components whose sign differs."""
         signs = self._signs_of(vector[None])[0]
         for start in range(0, self.count, STEP):
-            far = self._far[start : min(start + STEP, self.count)]
-            far[:] = 0
-            for mine, its in zip(self._signs, signs, strict=True):
-                differ, differing = self._differ[: len(far)], self._differing[: len(far)]
-                np.bitwise_xor(mine[start : start + len(far)], its, out=differ)
-                np.bitwise_count(differ, out=differing)
-                far += differing
-        return self._far[: self.count]
+            distances = self._distances[start : min(start + STEP, self.count)]
+            distances[:] = 0
+            for column, word in zip(self._signs, signs, strict=True):
+                xor, bits = self._xor[: len(distances)], self._bits[: len(distances)]
+                np.bitwise_xor(column[start : start + len(distances)], word, out=xor)
+                np.bitwise_count(xor, out=bits)
+                distances += bits
+        return self._distances[: self.count]
 
     def _unit(self, vector: Sequence[float]) -> Numbers:
         numbers = np.asarray(vector, np.float32)
@@ -132,22 +132,25 @@ class Likeness:
         bits[:, : self.dimensions] = vectors > np.int8(0)
         return np.packbits(bits, axis=1).view(np.uint64)
 
-    def _room(self, most: int) -> None:
+    def _reserve(self, capacity: int) -> None:
         """Make room for *most* vectors."""
-        self._values = _grown(self._values, most, self.dimensions)
-        self._numbers, self._lengths = _grown(self._numbers, most), _grown(self._lengths, most)
-        self._signs, self._far = _grown(self._signs, self._words, most), np.zeros(most, np.uint16)
+        self._values = _enlarged(self._values, capacity, self.dimensions)
+        self._numbers, self._lengths = _enlarged(self._numbers, capacity), _enlarged(self._lengths, capacity)
+        self._signs, self._distances = _enlarged(self._signs, self._words, capacity), np.zeros(capacity, np.uint16)
 
 
-def _least(far: NDArray[np.uint16], many: int) -> NDArray[np.intp]:
-    """Return the indices of the *many* smallest numbers; of equal numbers, the first."""
-    parts = (np.bincount(far[at : at + STEP], minlength=int(far.max()) + 1) for at in range(0, len(far), STEP))
-    last = int(np.searchsorted(np.cumsum(sum(parts)), many))
-    rows = np.flatnonzero(far < last)
-    return np.concatenate([rows, np.flatnonzero(far == last)[: many - len(rows)]])
+def _smallest(distances: NDArray[np.uint16], count: int) -> NDArray[np.intp]:
+    """Return the indices of the *count* smallest distances; of equal ones, the first."""
+    parts = (
+        np.bincount(distances[at : at + STEP], minlength=int(distances.max()) + 1)
+        for at in range(0, len(distances), STEP)
+    )
+    limit = int(np.searchsorted(np.cumsum(sum(parts)), count))
+    rows = np.flatnonzero(distances < limit)
+    return np.concatenate([rows, np.flatnonzero(distances == limit)[: count - len(rows)]])
 
 
-def _grown(old: NDArray[Kind], *shape: int) -> NDArray[Kind]:
+def _enlarged(old: NDArray[Kind], *shape: int) -> NDArray[Kind]:
     """Return *old* in a larger array of *shape*."""
     new = np.zeros(shape, old.dtype)
     new[tuple(map(slice, old.shape))] = old

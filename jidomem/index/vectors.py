@@ -24,12 +24,12 @@ from jidomem.journal.journal import Stream
 from jidomem.records.interfaces import Embedder, Vector
 
 if TYPE_CHECKING:
-    from jidomem.index.vector_search import Likeness
+    from jidomem.index.vector_search import VectorSet
 
 T = TypeVar("T")
 
 #: Pieces of text read at a time in search of new ones, and vectors read at a time.
-LOOKED, READ = 1_000, 5_000
+PIECES_READ, VECTORS_READ = 1_000, 5_000
 #: A text that every working embedder accepts.
 _PROBE = "a"
 
@@ -53,15 +53,15 @@ class Vectors:
     Equal texts share one vector. Thread-safe.
     """
 
-    KEPT_IN: ClassVar[type[VectorFile]] = VectorFile
+    FILE_CLASS: ClassVar[type[VectorFile]] = VectorFile
 
     def __init__(self, root: Path, texts: Texts, embedder: Embedder) -> None:
         """Use the files below *root* for the vectors of *texts* by *embedder*."""
         self.embedder = embedder
         self._texts = texts
-        self._files = CacheFolder(root / VECTOR_FOLDER, "vectors", self.KEPT_IN)
+        self._files = CacheFolder(root / VECTOR_FOLDER, "vectors", self.FILE_CLASS)
         self._model = blake2b(embedder.name.encode(), digest_size=6).hexdigest()
-        self._likeness: dict[str, tuple[VectorFile, int, Likeness]] = {}
+        self._vector_sets: dict[str, tuple[VectorFile, int, VectorSet]] = {}
         self._batches = BatchSizer()
         self._is_closed = False
 
@@ -71,42 +71,42 @@ class Vectors:
         Returns False at once while another process embeds. Raises ModelUnavailable, without a vector written; the next
         batch is then smaller. A text that fails by itself, while another one succeeds, is skipped.
         """
-        with self._alone(self._name(stream)) as is_mine:
-            return is_mine and self._embed_next(stream)
+        with self._embedding_lock(self._name(stream)) as has_lock:
+            return has_lock and self._embed_next(stream)
 
     def has_texts(self, stream: Stream) -> bool:
         """Return whether there is a text file of *stream*."""
-        return self._texts.are_there(stream)
+        return self._texts.exists(stream)
 
     def waiting(self, stream: Stream) -> int:
         """Return the number of pieces of text not yet examined for embedding."""
-        at = self._reached(stream)
-        return self._texts.read(stream, lambda texts: texts.passages.waiting(_from(at, texts)))
+        at = self._position(stream)
+        return self._texts.read(stream, lambda texts: texts.passages.count_after(_from(at, texts)))
 
     def nearest(self, stream: Stream, to: Vector, limit: int) -> list[tuple[bytes, float]]:
         """Return the digests of the *limit* pieces most similar to a vector, with their cosines."""
 
-        def use(file: VectorFile, likeness: Likeness) -> list[tuple[bytes, float]]:
-            found = likeness.nearest(to, limit)
-            digests = file.digests([number for number, _ in found])
-            return [(digests[number], cosine) for number, cosine in found if number in digests]
+        def use(file: VectorFile, vectors: VectorSet) -> list[tuple[bytes, float]]:
+            nearest = vectors.nearest(to, limit)
+            digests = file.digests([number for number, _ in nearest])
+            return [(digests[number], cosine) for number, cosine in nearest if number in digests]
 
-        return self._with_likeness(stream, use)
+        return self._with_vectors(stream, use)
 
     def cosines(self, stream: Stream, to: Vector, digests: Sequence[bytes]) -> Mapping[bytes, float]:
         """Return the cosine of each of *digests* that has a vector."""
 
-        def use(file: VectorFile, likeness: Likeness) -> Mapping[bytes, float]:
+        def use(file: VectorFile, vectors: VectorSet) -> Mapping[bytes, float]:
             numbers = {number: known for known, number in file.numbers(digests).items()}
-            return {numbers[number]: cosine for number, cosine in likeness.cosines(to, [*numbers]).items()}
+            return {numbers[number]: cosine for number, cosine in vectors.cosines(to, [*numbers]).items()}
 
-        return self._with_likeness(stream, use)
+        return self._with_vectors(stream, use)
 
     def vector(self, text: str) -> Vector:
         """Return the vector of *text*; raises ModelUnavailable, also for a result that is no valid vector."""
-        made = self._made([text])
-        self._written(made)
-        return made[0]
+        vectors = self._generate([text])
+        self._encode(vectors)
+        return vectors[0]
 
     def status(self, stream: Stream) -> dict[str, Any]:
         """Return the status of the vectors of a stream: model, count, bytes, and number of pending texts.
@@ -127,7 +127,7 @@ class Vectors:
         """Close all files; a batch in progress is dropped."""
         self._is_closed = True
         self._files.close()
-        self._likeness.clear()
+        self._vector_sets.clear()
 
     def _embed_next(self, stream: Stream) -> bool:
         step = self._step(stream, self._batches.size(self._name(stream)))
@@ -137,53 +137,53 @@ class Vectors:
         if self._is_closed:
             return False  # the files are closed and must not be opened again
         if self._texts.read(stream, identity_of) == step.identity:
-            self._keep(stream, step, values)
+            self._write_batch(stream, step, values)
         return True  # else the text file was built again meanwhile, and some of these texts may be redacted
 
     def _step(self, stream: Stream, size: int) -> PieceBatch:
         """Return the next pieces, with the texts of up to *size* that have no vector."""
-        at = self._reached(stream)
+        at = self._position(stream)
         return self._texts.read(stream, lambda texts: self._next(stream, texts, _from(at, texts), size))
 
     def _values(self, name: str, batch: Mapping[bytes, str]) -> list[tuple[bytes, bytes]]:
         """Return the encoded vectors of *batch*; none if it is a single text that the embedder refuses."""
         try:
-            found = [*zip(batch, self._written(self._made([*batch.values()])), strict=True)]
+            vectors = [*zip(batch, self._encode(self._generate([*batch.values()])), strict=True)]
         except Exception:
             if not self._batches.failed(name, batch):
                 raise
-            self._made([_PROBE])  # raises if the embedder fails altogether
-            found = []
-        self._batches.done(name)
-        return found
+            self._generate([_PROBE])  # raises if the embedder fails altogether
+            vectors = []
+        self._batches.succeeded(name)
+        return vectors
 
     def _next(self, stream: Stream, texts: SearchIndexReader, after: int, size: int) -> PieceBatch:
-        pieces = texts.passages.pieces(after, LOOKED)
-        there = self._use(stream, lambda file: file.known([piece.digest for piece in pieces]))
+        pieces = texts.passages.pieces(after, PIECES_READ)
+        present = self._use(stream, lambda file: file.present([piece.digest for piece in pieces]))
         new: dict[bytes, Piece] = {}
-        seen = list[Piece]()
+        examined = list[Piece]()
         for piece in pieces:
-            if piece.digest not in there and piece.digest not in new:
+            if piece.digest not in present and piece.digest not in new:
                 if len(new) == size:
                     break
                 new[piece.digest] = piece
-            seen.append(piece)
-        made = dict(zip(new, texts.passages.texts([*new.values()]), strict=True))
-        last = seen[-1].id if seen else None
-        return PieceBatch(last, [piece.digest for piece in seen], made, identity_of(texts), bool(pieces))
+            examined.append(piece)
+        texts_by_digest = dict(zip(new, texts.passages.texts([*new.values()]), strict=True))
+        last = examined[-1].id if examined else None
+        return PieceBatch(last, [piece.digest for piece in examined], texts_by_digest, identity_of(texts), bool(pieces))
 
-    def _keep(self, stream: Stream, step: PieceBatch, values: Sequence[tuple[bytes, bytes]]) -> None:
+    def _write_batch(self, stream: Stream, step: PieceBatch, values: Sequence[tuple[bytes, bytes]]) -> None:
         """Write the vectors of a batch and its position."""
         passed_by = len(step.texts) - len(values)
 
-        def keep(file: VectorFile) -> None:
+        def write(file: VectorFile) -> None:
             with file.writing():
-                file.keep(step.digests, dict(values))
+                file.write(step.digests, dict(values))
                 file.set_metadata(reached=[step.identity, step.last])
                 if passed_by:
                     file.set_metadata(passed_by=(file.metadata("passed_by") or 0) + passed_by)
 
-        self._use(stream, keep)
+        self._use(stream, write)
 
     def _sweep(self, stream: Stream) -> bool:
         """Delete the vectors of texts that were deleted since the last sweep; return False."""
@@ -191,25 +191,25 @@ class Vectors:
         if self._use(stream, lambda file: file.metadata("swept_at")) == state:
             return False
         number = 0
-        while step := self._use(stream, lambda file: file.after(number, READ)):  # noqa: B023 (called at once)
-            saying = self._texts.read(stream, lambda texts: texts.passages.saying([row[1] for row in step]))
-            gone = [found for found, known, _ in step if not saying[known]]
-            if gone:
-                self._use(stream, lambda file: self._remove(file, gone))  # noqa: B023
+        while step := self._use(stream, lambda file: file.after(number, VECTORS_READ)):  # noqa: B023 (called at once)
+            numbers = self._texts.read(stream, lambda texts: texts.passages.numbers_of([row[1] for row in step]))
+            unused = [row[0] for row in step if not numbers[row[1]]]
+            if unused:
+                self._use(stream, lambda file: self._remove(file, unused))  # noqa: B023
             number = step[-1][0]
-        self._use(stream, lambda file: self._swept(file, state))
+        self._use(stream, lambda file: self._record_sweep(file, state))
         return False
 
     def _remove(self, file: VectorFile, numbers: Sequence[int]) -> None:
         with file.writing():
             file.remove(numbers)
 
-    def _swept(self, file: VectorFile, state: list[Any]) -> None:
+    def _record_sweep(self, file: VectorFile, state: list[Any]) -> None:
         with file.writing():
             file.set_metadata(swept_at=state)
         file.write_out()
 
-    def _made(self, texts: Sequence[str]) -> Sequence[Vector]:
+    def _generate(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return the vectors of *texts*; raises ModelUnavailable, also for a wrong number of vectors or dimension."""
         found = self.embedder.generate(texts) if texts else []
         dimensions = self.embedder.dimensions()
@@ -218,49 +218,49 @@ class Vectors:
             raise ModelUnavailable(detail, hint="use another embedder")
         return found
 
-    def _written(self, vectors: Sequence[Vector]) -> list[bytes]:
+    def _encode(self, vectors: Sequence[Vector]) -> list[bytes]:
         """Return *vectors* encoded for storage; raises ModelUnavailable for an invalid one."""
-        from jidomem.index.vector_search import written  # needs numpy, which an extra installs
+        from jidomem.index.vector_search import encode  # needs numpy, which an extra installs
 
         try:
-            return [written(vector) for vector in vectors]
+            return [encode(vector) for vector in vectors]
         except (TypeError, ValueError) as error:
             detail = f"{self.embedder.name} gave what is no vector: {error}"
             raise ModelUnavailable(detail, hint="use another embedder") from error
 
-    def _reached(self, stream: Stream) -> tuple[str, int]:
+    def _position(self, stream: Stream) -> tuple[str, int]:
         return self._use(stream, lambda file: file.reached)
 
     def _use(self, stream: Stream, use: Callable[[VectorFile], T]) -> T:
-        return self._files.use(self._name(stream), lambda file, because: use(file))
+        return self._files.use(self._name(stream), lambda file, reason: use(file))
 
-    def _with_likeness(self, stream: Stream, use: Callable[[VectorFile, Likeness], T]) -> T:
-        """Return `use(file, likeness)`, where *likeness* has all vectors of the file in memory."""
-        from jidomem.index.vector_search import Likeness
+    def _with_vectors(self, stream: Stream, use: Callable[[VectorFile, VectorSet], T]) -> T:
+        """Return `use(file, vectors)`, where *vectors* has all vectors of the file in memory."""
+        from jidomem.index.vector_search import VectorSet
 
         name = self._name(stream)
 
-        def level(file: VectorFile, because: str) -> T:
+        def load(file: VectorFile, reason: str) -> T:
             with file.reading():
-                swept = int(file.metadata("swept") or 0)
-                of, then, likeness = self._likeness.get(name, (None, 0, Likeness(0)))
-                if of is not file or then != swept:
-                    likeness = Likeness(self.embedder.dimensions())
-                    self._likeness[name] = file, swept, likeness
-                while step := file.after(likeness.last, READ):
+                sweep = int(file.metadata("swept") or 0)
+                loaded_file, loaded_sweep, vectors = self._vector_sets.get(name, (None, 0, VectorSet(0)))
+                if loaded_file is not file or loaded_sweep != sweep:
+                    vectors = VectorSet(self.embedder.dimensions())
+                    self._vector_sets[name] = file, sweep, vectors
+                while step := file.after(vectors.last, VECTORS_READ):
                     numbers, _, values = zip(*step, strict=True)
-                    if any(len(value) != likeness.dimensions for value in values):
+                    if any(len(value) != vectors.dimensions for value in values):
                         raise CacheInvalid("a vector had another dimension")
-                    likeness.add(numbers, values)
-                return use(file, likeness)
+                    vectors.add(numbers, values)
+                return use(file, vectors)
 
-        return self._files.use(name, level)
+        return self._files.use(name, load)
 
     def _name(self, stream: Stream) -> str:
         return f"{name_of(stream)}.{self._model}"
 
     @contextmanager
-    def _alone(self, name: str) -> Iterator[bool]:
+    def _embedding_lock(self, name: str) -> Iterator[bool]:
         """Acquire the lock of the embedding process; yield False if another process has it."""
         try:
             disk.make_folders(self._files.folder)
@@ -288,9 +288,9 @@ def _from(reached: tuple[str, int], texts: SearchIndexReader) -> int:
 #: The streams of a project whose texts have vectors.
 STREAMS = ("memory", "history")
 #: Seconds between checks for new texts, and the longest delay after repeated failures of the embedder.
-LOOK, LONGEST_WAIT = 0.25, 60.0
+CHECK_INTERVAL, MAX_DELAY = 0.25, 60.0
 #: Seconds that `close` waits for the batch in progress, whose vectors are dropped if it takes longer.
-AT_END = 3.0
+CLOSE_TIMEOUT = 3.0
 #: Called repeatedly with the number of pending texts.
 Progress = Callable[[int], object]
 
@@ -308,27 +308,27 @@ class Embedding:
         self._worker: PeriodicTask | None = None
         self._lock = Lock()
         self._closed = False
-        self._failures, self._again = 0, 0.0
+        self._failures, self._retry_at = 0, 0.0
 
     def begin(self, project: str) -> None:
         """Embed *project* in the background from now on."""
         with self._lock:
             self._projects[project] = None
             if self._worker is None and not self._closed:
-                self._worker = PeriodicTask(LOOK, self._look, "jidomem-vectors")
+                self._worker = PeriodicTask(CHECK_INTERVAL, self._embed_pending, "jidomem-vectors")
 
     def embed(self, project: str, seconds: float | None = None, progress: Progress = id) -> int:
         """Embed texts of *project*, for at most *seconds*; return the number of texts still pending.
 
         Raises ModelUnavailable, which is also recorded in `error`.
         """
-        self._make(project, seconds, progress)
+        self._embed(project, seconds, progress)
         return self.waiting(project)
 
     def try_for(self, project: str, seconds: float | None = None, progress: Progress = id) -> None:
         """Embed texts of *project*, for at most *seconds*; a failure of the embedder is only recorded in `error`."""
         with suppress(Exception):
-            self._make(project, seconds, progress)
+            self._embed(project, seconds, progress)
 
     def waiting(self, project: str) -> int:
         """Return the number of texts of *project* that are pending."""
@@ -336,15 +336,15 @@ class Embedding:
 
     def query_vector(self, query: str) -> Vector | None:
         """Return the vector of *query*; None if the embedder fails or failed a moment ago: `error` has the reason."""
-        if monotonic_time() < self._again:
+        if monotonic_time() < self._retry_at:
             return None
         try:
-            found = self.vectors.vector(query)
+            vector = self.vectors.vector(query)
         except Exception as error:  # of any kind: recall then uses words alone
             self._failed(error)
             return None
         self._succeeded()
-        return found
+        return vector
 
     def status(self, project: str) -> dict[str, Any]:
         """Return the model, the number of vectors, bytes and pending texts, and the last error.
@@ -357,8 +357,8 @@ class Embedding:
         }
         waiting = [status["pending"] for status in each]
         pending = None if None in waiting else sum(waiting)
-        found = {"model": self.vectors.embedder.name, **sums, "pending": pending, "error": self.error}
-        return {**found, "elsewhere": True} if any("elsewhere" in status for status in each) else found
+        status_of_all = {"model": self.vectors.embedder.name, **sums, "pending": pending, "error": self.error}
+        return {**status_of_all, "elsewhere": True} if any("elsewhere" in status for status in each) else status_of_all
 
     def lag(self, project: str) -> dict[str, Any]:
         """Return the model, the number of pending texts, and the error of the embedder if it failed last.
@@ -374,17 +374,17 @@ class Embedding:
         with self._lock:
             self._closed, worker = True, self._worker
         if worker is not None:
-            worker.stop(AT_END)
+            worker.stop(CLOSE_TIMEOUT)
         self.vectors.close()
 
-    def _look(self) -> None:
+    def _embed_pending(self) -> None:
         """Embed all pending texts, unless the embedder failed a moment ago."""
-        if monotonic_time() < self._again:
+        if monotonic_time() < self._retry_at:
             return
         for project in [*self._projects]:
             self.try_for(project)
 
-    def _make(self, project: str, seconds: float | None, progress: Progress) -> None:
+    def _embed(self, project: str, seconds: float | None, progress: Progress) -> None:
         end = None if seconds is None else monotonic_time() + seconds
         for stream in _streams(project):
             while not self._closed and (end is None or monotonic_time() < end) and self._embed_next(stream):
@@ -401,11 +401,11 @@ class Embedding:
 
     def _failed(self, error: Exception) -> None:
         self._failures += 1
-        self._again = monotonic_time() + min(2.0 ** (self._failures - 1), LONGEST_WAIT)
+        self._retry_at = monotonic_time() + min(2.0 ** (self._failures - 1), MAX_DELAY)
         self.error = str(error) or type(error).__name__
 
     def _succeeded(self) -> None:
-        self._failures, self._again, self.error = 0, 0.0, None
+        self._failures, self._retry_at, self.error = 0, 0.0, None
 
 
 def _streams(project: str) -> list[Stream]:

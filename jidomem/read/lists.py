@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jidomem.base.bounded_dict import BoundedDict
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
-from jidomem.index.projection import UNDATED, IndexedProject, key_parts, moment_term, opposed, ticks, timed
+from jidomem.index.projection import UNDATED, IndexedProject, key_parts, moment_term, opposing_keys, ticks, timed
 from jidomem.journal.journal import Stream
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, boolean, iri, literal, plain_value
@@ -262,7 +262,7 @@ class Lists:
         size = page_size(limit)
         if size > LONGEST_CACHED_PAGE or not query.is_steady:
             return self._read(query, project, bindings, size, start)
-        state = (self._index.life, self._index.ontology, *map(self._index.mark, graphs_of(project)))
+        state = (self._index.generation, self._index.ontology, *map(self._index.mark, graphs_of(project)))
         return self._cached_pages.page((start, size), state, partial(self._read, query, project, bindings, size, start))
 
     def over(self, query: NamedQuery, project: str) -> list[str] | None:
@@ -272,7 +272,7 @@ class Lists:
 
     def ids(self, project: str, signs: str, most: int) -> list[str]:
         """Return up to *most* memories of *project* whose id begins or ends with *signs*, sorted."""
-        return self._projected(project, lambda file: file.projection.named(signs, most)) or []
+        return self._projected(project, lambda file: file.projection.by_short_id(signs, most)) or []
 
     def terms(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], text: str
@@ -358,7 +358,7 @@ class Lists:
     def _rivals(self, project: str, item: Term) -> list[str]:
         """Return the keys of what *item* disagrees with at some time; what is only proposed may do, too."""
         found = self._projected(project, lambda file: file.projection.rivals(plain_value(item))) or []
-        return sorted({*found, *opposed(IndexedProject(self._index, project), item)})
+        return sorted({*found, *opposing_keys(IndexedProject(self._index, project), item)})
 
     def _projected(self, project: str, use: Callable[[SearchIndexReader], T]) -> T | None:
         """Return what *use* makes of the projection of *project*, which is level with the index; None without one."""

@@ -93,7 +93,7 @@ class _Gathering:
             rows = self._with_later(rows)
         beside = {number for run, _ in runs for number in run} - rows.keys()
         known = {**rows, **{row.number: row for row in file.rows(beside, SearchFilter(within.moment, inactive=True))}}
-        passages = file.passages.of(known)
+        passages = file.passages.get(known)
         met = self._met(known, passages)
         candidates = [
             self._candidate(row, met, around.get(number, ((), ())), number in about) for number, row in rows.items()
@@ -155,7 +155,7 @@ class _Gathering:
 
     def _saying(self, digests: Sequence[bytes]) -> list[int]:
         """Return the numbers of the texts with one of *digests*, in that order, within the scope."""
-        saying = self._file.passages.saying(digests)
+        saying = self._file.passages.numbers_of(digests)
         numbers = dict.fromkeys(number for known in digests for number in saying[known])
         inside = self._file.within(numbers, self._within)
         return [number for number in numbers if number in inside]
@@ -164,7 +164,7 @@ class _Gathering:
         """Return, for each of *numbers*, the turns around it and its position among them."""
         far, moment = BEFORE + AFTER, self._within.moment
         runs = []
-        for number, one in self._file.passages.of(numbers).items():
+        for number, one in self._file.passages.get(numbers).items():
             before, after = self._file.passages.around(one, far, far, moment)
             runs.append(([*reversed(before), number, *after], len(before)))
         return runs

@@ -27,7 +27,7 @@ from jidomem.base.disk import acquire_lock, describe, repair, unwritable
 from jidomem.base.http_client import HttpClient, HttpFailure, HttpLimits, HttpOrigin
 from jidomem.check.journal_integrity import compare_with_git, findings
 from jidomem.errors import BranchChanged, InvalidRequest, JidomemError, NotFound
-from jidomem.index.follower import LARGE, MANY
+from jidomem.index.follower import ON_DISK_BYTES, SNAPSHOT_COMMITS
 from jidomem.index.snapshots import Clones
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import LOOSE, FileJournal, Stream
@@ -274,7 +274,7 @@ def clock(files: FileJournal, now: datetime) -> Iterator[Diagnostic]:
 def index(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
     """Yield where the index is, and how many commits the next process has to read beyond the snapshot."""
     size, clones = _size(files), Clones(root / INDEX)
-    if size <= LARGE:
+    if size <= ON_DISK_BYTES:
         yield Diagnostic("index", "ok", f"in memory: the journal has {size:,} bytes")
         return
     snapshots = clones.snapshots()
@@ -287,7 +287,7 @@ def index(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
     versions = {stream: marks[stream.graph].version if stream.graph in marks else None for stream in files.streams()}
     behind = sum(_behind(files, stream, version or Version()) for stream, version in versions.items())
     detail = f"on disk, {snapshots[0].size:,} bytes; the newest snapshot is {behind:,} commits behind"
-    if behind > 2 * MANY:
+    if behind > 2 * SNAPSHOT_COMMITS:
         yield Diagnostic("index", "warn", detail, "jidomem root reindex")
     else:
         yield Diagnostic("index", "ok", detail)

@@ -225,8 +225,8 @@ class GovernanceApi:
     def _forget_caches(self, projects: Callable[[], Sequence[str]]) -> None:
         from jidomem.index import search_index
 
-        self._recall.texts.files.forget_all()
-        search_index.forget(self._settings.root)
+        self._recall.texts.files.discard_all()
+        search_index.delete_vectors(self._settings.root)
         rmtree(self._settings.root / "cache" / "guard", ignore_errors=True)  # the rules of the guard quote memories
 
     def _redact_logs_and_state(self, project: str, shows: Callable[[str], bool]) -> None:

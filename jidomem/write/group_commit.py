@@ -308,11 +308,11 @@ class CommitQueue:
         cached, self._cached = self._cached, None
         if cached is not None and cached.view.size < VIEW_TRIPLES and self._is_level(cached, version):
             return cached
-        return _CachedSnapshot(version, self._follower.index.life, self._rules.number, self.checked_snapshot())
+        return _CachedSnapshot(version, self._follower.index.generation, self._rules.number, self.checked_snapshot())
 
     def _is_level(self, cached: _CachedSnapshot, version: Version) -> bool:
         """Return whether *cached* has all rows at *version*."""
-        level = (version, self._follower.index.life, self._rules.number)
+        level = (version, self._follower.index.generation, self._rules.number)
         return (cached.version, cached.life, cached.rules) == level
 
     def _cache(self, cached: _CachedSnapshot, version: Version) -> None:

@@ -15,7 +15,7 @@ def repository(tmp_path, monkeypatch):
 
 @pytest.fixture
 def large(repository, monkeypatch):
-    monkeypatch.setattr(follower, "LARGE", 5_000)
+    monkeypatch.setattr(follower, "ON_DISK_BYTES", 5_000)
     return repository
 
 

@@ -153,7 +153,7 @@ def test_a_pack_that_cannot_be_read_at_all_is_not_set_aside(repository, folder):
 def test_a_replay_is_what_is_served_exported_and_kept_and_says_what_is_not(repository, monkeypatch):
     from jidomem.index import follower as limits
 
-    for name, value in (("LARGE", 3_000), ("MANY", 0), ("MUCH", 0)):
+    for name, value in (("ON_DISK_BYTES", 3_000), ("SNAPSHOT_COMMITS", 0), ("WRITER_SNAPSHOT_BYTES", 0)):
         monkeypatch.setattr(limits, name, value)
     assert run("root", "reindex").exit_code == 0
     found = told("journal", "replay", "--check")
@@ -167,9 +167,9 @@ def test_a_replay_is_what_is_served_exported_and_kept_and_says_what_is_not(repos
         memory.index._store.update(
             f"INSERT DATA {{ GRAPH <{STREAM.graph}> {{ <urn:x> <urn:p> {literal('never said')} }} }}"
         )
-        memory.follower._filling.commits = 1
-        memory.follower._keep(0, 0)
-        memory.follower._settle()
+        memory.follower._loader.commits = 1
+        memory.follower._publish_if_due(0, 0)
+        memory.follower._wait_for_threads()
     result = run("journal", "replay", "--check")
     assert result.exit_code == 1
     assert 'is extra: <urn:x> <urn:p> "never said" .' in result.stdout

@@ -83,7 +83,7 @@ def bytes_below(root):
 
 @pytest.mark.parametrize("sealed", [False, True])
 def test_no_byte_depends_on_a_redacted_number_so_none_of_ten_thousand_can_be_confirmed(tmp_path, sealed, monkeypatch):
-    for name, value in (("LARGE", 3_000), ("MANY", 0), ("MUCH", 0)):
+    for name, value in (("ON_DISK_BYTES", 3_000), ("SNAPSHOT_COMMITS", 0), ("WRITER_SNAPSHOT_BYTES", 0)):
         monkeypatch.setattr(limits, name, value)
     memory, _ = written(tmp_path / "root", "4711", sealed=sealed)
     other, _ = written(tmp_path / "other", "0815")

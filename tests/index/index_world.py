@@ -41,7 +41,12 @@ def add(journal: FileJournal, *names: str, stream: Stream = STREAM) -> list[Comm
 
 def small_limits(monkeypatch, large=3_000, many=5, outgrown=10**9, much=10**9) -> None:
     """Let a few small commits be a large journal."""
-    for name, value in (("LARGE", large), ("MANY", many), ("OUTGROWN", outgrown), ("MUCH", much)):
+    for name, value in (
+        ("ON_DISK_BYTES", large),
+        ("SNAPSHOT_COMMITS", many),
+        ("MAX_TRIPLES_IN_MEMORY", outgrown),
+        ("WRITER_SNAPSHOT_BYTES", much),
+    ):
         monkeypatch.setattr(follower, name, value)
     monkeypatch.setattr(follower, "STEP", 2_000)
 

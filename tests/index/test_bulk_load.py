@@ -37,7 +37,7 @@ def in_pieces(index, size):
 @pytest.mark.parametrize("size", [1, 5, COMMITS])
 @pytest.mark.parametrize(("bulk", "kept"), [(0, 10**9), (10**9, 0), (10**9, 10**9)])
 def test_the_content_and_the_mark_are_the_same_by_every_way(tmp_path, monkeypatch, size, bulk, kept):
-    monkeypatch.setattr(oxigraph, "BULK", bulk)
+    monkeypatch.setattr(oxigraph, "BULK_LOAD_BYTES", bulk)
     monkeypatch.setattr(oxigraph, "MAX_BUFFERED_BYTES", kept)
     index, plain = OxigraphIndex(ox.Store(tmp_path / "store")), OxigraphIndex()
     in_pieces(index, size)
@@ -51,7 +51,7 @@ def test_the_content_and_the_mark_are_the_same_by_every_way(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("bulk", [0, 10**9])
 def test_a_query_beside_it_sees_whole_commits_and_never_fewer(tmp_path, monkeypatch, bulk):
-    monkeypatch.setattr(oxigraph, "BULK", bulk)
+    monkeypatch.setattr(oxigraph, "BULK_LOAD_BYTES", bulk)
     store = ox.Store(tmp_path / "store")
     index, ended, seen = OxigraphIndex(store), Event(), []
     writer = Thread(target=lambda: (in_pieces(index, 3), ended.set()))

@@ -47,4 +47,4 @@ def test_what_begins_or_ends_with_some_signs_is_found_whenever_it_came(batches, 
             added(index, OTHER, [f"{name}-elsewhere" for name in names])
             file.projection.update(new, IndexedProject(index, "p"))
             for signs in asked:
-                assert file.projection.named(signs, most) == slowly(index, signs, most)
+                assert file.projection.by_short_id(signs, most) == slowly(index, signs, most)

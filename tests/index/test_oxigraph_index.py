@@ -57,7 +57,7 @@ def test_a_reader_sees_what_was_or_what_is_when_the_content_is_replaced(index):
         made.load(A, [commit_on(Version(), part, [(f"<urn:{part}:{n}>", "<urn:p>", '"1"') for n in range(2000)])])
         return made
 
-    index.become(other("a"))
+    index.replace_by(other("a"))
     whole = len(list(index.triples(A)))
     seen, done = set(), threading.Event()
 
@@ -70,7 +70,7 @@ def test_a_reader_sees_what_was_or_what_is_when_the_content_is_replaced(index):
         looking = pool.submit(look)
         try:
             for content in [other(part) for part in "ba" * 5]:
-                index.become(content)
+                index.replace_by(content)
         finally:
             done.set()
         looking.result()
@@ -141,7 +141,7 @@ def test_observers_are_told_of_what_is_added_and_of_what_is_replaced(index):
     index.load(B, [first])
     other = OxigraphIndex()
     other.bulk_load(B, [replaced])
-    index.become(other)
+    index.replace_by(other)
     assert told == [(B, first.triples), (B, second.triples), (B, as_stored(replaced.triples))]
 
 

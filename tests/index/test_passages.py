@@ -30,16 +30,16 @@ def read(memory, use):
 def passage(memory, item):
     def use(file):
         match = file.match(item, None)
-        return None if match is None else file.passages.of([match.number])[match.number]
+        return None if match is None else file.passages.get([match.number])[match.number]
 
     return read(memory, use)
 
 
 def around(memory, item, before=2, after=1, moment=None):
     def use(file):
-        found = file.passages.around(file.passages.of([(file.match(item, None)).number]).popitem()[1], before, after,
+        found = file.passages.around(file.passages.get([(file.match(item, None)).number]).popitem()[1], before, after,
                                      moment)  # fmt: skip
-        texts = file.passages.of([number for side in found for number in side])
+        texts = file.passages.get([number for side in found for number in side])
         return tuple([texts[number].text for number in side] for side in found)
 
     return read(memory, use)

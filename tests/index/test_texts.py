@@ -204,7 +204,7 @@ def test_who_reads_soon_is_told_to_come_back_where_many_are_to_be_taken_in_and_f
         return next(file.ask("SELECT COUNT(*) FROM memory"))[0]
 
     memory.catch_up("p")
-    monkeypatch.setattr(search_index, "FEW", 2)
+    monkeypatch.setattr(search_index, "MAX_AWAITED", 2)
     with pytest.raises(Busy, match="the index for lists and searches of p is being built") as refusal:
         memory.texts.read_soon(Stream("p"), count)
     keep(memory, "quagga four")

@@ -17,7 +17,7 @@ import jidomem
 from jidomem.base.words import digest
 from jidomem.errors import ModelUnavailable
 from jidomem.index import vectors as module
-from jidomem.index.vector_search import CLOSELY, Likeness, written
+from jidomem.index.vector_search import CANDIDATES, VectorSet, encode
 from jidomem.index.vectors import Vectors
 from jidomem.journal.journal import Stream
 from jidomem.records.entry import Entry, WriteRequest
@@ -303,7 +303,7 @@ def test_processes_that_embed_at_once_make_each_vector_and_none_is_lost(memory, 
 
     vectors = Vectors(root, memory.texts, toy)
     assert len(vectors.nearest(P, vectors.vector("zebra"), 99)) == 20
-    monkeypatch.setattr(module, "READ", 3)
+    monkeypatch.setattr(module, "VECTORS_READ", 3)
     remember(memory, *(f"okapi {number}" for number in range(5)))
     level(vectors)
     assert len(vectors.nearest(P, vectors.vector("zebra"), 99)) == 25
@@ -328,13 +328,13 @@ def test_while_one_makes_vectors_no_other_makes_the_same(memory, root, vectors, 
 def test_of_many_vectors_the_nearest_by_signs_hold_those_that_are_nearest():
     random = np.random.default_rng(7)
     middles = random.standard_normal((60, 96))
-    noise = 0.6 * random.standard_normal((5 * CLOSELY, 96))
+    noise = 0.6 * random.standard_normal((5 * CANDIDATES, 96))
     every = (middles[random.integers(0, 60, len(noise))] + noise).astype(np.float32)
     every /= np.linalg.norm(every, axis=1, keepdims=True)
-    likeness = Likeness(96)
+    likeness = VectorSet(96)
     for start in range(0, len(every), 700):
         part = every[start : start + 700]
-        likeness.add(range(start + 1, start + 1 + len(part)), [written(vector) for vector in part])
+        likeness.add(range(start + 1, start + 1 + len(part)), [encode(vector) for vector in part])
 
     kept = 0
     for asked in every[::500]:

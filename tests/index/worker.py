@@ -10,7 +10,8 @@ from jidomem.index import follower as limits
 
 
 def main(root, deed):
-    limits.LARGE, limits.MANY, limits.MUCH, limits.OUTGROWN = 3_000, 0, 0, 30
+    limits.ON_DISK_BYTES, limits.SNAPSHOT_COMMITS = 3_000, 0
+    limits.WRITER_SNAPSHOT_BYTES, limits.MAX_TRIPLES_IN_MEMORY = 0, 30
     follower.STEP = 2_000
     while True:
         tail = open_tail(root)

@@ -87,7 +87,7 @@ class ProjectedIndex:
             self.files[project] = SearchIndexReader(":memory:", Stemmer(), 0.0)
             self.files[project].fits()
             self.news[source.graph] = {subject for subject, _, _ in self.index.triples(source.graph)}
-        file, ontology = self.files[project], source.look()
+        file, ontology = self.files[project], source.refresh()
         with file.writing():
             is_other = self.ontology.setdefault(project, ontology) != ontology
             file.projection.include(self.playbook.orders(), source, rebuilds=is_other)

@@ -98,7 +98,7 @@ def test_of_a_project_there_is_not_nothing_is_embedded_and_nothing_followed(memo
 
 
 def test_an_embedder_that_fails_fails_no_write_and_no_recall_and_is_tried_again(memory, toy, monkeypatch):
-    monkeypatch.setattr("jidomem.index.vectors.LONGEST_WAIT", 0.0)
+    monkeypatch.setattr("jidomem.index.vectors.MAX_DELAY", 0.0)
     toy.fault = RuntimeError("the model is out")
     memory.writer.remember("p", "the zebra runs")
     memory.recall("zebra")
@@ -153,7 +153,7 @@ def test_a_slow_embedder_holds_up_no_write_and_the_end_waits_for_its_batch_alone
 
 
 def test_the_end_waits_not_for_ever_and_what_comes_after_it_is_kept_nowhere(tmp_path, toy, monkeypatch):
-    monkeypatch.setattr("jidomem.index.vectors.AT_END", 0.01)
+    monkeypatch.setattr("jidomem.index.vectors.CLOSE_TIMEOUT", 0.01)
     began, go_on, generate = Event(), Event(), toy.generate
 
     def stalled(texts):
@@ -245,7 +245,7 @@ def test_what_was_said_is_compared_without_the_names_of_who_speaks(memory, toy):
 
 def test_the_background_leaves_an_embedder_that_failed_alone_for_a_while_too(memory, toy, monkeypatch):
     moment, looks, tried, generate = [100.0], [], [], toy.generate
-    monkeypatch.setattr("jidomem.index.vectors.LOOK", 0.01)
+    monkeypatch.setattr("jidomem.index.vectors.CHECK_INTERVAL", 0.01)
     monkeypatch.setattr("jidomem.index.vectors.monotonic_time", lambda: looks.append(1) or moment[0])
     monkeypatch.setattr(toy, "generate", lambda texts: tried.append(texts) or generate(texts))
     memory.writer.remember("p", "the zebra runs")

@@ -144,7 +144,7 @@ def test_branches_merge_without_conflict_and_every_follower_sees_each_commit_onc
 ):
     left, right = branches
     if index == "disk":
-        for name, value in (("LARGE", 3_000), ("MANY", 2), ("MUCH", 1)):
+        for name, value in (("ON_DISK_BYTES", 3_000), ("SNAPSHOT_COMMITS", 2), ("WRITER_SNAPSHOT_BYTES", 1)):
             monkeypatch.setattr(limits, name, value)
     for branch in {"none": (), "left": (left,), "both": (left, right)}[packed]:
         assert branch.pack() > 5

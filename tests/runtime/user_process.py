@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from jidomem.index import follower
 from jidomem_cli.main import cli
 
-follower.LARGE = int(sys.argv[1])
+follower.ON_DISK_BYTES = int(sys.argv[1])
 print("ready", flush=True)
 for line in sys.stdin:
     done = CliRunner().invoke(cli, json.loads(line))

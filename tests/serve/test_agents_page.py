@@ -10,7 +10,7 @@ from conftest import intent
 import jidomem
 from jidomem.base.clock import Sources, format_timestamp
 from jidomem.index import follower
-from jidomem.index.timeline import written
+from jidomem.index.timeline import write_counts
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import BASE
 from jidomem.runtime.settings import own_config
@@ -90,7 +90,7 @@ def test_days_are_the_last_on_which_anything_was_written(root):
             for agent in agents:
                 memory.writer.submit_intent("p", intent(summary=f"number {next(ids)}", asserted_by=agent))
         memory.catch_up("p")
-        found = memory.texts.read(Stream("p"), lambda file: written(file, moment=None, days=2))
+        found = memory.texts.read(Stream("p"), lambda file: write_counts(file, moment=None, days=2))
 
     a, b = f"{BASE}agents/a", f"{BASE}agents/b"
     assert found.days == ("2020-01-03", "2020-01-09")
@@ -136,7 +136,7 @@ def test_with_tokens_refusals_and_clients_of_others_are_there_for_curators_of_th
 
 
 def test_the_size_of_what_all_projects_share_is_told_to_who_reaches_all_of_them(speaking, memory, monkeypatch):
-    for name, value in (("LARGE", 1), ("MANY", 0), ("MUCH", 0)):
+    for name, value in (("ON_DISK_BYTES", 1), ("SNAPSHOT_COMMITS", 0), ("WRITER_SNAPSHOT_BYTES", 0)):
         monkeypatch.setattr(follower, name, value)
     ask, every = speaking("ana"), speaking("all", projects=("*",))
     memory.follower.rebuild()

@@ -245,8 +245,8 @@ def test_a_file_without_end_is_refused_by_its_size(root, place):
 @pytest.fixture
 def indexed(tmp_path, monkeypatch):
     """A root with an index on disk, and with a search index."""
-    monkeypatch.setattr(follower, "LARGE", 1)
-    monkeypatch.setattr(follower, "MANY", 1)
+    monkeypatch.setattr(follower, "ON_DISK_BYTES", 1)
+    monkeypatch.setattr(follower, "SNAPSHOT_COMMITS", 1)
     made = init(tmp_path / "author", "p")
     with jidomem.open(made) as memory:
         memory.writer.submit_many("p", [intent(summary="truth"), decision(topic="store")])

@@ -12,7 +12,7 @@ OTHERS = ("review", "playbook", "playbook/open-tasks", "console", "check", "onto
 
 @pytest.fixture
 def client(memory, monkeypatch):
-    monkeypatch.setattr(search_index, "FEW", 2)
+    monkeypatch.setattr(search_index, "MAX_AWAITED", 2)
     memory.writer.submit_many("p", [intent(summary=f"fact {number}") for number in range(3)])
     return create_app(memory).test_client()
 

@@ -46,7 +46,7 @@ class Server:
 @pytest.fixture
 def log(tmp_path, monkeypatch) -> FileLog:
     """A log of some commits, and snapshots of an index after every one."""
-    for name in ("LARGE", "MANY", "MUCH"):
+    for name in ("ON_DISK_BYTES", "SNAPSHOT_COMMITS", "WRITER_SNAPSHOT_BYTES"):
         monkeypatch.setattr(limits, name, 0)
     monkeypatch.setattr(checkpoints, "PIECE", 20_000)
     with jidomem.open(tmp_path / "root", project="p", sources=fixed_sources()) as memory:
@@ -95,7 +95,7 @@ def test_a_new_copy_has_the_checkpoint_and_reads_no_more_than_what_came_since(lo
     held = second.holds()
 
     assert held == first.holds()
-    assert [found.of for found in [second.follower._live]] != [None]
+    assert [live.snapshot for live in [second.follower._live]] != [None]
     assert len([*(home / "projects" / "p" / "memory").glob("pack-*.ttl")]) == 1
     assert second.journal.verify(MEMORY) == ()
     second.follower.close()

@@ -12,7 +12,13 @@ from threading import Thread
 import jidomem
 from jidomem.index import follower, store
 
-SMALL = {"LARGE": 20_000, "MANY": 5, "MUCH": 30_000, "OUTGROWN": 3_000, "WAITING": 20_000}
+SMALL = {
+    "ON_DISK_BYTES": 20_000,
+    "SNAPSHOT_COMMITS": 5,
+    "WRITER_SNAPSHOT_BYTES": 30_000,
+    "MAX_TRIPLES_IN_MEMORY": 3_000,
+    "PENDING_BYTES": 20_000,
+}
 
 
 def work(memory, name, end, seen):
@@ -35,7 +41,7 @@ def rebuild(memory, end):
 def main(root, seconds):
     for name, value in SMALL.items():
         setattr(follower, name, value)
-    store.BULK, store.MAX_BUFFERED_BYTES = 3_000, 20_000
+    store.BULK_LOAD_BYTES, store.MAX_BUFFERED_BYTES = 3_000, 20_000
     end, seen = time.monotonic() + float(seconds), []
     with jidomem.open(Path(root)) as memory, jidomem.open(Path(root)) as other:
         memory.writer.remember("p", "the first")

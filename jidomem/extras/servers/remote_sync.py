@@ -22,7 +22,7 @@ import pyoxigraph as ox
 from jidomem.errors import Failed, JidomemError, NotFound
 from jidomem.index.follower import batches_until_clear, cleared_by
 from jidomem.index.results import solutions
-from jidomem.index.store import HOLDS, MARKS, Watermark, trig
+from jidomem.index.store import MARKS, WATERMARK, Watermark, trig
 from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.sparql_client import EndpointError, SparqlEndpoint
@@ -76,7 +76,7 @@ class RemoteWatermark:
         """Return the triples of the watermark in the graph of watermarks."""
         properties = [
             (_LIFE, literal(self.life)),
-            (HOLDS, self.applied),
+            (WATERMARK, self.applied),
             *((_LACKS, literal(path)) for path in self.lacks),
         ]
         properties += [(_FORM, literal(self.form))] if self.form else []
@@ -202,13 +202,13 @@ def _swap_watermark(graph: str, before: RemoteWatermark, after: RemoteWatermark)
     return (
         f"DELETE {{ GRAPH <{MARKS}> {{ {before.triples(graph)} }} }} "
         f"INSERT {{ GRAPH <{MARKS}> {{ {after.triples(graph)} }} }} "
-        f"WHERE {{ GRAPH <{MARKS}> {{ <{graph}> <{_LIFE}> {literal(before.life)} ; <{HOLDS}> {before.applied} }} }}"
+        f"WHERE {{ GRAPH <{MARKS}> {{ <{graph}> <{_LIFE}> {literal(before.life)} ; <{WATERMARK}> {before.applied} }} }}"
     )
 
 
 def _read_watermark(properties: dict[str, list[Term]], written: set[Term | None]) -> RemoteWatermark | None:
     """Return the watermark with these properties; None if it has no life or more than one."""
-    lives, marks = properties.get(_LIFE, []), properties.get(HOLDS, [])
+    lives, marks = properties.get(_LIFE, []), properties.get(WATERMARK, [])
     if len(lives) != 1 or not marks:
         return None
     newest, origins = properties.get(_NEWEST, []), properties.get(_ORIGIN, [])

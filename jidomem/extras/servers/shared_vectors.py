@@ -21,7 +21,7 @@ from typing import Any, ClassVar, TypeVar
 
 from jidomem.base.json_values import decode_json
 from jidomem.extras.servers.log import File, SharedLog
-from jidomem.index.cache_file import several
+from jidomem.index.cache_file import chunks
 from jidomem.index.search_index import Texts, VectorFile
 from jidomem.index.search_tables import SearchIndexReader
 from jidomem.index.vectors import PieceBatch, Vectors, identity_of
@@ -40,18 +40,18 @@ class PeerVectorCache(VectorFile):
     FORM = 2
     TABLES = VectorFile.TABLES + "CREATE TABLE offered (digest BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;\n"
 
-    def begun(self) -> None:
+    def initialise(self) -> None:
         """Assign an identity for the leases, which all processes with this file share."""
         self.set_metadata(who=token_hex(16))
 
-    def known(self, digests: Sequence[bytes]) -> set[bytes]:
+    def present(self, digests: Sequence[bytes]) -> set[bytes]:
         """Return those of *digests* that have a vector."""
         return {*self.numbers(digests), *self._offered(digests)}
 
-    def keep(self, digests: Sequence[bytes], made: Mapping[bytes, bytes]) -> None:
+    def write(self, digests: Sequence[bytes], made: Mapping[bytes, bytes]) -> None:
         """Store the vectors *made* here and those offered, in the order of *digests*, inside a write transaction."""
         offered = self._offered(digests)
-        super().keep(digests, {**offered, **made})
+        super().write(digests, {**offered, **made})
         self._store.executemany("DELETE FROM offered WHERE digest = ?", ((digest,) for digest in offered))
 
     def offer(self, segment: str, rows: Sequence[Row], listed: Sequence[str]) -> None:
@@ -68,7 +68,7 @@ class PeerVectorCache(VectorFile):
 
     def _offered(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
         vectors: dict[bytes, bytes] = {}
-        for step in several(digests):
+        for step in chunks(digests):
             ask = f"SELECT digest, value FROM offered WHERE digest IN ({', '.join('?' * len(step))})"
             vectors.update(self._store.execute(ask, step))
         return vectors
@@ -80,7 +80,7 @@ class SharedVectors(Vectors):
     A vector of another server counts as one made here. While another server has the lease, texts without a vector wait.
     """
 
-    KEPT_IN: ClassVar[type[VectorFile]] = PeerVectorCache
+    FILE_CLASS: ClassVar[type[VectorFile]] = PeerVectorCache
 
     def __init__(self, root: Path, texts: Texts, embedder: Embedder, common: VectorSegments) -> None:
         """Store below *root* the vectors that *embedder* makes of *texts*, and share them through *common*."""
@@ -96,7 +96,7 @@ class SharedVectors(Vectors):
     def _embed_next(self, stream: Stream) -> bool:
         step = self._step(stream, 0)
         if step.last is not None:
-            super()._keep(stream, step, [])
+            super()._write_batch(stream, step, [])
             return True
         owner = self._lease_owner(stream)
         if not step.more:
@@ -114,12 +114,12 @@ class SharedVectors(Vectors):
             self._common.end(stream, self._model, owner)
             raise
 
-    def _keep(self, stream: Stream, step: PieceBatch, values: Sequence[Row]) -> None:
+    def _write_batch(self, stream: Stream, step: PieceBatch, values: Sequence[Row]) -> None:
         listed = None
         if values:
             goes_on = len(step.texts) == self._batches.size(self._name(stream))
             listed = self._common.put(stream, self._model, self._lease_owner(stream), values, goes_on=goes_on)
-        super()._keep(stream, step, values)
+        super()._write_batch(stream, step, values)
         if listed is not None:
             self._use_cache(stream, lambda file: file.set_metadata(seen=listed))
 

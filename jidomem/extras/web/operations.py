@@ -20,7 +20,7 @@ from jidomem.check.report import RULES, SEVERITIES
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.extras.web import cards
 from jidomem.extras.web.cards import PageRequest, Screen, short
-from jidomem.index.timeline import written
+from jidomem.index.timeline import write_counts
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.terms import iri, parse_literal
 from jidomem.rdf.vocab import BASE, graph_iri, jido, local_name
@@ -86,7 +86,7 @@ def show_agents(page: PageRequest) -> Mapping[str, Any]:
     """Return the writes of each agent, in total and by day, as of the moment of the page, and the refusals."""
     page.memory.catch_up(page.project)
     activity = page.memory.texts.read_soon(
-        Stream(page.project), lambda file: written(file, moment=page.as_of, days=DAYS)
+        Stream(page.project), lambda file: write_counts(file, moment=page.as_of, days=DAYS)
     )
     days = activity.days[::-1]
     listed = [*activity.agents.items()][:MOST_AGENTS]
