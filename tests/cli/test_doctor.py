@@ -143,7 +143,7 @@ def test_who_listens_at_its_port_is_told(root, monkeypatch):
 
 def test_the_index_of_a_large_journal_is_told_by_its_snapshots(root, monkeypatch):
     for module in ("jidomem.index.follower", "jidomem.runtime.doctor"):
-        monkeypatch.setattr(f"{module}.LARGE", 100)
+        monkeypatch.setattr(f"{module}.ON_DISK_BYTES", 100)
     bad, _ = doctor()
     assert bad["index"]["hint"] == "jidomem root reindex"
 

@@ -20,7 +20,7 @@ from jidomem.runtime import location as place
 from jidomem.extras.servers import checkpoints
 from jidomem_cli.main import main
 place.LOOK, checkpoints.FAR = 0.2, 0
-tail.LARGE = tail.MANY = tail.MUCH = 0
+tail.ON_DISK_BYTES = tail.SNAPSHOT_COMMITS = tail.WRITER_SNAPSHOT_BYTES = 0
 main()
 """
 
