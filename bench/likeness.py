@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bench import frame
 from bench.frame import Options, Row, Spread, in_turn, seconds, short
-from jidomem.index.vector_search import Likeness, written
+from jidomem.index.vector_search import VectorSet, encode
 
 SIZES, DIMENSIONS, ASKED, TOP = (1_000, 100_000, 1_000_000), 384, 50, 10
 GOAL_MS, GOAL = 5, 0.95
@@ -36,7 +36,7 @@ def _rows(size: int, options: Options) -> Iterator[Row]:
     vectors = _made(size)
     random = np.random.default_rng(1)
     asked = _unit(vectors[random.integers(0, size, ASKED)] + random.normal(0, 0.02, (ASKED, DIMENSIONS)))
-    likeness = Likeness(DIMENSIONS)
+    likeness = VectorSet(DIMENSIONS)
     took = seconds(lambda: _taken_in(likeness, vectors))
     exact = [_exact(vectors, one) for one in asked]
 
@@ -117,10 +117,10 @@ def _made(size: int) -> Vectors:
     return made
 
 
-def _taken_in(likeness: Likeness, vectors: Vectors) -> None:
+def _taken_in(likeness: VectorSet, vectors: Vectors) -> None:
     for start in range(0, len(vectors), 5_000):
         part = vectors[start : start + 5_000]
-        likeness.add(range(start + 1, start + 1 + len(part)), [written(vector) for vector in part])
+        likeness.add(range(start + 1, start + 1 + len(part)), [encode(vector) for vector in part])
 
 
 def _unit(vectors: NDArray[np.floating]) -> Vectors:
