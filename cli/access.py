@@ -160,26 +160,26 @@ def confirm(
 
 
 @policy.command("may", as_of=True)
-@click.argument("who", metavar="AGENT")
-@click.argument("what", metavar="KIND", type=click.Choice(KINDS))
+@click.argument("name", metavar="AGENT")
+@click.argument("kind", metavar="KIND", type=click.Choice(KINDS))
 @about_option
 @_scope
 @pass_app
-def may(app: App, who: str, what: str, about: tuple[str, ...], scope: str | None) -> None:
+def may(app: App, name: str, kind: str, about: tuple[str, ...], scope: str | None) -> None:
     """Show whether AGENT may assert a KIND, and by which rule; also as of a past moment.
 
     Examples:
       jidomem access policy may bob architectural_decision --about src/billing/api.py
     """
     rules = _authority(app)
-    agent = who if ":" in who else f"{vocab.BASE}agents/{slug(who)}"
+    agent = name if ":" in name else f"{vocab.BASE}agents/{slug(name)}"
     role = rules.role_of(agent)
-    verdict, rule = rules.verdict(agent, role, (what, family(what)), about, scope)
+    verdict, rule = rules.verdict(agent, role, (kind, family(kind)), about, scope)
     if app.json:
         show_json({"agent": agent, "role": role, "verdict": verdict, "rule": str(rule) if rule else None})
         return
     click.echo(verdict)
-    app.info(f"{who} has the role {role}; " + (f"the rule: {rule}" if rule else "no rule applies"))
+    app.info(f"{name} has the role {role}; " + (f"the rule: {rule}" if rule else "no rule applies"))
 
 
 def _authority(app: App) -> AccessPolicy:

@@ -299,7 +299,7 @@ def forget(app: App) -> None:
 
 
 def _agent_memory(app: App, *, reads: bool = False) -> AgentMemory:
-    return (app.read(look=False) if reads else app.open()).agent()
+    return (app.read(warn_of_damage=False) if reads else app.open()).agent()
 
 
 def _change(app: App, *changes: Any, expected_rev: int | None = None) -> None:

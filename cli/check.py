@@ -208,8 +208,8 @@ def _print(app: App, report: CheckReport, form: str) -> None:
     for one in report.waived:
         by = f" by {one.by}" if one.by else ""
         app.info(clean(f"waived until {one.until}{by}: {one.problem.name}: {one.problem.item}: {one.reason}"))
-    found = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in report.counts().items() if count)
-    app.info(f"{report.judged} checked: {found or 'no findings'}")
+    counts = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in report.counts().items() if count)
+    app.info(f"{report.judged} checked: {counts or 'no findings'}")
 
 
 def _unchecked(report: CheckReport) -> list[str]:

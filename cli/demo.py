@@ -99,9 +99,9 @@ def _tour(folder: Path) -> None:
 def _decisions() -> None:
     with jidomem.open(files.own_memory()) as own:
         rows = own.reader.list_active_architectural_decisions(own.project)
-        kept = [row["decision"] for row in rows]
-        kept += [row["conv"] for row in own.reader.list_conventions(own.project)]
-        intents = [own.writer.restated(own.project, iri) for iri in kept]
+        iris = [row["decision"] for row in rows]
+        iris += [row["conv"] for row in own.reader.list_conventions(own.project)]
+        intents = [own.writer.restated(own.project, iri) for iri in iris]
     for intent in intents:
         intent |= {"applies_to_project": "demo"}
     _say(f"Real decisions first: the {len(rows)} jidomem was built on and its conventions, as intents, one a line.")
@@ -111,8 +111,8 @@ def _decisions() -> None:
 
 def _kinds() -> None:
     _say("Then one memory of every other kind.")
-    who = {"applies_to_project": "demo", "asserted_by": "ana", "asserted_in": "monday", "confidence": "high"}
-    _write("kinds.jsonl", [{**kind, **who} for kind in KINDS])
+    common = {"applies_to_project": "demo", "asserted_by": "ana", "asserted_in": "monday", "confidence": "high"}
+    _write("kinds.jsonl", [{**kind, **common} for kind in KINDS])
     _run("submit", "kinds.jsonl", lines=3)
 
 

@@ -210,15 +210,16 @@ def _active_export(app: App, memory: Jidomem, form: str, moment: str | None) -> 
     ask, project = memory.reader.ask, memory.project
     every = {row["item"] for row in ask("timeline", project=project, as_of=moment, include_inactive=True)}
     rows = reversed(ask("timeline", project=project, as_of=moment))
-    found = [memory.reader.get_memory(project, item, as_of=moment) for item in dict.fromkeys(r["item"] for r in rows)]
-    if left := len(every) - len(found):
+    items = dict.fromkeys(row["item"] for row in rows)
+    memories = [memory.reader.get_memory(project, item, as_of=moment) for item in items]
+    if left := len(every) - len(memories):
         app.info(f"{left} inactive memories left out: --format turtle has them")
     if form == "mcp-memory":
-        return other_formats.export_mcp_memory(project, found)
-    worded = (node for one in found for name in other_formats.WORDED for node in one["properties"].get(name, ()))
+        return other_formats.export_mcp_memory(project, memories)
+    worded = (node for one in memories for name in other_formats.WORDED for node in one["properties"].get(name, ()))
     texts = node_texts(memory.reader, project, worded)
     moment = moment or now().isoformat(timespec="seconds")
-    return other_formats.markdown(project, found, memory.schema.is_a, moment, texts)
+    return other_formats.markdown(project, memories, memory.schema.is_a, moment, texts)
 
 
 def _save(app: App, project: str, data: bytes, output: Path, form: str) -> None:
@@ -327,10 +328,10 @@ def _add_source_command(kind: str, what: str, more: str, example: str) -> None:
         memory = app.open()
         base = _base(memory)
         named = [SourceFile(kind, _name(base, path, kind), _content(path)) for path in files]
-        look = SourceScan(Checkout(base).is_removed) if base else SourceScan()
+        scan = SourceScan(Checkout(base).is_removed) if base else SourceScan()
         find = PathFinder(base).of if base else lambda page: lambda word: None
-        found = Synchronisation.of(memory.writer, memory.reader, memory.project, named, look, find=find)
-        report = found.submit(partial(first_commits, base) if base else lambda paths: {}, dry_run=dry_run)
+        synchronisation = Synchronisation.of(memory.writer, memory.reader, memory.project, named, scan, find=find)
+        report = synchronisation.submit(partial(first_commits, base) if base else lambda paths: {}, dry_run=dry_run)
         code = _print_report(app, memory, report)
         if app.json:
             show_json({"counts": _counts(report), "left_out": dict(report.left_out), "notes": report.notes})
@@ -399,10 +400,10 @@ def _content(path: Path) -> bytes:
 
 def _moment(text: str) -> str:
     """Return *text* as a canonical timestamp; raises InvalidRequest."""
-    found = moment_of(text)
-    if found is None:
+    moment = moment_of(text)
+    if moment is None:
         raise InvalidRequest(f"as_of={text!r} is not a date or time", hint=moment_hint("as_of"))
-    return found
+    return moment
 
 
 def _print_report(app: App, memory: Jidomem, report: ImportReport) -> int:

@@ -90,7 +90,7 @@ def guard(
     if (len(paths) > 0) + staged + (hook is not None) != 1 or (override is not None and not paths):
         raise InvalidRequest("give paths, --staged or --hook", hint="name a file: jidomem guard src/a.py")
     if hook is not None:
-        answer_hook(app, hook, "guard", lambda hook_input: _of_hook(app, hook, hook_input, session))
+        answer_hook(app, hook, "guard", lambda hook_input: _hook_answer(app, hook, hook_input, session))
         return
     local = _local_guard(app)
     if local is None:
@@ -133,7 +133,7 @@ def _local_guard(app: App) -> _LocalGuard | None:
     return _LocalGuard(loaded) if loaded.root.is_dir() else None
 
 
-def _of_hook(app: App, client: str, hook_input: Mapping[str, Any], session: str | None) -> Mapping[str, str]:
+def _hook_answer(app: App, client: str, hook_input: Mapping[str, Any], session: str | None) -> Mapping[str, str]:
     """Return the answer to a client before an edit, or after a read."""
     local = _local_guard(app)
     if local is None:
@@ -228,7 +228,7 @@ def _stop(stop: Stop) -> dict[str, str]:
 
 
 @click.command(cls=Command, formats=("md", "json"), as_of=True, valid_at=True)
-@click.option("--agent", "who", envvar="JIDOMEM_AGENT", metavar="NAME",
+@click.option("--agent", envvar="JIDOMEM_AGENT", metavar="NAME",
               help="Acting agent (default: $JIDOMEM_AGENT, then your user name).")  # fmt: skip
 @role_option
 @budget_option
@@ -237,7 +237,7 @@ def _stop(stop: Stop) -> dict[str, str]:
 @hook_option(HOOK_CLIENTS)
 @pass_app
 def briefing(
-    app: App, who: str | None, role: str | None, budget_tokens: int | None, about: tuple[str, ...],
+    app: App, agent: str | None, role: str | None, budget_tokens: int | None, about: tuple[str, ...],
     task: str | None, hook: str | None,
 ) -> None:  # fmt: skip
     """Print the memories an agent needs first: binding rules, then those near to its files and task, then others.
@@ -256,12 +256,12 @@ def briefing(
             app,
             hook,
             "agent briefing",
-            lambda hook_input: _begun(app, hook_input, who or CLIENTS[hook].agent, role, budget_tokens),
+            lambda hook_input: _begun(app, hook_input, agent or CLIENTS[hook].agent, role, budget_tokens),
         )
         return
     memory = app.read()
     result = memory.briefing(
-        agent=who,
+        agent=agent,
         role=role,
         budget_tokens=budget_tokens,
         about=Paths(memory.settings.root, memory.tree).each(about),

@@ -33,7 +33,7 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.recall.governing import related_memories
 from jidomem.recall.nearness import is_about
 from jidomem.records.intent import Receipt
-from jidomem.repository.other_tools import DULL, KINDS, FolderScan, Passed, from_path, look
+from jidomem.repository.other_tools import DULL, KINDS, FolderScan, Passed, from_path, scan_folder
 from jidomem.repository.worktree import listing
 from jidomem.runtime import location, root_config, settings
 from jidomem.runtime.adoption import Scope, compare
@@ -65,7 +65,7 @@ def scan_sources(folder: Path, names: Sequence[str]) -> FolderScan:
     scan = FolderScan()
     kinds = [*KINDS] if AUTO in names else [name for name in names if name in KINDS]
     if kinds:
-        scan = look(folder, kinds)
+        scan = scan_folder(folder, kinds)
     for name in names:
         if name != AUTO and name not in KINDS:
             path = Path(name)
@@ -558,9 +558,9 @@ def _adopt(app: App, folder: Path, sources: tuple[str, ...], address: str | None
 
 def _importable(folder: Path) -> list[str]:
     """Return the sources that `init --from auto` would import from the repository of *folder*, a phrase for each."""
-    from jidomem.repository.other_tools import KINDS, look
+    from jidomem.repository.other_tools import KINDS, scan_folder
 
-    scan = look(location.place(folder).parent)
+    scan = scan_folder(location.place(folder).parent)
     many = {source.path: f" ({len(source.files)})" if len(source.files) > 1 else "" for source in scan.sources}
     return [f"{KINDS[source.kind]} in {source.path}{many[source.path]}" for source in scan.sources]
 

@@ -350,7 +350,7 @@ def replay(app: App, check: bool) -> int:
     """
     if not check:
         raise InvalidRequest("a replay only compares", hint="add --check")
-    memory = app.read(look=False)
+    memory = app.read(warn_of_damage=False)
     damage = [error for stream in memory.journal.streams() for error in memory.journal.verify(stream)]
     result = replayed(memory.follower, memory.settings.root / INDEX, memory.schema.triples, memory.schema.version)
     if app.json:

@@ -31,12 +31,12 @@ def match_rows(matches: Retrieved) -> Iterator[dict[str, Any]]:
     yield from _scored("segment", matches.segments, "topic_summary")
     yield from _scored("page", matches.pages, "text")
     for persona in (*matches.personas, matches.agent):
-        yield from _scored(f"fact {_of(persona)}".rstrip(), persona.knowledge, "text")
-        yield from _scored(f"trait {_of(persona)}".rstrip(), persona.traits, "text")
+        yield from _scored(f"fact {_persona_name(persona)}".rstrip(), persona.knowledge, "text")
+        yield from _scored(f"trait {_persona_name(persona)}".rstrip(), persona.traits, "text")
     yield from _scored("system", matches.system, "content")
 
 
-def _of(persona: PersonaMatch) -> str:
+def _persona_name(persona: PersonaMatch) -> str:
     return f"{persona.key.type}:{persona.key.identifier}" if persona.key is not None else "itself"
 
 
@@ -57,19 +57,19 @@ def page_rows(tiers: Tiers) -> Iterator[dict[str, Any]]:
 
 def known_rows(tiers: Tiers) -> Iterator[dict[str, Any]]:
     """Yield one row for each profile entry, fact and trait of others, then of the agent."""
-    for of, profile, facts, traits in (
+    for owner, profile, facts, traits in (
         *((f"{each.type}:{each.identifier}", each.profile, each.knowledge, each.traits) for each in tiers.personas),
         ("itself", tiers.agent.profile, (), tiers.agent.traits),
     ):
         for name, value in profile.items():
             yield {
-                "of": of,
+                "of": owner,
                 "is": "profile",
                 "text": f"{name}: {value if isinstance(value, str) else json.dumps(value)}",
             }
         for kind, entries in (("fact", facts), ("trait", traits)):
             for entry in entries:
-                yield {"of": of, "is": kind, "id": entry.id, "text": entry.text, "confidence": entry.confidence,
+                yield {"of": owner, "is": kind, "id": entry.id, "text": entry.text, "confidence": entry.confidence,
                        "private": entry.private}  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def retrieve(app: App, query: str, about: str | None, pages: int | None, unvisit
       jidomem agent memoryos retrieve "the index" --json
     """
     given = {} if pages is None else {"retrieved_pages": pages}
-    matches = app.read(look=False).os().retrieve(query, about=_pair(about), visiting=not unvisited, **given)
+    matches = app.read(warn_of_damage=False).os().retrieve(query, about=_pair(about), visiting=not unvisited, **given)
     if matches.error is not None:
         app.warn(f"the model failed, so matches are missing: {matches.error}")
     if form_of(app) == "json":
@@ -159,7 +159,7 @@ def prompt(app: App, query: str, about: str | None) -> None:
       jidomem agent memoryos add "Which index do we use?" "Oxigraph."
       jidomem agent memoryos prompt "Where does the index lie?"
     """
-    question = app.read(look=False).os().prompt(query, about=_pair(about))
+    question = app.read(warn_of_damage=False).os().prompt(query, about=_pair(about))
     show_result(app, {"system": question.system, "user": question.user}, str(question))
 
 
@@ -171,7 +171,7 @@ def pages(app: App) -> None:
     Examples:
       jidomem agent memoryos pages
     """
-    show_rows(app, [*page_rows(app.read(look=False).os().tiers)], _PAGES)
+    show_rows(app, [*page_rows(app.read(warn_of_damage=False).os().tiers)], _PAGES)
 
 
 @memory_os.command("personas", formats=ROWS, writes=_WRITES)
@@ -182,7 +182,7 @@ def personas(app: App) -> None:
     Examples:
       jidomem agent memoryos personas
     """
-    show_rows(app, [*known_rows(app.read(look=False).os().tiers)], _KNOWN)
+    show_rows(app, [*known_rows(app.read(warn_of_damage=False).os().tiers)], _KNOWN)
 
 
 @memory_os.command("system", formats=ROWS)
@@ -193,7 +193,7 @@ def system(app: App) -> None:
     Examples:
       jidomem agent memoryos system
     """
-    entries = app.read(look=False).os().system_memory.entries
+    entries = app.read(warn_of_damage=False).os().system_memory.entries
     show_rows(app, [{**each.to_dict(), "embedding": None} for each in entries], _SHARED)
 
 
@@ -242,7 +242,7 @@ def status(app: App) -> None:
     Examples:
       jidomem agent memoryos status --json
     """
-    values = app.read(look=False).os().status()
+    values = app.read(warn_of_damage=False).os().status()
     if app.json:
         show_json(plain(values))
         return
@@ -263,7 +263,7 @@ def list_agents(app: App) -> None:
     Examples:
       jidomem agent memoryos list
     """
-    memory = app.read(look=False)
+    memory = app.read(warn_of_damage=False)
     rows = [memory.os(agent).status() for agent in memory.os_agents()]
     show_rows(app, rows, ("agent", "pages", "segments", "personas", "facts", "jobs"))
 
@@ -276,7 +276,7 @@ def config(app: App) -> None:
     Examples:
       jidomem agent memoryos config --json
     """
-    settings = app.read(look=False).os().config.to_dict()
+    settings = app.read(warn_of_damage=False).os().config.to_dict()
     if form_of(app) == "json":
         show_json(settings)
     else:

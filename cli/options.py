@@ -101,8 +101,8 @@ class App:
                 code="unknown_project",
             )
 
-    def read(self, *, look: bool = True) -> Jidomem:
-        """Return the memory to read from; with *look*, warn of each damage of its journal.
+    def read(self, *, warn_of_damage: bool = True) -> Jidomem:
+        """Return the memory to read from; with *warn_of_damage*, warn of each damage of its journal.
 
         Raises NotFound when there is no root: reading creates none.
         """
@@ -111,18 +111,18 @@ class App:
 
         memory = self.open()
         if memory.settings.address is None and not memory.settings.root.is_dir():
-            root, found = memory.settings.root, memory.settings.found
-            if found == OWN:
+            root, origin = memory.settings.root, memory.settings.found
+            if origin == OWN:
                 raise NotFound(
                     f"there is no memory in this folder or above it, and your own, {root}, is empty",
                     hint='create one in this folder: jidomem init; or write to your own: jidomem remember "TEXT"',
                 )
             leave_out = ", and leave out --root" if self.root is not None else ""
             raise NotFound(
-                f"there is no memory root at {root} ({found})",
+                f"there is no memory root at {root} ({origin})",
                 hint=f"create one in this folder: jidomem init{leave_out}",
             )
-        if not look:
+        if not warn_of_damage:
             return memory
         if memory.project in memory.projects():
             memory.catch_up(memory.project)  # reading a file detects its damage

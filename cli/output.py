@@ -163,7 +163,7 @@ def _why_none(memory: Jidomem, as_of: str | None, none: str | None) -> str:
         return _BEGIN
     if as_of is not None:
         (row,) = memory.reader.select(memory.project, _FIRST)
-        is_before = (asked := parse_moment(as_of)) is not None and asked < row["first"]
+        is_before = (moment := parse_moment(as_of)) is not None and moment < row["first"]
         return " by then" + f": the first commit is of {short(row['first'])}, see: jidomem journal log" * is_before
     if none is not None:
         return none
@@ -317,15 +317,15 @@ def fitted(
     >>> fitted(["item", "summary"], [["0000abcd", "Use Oxigraph as the index"]], 24)
     (['item', 'summary'], [['0000abcd', 'Use Oxigraph…']], [])
     """
-    kept, left_out = [*range(len(columns))], list[str]()
+    shown, left_out = [*range(len(columns))], list[str]()
     texts = [[_HEADINGS.get(name, name) for name in columns], *map(list, cells)]
 
-    moments = {at for at in kept if _are_moments([row[at] for row in cells])}
+    moments = {at for at in shown if _are_moments([row[at] for row in cells])}
 
     def widths() -> dict[int, int]:
-        return {at: max(_width(row[at]) for row in texts) for at in kept}
+        return {at: max(_width(row[at]) for row in texts) for at in shown}
 
-    if sum(widths().values()) + _BETWEEN * (len(kept) - 1) > width:
+    if sum(widths().values()) + _BETWEEN * (len(shown) - 1) > width:
         shortened_columns = {at: _without_seconds([row[at] for row in cells]) for at in moments}
         for at, column in shortened_columns.items():
             for row, text in zip(texts[1:], column, strict=True):
@@ -336,17 +336,17 @@ def fitted(
         least = _LEAST // 2 if name == _RECORDED else _LEAST
         if not flexible or _longest(widths(), width, moments) >= min(least, max(flexible)):
             break
-        if name in columns and (at := [*columns].index(name)) in kept:
-            kept.remove(at)
+        if name in columns and (at := [*columns].index(name)) in shown:
+            shown.remove(at)
             left_out.append(_HEADINGS.get(name, name))
     if _longest(widths(), width, moments) < _LEAST:
-        for at in (at for at in kept if at in moments and not columns[at].startswith(_RECORDED)):
+        for at in (at for at in shown if at in moments and not columns[at].startswith(_RECORDED)):
             for row in texts[1:]:
                 row[at] = _MOMENT.sub(r"\1", row[at])
-    fewest = sum(wide if at in moments else 1 for at, wide in widths().items()) + _BETWEEN * (len(kept) - 1)
+    fewest = sum(wide if at in moments else 1 for at, wide in widths().items()) + _BETWEEN * (len(shown) - 1)
     moments = moments if fewest <= width else set()
     longest = _longest(widths(), width, moments)
-    header, *rows = [[row[at] if at in moments else cut_text(row[at], longest) for at in kept] for row in texts]
+    header, *rows = [[row[at] if at in moments else cut_text(row[at], longest) for at in shown] for row in texts]
     return header, rows, left_out
 
 

@@ -53,7 +53,7 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
       jidomem recall "release process" --budget-tokens 400 --format md
     """
     memory = app.read()
-    found = memory.recall(
+    result = memory.recall(
         text,
         limit=limit,
         explain=explain,
@@ -62,44 +62,44 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
         valid_at=app.valid_at,
         **narrowing,
     )
-    form, notice = form_of(app), found.inactive.notice(_OPTION)
+    form, notice = form_of(app), result.inactive.notice(_OPTION)
     if form == "json":
-        show_json(plain({**found.to_dict(), "inactive": found.inactive.to_dict(_OPTION)}))
+        show_json(plain({**result.to_dict(), "inactive": result.inactive.to_dict(_OPTION)}))
     elif form == "jsonl":
-        for hit in found.entries:
+        for hit in result.entries:
             show_json(plain(hit.to_dict()))
     elif form == "md":
-        click.echo(markdown(found, _OPTION), nl=False)
+        click.echo(markdown(result, _OPTION), nl=False)
     else:
         columns = (
             *_COLUMNS,
             *(["parts"] if explain else []),
             *([] if form == "table" else ["text", "state", CONFLICTS]),
         )
-        show_rows(app, [_row(hit) for hit in found.entries], columns, memory=memory, below="text", whole="summary")
-    if form != "json" and (found.metadata["more"] or found.metadata["left_out"]):
+        show_rows(app, [_row(hit) for hit in result.entries], columns, memory=memory, below="text", whole="summary")
+    if form != "json" and (result.metadata["more"] or result.metadata["left_out"]):
         app.info("there are more: raise --limit or --budget-tokens")
     if form not in ("json", "md") and notice:
         app.info(notice)
-    if form != "json" and (error := found.metadata.get("vectors", {}).get("error")):
+    if form != "json" and (error := result.metadata.get("vectors", {}).get("error")):
         app.info(f"the embedder failed: {error}")
 
 
 def _row(hit: Hit) -> Row:
-    said, parts = hit.metadata, {**(hit.parts or {})}
+    metadata, parts = hit.metadata, {**(hit.parts or {})}
     words, stale = parts.pop("words", {}), stale_files(hit)
     return {
         "score": _short(hit.score),
         "item": hit.id,
-        "kind": said["kind"],
+        "kind": metadata["kind"],
         "summary": hit.content,
-        "about": [f"{place} ({stale[place]})" if place in stale else place for place in said["about"]],
+        "about": [f"{place} ({stale[place]})" if place in stale else place for place in metadata["about"]],
         "agent": hit.agent_id,
-        "recorded": said["recorded_at"],
-        "status": said["status"],
-        "state": said.get("state"),
-        CONFLICTS: said.get(CONFLICTS),
-        "time": said["time"],
+        "recorded": metadata["recorded_at"],
+        "status": metadata["status"],
+        "state": metadata.get("state"),
+        CONFLICTS: metadata.get(CONFLICTS),
+        "time": metadata["time"],
         "text": hit.excerpt,
         "parts": [f"{name} {_short(value)}" for name, value in (*parts.items(), *words.items()) if value],
     }

@@ -302,7 +302,7 @@ def reindex(app: App) -> int:
       jidomem root reindex
       jidomem root reindex --json
     """
-    memory = app.read(look=False)
+    memory = app.read(warn_of_damage=False)
     follower, start = memory.follower, time.perf_counter()
     shown = sys.stderr if not app.quiet and sys.stderr.isatty() else None
     if shown:

@@ -107,13 +107,13 @@ def serve(
     from jidomem.serve.server_state import HTTP, Operation
 
     with app.open(stays=True) as memory:
-        said = memory.settings
-        at = host or said.host or server.HOST
+        settings = memory.settings
+        at = host or settings.host or server.HOST
         hosts = hosts_of(at, names)
         keyring = memory.place.keyring()
-        wanted = next(number for number in (port, said.port, server.PORT) if number is not None)
+        wanted = next(number for number in (port, settings.port, server.PORT) if number is not None)
         with server.listen(at, wanted, has_tokens=keyring.is_needed) as listening:
-            operation = Operation(open_log(app, form, level), connections=said.limits.connections)
+            operation = Operation(open_log(app, form, level), connections=settings.limits.connections)
             operation.keep_counts(memory.door_log, HTTP)
             web_app = create_app(
                 memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins, public_url=public_url

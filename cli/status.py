@@ -211,15 +211,16 @@ _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 def _diagnose(app: App, full: bool) -> int:
     """Print each diagnostic with its repair, and return 1 if one failed."""
     diagnostics = list(_diagnostics(app, full))
-    is_well = all(look.level != "fail" for look in diagnostics)
+    is_well = all(diagnostic.level != "fail" for diagnostic in diagnostics)
     if app.json:
-        show_json({"ok": is_well, "checks": [look.to_dict() for look in diagnostics]})
+        show_json({"ok": is_well, "checks": [diagnostic.to_dict() for diagnostic in diagnostics]})
     else:
-        for look in diagnostics:
-            level = click.style(f"{look.level:4}", fg=_COLORS[look.level]) if app.colors else f"{look.level:4}"
-            click.echo(f"{level}  {look.name:12} {clean(look.detail)}")
-            if look.hint:
-                click.echo(f"{'':19}do: {clean(look.hint)}")
+        for diagnostic in diagnostics:
+            level = f"{diagnostic.level:4}"
+            level = click.style(level, fg=_COLORS[diagnostic.level]) if app.colors else level
+            click.echo(f"{level}  {diagnostic.name:12} {clean(diagnostic.detail)}")
+            if diagnostic.hint:
+                click.echo(f"{'':19}do: {clean(diagnostic.hint)}")
     return 0 if is_well else _FAILED
 
 
@@ -244,11 +245,11 @@ def _diagnostics(app: App, full: bool) -> Iterator[Diagnostic]:
         yield Diagnostic("root", "fail", error.detail, error.hint)
         return
     yield Diagnostic("root", "ok", f"{place.name} ({how})" + (f", its copy is {root}" if place.is_shared else ""))
-    yield from _of_root(app, full, root, place)
+    yield from _root_diagnostics(app, full, root, place)
     place.close()
 
 
-def _of_root(app: App, full: bool, root: Path, place: InFolder | SharedLocation) -> Iterator[Diagnostic]:
+def _root_diagnostics(app: App, full: bool, root: Path, place: InFolder | SharedLocation) -> Iterator[Diagnostic]:
     """Yield the diagnostics of a root that can be opened."""
     from jidomem.base.clock import now
     from jidomem.errors import JidomemError
@@ -258,7 +259,7 @@ def _of_root(app: App, full: bool, root: Path, place: InFolder | SharedLocation)
 
     journal = place.journal(app.wait)
     tokens_in = place.name if place.is_shared else str(settings.own_config())
-    for name, look in (
+    for name, run in (
         ("permissions", lambda: doctor.permissions(root)),
         ("disk", lambda: doctor.disk(root)),
         ("file system", lambda: doctor.file_system(root)),
@@ -272,7 +273,7 @@ def _of_root(app: App, full: bool, root: Path, place: InFolder | SharedLocation)
         ("clients", lambda: _clients(Path.cwd() if place.is_shared else root.parent)),
         ("tokens", lambda: doctor.tokens(place.keyring(), tokens_in)),
     ):
-        yield from run_diagnostic(name, look)
+        yield from run_diagnostic(name, run)
     try:
         loaded = settings.load(app.root)
     except JidomemError:  # reported above
@@ -288,7 +289,7 @@ def _clients(folder: Path) -> Iterator[Diagnostic]:
     from jidomem.runtime.doctor import Diagnostic
 
     named = [name for name, client in CLIENTS.items() if _mentions(folder / client.servers)]
-    hooked = [name for name, of in CLIENTS.items() if of.hooks_in and _mentions(folder / of.hooks_in)]
+    hooked = [name for name, client in CLIENTS.items() if client.hooks_in and _mentions(folder / client.hooks_in)]
     git = ["git pre-commit"] if _mentions(folder / ".git" / "hooks" / "pre-commit") else []
     if named:
         yield Diagnostic(

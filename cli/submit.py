@@ -195,7 +195,7 @@ class _PrintedOutcomes:
     def __init__(self, app: App, shown: Bar | None) -> None:
         self._door = app
         self._bar = shown
-        self.count = self._kept = self._code = 0
+        self.count = self._accepted = self._code = 0
         self.is_stopped = False
 
     def add(self, outcome: Outcome) -> None:
@@ -203,11 +203,11 @@ class _PrintedOutcomes:
         if isinstance(outcome, JidomemError):
             self._refused(outcome)
         else:
-            self._kept += 1
+            self._accepted += 1
             show_json(outcome.to_dict()) if self._door.json else click.echo(outcome.iri)
         self.count += 1
         if self._bar:
-            self._bar.show(self.count, self.count - self._kept)
+            self._bar.show(self.count, self.count - self._accepted)
 
     def close(self) -> None:
         """Stop the progress bar and leave it visible."""
@@ -218,7 +218,7 @@ class _PrintedOutcomes:
         """Print how many were accepted, and return the exit code."""
         if self.is_stopped:
             self._door.warn(f"stopped after {self.count:,} intents; the rest was not tried")
-        self._door.info(f"{self._kept:,} of {self.count:,} accepted")
+        self._door.info(f"{self._accepted:,} of {self.count:,} accepted")
         return self._code
 
     def _refused(self, error: JidomemError) -> None:

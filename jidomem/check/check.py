@@ -274,7 +274,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
     follower.catch_up(stream)
     # the engine runs the queries while this thread judges the journal; a million triples are no garbage
     with gc_paused(not settings.reference), ThreadPoolExecutor(1) as beside:
-        answers = beside.submit(_of_index, follower, project, settings)
+        answers = beside.submit(_index_findings, follower, project, settings)
         is_new = settings.revision.is_new(follower.journal.path(stream)) if settings.revision else None
         source = JournalSource(follower.journal, stream, is_new)
         findings = _judged(source, schema, settings)
@@ -299,23 +299,23 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
     findings = brought(findings, source, lambda older: _judged(older, schema, settings)) + brought(others, source)
     findings = _excused(findings, source)
     for each in streams:
-        report.problems += _of_journal(follower.journal, each, damage[each], lost[each])
+        report.problems += _journal_problems(follower.journal, each, damage[each], lost[each])
         report.problems += screenings[each].problems("warning" if settings.on_secret == "warn" else "violation")
-    report.problems += _of_overlay(source.placed(_once(findings)), settings.overlay)
+    report.problems += _placed_in_overlay(source.placed(_once(findings)), settings.overlay)
     report.problems = in_order([*report.problems, *_aimless(schema, settings.overlay)])
     return report
 
 
-def _of_journal(
+def _journal_problems(
     journal: FileJournal, stream: Stream, damage: Sequence[JournalDamaged], lost: Sequence[JournalFinding]
 ) -> list[Problem]:
     """Return the problems of the files of a stream, each fault once, at its cause."""
-    noted = findings(journal, stream)
+    journal_findings = findings(journal, stream)
     if damage or lost:  # the lost commits may be the records of redactions
-        noted = [note for note in noted if note.kind != "unrecorded"]
+        journal_findings = [note for note in journal_findings if note.kind != "unrecorded"]
     edits = edited_lines(journal, damage)
     causes = [_damaged(one, edits.get(one.path)) for one in damage if not _follows(one, lost)]
-    return [*causes, *map(_noted, [*noted, *lost])]
+    return [*causes, *map(_journal_problem, [*journal_findings, *lost])]
 
 
 def _screening(journal: FileJournal, stream: Stream, options: Options) -> Screening:
@@ -384,14 +384,14 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
         except InvalidRequest as error:
             report.problems.append(Problem(path, SYNTAX, "violation", error.detail, path, line_of_error(error)))
             continue
-        findings, unchecked = _of_file(source, schema, settings)
+        findings, unchecked = _file_findings(source, schema, settings)
         one = _report(source, schema, unchecked)
         if not one.judged and all(each.severity == "info" for each in findings):
             report.unchecked.append(f"{path}: no memory in it, so no rule applied")
         report.judged += one.judged
         report.unchecked += one.unchecked
-        findings = brought(_once(findings), source, lambda older: _once(_of_file(older, schema, settings)[0]))
-        report.problems += _of_overlay(source.placed(findings), settings.overlay)
+        findings = brought(_once(findings), source, lambda older: _once(_file_findings(older, schema, settings)[0]))
+        report.problems += _placed_in_overlay(source.placed(findings), settings.overlay)
         report.idle = one.idle if len(files) == 1 else []
         report.untargeted = {name: report.untargeted.get(name, 0) + one.untargeted.get(name, 0)
                              for name in sorted({*report.untargeted, *one.untargeted})}  # fmt: skip
@@ -401,7 +401,7 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
     return report
 
 
-def _of_file(source: TripleSource, schema: Schema, options: Options) -> tuple[list[UnplacedFinding], list[str]]:
+def _file_findings(source: TripleSource, schema: Schema, options: Options) -> tuple[list[UnplacedFinding], list[str]]:
     """Return the findings of a file, and the gates that could not be run."""
     gated, unchecked = rules.run(rules.shipped(), rules.of_source(source, schema.triples))
     return _judged(source, schema, options) + gated + _reasoned(source, schema, gated, options), unchecked
@@ -443,7 +443,7 @@ def _reasoned(
     return inconsistencies(source, schema, explained=explained, reference=options.reference)
 
 
-def _of_index(
+def _index_findings(
     follower: IndexFollower, project: str, options: Options
 ) -> tuple[list[UnplacedFinding], list[Mapping[str, Any]], list[str]]:
     """Return the findings of gates, the memories in conflict, and the gates that could not be run."""
@@ -524,7 +524,7 @@ def _damaged(damage: JournalDamaged, line: int | None) -> Problem:
     )
 
 
-def _noted(finding: JournalFinding) -> Problem:
+def _journal_problem(finding: JournalFinding) -> Problem:
     commit = f"urn:jido:commit:{finding.commit}" if finding.commit else finding.path or ""
     return Problem(commit, JOURNAL, finding.severity, f"{finding.detail}: {finding.hint}", finding.path, finding.line)
 
@@ -565,12 +565,12 @@ def _is_ended(item: Term, source: TripleSource) -> bool:
 def _aimless(schema: Schema, overlay: Path | None) -> list[Problem]:
     """Return the shapes of the overlay that can never judge a node; a test covers the shipped ones."""
     untargeted = [each for each in untargeted_shapes(schema.rules, schema) if not each.item.startswith(f"<{SHAPE}")]
-    return _of_overlay(
+    return _placed_in_overlay(
         [Problem(plain_value(each.item), each.rule, each.severity, each.message) for each in untargeted], overlay
     )
 
 
-def _of_overlay(problems: list[Problem], overlay: Path | None) -> list[Problem]:
+def _placed_in_overlay(problems: list[Problem], overlay: Path | None) -> list[Problem]:
     """Return *problems*, those about terms and shapes of the overlay with their places in its files."""
     if overlay is None or all(problem.path for problem in problems):
         return problems

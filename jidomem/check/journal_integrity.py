@@ -157,17 +157,17 @@ def _exposure(
 
 def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[JournalFinding]:
     folder = journal.seen(stream)
-    why = {parse_literal(name).text: order for order in orders for name in record_values(order, "setsAside")}
+    orders_by_file = {parse_literal(name).text: order for order in orders for name in record_values(order, "setsAside")}
     for name in sorted(set_aside(folder.path)):
         file, path = name.removesuffix(ASIDE), f"{folder.path}/{name}"
-        order = why.get(file)
+        order = orders_by_file.get(file)
         if order is None:
             detail = "was set aside, without a record of author and reason"
             hint = f"jidomem journal verify --project {stream.project} --quarantine {file} --reason TEXT"
             yield JournalFinding("unrecorded", "violation", detail, hint, path)
         else:
-            who, reason = _ordered(order)
-            detail = f"was set aside by {who} at {order.recorded_at}: {reason}"
+            author, reason = _ordered(order)
+            detail = f"was set aside by {author} at {order.recorded_at}: {reason}"
             hint = f"if it is recovered: restore it as {aside_of(file)}, remove {name} and run: jidomem root reindex"
             yield JournalFinding("set_aside", "warning", detail, hint, path)
 
@@ -200,11 +200,11 @@ def anchored(journal: FileJournal, stream: Stream, heads: Collection[str]) -> li
 def _redaction(stream: Stream, order: Commit) -> JournalFinding:
     count = len(record_values(order, "redacts"))
     commits = "1 commit was" if count == 1 else f"{count} commits were"
-    who, reason = _ordered(order)
+    author, reason = _ordered(order)
     return JournalFinding(
         "redacted",
         "warning",
-        f"{commits} redacted in {stream.project}/{stream.name} since the anchor, by {who} at {order.recorded_at}:"
+        f"{commits} redacted in {stream.project}/{stream.name} since the anchor, by {author} at {order.recorded_at}:"
         f" {reason}",
         f"see what was redacted: jidomem journal diff --as-of {order.position - 1}",
         commit=order.id,
@@ -214,8 +214,8 @@ def _redaction(stream: Stream, order: Commit) -> JournalFinding:
 def _ordered(order: Commit) -> tuple[str, str]:
     """Return author and reason of a redaction or quarantine."""
     values = (record_values(order, field) for field in ("orderedBy", "orderReason"))
-    who, reason = (", ".join(map(plain_value, terms)) or "unknown" for terms in values)
-    return who, reason
+    author, reason = (", ".join(map(plain_value, terms)) or "unknown" for terms in values)
+    return author, reason
 
 
 def missing_files(
@@ -465,9 +465,9 @@ def _compared(name: str, index: OxigraphIndex, fresh: OxigraphIndex, graph: str)
     differing = (n for n, pair in enumerate(zip(left.buckets, right.buckets, strict=True)) if pair[0] != pair[1])
     bucket = next(differing, None)
     if bucket is not None:
-        mine, its = _print(index, graph, bucket).lines, _print(fresh, graph, bucket).lines
-        line = min(mine ^ its)
-        word = "is extra" if line in mine else "is missing"
+        own, rebuilt = _print(index, graph, bucket).lines, _print(fresh, graph, bucket).lines
+        line = min(own ^ rebuilt)
+        word = "is extra" if line in own else "is missing"
         counts = f"{left.count} triples instead of {right.count}"
         yield f"{name}: {counts}; the first that differs {word}: {line.decode():.500}"
 

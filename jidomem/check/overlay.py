@@ -425,8 +425,8 @@ def _around(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Tr
             rows |= dict.fromkeys(index.triples(graph, node))
             rows |= dict.fromkeys(index.triples(graph, None, None, node) if node in own else ())
         seen |= todo
-        met = {term for row in around(TripleSource(list(rows)), items, rules) for term in (row[0], row[2])}
-        todo = {term for term in met if is_iri(term)} - seen
+        nodes = {term for row in around(TripleSource(list(rows)), items, rules) for term in (row[0], row[2])}
+        todo = {term for term in nodes if is_iri(term)} - seen
     return TripleSource(list(rows))
 
 

@@ -162,24 +162,25 @@ def _findings_of_message(
 
 def representatives(source: TripleSource, schema: Schema) -> tuple[list[Triple], dict[str, list[Term]]]:
     """Return the triples that represent all others, and the nodes that each representative stands for."""
-    telling = _Telling(source, schema)
+    implications = _Implications(source, schema)
     first: dict[Signature, Triple] = {}
-    news_of: dict[Term, set[object]] = {}
+    facts_of: dict[Term, set[object]] = {}
     for triple in source.triples:
-        seen = telling.seen(triple)
-        if seen is not None:
-            first.setdefault(seen.signature, triple)
-            for node, news in seen.news(triple) if seen.tells else ():
-                news_of.setdefault(node, set()).add(news)
+        implication = implications.of(triple)
+        if implication is not None:
+            first.setdefault(implication.signature, triple)
+            for node, fact in implication.facts(triple):
+                facts_of.setdefault(node, set()).add(fact)
     alike: dict[object, list[Term]] = {}
     for node in source.about:
-        alike.setdefault((source.types.get(node, _NONE), frozenset(news_of.get(node, ()))), []).append(node)
+        alike.setdefault((source.types.get(node, _NONE), frozenset(facts_of.get(node, ()))), []).append(node)
     chosen = {nodes[0]: nodes for nodes in alike.values()}
     rows = dict.fromkeys(first.values())
-    for triple in source.triples if news_of else ():
-        if (triple[0] in chosen and triple[0] in news_of) or (triple[2] in chosen and triple[2] in news_of):
-            seen = telling.seen(triple)
-            if seen is not None and seen.tells and any(node in chosen for node, _ in seen.news(triple)):
+    for triple in source.triples if facts_of else ():
+        if (triple[0] in chosen and triple[0] in facts_of) or (triple[2] in chosen and triple[2] in facts_of):
+            implication = implications.of(triple)
+            facts = implication.facts(triple) if implication is not None else ()
+            if any(node in chosen for node, _ in facts):
                 rows[triple] = None
     named = {term for triple in rows for term in (triple[0], triple[2]) if term[0] != '"'} | chosen.keys()
     types = [(node, TYPE, cls) for node in named for cls in source.types.get(node, _NONE)]
@@ -202,19 +203,14 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Implication:
     """The signature of a triple, and whether it implies more about its subject, its object, or both together."""
 
     signature: Signature
     of_subject: bool
     of_object: bool
 
-    @property
-    def tells(self) -> bool:
-        """Return whether the triple implies anything beyond the classes of its ends."""
-        return self.of_subject or self.of_object
-
-    def news(self, triple: Triple) -> Iterator[tuple[Term, object]]:
+    def facts(self, triple: Triple) -> Iterator[tuple[Term, object]]:
         """Yield each end about which the triple implies more, and from which part."""
         together = self.signature if self.of_subject and self.of_object else self.signature.group
         if self.of_subject:
@@ -223,7 +219,7 @@ class _Seen:
             yield triple[2], (False, together)
 
 
-class _Telling:
+class _Implications:
     """The implications of a triple for the classes of its ends, by the axioms about its property."""
 
     def __init__(self, source: TripleSource, schema: Schema) -> None:
@@ -240,9 +236,9 @@ class _Telling:
         one: dict[frozenset[tuple[Term, Term]], Term] = {}
         self._group = {term: one.setdefault(frozenset(group), term) for term, group in sorted(axioms.items())}
         self._axioms = axioms
-        self._known: dict[tuple[frozenset[Term], Term, object], _Seen] = {}
+        self._known: dict[tuple[frozenset[Term], Term, object], _Implication] = {}
 
-    def seen(self, triple: Triple) -> _Seen | None:
+    def of(self, triple: Triple) -> _Implication | None:
         """Return the implications of a triple; None if no axiom is about its property."""
         subject, predicate, value = triple
         if predicate not in self._group:
@@ -253,12 +249,12 @@ class _Telling:
         else:
             kind = value if value in self._schema.individuals else self._types.get(value, _NONE)
         key = self._types.get(subject, _NONE), predicate, kind
-        news = self._known.get(key)
-        if news is None:
-            news = self._known[key] = self._judged(*key)
-        return news
+        implication = self._known.get(key)
+        if implication is None:
+            implication = self._known[key] = self._derived(*key)
+        return implication
 
-    def _judged(self, subject: frozenset[Term], predicate: Term, kind: str | frozenset[Term]) -> _Seen:
+    def _derived(self, subject: frozenset[Term], predicate: Term, kind: str | frozenset[Term]) -> _Implication:
         group = self._group[predicate]
         if not isinstance(kind, str):
             signature = Signature(subject, group, kind)
@@ -267,7 +263,7 @@ class _Telling:
         else:
             signature = Signature(subject, group, self._schema.individuals[kind], individual=kind)
         of_subject, of_object, in_full = self._follows(group, signature, False, set())
-        return _Seen(signature, of_subject or in_full, of_object or in_full)
+        return _Implication(signature, of_subject or in_full, of_object or in_full)
 
     def _follows(
         self, term: Term, signature: Signature, turned: bool, seen: set[tuple[Term, bool]]

@@ -227,8 +227,8 @@ def around(source: TripleSource, nodes: Iterable[Term], rules: Iterable[Triple])
         seen.add(node)
         own, to = source.about.get(node, ()), pointing.get(node, ())
         triples.update(dict.fromkeys([*own, *to]))
-        met = {value for _, predicate, value in own if predicate in forward} | {subject for subject, _, _ in to}
-        todo |= {other for other in met if other[0] != '"'} - seen
+        linked = {value for _, predicate, value in own if predicate in forward} | {subject for subject, _, _ in to}
+        todo |= {other for other in linked if other[0] != '"'} - seen
     return list(triples)
 
 
@@ -282,18 +282,18 @@ def targets(rules: Iterable[Triple]) -> list[tuple[Term, Term, Term]]:
 
 def idle(source: TripleSource, rules: Iterable[Triple], schema: Schema | None = None) -> list[str]:
     """Return the shapes with a target but no matching node, sorted; with *schema* its class tree counts."""
-    kinds = {cls for of in source.types.values() for cls in of}
+    kinds = {cls for classes in source.types.values() for cls in classes}
     kinds = above(kinds, source) if schema is None else {cls for kind in kinds for cls in schema.ancestors(kind)}
-    met_shapes: dict[Term, bool] = {}
+    is_used: dict[Term, bool] = {}
     for shape, kind, target in targets(rules):
         if kind == _CLASS:
-            met = target in kinds
+            is_matched = target in kinds
         elif kind == _NODE:
-            met = True
+            is_matched = True
         else:
-            met = target in source.by_property
-        met_shapes[shape] = met_shapes.get(shape, False) or met
-    return sorted(plain_value(shape) if is_iri(shape) else shape for shape, met in met_shapes.items() if not met)
+            is_matched = target in source.by_property
+        is_used[shape] = is_used.get(shape, False) or is_matched
+    return sorted(plain_value(shape) if is_iri(shape) else shape for shape, matched in is_used.items() if not matched)
 
 
 def above(classes: Collection[Term], source: TripleSource) -> set[Term]:
@@ -311,8 +311,9 @@ def untargeted(source: TripleSource, rules: Iterable[Triple], schema: Schema) ->
     """Return the number of nodes without a shape, by class, so that skipped nodes are visible."""
     aimed = targets(rules)
     classes = {target for _, kind, target in aimed if kind == _CLASS}
-    of = {kinds: any(schema.is_a(cls, aim) for cls in kinds for aim in classes) for kinds in {*source.types.values()}}
-    counted = Counter(_first(kinds) for kinds in source.types.values() if not of[kinds])
+    every = {*source.types.values()}
+    is_targeted = {kinds: any(schema.is_a(cls, aim) for cls in kinds for aim in classes) for kinds in every}
+    counted = Counter(_first(kinds) for kinds in source.types.values() if not is_targeted[kinds])
     return {local_name(cls): count for cls, count in sorted(counted.items())}
 
 
@@ -449,8 +450,8 @@ def _aimed(source: TripleSource, rules: Sequence[Triple]) -> set[Term]:
     nodes = {target for kind, target in aims if kind == "targetNode"}
     subjects = {target for kind, target in aims if kind == "targetSubjectsOf"}
     objects = {target for kind, target in aims if kind == "targetObjectsOf"}
-    hit = {of: bool(above(of, source) & classes) for of in {*source.types.values()}}
-    nodes |= {node for node, of in source.types.items() if hit[of]}
+    is_targeted = {kinds: bool(above(kinds, source) & classes) for kinds in {*source.types.values()}}
+    nodes |= {node for node, kinds in source.types.items() if is_targeted[kinds]}
     for subject, predicate, value in source.triples:
         nodes |= ({subject} if predicate in subjects else set()) | ({value} if predicate in objects else set())
     return nodes
@@ -459,5 +460,5 @@ def _aimed(source: TripleSource, rules: Sequence[Triple]) -> set[Term]:
 def _passed_over(source: TripleSource, aimed: set[Term]) -> dict[str, int]:
     """Return the number of nodes without a shape, by class."""
     rest = [source.types.get(node) for node in source.about.keys() - aimed]
-    counted = Counter(local_name(min(of)) if of else "of no class" for of in rest)
+    counted = Counter(local_name(min(classes)) if classes else "of no class" for classes in rest)
     return dict(sorted(counted.items()))

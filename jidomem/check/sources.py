@@ -74,12 +74,13 @@ class TripleSource:
         kinds_of: dict[Term, set[Term]] = {}
         for subject, _, value in self.of(TYPE):
             kinds_of.setdefault(subject, set()).add(value)
-        return {node: one.setdefault(kinds := frozenset(of), kinds) for node, of in kinds_of.items()}
+        return {node: one.setdefault(kinds := frozenset(classes), kinds) for node, classes in kinds_of.items()}
 
     def items(self, schema: Schema) -> int:
         """Return the number of memories."""
-        kinds = {of for of in self.types.values() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
-        return sum(of in kinds for of in self.types.values())
+        every = {*self.types.values()}
+        of_memories = {kinds for kinds in every if any(schema.is_a(cls, jido("MemoryItem")) for cls in kinds)}
+        return sum(kinds in of_memories for kinds in self.types.values())
 
     def values(self, node: Term, predicate: Term) -> list[Term]:
         """Return the values of a property of *node*."""

@@ -207,7 +207,7 @@ def tree(schema: Schema) -> Iterator[tuple[int, Term]]:
             if each not in (*path, cls):
                 yield from walk(each, (*path, cls))
 
-    placed = {each for of in below.values() for each in of}
+    placed = {each for classes in below.values() for each in classes}
     for top in (*sorted(schema.classes - placed), *sorted(schema.classes & placed)):
         if top not in seen:  # a cycle has no top
             yield from walk(top, ())
@@ -225,7 +225,7 @@ def described(schema: Schema, chosen: Iterable[Term]) -> list[Triple]:
 
 def _kind(schema: Schema, term: Term) -> str:
     kinds = {"class": schema.classes, "property": schema.properties, "individual": schema.individuals}
-    return next((name for name, of in kinds.items() if term in of), "shape")
+    return next((name for name, terms in kinds.items() if term in terms), "shape")
 
 
 def _rules(schema: Schema, term: Term) -> Iterator[TermRule]:
@@ -483,8 +483,8 @@ def terms_used(source: TripleSource, schema: Schema, *, strict: bool = False) ->
 def _used(source: TripleSource, spaces: tuple[str, ...]) -> set[tuple[Term, str]]:
     """Return the used terms, each with its role."""
     used = {(predicate, "property") for predicate in source.by_property if not predicate.startswith(_ANYWHERE)}
-    used |= {(cls, "class") for of in source.types.values() for cls in of if not cls.startswith(_ANYWHERE)}
-    classes = {cls for of in source.types.values() for cls in of}
+    used |= {(cls, "class") for kinds in source.types.values() for cls in kinds if not cls.startswith(_ANYWHERE)}
+    classes = {cls for kinds in source.types.values() for cls in kinds}
     values = {value for value in source.objects - classes if value.startswith(spaces)}
     return used | {(value, "value") for value in values - source.types.keys()}
 

@@ -121,7 +121,7 @@ class JournalMaintenance:
         NotFound if nothing contains them, InvalidRequest if they cannot be redacted.
         """
         self._level(project)
-        wanted = self._given(project, item, texts) if texts else self._of_item(project, item, properties)
+        wanted = self._wanted_texts(project, item, texts) if texts else self._wanted_of_item(project, item, properties)
         traces = self._traces(project, wanted)
         working_state = self.working_texts(project, _shown_by(wanted)) if wanted.texts else {}
         if not working_state and not any(trace.why == SAYS for _, trace in traces):
@@ -310,7 +310,7 @@ class JournalMaintenance:
                 leaves_of[commit.id] = frozenset(leaf_of[triple] for triple in wanted[commit.id])
         return leaves_of
 
-    def _given(self, project: str, item: str | None, texts: Sequence[str]) -> Wanted:
+    def _wanted_texts(self, project: str, item: str | None, texts: Sequence[str]) -> Wanted:
         for text in texts:
             if len(text.strip()) < SHORTEST:
                 raise InvalidRequest(
@@ -320,7 +320,7 @@ class JournalMaintenance:
         linked = self._linked(project, iri(item)) if item else frozenset()
         return Wanted(frozenset(texts), linked=linked, anywhere=True)
 
-    def _of_item(self, project: str, item: str | None, properties: Sequence[str]) -> Wanted:
+    def _wanted_of_item(self, project: str, item: str | None, properties: Sequence[str]) -> Wanted:
         """Return the texts in *properties* of *item*, by default in all its properties with texts."""
         if item is None:
             raise InvalidRequest(
@@ -340,7 +340,7 @@ class JournalMaintenance:
                     {plain_value(predicate).replace(jido("")[1:-1], "") for _, predicate, _ in view.about(node)}
                 )
                 raise NotFound(f"{item} says nothing by {plain_value(name)}", hint=f"it says: {', '.join(names)}")
-        if not chosen and (spoken := _of_history(node, view)).properties:
+        if not chosen and (spoken := _wanted_of_history(node, view)).properties:
             return spoken
         values = [value for name in chosen or _FREE for value in view.objects(node, name)]
         if not chosen:
@@ -381,7 +381,7 @@ def _agent(name: str) -> Term:
     return iri(name if canonical.is_absolute(name) else f"{BASE}agents/{slug(name)}")
 
 
-def _of_history(node: Term, view: WriteSnapshot) -> Wanted:
+def _wanted_of_history(node: Term, view: WriteSnapshot) -> Wanted:
     """Return all texts of an entry or a turn; long ones are removed wherever they occur."""
     values_of = {(part, name): view.objects(part, name) for part in _whole(node, view) for name in _TEXT_PROPERTIES}
     texts = frozenset(plain_value(value) for values in values_of.values() for value in values)

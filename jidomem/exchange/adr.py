@@ -1,7 +1,7 @@
 """The import of Markdown decision records: all records of a folder as entries, in the order to
 submit them.
 
-`jidomem.exchange.adr_markdown` parses a file, `jidomem.exchange.adr_parser` reads one record. `tie`
+`jidomem.exchange.adr_markdown` parses a file, `jidomem.exchange.adr_parser` reads one record. `resolve_links`
 resolves which record supersedes or amends which: one successor each, no cycles; a relation that
 cannot be resolved becomes a note.
 """
@@ -43,7 +43,7 @@ class Links:
     notes: tuple[RecordNote, ...]
 
 
-def tie(
+def resolve_links(
     records: Mapping[str, Record], is_known: Callable[[str], bool], moved: Mapping[str, str] = MappingProxyType({})
 ) -> Links:
     """Return the links between *records* (by name).
@@ -51,12 +51,12 @@ def tie(
     *is_known* returns whether memory has the record of a file with that name that is not in *records*; such a record
     can be superseded and amended. *moved* maps each earlier path of a record to its present path.
     """
-    tying = _Tying(records, is_known, moved)
-    tying.claim()
-    tying.choose_successors()
-    order = tying.order()
-    ended = frozenset(old for olds in tying.ends.values() for old in olds)
-    return Links(_sorted(tying.ends), _sorted(tying.amends), ended, order, tuple(tying.notes))
+    resolver = _LinkResolver(records, is_known, moved)
+    resolver.claim()
+    resolver.choose_successors()
+    order = resolver.order()
+    ended = frozenset(old for olds in resolver.ends.values() for old in olds)
+    return Links(_sorted(resolver.ends), _sorted(resolver.amends), ended, order, tuple(resolver.notes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Claim:
     line: int
 
 
-class _Tying:
+class _LinkResolver:
     """The resolver of links: collects claims, chooses successors and sorts the records."""
 
     def __init__(
@@ -267,7 +267,7 @@ def read_records(
     records = _records(files, largest, notes)
     refused = frozenset(note for note in notes if note.severity == "error")
     skipped = frozenset(note for note in notes if note.is_skip)
-    links = tie(records, is_known, moved)
+    links = resolve_links(records, is_known, moved)
     notes += links.notes
     titles = Counter(topic_key(slug(record.title)) for record in records.values())
     paths = {path for path, _ in files}

@@ -293,17 +293,17 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
     """
     about, foreign = _described(rows, schema.alignment)
     kinds = {node: {value for _, p, value in rows if p == TYPE} for node, rows in about.items()}
-    items = {node for node, of in kinds.items() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
+    items = {node for node, classes in kinds.items() if any(schema.is_a(cls, jido("MemoryItem")) for cls in classes)}
     labels = _inline_texts(about, kinds)
     intents: dict[str, dict[str, Any]] = {}
     assumed: dict[str, frozenset[str]] = {}
     for node in items - labels.keys():
-        intent = restate(node, _of_one_class(about[node], schema), labels)
+        intent = restate(node, _without_superclasses(about[node], schema), labels)
         intents[plain_value(node)] = {**stand_in, **_shortened(intent)} if node in foreign else intent
         assumed[plain_value(node)] = frozenset(stand_in.keys() - intent.keys() if node in foreign else ())
     _link(intents, (triple for rows in about.values() for triple in rows))
     _give_reasons(intents, assumed)
-    skipped = sorted(plain_value(node) for node, of in kinds.items() if of & _SKIPPED)
+    skipped = sorted(plain_value(node) for node, classes in kinds.items() if classes & _SKIPPED)
     rest = [node for node in about if node not in items and node not in labels and not kinds[node] & _SKIPPED]
     proposed = {
         plain_value(node)
@@ -362,7 +362,7 @@ def _inline_texts(about: Mapping[Term, list[Triple]], kinds: Mapping[Term, set[T
     return texts
 
 
-def _of_one_class(rows: list[Triple], schema: Schema) -> list[Triple]:
+def _without_superclasses(rows: list[Triple], schema: Schema) -> list[Triple]:
     """Return *rows* with only the most specific class."""
     classes = {value for _, predicate, value in rows if predicate == TYPE}
     above = {cls for cls in classes if any(cls != other and schema.is_a(other, cls) for other in classes)}

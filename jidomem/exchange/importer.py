@@ -267,8 +267,8 @@ def _by_stream(project: str, name: str, graphs: Mapping[str, list[Triple]]) -> d
 
 def stand_in(writer: MemoryWriter, project: str) -> dict[str, Any]:
     """Return values for the fields for which a foreign vocabulary has no term."""
-    who = {"asserted_by": writer.agent, "asserted_in": writer.session}
-    return {"applies_to_project": project, **who, "confidence": 0.5}
+    author = {"asserted_by": writer.agent, "asserted_in": writer.session}
+    return {"applies_to_project": project, **author, "confidence": 0.5}
 
 
 def _is_taken(outcome: Receipt | JidomemError | None) -> bool:

@@ -131,16 +131,16 @@ def _moment(value: Any) -> str | None:
 def _in_order(issues: Mapping[str, tuple[str, dict[str, Any]]]) -> Sequence[str]:
     """Return the keys, each after those it names, except in cycles."""
     ordered: dict[str, None] = {}
-    met: set[str] = set()
+    visited: set[str] = set()
     for first in issues:
         stack = [(first, False)]
         while stack:
             key, is_done = stack.pop()
             if is_done:
                 ordered[key] = None
-            elif key not in met:
-                met.add(key)
-                others = [other for _, other in _named(issues[key][1]) if other in issues and other not in met]
+            elif key not in visited:
+                visited.add(key)
+                others = [other for _, other in _named(issues[key][1]) if other in issues and other not in visited]
                 stack += [(key, True), *((other, False) for other in reversed(others))]
     return list(ordered)
 
@@ -406,10 +406,10 @@ def _markdown_entry(memory: Memory) -> str:
         box = "[x] " if _DONE & {local_name(str(value)) for value in properties.get("hasTaskStatus", ())} else "[ ] "
     more = [_one(memory, name) for name in ("rationale", "detailedExplanation")]
     more += [f"{word}: {'; '.join(map(_short, properties[name]))}" for name, word in _NAMED if properties.get(name)]
-    who = _who_and_when(memory)
-    how = [f"confidence {_short(value).lower()}" for value in properties.get("hasConfidence", ())]
-    what = f"{_words(memory['class'])}, {', '.join([*who, *how])}, {memory['iri']}"
-    paragraphs = [lines for text in [*more, what] if text for lines in _paragraphs(text)]
+    author = _author_and_date(memory)
+    confidence = [f"confidence {_short(value).lower()}" for value in properties.get("hasConfidence", ())]
+    origin = f"{_words(memory['class'])}, {', '.join([*author, *confidence])}, {memory['iri']}"
+    paragraphs = [lines for text in [*more, origin] if text for lines in _paragraphs(text)]
     below = "".join("\n  " + "\\\n  ".join(map(escaped, lines)) + "\n" for lines in paragraphs)
     return f"- {box}{escaped(_one(memory, 'summary'))}\n{below}\n"
 
@@ -434,7 +434,7 @@ def _paragraphs(text: str) -> Iterator[list[str]]:
             yield lines
 
 
-def _who_and_when(memory: Memory) -> list[str]:
+def _author_and_date(memory: Memory) -> list[str]:
     """Return author and date; if the memory has an earlier date or none, both the date and the recorded date."""
     agents = ", ".join(map(_short, memory["properties"].get("assertedBy", ())))
     dated, recorded = _one(memory, "hasTimestamp")[:10], _one(memory, "recordedAt")[:10]

@@ -84,7 +84,7 @@ class SourceEntry:
     def _reads_as(self, version: SourceVersion) -> bool:
         """Return whether *version*, which has no digest, has the texts of the entry."""
         content, fields = dict(version.content), self.entry.fields
-        return all(_words(content.get(name)) == _words(fields.get(of)) for name, of in _READ.items())
+        return all(_words(content.get(name)) == _words(fields.get(field_name)) for name, field_name in _READ.items())
 
 
 def _words(text: str | None) -> list[str]:

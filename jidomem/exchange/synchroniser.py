@@ -244,12 +244,12 @@ def _read_records(
 
 
 def _add(file: SourceFile, reading: Reading, sources: SourceEntries) -> None:
-    blob, met = blob_id(file.data), set[tuple[str, str]]()
+    blob, known = blob_id(file.data), set[tuple[str, str]]()
     for entry in reading.entries:
-        if (entry.key, entry.digest) in met:
+        if (entry.key, entry.digest) in known:
             sources.left_out["repeated in the file"] += 1
             continue
-        met.add((entry.key, entry.digest))
+        known.add((entry.key, entry.digest))
         sources.entries.append(
             SourceEntry.of(file.kind, file.path, blob, entry, source_type=reading.source_type, alone=reading.alone)
         )
@@ -311,7 +311,7 @@ class Synchronisation:
         reader: MemoryReader,
         project: str,
         files: Sequence[SourceFile],
-        look: SourceScan = SourceScan(),
+        scan: SourceScan = SourceScan(),
         *,
         find: Callable[[str], Find] = lambda path: lambda named: None,
         known: Sequence[Lineage] | None = None,
@@ -328,11 +328,11 @@ class Synchronisation:
         sources = read()
 
         def is_absent(path: str) -> bool:
-            return path in sources.whole or look.is_deleted(path)
+            return path in sources.whole or scan.is_deleted(path)
 
         def is_removed(lineage: Lineage) -> bool:
             path = lineage.newest.path
-            return path in sources.whole or (look.covers(lineage) and look.is_deleted(path))
+            return path in sources.whole or (scan.covers(lineage) and scan.is_deleted(path))
 
         if moved := moved_records(sources.entries, known, is_absent):
             sources = read(moved=moved)
@@ -460,7 +460,7 @@ class Intents:
     `notes` are remarks on them, and `submitted` the steps whose intents were submitted, complete after the last batch.
     """
 
-    of: Synchronisation
+    synchronisation: Synchronisation
     written: Sequence[SyncStep]
     committed: Committed
     notes: list[str] = field(default_factory=list)
@@ -472,10 +472,10 @@ class Intents:
     _restated: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._taken = {version.iri for lineage in self.of.known for version in lineage.versions}
-        records = [each for each in self.of.known if each.newest.kind == ADR and each.active]
+        self._taken = {version.iri for lineage in self.synchronisation.known for version in lineage.versions}
+        records = [each for each in self.synchronisation.known if each.newest.kind == ADR and each.active]
         self._lineage_of = {(ADR, stem(each.newest.path)): each for each in records}
-        for step in self.of.plan.steps:
+        for step in self.synchronisation.plan.steps:
             if step.entry is not None:
                 self._lineage_of.pop(_key(step.entry), None)
                 if step.lineage is not None:
@@ -483,7 +483,7 @@ class Intents:
         undated = [step.path for step in self.written if step.entry and _is_undated(step.entry)]
         self._dates = self.committed(undated) if undated else {}
         moved = [step.lineage.active[0].iri for step in self.written if step.lineage and step.write == "relocation"]
-        self._restated = {iri: self.of.writer.restated(self.of.project, iri) for iri in moved}
+        self._restated = {iri: self.synchronisation.writer.restated(self.synchronisation.project, iri) for iri in moved}
 
     def batch(
         self, steps: Sequence[SyncStep], ends: Mapping[str, Sequence[str]]
@@ -502,8 +502,8 @@ class Intents:
         outcomes: Sequence[Outcome],
     ) -> Iterator[tuple[Mapping[str, Any], SubmitOptions]]:
         """Yield each intent with its options, after the *outcomes* of the preceding intents."""
-        noted, first, made = before
-        del self.notes[noted:], self.submitted[first:]
+        notes_before, first, made = before
+        del self.notes[notes_before:], self.submitted[first:]
         self._made = dict(made)
         ending = frozenset(iri for step in self.written for iri in self._ended_by(step))
         taken = self._taken | set(self._made.values())
@@ -614,7 +614,7 @@ class Intents:
         """
         summary = f"Withdraw, as its source is removed from {step.path}: {step.summary}"
         active = step.lineage.active if step.lineage else ()
-        parts = ["withdraw", self.of.project, *(f"{each.iri} {each.returns}" for each in active)]
+        parts = ["withdraw", self.synchronisation.project, *(f"{each.iri} {each.returns}" for each in active)]
         marker = self._marker(summary, f"It is no longer in {step.path}.", step.supersedes, REMOVED)
         return {**marker, "iri": named_iri("\n".join(parts))}
 
@@ -630,9 +630,9 @@ class Intents:
         return {**self._import_fields(confidence="high"), **marker, "extra_triples": [[plain_value(STATE), state]]}
 
     def _import_fields(self, confidence: Any = None) -> dict[str, Any]:
-        writer = self.of.writer
+        writer = self.synchronisation.writer
         return {
-            "applies_to_project": self.of.project,
+            "applies_to_project": self.synchronisation.project,
             "asserted_by": writer.agent,
             "asserted_in": writer.session,
             "confidence": confidence or "medium",
@@ -657,11 +657,11 @@ class Intents:
         entry = step.entry
         assert entry is not None
         if entry.kind == ADR and step.lineage is None:
-            first = record_iri(self.of.project, entry.entry.key)
+            first = record_iri(self.synchronisation.project, entry.entry.key)
             if first not in taken:
                 return first
         before = step.lineage.newest.iri if step.lineage else ""
-        parts = ["import", self.of.project, entry.kind, entry.path, entry.key, entry.digest, before]
+        parts = ["import", self.synchronisation.project, entry.kind, entry.path, entry.key, entry.digest, before]
         iri = named_iri("\n".join(parts))
         while iri in taken:
             iri = named_iri(f"{iri}\n{before}")

@@ -161,14 +161,14 @@ def search(
     """
     now = file.counts(stems)
     then = now if within.moment is None else file.counts(stems, within.moment)
-    weight = telling(stems, then)
+    weight = search_weights(stems, then)
     one = _Search(file, within, weight, now, then, limit)
     if weight:
         one.run([*weight], numbers_about(file, about))
     return [match for _, match in one.best], list(weight), then
 
 
-def telling(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
+def search_weights(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
     """Return the stems to search by with their weights, the highest first."""
     chosen = [stem for stem, word in stems.items() if word not in TELL_LITTLE] or [*stems]
     known = weights((stem for stem in chosen if counts.holding[stem]), counts)
@@ -202,10 +202,10 @@ class _Search:
         """
         self.about = about
         if about:
-            self._look(rarest, only=about)
+            self._examine(rarest, only=about)
         done = 0
         for taken in self._steps(rarest):
-            self._look(rarest[done:taken], rarest[taken:], rarest[:done])
+            self._examine(rarest[done:taken], rarest[taken:], rarest[:done])
             if self._is_settled(most(self.weight[stem] for stem in rarest[taken:])):
                 return
             done = taken
@@ -220,7 +220,7 @@ class _Search:
             yield taken
             most *= 4
 
-    def _look(
+    def _examine(
         self, stems: list[str], beside: Sequence[str] = (), but: Sequence[str] = (), only: frozenset[int] | None = None
     ) -> None:
         """Score the memories with one of *stems* and none of *but*; the words *beside* add to the score."""

@@ -40,7 +40,7 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "facts": ("Facts", "jidomem ask facts"),
 }
 #: The call of the tool `ask` for a section, if it is not the text after `jidomem`.
-_OF_TOOL: Mapping[str, str] = {
+_TOOL_CALLS: Mapping[str, str] = {
     "files": "ask governing (params file)",
     "conflicts": "ask conflicts, ask proposals",
 }
@@ -121,7 +121,7 @@ class Briefing:
 
     def for_tools(self) -> Briefing:
         """Return the briefing for a client with the tool `ask` and no command line, with tool calls as commands."""
-        asks = [_of_tool(section) for section in self.sections]
+        asks = [_tool_call(section) for section in self.sections]
         sections = (replace(section, ask=ask) for section, ask in zip(self.sections, asks, strict=True))
         return replace(self, sections=tuple(sections), empty=self.empty.replace(_COMMAND, ""))
 
@@ -288,12 +288,12 @@ def governing_command(paths: Sequence[str]) -> str:
     return f"{_COMMAND}governing {'-- ' * any(path.startswith('-') for path in paths)}{' '.join(map(quote, paths))}"
 
 
-def _of_tool(section: BriefingSection) -> str:
+def _tool_call(section: BriefingSection) -> str:
     """Return the tool call that lists a section, for a client without a command line."""
     if section.ask.startswith(_RECALL):
         _, _, _, limit, *_, task = split(section.ask)
         return f"recall (query {json.dumps(task, ensure_ascii=False)}, limit {limit})"
-    return _OF_TOOL.get(section.name, section.ask.removeprefix(_COMMAND))
+    return _TOOL_CALLS.get(section.name, section.ask.removeprefix(_COMMAND))
 
 
 def _heading(title: str) -> str:

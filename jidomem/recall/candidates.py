@@ -21,7 +21,7 @@ from jidomem.index.search_tables import SearchFilter, SearchIndexReader, SearchR
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.recall import bm25
-from jidomem.recall.bm25 import numbers_about, telling
+from jidomem.recall.bm25 import numbers_about, search_weights
 from jidomem.records.interfaces import Vector
 from jidomem.records.recall import FIELD_WEIGHTS, Candidate, CorpusStats, Question, ScoredPassage
 
@@ -81,7 +81,7 @@ class _Gathering:
         self._query = query
         self._within = within
         self._counts = file.counts(query.stems, within.moment)
-        self._weight = telling(query.stems, self._counts)
+        self._weight = search_weights(query.stems, self._counts)
 
     def gathered(self) -> tuple[list[Candidate], Question]:
         file, within = self._file, self._within
@@ -94,11 +94,11 @@ class _Gathering:
         beside = {number for run, _ in runs for number in run} - rows.keys()
         known = {**rows, **{row.number: row for row in file.rows(beside, SearchFilter(within.moment, inactive=True))}}
         passages = file.passages.get(known)
-        met = self._met(known, passages)
+        scored = self._scored(known, passages)
         candidates = [
-            self._candidate(row, met, around.get(number, ((), ())), number in about) for number, row in rows.items()
+            self._candidate(row, scored, around.get(number, ((), ())), number in about) for number, row in rows.items()
         ]
-        return candidates, self._question({name for one in passages.values() for name in one.speakers}, met)
+        return candidates, self._question({name for one in passages.values() for name in one.speakers}, scored)
 
     def _with_later(self, rows: Mapping[int, SearchRow]) -> dict[int, SearchRow]:
         """Return *rows* with their successors, direct and indirect, each row with all of its successors."""
@@ -169,7 +169,7 @@ class _Gathering:
             runs.append(([*reversed(before), number, *after], len(before)))
         return runs
 
-    def _met(
+    def _scored(
         self, rows: Mapping[int, SearchRow], passages: Mapping[int, search_tables.Passage]
     ) -> dict[int, ScoredPassage]:
         """Return each of *rows* scored for the question."""
@@ -204,31 +204,31 @@ class _Gathering:
     def _candidate(
         self,
         row: SearchRow,
-        met: Mapping[int, ScoredPassage],
+        scored: Mapping[int, ScoredPassage],
         around: tuple[Sequence[int], Sequence[int]],
         is_about: bool,
     ) -> Candidate:
         before, after = around
         return Candidate(
-            passage=met[row.number],
+            passage=scored[row.number],
             kind=next((_KINDS[name] for name in row.types if name in _KINDS), "memory"),
             types=row.types,
             recorded=row.recorded,
             confidence=row.confidence,
             agent=row.agent,
             session=row.session,
-            before=tuple(met[number] for number in before if number in met),
-            after=tuple(met[number] for number in after if number in met),
+            before=tuple(scored[number] for number in before if number in scored),
+            after=tuple(scored[number] for number in after if number in scored),
             is_about=is_about,
             ended=row.ended if self._within.moment is None or (row.ended or "") <= self._within.moment else None,
             successors=row.successors,
         )
 
-    def _question(self, speakers: Iterable[str], met: Mapping[int, ScoredPassage]) -> Question:
+    def _question(self, speakers: Iterable[str], scored: Mapping[int, ScoredPassage]) -> Question:
         words = set(self._query.stems.values())
         named = sorted(name for name in speakers if words & {part.casefold() for part in name.split()})
         stems = {stem: self._query.stems[stem] for stem in self._weight}
-        has_vectors = any(one.cosine is not None for one in met.values())
+        has_vectors = any(one.cosine is not None for one in scored.values())
         return Question(self._query.text, stems, self._counts, tuple(named), self._query.now, has_vectors)
 
 

@@ -51,7 +51,7 @@ SELECT ?item ?summary ?anchor WHERE {
 )
 
 
-def anchors_in_force(reader: MemoryReader, project: str) -> list[tuple[str, str, Anchor]]:
+def active_anchors(reader: MemoryReader, project: str) -> list[tuple[str, str, Anchor]]:
     """Return each active memory with its summary and one of its files, as that was when the memory was written."""
     rows = reader.select(project, _ANCHORED)
     return [(row["item"], row["summary"], anchor) for row in rows for anchor in anchors_of([literal(row["anchor"])])]
@@ -63,7 +63,7 @@ def changed_files(reader: MemoryReader, tree: Worktree | None, project: str) -> 
     """
     if tree is None:
         return []
-    anchors = anchors_in_force(reader, project)
+    anchors = active_anchors(reader, project)
     states = freshness(tree, (anchor for _, _, anchor in anchors))
     return [
         {"item": item, "summary": summary, **states[anchor].to_dict(), "question": _QUESTIONS[states[anchor].state]}
@@ -261,7 +261,7 @@ def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> 
     """Return the names that files had when a memory about them was written, by present name."""
     if tree is None:
         return {}
-    missing = [anchor for _, _, anchor in anchors_in_force(reader, project) if not tree.has(anchor.path)]
+    missing = [anchor for _, _, anchor in active_anchors(reader, project) if not tree.has(anchor.path)]
     names: dict[str, list[str]] = {}
     for move in freshness(tree, missing).values():
         if move.at is not None and move.path not in names.setdefault(move.at, []):

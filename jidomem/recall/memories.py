@@ -20,7 +20,7 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, date_time, iri, plain_value
 from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, MARKER, REDACTED, TYPE_ALIASES, jido, local_name
 from jidomem.read import memory_detail
-from jidomem.recall.bm25 import query_stems, search, telling
+from jidomem.recall.bm25 import query_stems, search, search_weights
 from jidomem.recall.candidates import PAGE, RecallQuery, VectorQuery, matching_excerpt
 from jidomem.recall.ranking import RankingSource, rank_sources
 from jidomem.records.active import ACTIVE, STATES, Inactive
@@ -379,7 +379,7 @@ class Recalling:
 
 def _weights(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
     """Return the weight of each of *stems* that helps to choose sentences, without the words in TELL_LITTLE."""
-    weights = telling(stems, counts)
+    weights = search_weights(stems, counts)
     return {stem: weight for stem, weight in weights.items() if stems[stem] not in TELL_LITTLE}
 
 

@@ -160,13 +160,13 @@ def _written(place: re.Match[str], day_of_text: date | None, years: tuple[int, .
     parts = place.groupdict()
     month = _month(parts["month"])
     for year in _years(parts.get("year"), month, day_of_text, years):
-        yield _of(year, month, int(parts["day"]) if parts.get("day") else None)
+        yield _days(year, month, int(parts["day"]) if parts.get("day") else None)
 
 
 def _numeric(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
     """Yield a day written in numbers: day before month, unless there is no such month."""
     one, two, year = int(place["one"]), int(place["two"]), int(place["year"])
-    yield _of(year, two, one) if two <= 12 else _of(year, one, two)
+    yield _days(year, two, one) if two <= 12 else _days(year, one, two)
 
 
 def _whole_year(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
@@ -177,7 +177,7 @@ def _whole_year(place: re.Match[str], day_of_text: date | None, years: tuple[int
 def _season(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
     month = _SEASONS[place["season"].lower()]
     for year in _years(place["year"], month, day_of_text, years):
-        last = _of(year + (month == 12), (month + 1) % 12 + 1, None).last
+        last = _days(year + (month == 12), (month + 1) % 12 + 1, None).last
         yield Days(date(year, month, 1), last)
 
 
@@ -231,7 +231,7 @@ def _years(written: str | None, month: int, day_of_text: date | None, years: tup
     return (min(near, key=lambda year: abs((year - day_of_text.year) * 12 + month - day_of_text.month)),)
 
 
-def _of(year: int, month: int, day: int | None) -> Days:
+def _days(year: int, month: int, day: int | None) -> Days:
     """Return one day, or a whole month."""
     if day is not None:
         return Days(date(year, month, day), date(year, month, day))
@@ -254,7 +254,7 @@ def _unit(day_of_text: date, unit: str, step: int) -> Days:
         return Days(monday + timedelta(days=5 if unit == "weekend" else 0), monday + timedelta(days=6))
     if unit == "month":
         months = day_of_text.year * 12 + day_of_text.month - 1 + step
-        return _of(months // 12, months % 12 + 1, None)
+        return _days(months // 12, months % 12 + 1, None)
     return Days(date(day_of_text.year + step, 1, 1), date(day_of_text.year + step, 12, 31))
 
 
@@ -264,7 +264,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_pattern(rf"{_YEAR}-(?P<month>0\d|1[0-2])-(?P<day>\d\d)"), lambda place, said, years: [
-        _of(int(place["year"]), int(place["month"]), int(place["day"]))]),
+        _days(int(place["year"]), int(place["month"]), int(place["day"]))]),
     (_pattern(rf"(?P<one>\d{{1,2}})[./](?P<two>\d{{1,2}})[./]{_YEAR}"), _numeric),
     (_pattern(rf"{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?"), _written),
     (_pattern(rf"{_MONTH}\s+{_DAY}(?:,?\s+{_YEAR})?"), _written),

@@ -136,15 +136,15 @@ class _PreparedQuery:
         return cls(weight, sum(weight.values()), average, named, tuple(meant), wanted(question.text),
                    question.has_vectors)  # fmt: skip
 
-    def met(self, passages: Sequence[tuple[float, ScoredPassage]]) -> float:
+    def score(self, passages: Sequence[tuple[float, ScoredPassage]]) -> float:
         """Return the match of *passages*, each with its share, with the words: about 1 if each word occurs."""
         length = sum(share * passage.length for share, passage in passages) / sum(share for share, _ in passages)
         damping = bm25.K1 * (1 - bm25.B + bm25.B * length / self.average) if self.average else bm25.K1
-        met = 0.0
+        score = 0.0
         for stem, idf in self.weight.items():
             often = sum(share * passage.words.get(stem, 0.0) for share, passage in passages)
-            met += idf * often * (bm25.K1 + 1) / (often + damping)
-        return met / self.whole if self.whole else 0.0
+            score += idf * often * (bm25.K1 + 1) / (often + damping)
+        return score / self.whole if self.whole else 0.0
 
     def share(self, stems: Collection[str]) -> float:
         """Return the share of *stems* in the sum of the weights."""
@@ -160,7 +160,7 @@ def _near(one: Candidate) -> list[tuple[float, ScoredPassage]]:
 
 
 def _lexical(query: _PreparedQuery, one: Candidate) -> float:
-    return query.met([(1.0, one.passage)])
+    return query.score([(1.0, one.passage)])
 
 
 def _coverage(query: _PreparedQuery, one: Candidate) -> float:
@@ -169,16 +169,16 @@ def _coverage(query: _PreparedQuery, one: Candidate) -> float:
 
 def _coverage_around(query: _PreparedQuery, one: Candidate) -> float:
     """Return the share of the weights matched by a passage or its neighbours, decreasing with distance."""
-    met = dict.fromkeys(one.passage.words, 1.0)
+    shares = dict.fromkeys(one.passage.words, 1.0)
     for neighbours in (one.before[:BEFORE], one.after[:AFTER]):
         for far, each in enumerate(neighbours, start=1):
-            met |= {stem: max(FURTHER**far, met.get(stem, 0.0)) for stem in each.words}
-    return sum(idf * met.get(stem, 0.0) for stem, idf in query.weight.items()) / query.whole if query.whole else 0.0
+            shares |= {stem: max(FURTHER**far, shares.get(stem, 0.0)) for stem in each.words}
+    return sum(idf * shares.get(stem, 0.0) for stem, idf in query.weight.items()) / query.whole if query.whole else 0.0
 
 
 def _reply(query: _PreparedQuery, one: Candidate) -> float:
     """Return the match of the question that the candidate replies to, if there is one."""
-    return query.met([(1.0, one.before[0])]) if one.before and "?" in one.before[0].text else 0.0
+    return query.score([(1.0, one.before[0])]) if one.before and "?" in one.before[0].text else 0.0
 
 
 def _likeness(query: _PreparedQuery, one: Candidate) -> float:

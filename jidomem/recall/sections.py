@@ -28,7 +28,7 @@ from jidomem.recall.briefing import (
     quoted_name,
     recall_command,
 )
-from jidomem.recall.governing import anchors_by_item, anchors_in_force, governing, related_memories
+from jidomem.recall.governing import active_anchors, anchors_by_item, governing, related_memories
 from jidomem.recall.nearness import FORCES, is_about, is_general, nearness
 from jidomem.records.active import ACTIVE, state_text
 from jidomem.records.intent import Anchor
@@ -285,14 +285,14 @@ class BriefingBuilder:
         own: list[dict[str, Any]] = []
         if self._agent:
             own = self._reader.ask("tasks-of-agent", project=self._project, agent=self._agent, **self._moment)
-        mine = {row["task"] for row in own}
+        own_tasks = {row["task"] for row in own}
         rows, more = self._rows("open-tasks", actionable_only=True)
-        rows = [*own, *(row for row in rows if row["task"] not in mine)]
-        entries = [(row, "yours" if row["task"] in mine else "") for row in rows]
+        rows = [*own, *(row for row in rows if row["task"] not in own_tasks)]
+        entries = [(row, "yours" if row["task"] in own_tasks else "") for row in rows]
 
         def entry(at: int) -> BriefingEntry:
-            row, whose = entries[at]
-            notes = [whose] if whose else []
+            row, mark = entries[at]
+            notes = [mark] if mark else []
             notes += [f"blocked by {memory_detail.short_id(other)}" for other in self._blockers(row["task"])]
             return self._entry(row["task"], f"task, {local_name(row['status'])}", notes)
 
@@ -380,7 +380,7 @@ class BriefingBuilder:
         tree, anchors = self._tree, anchors_by_item(self._index, self._project, [name])[name]
         there = freshness(tree, (anchor for anchor in anchors if tree.has(anchor.path)))
         if len(there) < len(anchors) and self._moved is None:
-            every = anchors_in_force(self._reader, self._project)
+            every = active_anchors(self._reader, self._project)
             self._moved = freshness(tree, (anchor for _, _, anchor in every if not tree.has(anchor.path)))
         moved = self._moved or {}
         return [there.get(anchor) or moved.get(anchor) or Freshness(anchor.path, GONE, None) for anchor in anchors]

@@ -44,9 +44,9 @@ def ask(
 
     *index* is the index file, if not the usual one; *given* is the standard input.
     """
-    said = ("env", *_UNSET_VARIABLES, *(() if index is None else (f"GIT_INDEX_FILE={index}",)))
+    environment = ("env", *_UNSET_VARIABLES, *(() if index is None else (f"GIT_INDEX_FILE={index}",)))
     try:
-        done = subprocess.run([*said, *_GIT, *words], cwd=folder, input=given, capture_output=True,
+        done = subprocess.run([*environment, *_GIT, *words], cwd=folder, input=given, capture_output=True,
                               timeout=seconds, check=False)  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise InvalidRequest(f"git failed in {folder}: {error}", hint="try it there: git log") from error

@@ -77,7 +77,7 @@ class FolderScan:
     is_whole: bool = True
 
 
-def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> FolderScan:
+def scan_folder(base: Path, kinds: Collection[str] = tuple(KINDS)) -> FolderScan:
     """Return the records of these *kinds* in the repository *base*, each with its content; links are not followed."""
     base = base.resolve()
     listed = listing(base)
@@ -142,7 +142,7 @@ def from_path(base: Path, path: Path) -> FolderScan:
             _read(base, each_kind, survey.records if each_kind == ADR else some, scan)
         return scan
     data = plain_file(whole, LARGEST[GRAPH])
-    kind = kind_of(name) or (None if data is None else _of_content(name, data))
+    kind = kind_of(name) or (None if data is None else _kind_by_content(name, data))
     if data is None or kind is None:
         scan.passed.append(Passed(name, "no decision record, notes, graph or issues"))
     else:
@@ -150,7 +150,7 @@ def from_path(base: Path, path: Path) -> FolderScan:
     return scan
 
 
-def _of_content(name: str, data: bytes) -> str | None:
+def _kind_by_content(name: str, data: bytes) -> str | None:
     if name.endswith((".md", ".mdc", ".markdown", ".txt")):
         return ADR if re.search(rb"^#+\s*decision", data, re.IGNORECASE | re.MULTILINE) else NOTES
     if is_graph(data):
@@ -197,7 +197,7 @@ def _sample(path: str, kind: str) -> str | None:
 
 
 def _graphs(base: Path, known: Sequence[str], scan: FolderScan) -> Iterator[str]:
-    met = set(known)
+    known_paths = set(known)
     for client in _CLIENTS:
         text = (plain_file(base / client) or b"").decode("utf-8", "replace")
         for quoted in _MEMORY_FILE.findall(text):
@@ -208,8 +208,8 @@ def _graphs(base: Path, known: Sequence[str], scan: FolderScan) -> Iterator[str]
                 continue
             if path is None:
                 scan.passed.append(Passed(given, f"named by {client}, and outside the repository"))
-            elif path not in met and os.path.lexists(base / path):
-                met.add(path)
+            elif path not in known_paths and os.path.lexists(base / path):
+                known_paths.add(path)
                 yield path
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem.base.clock import Sources
 from jidomem.records.policy import PolicyChange
-from jidomem.repository.other_tools import KINDS, from_path, look
+from jidomem.repository.other_tools import KINDS, from_path, scan_folder
 from jidomem.runtime.adoption import Scope, adopt, compare
 from jidomem.write.settlement import Settlement
 
@@ -44,7 +44,7 @@ class Repository:
 
     def sync(self, path=None):
         """Import what there is, or what is at *path*; return how many entries changed in which way."""
-        found = look(self.base) if path is None else from_path(self.base, self.base / path)
+        found = scan_folder(self.base) if path is None else from_path(self.base, self.base / path)
         scope = Scope(tuple(KINDS)) if path is None else Scope((), (path,))
         self.adopted, self.report = adopt(self.memory, self.base, found.sources, scope)
         assert self.report.refusals == []
@@ -56,7 +56,7 @@ class Repository:
 
     def differences(self):
         scope = Scope(tuple(KINDS))
-        plan = compare(self.memory, self.base, look(self.base).sources, scope).plan
+        plan = compare(self.memory, self.base, scan_folder(self.base).sources, scope).plan
         return [(step.change, step.path) for step in plan.steps if step.change != "unchanged"]
 
     def commits(self):
@@ -438,7 +438,9 @@ def test_a_file_that_cannot_be_read_or_is_not_checked_out_is_not_removed(reposit
 
     git("sparse-checkout", "set", "web")
     (repository.base / "web/adr/0001-a.md").write_bytes(b"# Caf\xe9\n")
-    adopted, report = adopt(repository.memory, repository.base, look(repository.base).sources, Scope(tuple(KINDS)))
+    adopted, report = adopt(
+        repository.memory, repository.base, scan_folder(repository.base).sources, Scope(tuple(KINDS))
+    )
 
     assert not (repository.base / ADR).exists()
     assert [entry.place for entry in report.refusals] == ["web/adr/0001-a.md"]

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from jidomem.exchange.adr import read_records
-from jidomem.repository.other_tools import ADR, from_path, look
+from jidomem.repository.other_tools import ADR, from_path, scan_folder
 from jidomem.repository.record_files import Survey, reads_like_record, survey
 
 NYGARD = "# 1. Use a queue\n\n## Status\n\nAccepted\n\n## Context\n\nBursts.\n\n## Decision\n\nWe use one.\n"
@@ -110,7 +110,7 @@ def laid_out(base, files):
 def test_a_decision_record_is_found_where_repositories_keep_them_and_anything_else_is_skipped_with_a_reason(
     path, text, expected, tmp_path
 ):
-    became = outcomes(look(laid_out(tmp_path, {path: text}), (ADR,)))
+    became = outcomes(scan_folder(laid_out(tmp_path, {path: text}), (ADR,)))
 
     assert became == ({} if expected is None else {path: expected})
 
@@ -160,7 +160,7 @@ def test_parts_translations_and_older_versions_of_a_record_are_no_records_of_the
     ("name", "text"), [(".adr-dir", "notes/log\n"), (".log4brains.yml", "project:\n  adrFolder: ./notes/log\n")]
 )
 def test_a_folder_that_the_configuration_of_another_tool_names_holds_records(name, text, tmp_path):
-    found = look(laid_out(tmp_path, {name: text, "notes/log/0001-use-a-queue.md": NYGARD}), (ADR,))
+    found = scan_folder(laid_out(tmp_path, {name: text, "notes/log/0001-use-a-queue.md": NYGARD}), (ADR,))
 
     assert outcomes(found) == {"notes/log/0001-use-a-queue.md": True}
 
