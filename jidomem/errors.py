@@ -1,23 +1,23 @@
-"""The errors jidomem raises: one tree, one code each, and the HTTP status and exit code each door answers with.
+"""The errors of jidomem: one tree, each with a code, an HTTP status and an exit code.
 
 JidomemError
 ├── IntentRefused          an intent breaks a rule (422, exit 3)
 ├── PolicyDenied           a role may not do this (403, exit 3)
-├── Unauthenticated        no token where one is needed, or one that is none (401, exit 3)
-├── Conflict               an intent disagrees with what is active (409, exit 5)
-├── RevisionConflict       working memory has moved on from the revision expected (409, exit 5)
-├── NotFound               nothing is there by that name (404, exit 4)
-├── InvalidRequest         the request cannot be read (400, exit 2)
-├── RequestTimeout         the rest of a request did not come in the stated time (408, exit 1)
+├── Unauthenticated        a missing, unknown or revoked token (401, exit 3)
+├── Conflict               an intent contradicts an active memory (409, exit 5)
+├── RevisionConflict       working memory has another revision than expected (409, exit 5)
+├── NotFound               there is nothing of that name (404, exit 4)
+├── InvalidRequest         the request is invalid (400, exit 2)
+├── RequestTimeout         the rest of a request did not arrive in the stated time (408, exit 1)
 ├── TooLarge               a stated size was exceeded (413, 414, 431, exit 1)
-├── QueryTimeout           a query was not answered in the stated time (503, exit 1)
-├── NotServed              this way of asking is not served here (405, 406, 415, exit 2)
-├── Busy                   another writer holds the lock, or too much is asked at once (503, 429, exit 6)
-├── Failed                 this machine could not do it: disk, configuration, missing extra (exit 1)
-└── JournalDamaged         a commit file does not parse or verify (500, exit 7)
+├── QueryTimeout           a query took longer than the stated time (503, exit 1)
+├── NotServed              a method or format that is not served (405, 406, 415, exit 2)
+├── Busy                   another writer has the lock, or there are too many requests (503, 429, exit 6)
+├── Failed                 a fault of this machine: disk, configuration, missing extra (exit 1)
+└── JournalDamaged         a commit file cannot be parsed or verified (500, exit 7)
     └── BranchChanged      commits of another git branch are left in the folder (409, exit 7)
 
-Keyword hints: a misspelt keyword argument of a public name is answered with the nearest one there is.
+Keyword hints: the error for a misspelt keyword argument of a public name suggests the nearest valid one.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
-#: How many allowed values a hint names.
+#: The most allowed values in a hint.
 _FEW = 12
 Repair = Callable[[Mapping[str, Any]], dict[str, Any]]
 
-#: code -> (HTTP status, exit code); docs/reference/errors.md has each code in words.
+#: code -> (HTTP status, exit code); docs/reference/errors.md describes each code.
 CODES: Mapping[str, tuple[int, int]] = {
     code: answer
     for codes, answer in (
@@ -69,7 +69,7 @@ CODES: Mapping[str, tuple[int, int]] = {
     for code in codes.split()
 }
 
-#: Refusals that say nothing about an intent: the next one of a stream would meet the same.
+#: Refusals that are not about one intent: the next intent of a batch would get the same.
 STOPPING = (
     *("busy", "write_failed", "journal_damaged", "branch_changed", "invalid_config", "invalid_project"),
     *("unknown_project", "unauthenticated", "store_unreachable", "outcome_unknown", "memory_closed"),
@@ -78,12 +78,12 @@ STOPPING = (
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken rule, with what an agent needs to repair it.
+    """A broken rule, with what an agent needs to repair it.
 
-    `field` names the intent's field, `shape` the rule's IRI, `value` what was given, `allowed` the values that would
-    do, `nearest` the most similar of them. `hint` says how to put it right, with fields in backquotes. `repair` mends
-    the intent (a mapping in, a mended copy out) where that can be done without asking anybody; it is left out of the
-    answer, where `fixed_intent` shows it applied.
+    `field` is the intent's field, `shape` the rule's IRI, `value` the given value, `allowed` the valid values,
+    `nearest` the most similar of them. `hint` is the repair in words, with fields in backquotes. `repair` returns
+    a repaired copy of the intent (a mapping) if that needs no decision of the author; the answer shows its result as
+    `fixed_intent`.
     """
 
     code: str
@@ -98,7 +98,7 @@ class Violation:
 
     @property
     def remedy(self) -> str:
-        """Return how to put it right: its own hint, else what the field and its values say."""
+        """Return the repair in words: the violation's own hint, or one made from the field and its values."""
         if self.hint or self.field is None:
             return self.hint
         if self.nearest:
@@ -122,7 +122,7 @@ class Violation:
 
 
 class JidomemError(Exception):
-    """The base of all errors: `code` for programs, `detail` says what and where, `hint` how to put it right."""
+    """The base of all errors: `code` for programs, `detail` what happened and where, `hint` what to do next."""
 
     code = "invalid_argument"
 
@@ -134,12 +134,12 @@ class JidomemError(Exception):
         self.detail = detail
         self._hint = ""
         self.hint = hint
-        self.position: int | None = None  # which intent of a batch this is about, from 0
+        self.position: int | None = None  # index of the intent in a batch
         super().__init__(detail)
 
     @property
     def hint(self) -> str:
-        """Return how to put it right, empty where nobody knows; tracebacks show it as a note."""
+        """Return what to do next, "" if unknown; tracebacks show it as a note."""
         return self._hint
 
     @hint.setter
@@ -149,27 +149,27 @@ class JidomemError(Exception):
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        """Return the single broken rules; empty for errors that are not about an intent."""
+        """Return the broken rules; empty for errors that are not about an intent."""
         return ()
 
     @property
     def http_status(self) -> int:
-        """Return the HTTP status this error is answered with."""
+        """Return the HTTP status of this error."""
         return CODES[self.code][0]
 
     @property
     def exit_code(self) -> int:
-        """Return the exit code the command line ends with."""
+        """Return the exit code of the command line for this error."""
         return CODES[self.code][1]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the error as plain JSON values, as every door shows it."""
+        """Return the error as plain JSON values, the same in every interface."""
         place = {} if self.position is None else {"position": self.position}
         return {"code": self.code, "detail": self.detail, "hint": self.hint, **place}
 
 
 class IntentRefused(JidomemError):
-    """An intent breaks rules: every one is listed, and where all are mechanical `fixed_intent` would be accepted."""
+    """An intent breaks rules: all are listed; if all can be repaired mechanically, `fixed_intent` is the result."""
 
     def __init__(
         self, violations: Sequence[Violation], *, hint: str = "", fixed_intent: Mapping[str, Any] | None = None
@@ -183,11 +183,11 @@ class IntentRefused(JidomemError):
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        """Return the broken rules, in the order they were found."""
+        """Return the broken rules, in the order in which they were detected."""
         return self._violations
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the error with its violations and, where there is one, the repaired intent."""
+        """Return the error with its violations and the repaired intent, if there is one."""
         return {
             **super().to_dict(),
             "violations": [violation.to_dict() for violation in self._violations],
@@ -202,7 +202,7 @@ _HINTS: Mapping[str, str] = {
 
 
 def _hint(violations: Sequence[Violation]) -> str:
-    """Return the next step for refusals no machine can mend, with fields in backquotes."""
+    """Return the next step for violations without a mechanical repair, with fields in backquotes."""
     if len(violations) == 1:
         (only,) = violations
         values = only.remedy if only.field and not only.nearest and 0 < len(only.allowed) <= _FEW else ""
@@ -213,7 +213,7 @@ def _hint(violations: Sequence[Violation]) -> str:
 
 
 def _remedy(violation: Violation, *, is_one: bool) -> str:
-    """Return how one broken rule is put right, by the name of its field where there are others."""
+    """Return the repair of a violation in words, with the name of its field unless it is the only one."""
     if violation.code == "unknown_term" and not violation.nearest:
         return f"{_proposing(str(violation.value))}; or correct `{violation.field}` and resubmit"
     if violation.field is None:
@@ -228,7 +228,7 @@ def _remedy(violation: Violation, *, is_one: bool) -> str:
 
 
 def _proposing(term: str) -> str:
-    """Return how a term that nobody declared may be proposed; one of the shipped namespace in the project's own."""
+    """Return how to propose an undeclared term; one of the shipped namespace in the project's own namespace."""
     name = term.removeprefix("https://jido.ai/ontology#")
     kind = "class" if name.rsplit("#", 1)[-1].rsplit("/", 1)[-1][:1].isupper() else "property"
     return f"propose it: jidomem ontology propose '{name}' --kind {kind} --definition TEXT --reason TEXT"
@@ -236,10 +236,10 @@ def _proposing(term: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConflictItem:
-    """One active item that disagrees: its IRI, the reason, and the fields that replace it and its like at once.
+    """An active memory that disagrees: its IRI, the reason, and the fields that supersede it and others like it.
 
-    `coexists_with` is that field of an intent that lets all of them stand; empty where one of them cannot. A named
-    memory that ended `is_withdrawn` where nothing took its place.
+    `coexists_with` is the field of an intent that lets all of them coexist; empty if one of them does not allow that.
+    `is_withdrawn` is whether a referenced memory was withdrawn without a replacement.
     """
 
     iri: str
@@ -258,7 +258,7 @@ class ConflictItem:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way out of a contradiction: the fields to resubmit with, those whose values the author gives, the effect."""
+    """A resolution of a conflict: the fields to resubmit with, those to be filled in by the author, and the effect."""
 
     name: str
     fields: Mapping[str, Any]
@@ -271,10 +271,10 @@ class Choice:
 
 
 class Conflict(JidomemError):
-    """An intent disagrees with an active item, or supersedes what is already superseded; nothing was written.
+    """An intent contradicts an active memory, or supersedes a superseded one; nothing was written.
 
-    `choices` are the ways out, of which the author takes one. `items` gives the fields of each conflicting memory by
-    its IRI, as far as they are known. The author of another memory than their own `needs_reason` to end it.
+    `choices` are the resolutions, one of which the author takes. `items` has the fields of each conflicting memory by
+    its IRI, as far as they are known. `needs_reason` is whether ending a memory of another author needs a reason.
     """
 
     code = "conflict"
@@ -293,7 +293,7 @@ class Conflict(JidomemError):
 
     @property
     def hints_choices(self) -> bool:
-        """Return whether the hint spells the choices out, and nobody gave it another one."""
+        """Return whether the hint lists the choices: it does unless another hint was set."""
         return self.hint == self._spelt_choices()
 
     def _spelt_choices(self) -> str:
@@ -301,12 +301,12 @@ class Conflict(JidomemError):
 
     @property
     def keeping(self) -> tuple[str, ...]:
-        """Return in words the way out that submits nothing, unless it is one of the choices."""
+        """Return in words the resolution without a submission, unless it is one of the choices."""
         return () if any(choice.name == "keep" for choice in self.choices) else ("or submit nothing: the other stays",)
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """Return the ways out of all conflicts at once."""
+        """Return the resolutions that settle all conflicts at once."""
         replacing = self.conflicts[0].resolve_with
         if any(conflict.kind == "stale_supersession" for conflict in self.conflicts):
             is_withdrawn = any(conflict.is_withdrawn for conflict in self.conflicts)
@@ -328,7 +328,7 @@ class Conflict(JidomemError):
         return tuple(ways)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the error with each conflicting item, and the choices there are."""
+        """Return the error with the conflicting memories and the choices."""
         conflicts = [
             {**conflict.to_dict(), **({"item": dict(self.items[conflict.iri])} if conflict.iri in self.items else {})}
             for conflict in self.conflicts
@@ -345,37 +345,37 @@ _BESIDE = "both stay active, each in its own place: say in about (or convention_
 
 
 def _spelt(choice: Choice) -> str:
-    """Return the fields of *choice*, those to be given by their names."""
+    """Return the fields of *choice* as text, with placeholders for those to be filled in."""
     fields = [*(f"{name}={value!r}" for name, value in choice.fields.items()), *choice.needs]
     return " with ".join(filter(None, (", ".join(fields[:1]), ", ".join(fields[1:])))) or choice.name
 
 
 class IdempotencyMismatch(JidomemError):
-    """The idempotency key was used before, by this agent in this project, for another intent."""
+    """This agent has used the idempotency key in this project before, for another intent."""
 
     code = "idempotency_mismatch"
 
 
 class RevisionConflict(JidomemError):
-    """A memory or a space of it has moved on from the revision that was expected; nothing was changed."""
+    """A memory or one of its spaces has another revision than expected; nothing was changed."""
 
     code = "revision_conflict"
 
 
 class PolicyDenied(JidomemError):
-    """A role may not do this."""
+    """The role does not permit the action."""
 
     code = "policy_denied"
 
 
 class Unauthenticated(JidomemError):
-    """No token where one is needed, or one that is none (any more)."""
+    """A token is missing, unknown or revoked."""
 
     code = "unauthenticated"
 
 
 class NotFound(JidomemError):
-    """Nothing, or more than one thing, is there by that name; `candidates` are the nearest names."""
+    """Nothing, or more than one thing, has that name; `candidates` are the nearest names."""
 
     code = "not_found"
 
@@ -385,7 +385,7 @@ class NotFound(JidomemError):
 
 
 class InvalidRequest(JidomemError):
-    """The request cannot be read; `violations` lists its faults where it may have several."""
+    """The request is invalid; `violations` lists its faults if it may have several."""
 
     code = "invalid_argument"
 
@@ -397,23 +397,23 @@ class InvalidRequest(JidomemError):
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        """Return the faults, where they were gathered."""
+        """Return the faults, if they were collected."""
         return self._violations
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the error with its faults, where they were gathered."""
+        """Return the error with its faults, if they were collected."""
         listed = [violation.to_dict() for violation in self._violations]
         return {**super().to_dict(), **({"violations": listed} if listed else {})}
 
 
 class RequestTimeout(JidomemError):
-    """The rest of a request did not come in the stated time."""
+    """The rest of a request did not arrive in the stated time."""
 
     code = "request_timeout"
 
 
 class TooLarge(JidomemError):
-    """A stated size was exceeded; `field` is the field of the intent that is too large, if it is one."""
+    """A stated size was exceeded; `field` is the field of the intent that is too large, if any."""
 
     code = "payload_too_large"
 
@@ -423,13 +423,13 @@ class TooLarge(JidomemError):
 
 
 class QueryTimeout(JidomemError):
-    """A query was not answered in the stated time, and was stopped."""
+    """A query took longer than the stated time and was stopped."""
 
     code = "query_timeout"
 
 
 class NotServed(JidomemError):
-    """A method, a format asked for or a format sent that is not served; `allow` lists the methods that are."""
+    """A method, or a requested or sent format, that is not served; `allow` lists the methods that are."""
 
     code = "method_not_allowed"
 
@@ -439,19 +439,19 @@ class NotServed(JidomemError):
 
 
 class Busy(JidomemError):
-    """Another writer held the lock past the wait, or too much is asked at once; trying again is right."""
+    """Another writer had the lock for too long, or there are too many requests; retry."""
 
     code = "busy"
 
 
 class Failed(JidomemError):
-    """This machine could not do it; nothing was written."""
+    """A fault of this machine; nothing was written."""
 
     code = "write_failed"
 
 
 class MemoryClosed(Failed):
-    """The open memory that was used was closed before; nothing is read of it or kept in it any more."""
+    """The memory was closed before it was used; nothing was read or written."""
 
     code = "memory_closed"
 
@@ -463,7 +463,7 @@ class MemoryClosed(Failed):
 
 
 class ModelUnavailable(JidomemError):
-    """An embedding or language model failed, or gave what cannot be used; nothing was changed for it."""
+    """An embedding or language model failed, or returned an unusable result; nothing was changed."""
 
     code = "model_unavailable"
 
@@ -475,7 +475,7 @@ _RESTORED = (
 
 
 class JournalDamaged(JidomemError):
-    """A commit file does not parse, or does not hold what its digest says."""
+    """A commit file cannot be parsed, or does not match its digest."""
 
     code = "journal_damaged"
 
@@ -493,9 +493,9 @@ class JournalDamaged(JidomemError):
 
 
 class BranchChanged(JournalDamaged):
-    """Commits written on another git *branch* are left in the folder of a stream; nothing is lost.
+    """Commits of another git *branch* are left in the folder of a stream; nothing is lost.
 
-    `commits` are the first digits of their ids; `path`, `line` and `commit` are those of one that lacks its parent.
+    `commits` are the first digits of their ids; `path`, `line` and `commit` belong to a commit whose parent is missing.
     """
 
     code = "branch_changed"
@@ -509,17 +509,17 @@ class BranchChanged(JournalDamaged):
         JidomemError.__init__(self, detail, hint=hint)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the error with its branch and the commits that belong there."""
+        """Return the error with its branch and the commits of that branch."""
         return {**super().to_dict(), "branch": self.branch, "commits": [*self.commits]}
 
 
 T = TypeVar("T")
-#: How alike two names are, from 0 to 1, so that one may be meant by the other.
+#: The similarity, from 0 to 1, from which on one name may be a misspelling of another.
 _LIKENESS = 0.5
 
 
 def nearest_names(name: object, names: Iterable[str], most: int = 1, likeness: float = _LIKENESS) -> list[str]:
-    """Return at most *most* of *names* that are spelled like *name*, the most alike first.
+    """Return up to *most* of *names* that are spelled like *name*, the most similar first.
 
     >>> nearest_names("sumary", ["topic", "summary"])
     ['summary']
@@ -528,7 +528,7 @@ def nearest_names(name: object, names: Iterable[str], most: int = 1, likeness: f
 
 
 def did_you_mean(name: object, names: Iterable[str], otherwise: str) -> str:
-    """Return the hint that names the nearest of *names*, *otherwise* where none is like *name*.
+    """Return a hint with the nearest of *names*, or *otherwise* if none is similar to *name*.
 
     >>> did_you_mean("sumary", ["topic", "summary"], "see docs/intents.md")
     "did you mean 'summary'?"
@@ -538,7 +538,7 @@ def did_you_mean(name: object, names: Iterable[str], otherwise: str) -> str:
 
 
 def hint_keywords(function: Callable[..., T]) -> Callable[..., T]:
-    """Return *function*, whose TypeError for an unknown keyword names the nearest known one.
+    """Return *function* with a TypeError for unknown keywords that names the nearest valid one.
 
     >>> @hint_keywords
     ... def greet(name): ...
@@ -566,6 +566,6 @@ def hint_keywords(function: Callable[..., T]) -> Callable[..., T]:
 
 
 def hint_fields(cls: type[T]) -> type[T]:
-    """Return the dataclass *cls*, whose constructor hints at misspelt fields."""
+    """Return the dataclass *cls* with hints for misspelt fields in its constructor."""
     setattr(cls, "__init__", hint_keywords(cls.__init__))  # noqa: B010  # mypy allows no plain assignment to it
     return cls

@@ -11,16 +11,16 @@ from jidomem.errors import InvalidRequest
 
 
 class PeriodicTask:
-    """Calls *run* every *seconds* in a thread of its own, first after that time; never where they are None.
+    """Calls *run* every *seconds* in its own thread, first after that time; never if *seconds* is None.
 
-    An exception of *run* goes to `threading.excepthook`, and the next call is made all the same. With
+    An exception of *run* goes to `threading.excepthook`; the next call is made all the same. With
     *runs_at_end*, a last call is made after `stop`.
     """
 
     def __init__(
         self, seconds: float | None, run: Callable[[], object], name: str, *, runs_at_end: bool = False
     ) -> None:
-        """Start the thread; raise InvalidRequest for *seconds* that are no time to wait."""
+        """Start the thread; raises InvalidRequest for invalid *seconds*."""
         if seconds is not None and (
             isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 1e7
         ):
@@ -39,7 +39,7 @@ class PeriodicTask:
         return self._thread is not None and self._thread.is_alive()
 
     def stop(self, timeout: float | None = None) -> None:
-        """Call *run* no more, and wait for the present call, at most *timeout* seconds where that is given."""
+        """Call *run* no more, and wait for the present call, at most *timeout* seconds (default: without limit)."""
         self._stopped.set()
         if self._thread is not None and self._thread is not current_thread():
             self._thread.join(timeout)
@@ -53,14 +53,14 @@ class PeriodicTask:
     def _call(self) -> None:
         try:
             self._run()
-        except Exception:  # reported like that of any thread; the next call may succeed
+        except Exception:  # reported as in any thread; the next call may succeed
             threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), current_thread())))
 
 
 class BackgroundTask:
-    """Runs one call at a time in a thread of its own.
+    """Runs one call at a time in its own thread.
 
-    The end of the process waits for the call, unless it is a *daemon*.
+    The process does not end before the call does, unless it is a *daemon*.
     """
 
     def __init__(self, name: str, *, daemon: bool = False) -> None:
@@ -73,12 +73,12 @@ class BackgroundTask:
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, run: Callable[[], object]) -> None:
-        """Call *run*, unless an earlier call goes on; raise RuntimeError where the process is ending."""
+        """Call *run*, unless an earlier call is still running; raises RuntimeError if the process is ending."""
         if not self.is_running:
             self._thread = Thread(target=run, name=self._name, daemon=self._daemon)
             self._thread.start()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Return once no call is being made, or after *timeout* seconds."""
+        """Return once no call is running, or after *timeout* seconds."""
         if self._thread is not None:
             self._thread.join(timeout)

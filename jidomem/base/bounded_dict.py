@@ -1,4 +1,4 @@
-"""The bounded dictionary: a cache by key that forgets what was set first. Pure."""
+"""The bounded dictionary: a cache by key that drops its oldest entry when it is full. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ V = TypeVar("V")
 
 
 class BoundedDict(dict[K, V]):
-    """A dictionary of at most *limit* entries; a new one takes the place of the one that was set first.
+    """A dictionary of at most *limit* entries; a new entry replaces the one that was set first.
 
-    Several threads that write need a lock of their own.
+    Not thread-safe for concurrent writes.
 
     >>> pages = BoundedDict[str, int](2)
     >>> pages["a"], pages["b"], pages["a"], pages["c"] = 1, 2, 3, 4
@@ -24,7 +24,7 @@ class BoundedDict(dict[K, V]):
         self._limit = limit
 
     def __setitem__(self, key: K, value: V) -> None:
-        """Set an entry, which is the newest now."""
+        """Set an entry, which becomes the newest."""
         self.pop(key, None)
         super().__setitem__(key, value)
         if len(self) > self._limit:

@@ -23,7 +23,7 @@ def now_ms() -> int:
 
 def new_id() -> str:
     """Return a fresh UUIDv7 (RFC 9562): unique within a millisecond too, and ordered by time."""
-    from uuid_utils import uuid7  # who only reads mints none
+    from uuid_utils import uuid7  # a process that only reads needs no ids
 
     return str(uuid7())
 
@@ -40,7 +40,7 @@ def monotonic_time() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The sources of moments, ids and nonces; with fixed ones the same intents give the same bytes."""
+    """The sources of moments, ids and nonces; with fixed sources, equal intents give equal bytes."""
 
     now: Callable[[], datetime] = now
     new_id: Callable[[], str] = new_id
@@ -48,7 +48,7 @@ class Sources:
 
 
 def parse_moment(value: object) -> datetime | None:
-    """Return the moment *value* names, in UTC, or None; a moment without an offset is UTC, a date is its midnight.
+    """Parse a moment, and return it in UTC, None if invalid; without offset it is UTC, a date is its midnight.
 
     >>> parse_moment("2026-11-01")
     datetime.datetime(2026, 11, 1, 0, 0, tzinfo=datetime.timezone.utc)
@@ -63,7 +63,7 @@ def parse_moment(value: object) -> datetime | None:
 
 
 def format_timestamp(moment: datetime) -> str:
-    """Return *moment* in the one written form, UTC to the microsecond.
+    """Return *moment* in its normal form: UTC, to the microsecond.
 
     >>> format_timestamp(datetime(2026, 11, 21, 8, tzinfo=UTC))
     '2026-11-21T08:00:00.000000Z'

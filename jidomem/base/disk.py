@@ -1,15 +1,15 @@
 """The disk: the calls to the file system, so that a test can record and fail those of the journal.
 
-A commit file is durable and whole, or absent (`write_durably`).
+A commit file is whole and durable, or absent (`write_durably`).
 
-Each file has the owner, group and mode that its folder passes on: the umask of the process that happens to come first
-would lock out the other users of a shared root. A file gets the mode bits of its folder except the executable ones,
-the group of the folder and, created by uid 0, its owner. A folder that a group may write in gets the setgid bit as
+Each file gets the owner, group and mode of its folder: otherwise the umask of the process that creates it first would
+lock out the other users of a shared root. A file gets the mode bits of its folder except the executable ones,
+the group of the folder and, if created by uid 0, its owner. A folder that a group may write to gets the setgid bit as
 well, so that files created there by a library have that group too.
 
-Derived files are trusted only where they were made. A local marker is a file whose inode and change time the system
-sets and no checkout, archive or copy can choose: a derived file that names those of the marker beside it was written
-here. Everything else may come from a clone, with any content.
+Derived files are trusted only on the machine and in the folder where they were made. A local marker is a file whose
+inode and change time are set by the system and cannot be chosen by a checkout, archive or copy: a derived file that
+names them was written beside that marker. Any other file may come from a clone, with any content.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from jidomem.errors import Busy, Failed
 
 _NEW = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
-#: So many seconds after it was made a file may still have the mode of a umask, for the moment until it has its own.
+#: Seconds during which a new file may still have the mode of the umask, before it gets its own.
 _YOUNG = 0.5
 _MARKER_FILE = "here"
 
 
 def local_marker(folder: Path | str, file: str = _MARKER_FILE) -> str:
-    """Return the marker that derived files in *folder* have to name; empty where there is none."""
+    """Return the marker that derived files in *folder* must name; empty if there is none."""
     with suppress(OSError):
         status = os.stat(os.path.join(folder, file), follow_symlinks=False)
         return f"{status.st_ino}-{status.st_ctime_ns}"
@@ -45,27 +45,27 @@ def local_marker(folder: Path | str, file: str = _MARKER_FILE) -> str:
 
 
 def create_local_marker(folder: Path | str, file: str = _MARKER_FILE) -> str:
-    """Return the marker of *folder*, made where there is none; raises OSError where it cannot be written."""
+    """Return the marker of *folder*, made if missing; raises OSError if it cannot be written."""
     os.close(open_file(os.path.join(folder, file), os.O_RDONLY | os.O_NONBLOCK))
     return local_marker(folder, file)
 
 
 def number(place: str) -> int:
-    """Return *place* as a number of 31 bits, for files with a field of that size."""
+    """Return a 31-bit digest of *place*, for files with a field of that size."""
     return int.from_bytes(blake2b(place.encode(), digest_size=4).digest(), "big") >> 1
 
 
 _TO_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
-#: The most bytes of a file that is read at once.
+#: The most bytes that are read of a file at once.
 LARGEST = 48 << 20
-#: The bytes of a part of a larger file, and those repeated with the next part.
+#: The size of a part of a larger file, and the bytes repeated in the next part.
 _PIECE, _OVERLAP = 1 << 20, 64
-#: The file that tells a folder of this disk from its copies; git ignores it.
+#: The file that distinguishes a folder on this disk from its copies; git ignores it.
 LOCAL_MARKER = ".here.lock"
 
 
 def names(path: str) -> list[str]:
-    """Return the names in a folder, in no order; none where there is no folder."""
+    """Return the names in a folder, unordered; none if the folder does not exist."""
     try:
         return os.listdir(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -73,33 +73,33 @@ def names(path: str) -> list[str]:
 
 
 def mtime(path: str) -> int | None:
-    """Return when a folder or file last changed, in nanoseconds; None where it does not exist."""
+    """Return when a folder or file last changed, in nanoseconds; None if it does not exist."""
     try:
         return os.stat(path).st_mtime_ns
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-#: The place of a folder: its local marker, which no clone of it can name; empty where none was made.
+#: Returns the local marker of a folder, which no clone of the folder has; empty if there is none.
 file_place = partial(local_marker, file=LOCAL_MARKER)
 
 
 def ensure_local_marker(path: str) -> None:
-    """Make the local marker of a folder where it has none."""
+    """Make the local marker of a folder if it is missing."""
     if not file_place(path):
         create_local_marker(path, LOCAL_MARKER)
 
 
 def mark(path: str) -> tuple[int, ...]:
-    """Return the state of a file, which every change alters, but for two changes in one tick of the clock."""
+    """Return the state of a file: each change alters it, except a second change in the same tick of the clock."""
     status = os.stat(path, follow_symlinks=False)
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def tree_state(paths: Iterable[str], folders: Iterable[str]) -> dict[str, tuple[int, int, int]]:
-    """Return size, time and inode of the files *paths* and of those below *folders*, where there are such.
+    """Return size, time and inode of the files *paths* and of all files below *folders* that exist.
 
-    A link to a folder is not followed, as it may lead to one above it; names that begin with a dot are left out.
+    Links to folders are not followed, as they may form cycles; names with a leading dot are left out.
     """
     statuses, left = dict[str, os.stat_result](), [*folders]
     for path in paths:
@@ -111,22 +111,22 @@ def tree_state(paths: Iterable[str], folders: Iterable[str]) -> dict[str, tuple[
                 if entry.is_dir(follow_symlinks=False):
                     left.append(entry.path)
                 elif entry.name[0] != ".":
-                    with suppress(OSError):  # a link that leads nowhere, or a file that was removed just now
+                    with suppress(OSError):  # a dangling link, or a file that was just removed
                         statuses[entry.path] = entry.stat()
     return {path: (status.st_size, status.st_mtime_ns, status.st_ino) for path, status in statuses.items()}
 
 
 def device(path: str) -> int:
-    """Return the number of the file system a path is on."""
+    """Return the number of the file system of a path."""
     return os.stat(path).st_dev
 
 
-#: Return whether there is a file or folder.
+#: Returns whether a file or folder exists.
 exists = os.path.exists
 
 
 def read(path: str, most: int = LARGEST) -> bytes:
-    """Return the bytes of a file; raise OSError for more than *most*, and for a link or device."""
+    """Return the bytes of a file; raises OSError for more than *most*, and for a link or device."""
     with _opened(path) as file:
         if (there := os.fstat(file.fileno()).st_size) > most:
             raise OSError(errno.EFBIG, f"it has {there:,} bytes, more than {most:,}", path)
@@ -134,7 +134,7 @@ def read(path: str, most: int = LARGEST) -> bytes:
 
 
 def pieces(path: str) -> Iterator[bytes]:
-    """Yield the bytes of a file in parts, each with the end of the part before it."""
+    """Yield the bytes of a file in parts, each preceded by the end of the part before it."""
     with _opened(path) as file:
         end = b""
         while piece := file.read(_PIECE):
@@ -143,7 +143,7 @@ def pieces(path: str) -> Iterator[bytes]:
 
 
 def read_back(path: str) -> bytes:
-    """Return the bytes of a flushed file, from the disk where the machine drops its cached pages."""
+    """Return the bytes of a flushed file, read from the disk if the system can drop its cached pages."""
     with _opened(path) as file:
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -151,14 +151,14 @@ def read_back(path: str) -> bytes:
 
 
 def read_part(path: str, offset: int, size: int) -> bytes:
-    """Return *size* bytes of a file from *offset* on, fewer where it ends before."""
+    """Return *size* bytes of a file from *offset* on, fewer at its end."""
     with _opened(path) as file:
         file.seek(offset)
         return file.read(size)
 
 
 def _opened(path: str) -> FileIO:
-    """Return a file to read, without waiting for the writer of a pipe of that name."""
+    """Open a file for reading, without waiting for a writer if it is a named pipe."""
     descriptor = os.open(path, _TO_READ)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -172,7 +172,7 @@ def size(path: str) -> int:
 
 
 def create_file(path: str | Path, flags: int = os.O_WRONLY) -> int:
-    """Return the descriptor of a new file; raises FileExistsError where there is one."""
+    """Create a file and return its descriptor; raises FileExistsError if it exists."""
     descriptor = _open_when_settled(path, flags | _NEW)
     try:
         inherit(descriptor, os.path.dirname(path) or ".")
@@ -183,7 +183,7 @@ def create_file(path: str | Path, flags: int = os.O_WRONLY) -> int:
 
 
 def open_file(path: str | Path, flags: int = os.O_RDWR) -> int:
-    """Return the descriptor of a file that several processes open, made where it is not there."""
+    """Open a file that several processes share, created if missing, and return its descriptor."""
     while True:
         with suppress(FileNotFoundError):
             return _open_when_settled(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -192,10 +192,9 @@ def open_file(path: str | Path, flags: int = os.O_RDWR) -> int:
 
 
 def acquire_lock(descriptor: int, *, wait: bool = True, shared: bool = False) -> bool:
-    """Return whether this process has the kernel lock of an open file; it goes when the file is closed.
+    """Acquire the kernel lock of an open file, and return whether that succeeded; closing the file releases it.
 
-    Without *wait*, an exclusive lock that another process has is not waited for. Raises OSError
-    where the file system has no locks.
+    Without *wait*, returns False if another process has the lock. Raises OSError on a file system without locks.
     """
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
@@ -206,7 +205,7 @@ def acquire_lock(descriptor: int, *, wait: bool = True, shared: bool = False) ->
 
 
 def _open_when_settled(path: str | Path, flags: int) -> int:
-    """Open a file as *flags* say; one that was just made, or its folder, is given a moment to get its mode."""
+    """Open a file; if it or its folder is new and not accessible yet, wait a moment for it to get its mode."""
     until = monotonic() + _YOUNG
     while True:
         try:
@@ -224,7 +223,7 @@ def _is_young(path: str | Path) -> bool:
 
 
 def make_folder(path: str | Path) -> None:
-    """Make a folder where there is none."""
+    """Make a folder if it is missing."""
     try:
         os.mkdir(path)
     except FileExistsError:
@@ -235,14 +234,14 @@ def make_folder(path: str | Path) -> None:
 
 
 def make_folders(path: str | Path) -> None:
-    """Make a folder and those above it, where there are none."""
+    """Make a folder and its parents if they are missing."""
     if not os.path.isdir(path):
         make_folders(os.path.dirname(path) or ".")
         make_folder(path)
 
 
 def inherit_at(path: str | Path) -> None:
-    """Let a file or folder that this process just made have what its folder passes on."""
+    """Give a file or folder that this process just made the owner, group and mode of its folder."""
     with suppress(FileNotFoundError):
         descriptor = os.open(path, _FOLDER if os.path.isdir(path) else os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
@@ -252,9 +251,9 @@ def inherit_at(path: str | Path) -> None:
 
 
 def inherit(descriptor: int, folder: str) -> None:
-    """Let an open file or folder that this process just made have what *folder* passes on.
+    """Give an open file or folder that this process just made the owner, group and mode of *folder*.
 
-    A file whose group this user may not set gives its group no more rights than everybody has.
+    A file whose group this user may not set gives its group no more rights than all users have.
     """
     above, own = os.stat(folder), os.fstat(descriptor)
     owner = above.st_uid if os.geteuid() == 0 else own.st_uid
@@ -275,7 +274,7 @@ def inherit(descriptor: int, folder: str) -> None:
 
 
 def create(path: str) -> int:
-    """Return the descriptor of a new, empty file; a file of that name is removed."""
+    """Create an empty file, in place of any of that name, and return its descriptor."""
     while True:
         try:
             return create_file(path)
@@ -285,7 +284,7 @@ def create(path: str) -> int:
 
 
 def write(descriptor: int, data: bytes) -> None:
-    """Write all of *data* at the end of the last write."""
+    """Write all of *data* at the current position."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
@@ -296,12 +295,12 @@ def fsync(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
-#: Close a descriptor, and release the lock it holds.
+#: Closes a descriptor, and releases its lock.
 close = os.close
 
 
 def flush(path: str | Path) -> None:
-    """Make a file, or the names in a folder, durable."""
+    """Make a file, or the entries of a folder, durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -310,7 +309,7 @@ def flush(path: str | Path) -> None:
 
 
 def rename(source: str, target: str) -> None:
-    """Rename a file, in one step; a file of that name is replaced."""
+    """Rename a file atomically; it replaces a file of that name."""
     os.rename(source, target)
 
 
@@ -320,11 +319,11 @@ def unlink(path: str) -> None:
 
 
 def overwrite(descriptor: int, data: bytes) -> None:
-    """Write *data* at the beginning of a file and leave the rest."""
+    """Write *data* at the beginning of a file, and leave the rest as it is."""
     os.pwrite(descriptor, data, 0)
 
 
-#: The file in which a commit is written before it is renamed; a killed writer leaves one, and git ignores it.
+#: The file to which a commit is written before it is renamed; a killed writer leaves it behind, and git ignores it.
 INCOMING = ".incoming.lock"
 
 _HINTS = {
@@ -339,7 +338,7 @@ _HINTS = {
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """Turn an error of the operating system into Failed, with the file and a hint."""
+    """Turn an OSError into Failed, with the file and a hint."""
     try:
         yield
     except OSError as error:
@@ -353,14 +352,14 @@ def writing(path: str) -> Iterator[None]:
 
 
 def write_durably(path: str, name: str, data: bytes) -> None:
-    """Put a file into a folder; raise OSError, or Failed where it is in place and cannot be removed again.
+    """Put a file into a folder; raises OSError, or Failed if the file is in place and cannot be removed again.
 
-    Where the lock file was removed two writers may write at once, and one may rename the file of the other.
+    If the lock file was deleted, two writers may write at once, and one may rename the file of the other.
     """
     target = f"{path}/{name}"
     prepare(f"{path}/{INCOMING}", data)
     try:
-        move(f"{path}/{INCOMING}", target)  # over a network it may succeed and still raise
+        move(f"{path}/{INCOMING}", target)  # on a network file system it may succeed and raise
         if read_part(target, 0, len(data) + 1) != data:
             raise OSError(errno.EIO, "another wrote at once: a lock file was removed", target)
         flush(path)
@@ -377,7 +376,7 @@ def write_durably(path: str, name: str, data: bytes) -> None:
 
 
 def prepare(path: str, data: bytes) -> None:
-    """Write a file, its bytes durable; after a failure no file is left."""
+    """Write a file, with its bytes durable; after a failure no file is left."""
     try:
         descriptor = create(path)
         try:
@@ -402,17 +401,17 @@ def move(source: str, target: str) -> None:
 
 
 def flush_above(path: str) -> None:
-    """Make the names of a folder and its parents on the same file system durable."""
+    """Make the entries of a folder and its parents on the same file system durable."""
     here = device(path)
     for above in map(str, Path(path).parents):
         if device(above) != here:
             break
-        with suppress(PermissionError):  # an unreadable folder has nothing that this process made
+        with suppress(PermissionError):  # a folder that this process cannot read has no entries made by it
             flush(above)
 
 
 def busy(path: str, wait: float) -> Busy:
-    """Return the refusal after *wait* seconds for the lock of a file."""
+    """Return the error after waiting *wait* seconds for the lock of a file."""
     return Busy(
         f"another writer has held {path} for more than {wait:g} second{'' if wait == 1 else 's'}; nothing was written",
         hint="submit again; if it stays so, stop the process that holds that file",
@@ -420,34 +419,34 @@ def busy(path: str, wait: float) -> Busy:
 
 
 def unwritable(paths: Iterable[str | Path]) -> list[str]:
-    """Return which of *paths* are there and may not be read and written by this user."""
+    """Return the existing *paths* that this user may not read and write."""
     return [str(path) for path in paths if not _is_writable(path)]
 
 
 def obstacle(path: str | Path) -> list[str]:
-    """Return the paths that this user may not write to write *path*: the file or its nearest existing folder."""
+    """Return the paths whose permissions prevent writing *path*: the file, or its nearest existing folder."""
     above = next((each for each in (str(path), *map(str, Path(path).parents)) if os.path.exists(each)), "/")
     return unwritable([above] if os.path.isdir(above) else [os.path.dirname(above) or ".", above])
 
 
 def check_writable(paths: Iterable[str | Path]) -> None:
-    """Raise Failed where one of *paths* is there and may not be read and written by this user."""
+    """Raise Failed if this user may not read and write one of the existing *paths*."""
     if closed := unwritable(paths):
         raise Failed(describe(closed), hint=repair(closed))
 
 
 def describe(paths: Iterable[str | Path]) -> str:
-    """Return the message that this user may not use *paths*, with their owners and modes."""
+    """Return the message that this user may not access *paths*, with their owners and modes."""
     owners = [(path, os.stat(path)) for path in paths]
     listed = (f"{path} (mode {stat.S_IMODE(own.st_mode):04o}, {own.st_uid}:{own.st_gid})" for path, own in owners)
     return f"uid {os.geteuid()} may not read and write {', '.join(listed)}"
 
 
 def repair(paths: Iterable[str | Path]) -> str:
-    """Return the command that lets this user read and write *paths*, files or folders that are there.
+    """Return the command that gives this user read and write access to *paths*, existing files or folders.
 
-    Their owner keeps them: a group of this user may write them, too. Only what another user made in a folder of this
-    user is handed over.
+    The owner stays the same, and a group of this user gets write access; a file of another user in a folder of this
+    user changes its owner.
     """
     commands = dict[str, list[str]]()
     for path in paths:
@@ -468,7 +467,7 @@ def _repairs(path: str) -> Iterator[str]:
         yield "sudo chmod g+rwxs" if is_folder else "sudo chmod g+rw"
     elif above.st_uid == os.geteuid():
         yield f"sudo chown {os.geteuid()}"
-    else:  # of another user, who goes on writing it
+    else:  # owned by another user, who keeps writing to it
         yield f"sudo chgrp {os.getegid()}"
         yield "sudo chmod g+rwxs" if is_folder else "sudo chmod g+rw"
 
@@ -484,26 +483,26 @@ def _is_writable(path: str | Path) -> bool:
     return True
 
 
-#: The nanoseconds after a change from which a later change certainly alters the modification time of a folder.
+#: Nanoseconds after a change from which a later change is certain to alter the modification time of a folder.
 SETTLE = 50_000_000
-#: The same for a modification time in whole seconds: a file system may store only every second one.
+#: The same for a modification time in whole seconds: some file systems store only every second one.
 _COARSE = 2_100_000_000
 
 
 def is_settled(mtime: int, now: int) -> bool:
-    """Return whether the next change after *now* certainly alters the modification time *mtime* of a folder."""
+    """Return whether any change after *now* is certain to alter the modification time *mtime* of a folder."""
     return now - mtime >= (SETTLE if mtime % 1_000_000_000 else _COARSE)
 
 
 class Marks:
-    """The states of broken files, by name, or by `pack#stem` for a commit in one."""
+    """The states of broken files, by name, or by `pack#stem` for a commit in a pack."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._marks: dict[str, tuple[int, ...]] = {}
 
     def note(self, name: str, began: int) -> None:
-        """Note the state of a file that was read from *began* on, where every later change will alter it."""
+        """Record the state of a file that was read from *began* on, if every later change is certain to alter it."""
         self._marks.pop(name, None)
         with suppress(OSError):
             mark = self._now(name)
@@ -511,11 +510,11 @@ class Marks:
                 self._marks[name] = mark
 
     def drop(self, name: str) -> None:
-        """Forget the state of a file: a failed read may succeed without a change of it."""
+        """Drop the state of a file: a failed read may succeed later without a change of the file."""
         self._marks.pop(name, None)
 
     def holds(self, name: str) -> bool:
-        """Return whether a file is certainly as noted."""
+        """Return whether a file is certainly unchanged since its state was recorded."""
         mark = self._marks.get(name)
         with suppress(OSError):
             return mark is not None and mark == self._now(name)

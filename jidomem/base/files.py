@@ -22,9 +22,9 @@ _SHARED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 @contextmanager
 def file_lock(path: str | Path, mode: int | None = None) -> Iterator[None]:
-    """Hold the exclusive kernel lock of the file at *path*, made where there is none; wait for it.
+    """Acquire the exclusive kernel lock of the file at *path*, created if missing; wait for it.
 
-    A new file has *mode*, or what its folder passes on.
+    A new file has *mode* (default: the mode that its folder passes on).
     """
     descriptor = disk.open_file(path) if mode is None else os.open(path, _SHARED, mode)
     try:
@@ -38,11 +38,11 @@ def file_lock(path: str | Path, mode: int | None = None) -> Iterator[None]:
 def atomic_file(
     path: str | Path, mode: int | None = None, *, durable: bool = False, replace: bool = True
 ) -> Iterator[BinaryIO]:
-    """Give an open draft that takes the name *path* in one step when the block ends without error.
+    """Yield an open draft that is renamed to *path*, atomically, when the block ends without an exception.
 
-    A reader finds the old file or the whole new one; a failure leaves the old one and no draft.
-    The file is created with *mode*, or has what its folder passes on. A *durable* file and its name
-    outlast a power failure. Raises FileExistsError for a file that is there, unless it may *replace* it.
+    A reader sees the old file or the whole new one; a failure leaves the old file and no draft.
+    The file has *mode* (default: the mode that its folder passes on). A *durable* file and its name
+    survive a power failure. Raises FileExistsError for an existing file, unless it may *replace* it.
     """
     folder, name = os.path.split(path)
     draft = os.path.join(folder, f".{name}.{token_hex(4)}.lock")  # git ignores locks in a root
@@ -65,13 +65,13 @@ def atomic_file(
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file in one step, for a cache or a copy: a power failure may lose it."""
+    """Write a file atomically but not durably: for a cache or a copy."""
     with atomic_file(path) as file:
         file.write(data)
 
 
 def write_file(path: str | Path, data: bytes) -> None:
-    """Write a new file, in the place of any that is there."""
+    """Write a new file, in place of any existing one."""
     while True:
         try:
             with os.fdopen(disk.create_file(path), "wb") as file:
@@ -83,10 +83,10 @@ def write_file(path: str | Path, data: bytes) -> None:
 
 
 def lay_file(path: str | Path) -> None:
-    """Lay an empty file where there is none, for a library that opens it; raises OSError where none can be written.
+    """Make an empty file if it is missing, for a library that opens it; raises OSError if it cannot be written.
 
-    It has its mode before it has its name, and this process never has it open: the end of that would take every lock
-    that another thread holds on it.
+    The file gets its mode before its name, and this process never opens it: closing it would release all locks
+    that other threads of this process have on it.
     """
     with suppress(FileExistsError), atomic_file(path, replace=False):
         pass
@@ -118,16 +118,16 @@ def query_files() -> list[Path]:
 
 
 def own_memory() -> Path:
-    """Return the memory root that holds jidomem's own decisions: in the wheel, or beside the package in a checkout."""
+    """Return the root with jidomem's own decisions: in the wheel, or beside the package in a checkout."""
     shipped = _PACKAGE / "own_memory"
     return shipped if shipped.is_dir() else _PACKAGE.parent / ".jidomem"
 
 
 def enable_wal(store: Connection, wait: float) -> None:
-    """Let *store* log ahead what is written; others who open the file at once are waited for so many seconds.
+    """Switch *store* to write-ahead logging; other connections are waited for up to *wait* seconds.
 
-    SQLite itself waits for nobody there: https://sqlite.org/wal.html#sometimes_queries_return_sqlite_busy_in_wal_mode.
-    Raises sqlite3.OperationalError where that takes longer, or the file cannot be written.
+    SQLite does not wait itself: https://sqlite.org/wal.html#sometimes_queries_return_sqlite_busy_in_wal_mode.
+    Raises sqlite3.OperationalError after that time, or if the file cannot be written.
     """
     from sqlite3 import SQLITE_BUSY, OperationalError
 

@@ -1,7 +1,7 @@
-"""The HTTP client: a request with a total deadline and a bound on its answer, on pooled connections.
+"""The HTTP client: requests with a total deadline and a limit on the answer, over pooled connections.
 
 Servers are reached directly: proxies of the environment are not used and no redirect is followed,
-so that a secret goes to one host. Failures are values: no recorded traceback has a header in it.
+so that a secret is sent to one host only. Failures are values: no traceback contains a header.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jidomem.base.clock import monotonic_time
 
 _MAX_HEAD = 64 * 1024
 _READ_SIZE = 256 * 1024
-#: Bytes that are read of an answer that is no success.
+#: The most bytes read of an error response.
 _MAX_REFUSAL = 64 * 1024
 
 
@@ -44,7 +44,7 @@ class HttpOrigin:
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """The limits of one request: seconds to connect, seconds of silence, the moment of its end, bytes of the answer."""
+    """The limits of a request: seconds to connect, seconds of silence, its deadline, bytes of the answer."""
 
     connect: float
     silence: float
@@ -54,7 +54,7 @@ class HttpLimits:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """An answer; if its body is longer than the limit, the first part of it, and then `is_whole` is False."""
+    """An answer; if its body exceeds the limit, `is_whole` is False and the body has its beginning only."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -62,11 +62,11 @@ class HttpResponse:
     is_whole: bool = True
 
     def values(self, name: str) -> list[str]:
-        """Return the values of the header *name*, in lower case."""
+        """Return the values of the header *name* (in lower case)."""
         return [value for each, value in self.headers if each == name]
 
     def header(self, name: str) -> str:
-        """Return the values of the header *name*, in lower case, with commas between them."""
+        """Return the values of the header *name* (in lower case), joined by commas."""
         return ", ".join(self.values(name))
 
 
@@ -95,7 +95,7 @@ class HttpClient:
     ) -> HttpResponse | HttpFailure:
         """Return the answer to a request.
 
-        It is sent again where the server had closed a pooled connection.
+        It is sent again if the server had closed a pooled connection.
         """
         while True:
             with self._lock:
@@ -112,7 +112,7 @@ class HttpClient:
             self._idle.clear()
 
     def _left(self, limits: HttpLimits, most: float = float("inf")) -> float:
-        """Return the seconds until the deadline, and *most* at the most; raise TimeoutError after it."""
+        """Return the seconds until the deadline, at most *most*; raises TimeoutError after it."""
         left = limits.until - self._monotonic()
         if left <= 0:
             raise TimeoutError
@@ -189,7 +189,7 @@ class HttpClient:
                 return HttpResponse(status, headers, bytes(body))
 
     def _keep(self, connection: Connection) -> socket.socket | None:
-        """Pool *connection*; return its socket if there is no room."""
+        """Return *connection* to the pool; return its socket if the pool is full."""
         with self._lock:
             if len(self._idle) >= self._pooled:
                 return connection[0]
@@ -199,11 +199,11 @@ class HttpClient:
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """Return the certificates that this machine trusts; they take longer to load than a request."""
+    """Return the certificates trusted by this machine, cached: loading them takes longer than a request."""
     return ssl.create_default_context()
 
 
 def _send(connection: socket.socket, data: bytes) -> None:
-    """Send *data*; a server that answers before it has read all is heard nevertheless."""
+    """Send *data*; if the server answers before it has read everything, its answer is still read."""
     with suppress(BrokenPipeError, ConnectionResetError):
         connection.sendall(data)

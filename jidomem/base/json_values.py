@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 
 class FrozenDict(dict[K, V]):
-    """A dict that refuses to be changed; equal to the plain one, and as good for reading, JSON and pickle."""
+    """An immutable dict: equal to the plain one, and usable in its place for reading, JSON and pickle."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class FrozenDict(dict[K, V]):
 
 
 class FrozenList(list[V]):
-    """A list that refuses to be changed; equal to the plain one, and as good for reading, JSON and pickle."""
+    """An immutable list: equal to the plain one, and usable in its place for reading, JSON and pickle."""
 
     __slots__ = ()
 
@@ -51,9 +51,9 @@ for _class, _names in _CHANGERS.items():
 
 
 def freeze(value: Any) -> Any:
-    """Return *value* held fast: mappings, lists and sets, however deep in one another, become ones none can change.
+    """Return an immutable form of *value*: nested mappings, lists and sets are frozen as well.
 
-    A frozen value is returned as it is, and so is an object of any other class. Raise `InvalidRequest` for what
+    A frozen value, and an object of any other class, is returned unchanged. Raises `InvalidRequest` for a value that
     contains itself.
 
     >>> freeze({"goals": {"ship"}, "steps": ["test"]})
@@ -91,7 +91,7 @@ def type_name(value: object) -> str:
 
 
 def thaw(value: Any) -> Any:
-    """Return a copy of a held value that may be changed: plain dicts, lists and sets all the way down.
+    """Return a mutable copy of a frozen value: plain dicts, lists and sets at every level.
 
     >>> thaw(freeze({"goals": {"ship"}}))
     {'goals': {'ship'}}
@@ -105,15 +105,15 @@ def thaw(value: Any) -> Any:
     return set(value) if type(value) is frozenset else value
 
 
-#: The place of a value: a name, or the place of its container and its key there.
+#: The path of a value: a name, or the path of its container and its key there.
 Place = str | tuple[Any, Any]
-#: How deep lists and mappings may stand in one another, and how large a whole number may be in bits: whoever reads the
-#: JSON can take that, however deep in a program it is.
+#: The most levels of nested lists and mappings, and the most bits of an integer: any reader of JSON can parse these,
+#: however deep its own call stack is.
 DEEPEST_JSON, LARGEST = 200, 10_000
 
 
 def to_json_value(value: Any, place: Place, depth: int = 0) -> Any:
-    """Return a copy of *value* in plain dicts, lists and scalars; raise `InvalidRequest` where JSON has no form for it.
+    """Return *value* as plain dicts, lists and scalars; raises `InvalidRequest` for a value without a JSON form.
 
     >>> to_json_value({"steps": ["test"]}, "data")
     {'steps': ['test']}
@@ -137,7 +137,7 @@ def to_json_value(value: Any, place: Place, depth: int = 0) -> Any:
 
 
 def _shown(place: Place) -> str:
-    """Return a place as Python would reach it.
+    """Return a path as a Python expression.
 
     >>> _shown((("data", "steps"), 0))
     "data['steps'][0]"
@@ -150,7 +150,7 @@ def _root(place: Place) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    r"""Return whether *text* is Unicode text; a lone surrogate is half a character.
+    r"""Return whether *text* is valid Unicode, without lone surrogates.
 
     >>> is_unicode("\N{SNOWMAN}"), is_unicode("\udc80")
     (True, False)
@@ -190,12 +190,12 @@ def _formless(value: Any, place: Place) -> InvalidRequest:
 
 
 _Value = TypeVar("_Value")
-#: A key of so many parts, for which tomllib takes memory with the square of their number.
+#: A dotted key of many parts, for which tomllib needs memory quadratic in their number.
 _DEEP_KEY = re.compile(rf"""(?<!["'\w-])(?:["'\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST_JSON}}}""")
-#: How many brackets of Turtle may stand in each other: a parser takes hours for a million.
+#: The deepest nesting of brackets in Turtle: a parser takes hours for a million.
 BRACKETS = 100
 _OPENING = (b"[", b"(", b"<<")
-#: A bracket is group 1; texts in their four forms, IRIs, comments and escaped characters are passed over.
+#: Group 1 is a bracket; the four forms of strings, IRIs, comments and escaped characters are skipped.
 _PIECE = rb"""
       (<<|>>|[\[\]()])
     | \"{3} (?: [^"\\] | \\. | "{1,2}(?!") )*+ (?: \"{3} | \Z )
@@ -210,11 +210,11 @@ _TOO_DEEP = f"nested too deeply: more than {DEEPEST_JSON} levels"
 
 
 class TooDeep(ValueError):
-    """JSON or TOML is nested too deeply to be read."""
+    """JSON or TOML that is nested too deeply to be parsed."""
 
 
 def decode_json(text: str | bytes) -> Any:
-    """Return the JSON value in *text*; raise ValueError for any other text, TooDeep for one nested too deeply.
+    """Parse JSON; raises ValueError for invalid JSON, TooDeep for too many levels.
 
     >>> decode_json("[" * 100_000)
     Traceback (most recent call last):
@@ -228,13 +228,13 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def decode_toml(text: str) -> dict[str, Any]:
-    """Return the tables in *text*; raise tomllib.TOMLDecodeError, which is a ValueError, for any other text.
+    """Parse TOML; raises tomllib.TOMLDecodeError, which is a ValueError, for invalid TOML.
 
     >>> decode_toml("a = " + "[" * 1_000)
     Traceback (most recent call last):
     tomllib.TOMLDecodeError: nested too deeply: more than 200 levels
     """
-    import tomllib  # most roots have no configuration
+    import tomllib  # imported here, as most roots have no configuration
 
     if _DEEP_KEY.search(text):
         raise tomllib.TOMLDecodeError(_TOO_DEEP)
@@ -246,7 +246,7 @@ def decode_toml(text: str) -> dict[str, Any]:
 
 
 def check_turtle(turtle: bytes) -> None:
-    """Raise SyntaxError, as a parser does, with the line from which on brackets stand in more than `BRACKETS` others.
+    """Raise SyntaxError, as a parser does, with the line where more than `BRACKETS` brackets are nested.
 
     >>> check_turtle(b"<urn:a> <urn:b> " + b"[ a " * 1_000)
     Traceback (most recent call last):

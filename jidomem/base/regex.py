@@ -1,7 +1,7 @@
-r"""Patterns that others bring, run by RE2: in a time in proportion to the text, whatever the pattern and the text are.
+r"""Regular expressions from untrusted sources, run by RE2 in time linear in the text, whatever the pattern.
 
-They are written as RE2 has it. As in Python's `re`, `\d`, `\w` and `\s` know the signs of every script; `\b` knows the
-letters of ASCII alone, and `$` is the very end.
+Patterns have the syntax of RE2. As in Python's `re`, `\d`, `\w` and `\s` match characters of every script; `\b` knows
+ASCII letters only, and `$` matches at the very end only.
 
 >>> compiled(r"^(feat|fix): \w+$").search("fix: Größe") is not None
 True
@@ -23,7 +23,7 @@ _NO_SPACE = (
     r"\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff}"
 )
 _DIGITS = {r"\d": r"\p{Nd}", r"\D": r"\P{Nd}"}
-#: How RE2 says what a sign of Python's is, outside a class and inside.
+#: Python's character classes in the syntax of RE2, outside brackets and inside.
 _ESCAPES = _DIGITS | {
     r"\w": f"[{_WORD}]",
     r"\W": f"[^{_WORD}]",
@@ -45,7 +45,7 @@ _INSTEAD = (
 
 
 class Unsearchable(ValueError):
-    """A pattern that RE2 does not run: why, and with `hint` what to write instead."""
+    """A pattern that RE2 cannot run: the reason, and in `hint` the pattern to use instead."""
 
     def __init__(self, why: str, hint: str) -> None:
         super().__init__(why)
@@ -53,15 +53,15 @@ class Unsearchable(ValueError):
 
 
 def compiled(pattern: str, flags: str = "") -> Any:
-    """Return *pattern* as RE2 has it ready; raises Unsearchable.
+    """Compile *pattern* with RE2; raises Unsearchable.
 
-    *flags* are of i (in either case), m (`^` and `$` at every line) and s (`.` takes the end of a line, too).
+    *flags* are any of i (ignore case), m (`^` and `$` match at every line) and s (`.` matches line ends).
     """
     if len(pattern) > LONGEST:
         raise Unsearchable(f"it has more than {LONGEST:,} signs", "say it in several patterns")
     if unknown := set(flags) - set(FLAGS):
         raise Unsearchable(f"there is no flag {min(unknown)!r}", f"flags are of {', '.join(FLAGS)}")
-    import re2  # most processes judge by no pattern
+    import re2  # imported here, as most processes use no pattern
 
     options = re2.Options()
     options.log_errors, options.never_capture = False, True
@@ -77,7 +77,7 @@ def compiled(pattern: str, flags: str = "") -> Any:
 
 
 def unsearchable(pattern: str) -> Unsearchable | None:
-    """Return why nobody can look for *pattern*; None where one can."""
+    """Return the reason why *pattern* cannot be run; None if it can."""
     try:
         compiled(pattern)
     except Unsearchable as error:

@@ -1,4 +1,4 @@
-"""Word stems as SQLite's full text search makes them, with its Porter stemmer."""
+"""Word stems as made by SQLite's full-text search, with its Porter stemmer."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from weakref import finalize
 
 from jidomem.base.words import names, words_of
 
-#: A word is what stands between spaces, and nothing in it is changed: `jidomem.base.words` has done that.
+#: SQLite splits at spaces only and changes nothing: `jidomem.base.words` has prepared the words.
 TOKENS = "ascii tokenchars '_'"
-#: So many words are kept with their stems before they are forgotten: about 40 MB. A name may have thousands.
+#: The most words cached with their stems, about 40 MB; then the cache is emptied. A name may give thousands of words.
 CACHE_SIZE = 100_000
 
 
 class Stemmer:
-    """The stems of words, each found once."""
+    """Word stems, each computed once."""
 
     def __init__(self) -> None:
         self._known: dict[str, list[tuple[str, str]]] = {}
@@ -36,7 +36,7 @@ class Stemmer:
         return self.every([text])[0]
 
     def every(self, texts: Iterable[str]) -> list[list[tuple[str, str]]]:
-        """Return the same of each of *texts*; what is new in them is found at once, which takes a tenth of the time."""
+        """Return the same for each of *texts*; new words are stemmed together, which takes a tenth of the time."""
         names_by_text = [names(text) for text in texts]
         with self._lock:
             if self._kept > CACHE_SIZE:

@@ -1,8 +1,8 @@
-"""The time limit: work in Python that takes too long or too much memory is interrupted.
+"""The time limit: interrupts Python code that takes too long or too much memory.
 
-The terms and shapes of a root are judged in this process, by libraries written in Python. So a
-watching thread can raise an exception in the working one; an engine not written in Python would
-not notice it.
+The terms and shapes of a root are validated in this process, by libraries written in Python. So a
+thread that watches them can raise an exception in the working thread; code that is not Python
+would not notice it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from time import monotonic
 
 from jidomem.errors import JidomemError, QueryTimeout, TooLarge
 
-#: The limits of a computation, and the addition for each judged triple: several times the cost of shipped rules.
+#: The limits of a computation, and the addition per validated triple: several times the cost of the shipped shapes.
 SECONDS, BYTES = 30.0, 1024 * 1024 * 1024
 SECONDS_EACH, BYTES_EACH = 0.002, 4096
-_LOOK = 0.05  # seconds between two looks
-_AGAIN = 1.0  # seconds until it is interrupted again, where something caught it
+_LOOK = 0.05  # seconds between two checks
+_AGAIN = 1.0  # seconds until the next interruption, if the exception was caught
 _HINT = "simplify what ontology/ and shapes/ of that root say, or take them out: jidomem ontology check"
 
 
 class _Interrupted(BaseException):
-    """The exception that interrupts a computation; no handler of errors catches it."""
+    """The exception that interrupts a computation; `except Exception` does not catch it."""
 
 
 @contextmanager
 def time_limited(what: str, triples: int = 0) -> Iterator[None]:
-    """Let the block judge so many *triples*, as *what*; raise QueryTimeout or TooLarge where it takes too much."""
+    """Run the block, named *what*, on so many *triples*; raises QueryTimeout or TooLarge above the limits."""
     watch = _Watch(SECONDS + SECONDS_EACH * triples, BYTES + BYTES_EACH * triples)
     try:
         try:
@@ -52,21 +52,21 @@ class _Watch:
         threading.Thread(target=self._look, name="jidomem-deadline", daemon=True).start()
 
     def stop(self) -> None:
-        """Interrupt no more from now on; an interruption that comes meanwhile comes too late."""
+        """Stop watching; an exception that was already requested is ignored."""
         while not self._over.is_set():
             try:
                 with self._lock:
                     self._over.set()
             except _Interrupted:
                 continue
-        try:  # to take one back would leave Python at looking for it for ever, and no debugger would get on
+        try:  # withdrawing the exception would make Python check for it for ever, and break debuggers
             while self._interrupted:
                 _interrupt(self._of)
         except _Interrupted:
             self._interrupted = False
 
     def refusal(self, what: str) -> JidomemError:
-        """Return why it was interrupted."""
+        """Return the error for the limit that was exceeded."""
         if self._out_of_memory:
             text = f"{what} took more than {self._size:,} bytes of memory, and was stopped"
             return TooLarge(text, hint=_HINT, code="result_too_large")
@@ -85,8 +85,8 @@ class _Watch:
 
 
 def _interrupt(thread: int) -> None:
-    """Raise _Interrupted in a thread when it next runs Python, once, however often this was called until then."""
-    import ctypes  # only work that takes too long has need of it
+    """Raise _Interrupted in a thread when it next runs Python code; calls before that have no further effect."""
+    import ctypes  # imported here, as only long computations need it
 
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Interrupted))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
-#: Signs of a word that are kept; a longer run of letters is cut, a longer name is found by its parts alone.
+#: The most characters of a word: a longer run of letters is cut, a longer name is found by its parts only.
 LONGEST = 100
 _LITTLE = """
 a about after all also am an and any are as at be because been before being but by can could did do does doing done
@@ -19,28 +19,28 @@ more most my no nor not of on once only or other our ours out over own please sa
 that the their theirs them then there these they this those through to too under until up us use used using very was we
 were what when where which while who whom whose why will with would you your yours
 """
-#: English words that tell little of what a text is about, also where few texts hold them.
+#: English words that say little about the subject of a text, even where few texts have them.
 TELL_LITTLE = frozenset(_LITTLE.split())
-# The signs of a word beside letters and digits are the marks of scripts that write vowels with them.
+# Characters of a word besides letters and digits: the vowel marks of many scripts.
 _SIGN = "(?:[^\\W_]|[\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u109f])"
 _NAME = re.compile(f"{_SIGN}+(?:[_.\\-/\\\\:]+{_SIGN}+)*")
 _PLACES, _PIECES, _LINKS = re.compile(r"[/\\:]+"), re.compile(r"[/\\:.\-]+"), re.compile(r"[_.\-/\\:]+")
 _HUMPS = re.compile(r"[0-9]+|[A-Z]{2,}s(?![^A-Z0-9])|[A-Z]+(?![^A-Z0-9])|[A-Z]?[^A-Z0-9]+")
 _ACCENTS = dict.fromkeys(range(0x300, 0x370))
-#: The separators of a topic's words: white space, underscores, and the dashes and hyphens of Unicode.
+#: The separators in a topic: white space, underscores, and the dashes and hyphens of Unicode.
 _LINK = r"[-\s_\u00ad\u2010-\u2015\u2212]"
 _TOPIC_LINKS, _LINKS_AFTER_DIGIT = re.compile(f"{_LINK}+"), re.compile(rf"(?<=[0-9]){_LINK}+(?!{_LINK}|\Z)")
-# Scripts that put no space between words, and Hangul, whose words end in many ways.
+# Scripts without spaces between words, and Hangul, whose words have many endings.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff]+"
 )
-#: Marks that show nothing: names that differ in these alone look the same.
+#: Invisible marks: names that differ only in these look the same.
 _UNSEEN = frozenset("\u034f\u180b\u180c\u180d\u180f") | {*map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))}
 
 
 def words(text: str) -> Iterator[str]:
-    """Yield the words of *text* in order: a name or path is followed by what it is made of.
+    """Yield the words of *text* in order; a name or path is followed by its parts.
 
     >>> list(words("Café: move IndexStore"))
     ['cafe', 'move', 'indexstore', 'index', 'store']
@@ -52,12 +52,12 @@ def words(text: str) -> Iterator[str]:
 
 
 def names(text: str) -> list[str]:
-    """Return the names between spaces and other signs in *text*: words, identifiers, paths."""
+    """Return the words, identifiers and paths in *text*, as separated by spaces and other characters."""
     return _NAME.findall(_folded(text))
 
 
 def words_of(name: str) -> Iterator[str]:
-    """Yield one of `names` as it is, its places and pieces that have several parts, and its parts."""
+    """Yield a name of `names`, its path segments and pieces that have several parts, and its parts."""
     parts = _parts(name)
     if len(parts) > 1:
         pieces = dict.fromkeys((name, *_PLACES.split(name), *_PIECES.split(name)))
@@ -76,7 +76,7 @@ def _folded(text: str) -> str:
 
 
 def _joined(piece: str) -> str:
-    """Return a piece of several parts as one word, however it was written; digits keep their place."""
+    """Return a piece of several parts as one word, whatever its spelling; groups of digits stay apart."""
     parts = _parts(piece)
     return ("_" if any(map(str.isdigit, parts)) else "").join(parts) if len(parts) > 1 else ""
 
@@ -86,7 +86,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _grams(part: str) -> Iterator[str]:
-    """Yield a part; where nothing tells its words apart, each sign and each pair of signs."""
+    """Yield a part; in a script without spaces, each character and each pair of characters."""
     if part.isascii() or not _UNSPACED.search(part):
         yield part
         return
@@ -102,7 +102,7 @@ def _grams(part: str) -> Iterator[str]:
 
 
 def normal_text(text: str) -> str:
-    """Return *text* as it is compared: casefolded, NFC (which casefolding undoes), white space collapsed.
+    """Return *text* in the form in which texts are compared: casefolded, NFC, white space collapsed.
 
     >>> normal_text(" Use  Oxigraph ")
     'use oxigraph'
@@ -114,9 +114,9 @@ def normal_text(text: str) -> str:
 
 
 def misspelling_of(given: str, known: Iterable[str]) -> str | None:
-    """Return the one of *known* names that *given* is a slip of the pen for, None where it is another word.
+    """Return the nearest of *known* of which *given* is a misspelling; None if there is none.
 
-    A slip is one letter too many, too few, wrong, or in its neighbour's place; a name of eight letters may have two.
+    A misspelling has one letter too many, missing, wrong or swapped with its neighbour; two in a name of eight letters.
 
     >>> misspelling_of("tpoic", ["type", "topic"]), misspelling_of("blocked_by", ["tracked_by"])
     ('topic', None)
@@ -129,7 +129,7 @@ def misspelling_of(given: str, known: Iterable[str]) -> str | None:
 
 
 def edit_distance(one: str, other: str) -> int:
-    """Return how many letters have to be put in, left out, changed or swapped with the next to make *one* the *other*.
+    """Return the number of letters to insert, delete, replace or swap with the next to turn *one* into *other*.
 
     >>> edit_distance("modles", "models"), edit_distance("opnai", "openai")
     (1, 1)
@@ -148,10 +148,10 @@ def edit_distance(one: str, other: str) -> int:
 
 
 def topic_key(text: str) -> str:
-    """Return the topic *text* as it is compared: without regard to case, dashes, underscores and white space.
+    """Return the topic *text* in the form in which topics are compared: without case, dashes, underscores and spaces.
 
-    After a digit a full stop stands for them, so that 1-10 is not 11-0. A text of nothing else is compared as it is.
-    The query facts-about does the same.
+    After a digit these become a full stop, so that 1-10 differs from 11-0. A text without any letter or digit is
+    compared as it is. The query facts-about does the same.
 
     >>> {topic_key(each) for each in ("Internal DNS zones", "internal-dns-zones", " internal_DNS‐Zones")}
     {'internaldnszones'}
@@ -163,9 +163,9 @@ def topic_key(text: str) -> str:
 
 
 def slug(name: str) -> str:
-    """Return the last part of the IRI a plain name becomes: NFC, casefolded, all but letters, digits, `._-` to `-`.
+    """Return the last part of the IRI of a plain name: NFC, casefolded, all but letters, digits and `._-` become `-`.
 
-    A mark belongs to the letter it stands on, as the vowels of many scripts do.
+    A combining mark belongs to its letter, as the vowels of many scripts do.
 
     >>> slug("  The Architect "), slug("राम") == slug("रीम")
     ('the-architect', False)
@@ -189,13 +189,13 @@ def _is_mark(sign: str) -> bool:
     return unicodedata.category(sign) in ("Mn", "Mc") and sign not in _UNSEEN
 
 
-#: How many characters an excerpt has at most where nothing else is asked for.
+#: The most characters of an excerpt (default).
 EXCERPT = 800
-#: The properties that answer, in the order in which a reader wants them.
+#: The properties with the text beside the summary, in the order in which a reader wants them.
 ANSWERS = ("rationale", "detailedExplanation", "revisionReason")
-#: Texts that the import and the review write where nobody gives a reason.
+#: Placeholder texts that the import and the review write when no reason is given.
 _REMARK = re.compile(r"The \w+ gives no reason\.|(?:accepted|rejected) in review\b[^.]*")
-#: Code is shown as it is written: a fenced block, and a span within a paragraph.
+#: Code, which is shown as written: fenced blocks, and spans within a paragraph.
 _CODE = (
     r"(?P<code>^[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*(?:\n(?:.*?\n)??[ \t]*(?P=fence)[`~]*[ \t]*$|\n.*\Z)"
     r"|(?<!`)(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]*\n)){1,2000}?(?<!`)(?P=ticks)(?!`))"
@@ -211,16 +211,16 @@ _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#:]*$")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
 _STRONG = re.compile(r"(?<!\S)(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1(?![\w/*])")
-#: Of a long text so many times as much is read as is shown.
+#: How many times the length of an excerpt is read of a long text.
 _READ = 40
-#: The possible end of a sentence, and the texts before it that end none: an abbreviation, a letter, a number.
+#: A possible end of a sentence, and texts before it that end none: abbreviations, single letters, numbers.
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]`*_]*\s+(?=[\"'“‘(\[`*_<]*[A-Z0-9`$@#❌✅])|(?<=[。！？])\s*")
 _NO_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|nr|fig|sec|ca|dr|mr|ms|mrs|st|al|ver|v)\."
     r"|(?:^|\s)[A-Za-z]\.|^\W*\d+\.)[\"'”’)\]`*_]*$",
     re.IGNORECASE,
 )
-#: The words of a sentence that decides, and of one that may decide.
+#: The words of a sentence that states a decision, and of one that may.
 _DECIDES = re.compile(
     r"^(?!for (?:instance|example)|if\b|once\b|in (?:the )?future|later\b).*?"
     r"(?:\bwe (?:will|shall|are going to|have (?:decided|agreed|chosen)|decided|agreed|chose|opted|elect)\b"
@@ -235,12 +235,12 @@ _MAY_DECIDE = re.compile(
     re.IGNORECASE,
 )
 _BESIDE = re.compile(r"(?:positive |negative )?(?:consequences?|context|links?|status|background)\b.*:$", re.IGNORECASE)
-#: How much of one line is read for its sentences.
+#: The most characters of a line that are split into sentences.
 _LONGEST_LINE = 20_000
 
 
 def answer(properties: Mapping[str, Sequence[object]]) -> str:
-    """Return the text of a memory with the properties *properties* that stands beside its summary, as it was written.
+    """Return the text of a memory beside its summary, as it was written.
 
     >>> answer({"summary": ["Use Oxigraph"], "rationale": ["It embeds."], "detailedExplanation": ["It embeds. Fast."]})
     'It embeds. Fast.'
@@ -249,7 +249,7 @@ def answer(properties: Mapping[str, Sequence[object]]) -> str:
     texts: list[str] = []
     for name in (
         ANSWERS if "invalidates" in properties else ANSWERS[:2]
-    ):  # the reason of another correction is no text of it
+    ):  # the reason of another correction is not a text of this memory
         for value in properties.get(name, ()):
             text = str(value).strip()
             words = " ".join(text.split())
@@ -262,7 +262,7 @@ def answer(properties: Mapping[str, Sequence[object]]) -> str:
 
 
 def is_remark(text: str) -> bool:
-    """Return whether *text* was written in place of a reason that nobody gave.
+    """Return whether *text* is a placeholder for a reason that was not given.
 
     >>> is_remark("accepted in review, beside what it disagrees with"), is_remark("measured under load")
     (True, False)
@@ -271,10 +271,10 @@ def is_remark(text: str) -> bool:
 
 
 def excerpt(properties: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> str:
-    """Return `answer` as plain words on one line of at most *longest* characters; nothing where there is none.
+    """Return `answer` as plain words on one line of at most *longest* characters; "" if it is empty.
 
-    The summary is not repeated. The excerpt begins with the sentence that
-    decides, after an ellipsis, where that would be cut off.
+    The summary is not repeated. If the sentence that states the decision would be cut off, the excerpt begins with that
+    sentence, after an ellipsis.
 
     >>> told = "It grew. It was slow, as many said. We will use one queue."
     >>> excerpt({"rationale": [told]}, 40), excerpt({"rationale": [told]}, 60)
@@ -284,7 +284,7 @@ def excerpt(properties: Mapping[str, Sequence[object]], longest: int = EXCERPT) 
 
 
 def answer_sentences(properties: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> list[str]:
-    """Return the sentences of `answer`, as many as are read for an excerpt of *longest*, without the summary."""
+    """Return the sentences of `answer` that are read for an excerpt of *longest* characters, without the summary."""
     parts = [*sentences(answer(properties)[: _READ * longest])]
     summary = " ".join(str(next(iter(properties.get("summary", ())), "")).split()).rstrip(".:… ")
     if parts and summary and parts[0].rstrip(".:… ") == summary:
@@ -295,7 +295,7 @@ def answer_sentences(properties: Mapping[str, Sequence[object]], longest: int = 
 def shortened(text: str, longest: int) -> tuple[str, bool]:
     """Return *text* on one line of at most *longest* characters, and whether something was left out.
 
-    It begins with the sentence that decides where that would be left out.
+    It begins with the sentence that states the decision if that would be left out.
     """
     words = " ".join(text.split())
     if len(words) <= longest:
@@ -306,9 +306,9 @@ def shortened(text: str, longest: int) -> tuple[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The first sentences of a text on one line, from the one that decides where that would be left out.
+    """The first sentences of a text on one line, from the one that states the decision if that would be left out.
 
-    `place` is that of the first, `places` are those of the sentences that are whole.
+    `place` is the index of the first sentence, `places` are the indices of the sentences that are complete.
     """
 
     text: str
@@ -328,7 +328,7 @@ def opening(parts: Sequence[str], longest: int) -> Opening:
 
 
 def _deciding(parts: Sequence[str]) -> int:
-    """Return the place of the sentence that decides where the first of *parts* says nothing of it, else 0."""
+    """Return the index of the sentence that states the decision, 0 if the first of *parts* does or none does."""
     first = next((part for part in parts if not part.endswith(":")), "")
     if _MAY_DECIDE.search(first):
         return 0
@@ -341,10 +341,10 @@ def _deciding(parts: Sequence[str]) -> int:
 
 
 def cut(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:
-    """Return *text* on one line of at most *longest* characters, and whether something of it was left out.
+    """Return *text* on one line of at most *longest* characters, and whether something was left out.
 
-    It ends with a sentence where one ends in its second half, else with a word, and then with an ellipsis. The
-    *blanks* of a text that is not too long stay as they are.
+    It ends after a sentence if one ends in its second half, else after a word, and then with an ellipsis. *blanks*
+    keeps the white space of a text that is not too long.
 
     >>> cut("Use one queue. It keeps the order of events.", 30)
     ('Use one queue. …', True)
@@ -358,7 +358,7 @@ def cut(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:
 
 
 def sentences(text: str) -> Iterator[str]:
-    r"""Yield the sentences, headings and list entries of Markdown as plain words; addresses of links are left out.
+    r"""Yield the sentences, headings and list items of Markdown as plain words, without the addresses of links.
 
     >>> [*sentences("## Why\n\n* it is [small](https://a.example), e.g. here\n* fast. And cheap.")]
     ['Why:', '- it is small, e.g. here', '- fast.', 'And cheap.']
@@ -384,7 +384,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def line_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of *text*, which stands on one line; code, brackets and abbreviations end none.
+    """Yield the sentences of a text on one line; code, brackets and abbreviations do not end a sentence.
 
     >>> list(line_sentences("Use uv, e.g. `a. B`. Never pip."))
     ['Use uv, e.g. `a. B`.', 'Never pip.']
@@ -406,21 +406,21 @@ def _split(words: str) -> Iterator[str]:
 
 
 def _join_parts(parts: Sequence[str], longest: int) -> tuple[str, int]:
-    """Return as many of *parts* as fit on one line, and how many of them are whole."""
+    """Return the *parts* that fit on one line, and how many of them are complete."""
     whole = " ".join(parts)
     if len(whole) <= longest:
         return whole, len(parts)
     room, count = longest - 2, 0
     while len(" ".join(parts[: count + 1])) <= room:
         count += 1
-    while count and parts[count - 1].endswith(":"):  # a heading, or the sentence that leads to a list
+    while count and parts[count - 1].endswith(":"):  # a heading, or the sentence before a list
         count -= 1
     text = " ".join(parts[:count])
     return (f"{text} …", count) if len(text) >= room // 2 else (f"{beginning(whole, room)} …", count)
 
 
 def beginning(text: str, longest: int, width: Callable[[str], int] = len) -> str:
-    """Return as much of the beginning of *text* as has a *width* of at most *longest*, to the end of a word.
+    """Return the longest beginning of *text* with a *width* of at most *longest* that ends after a word.
 
     A word that takes more than half of it is cut.
 
@@ -436,13 +436,13 @@ def beginning(text: str, longest: int, width: Callable[[str], int] = len) -> str
     return words.rstrip() if width(words) * 2 >= longest else head.rstrip()
 
 
-#: Bytes of UTF-8 that are counted as one token; English prose has about four, code and ids about three.
+#: Bytes of UTF-8 per token: English prose has about four, code and ids about three.
 BYTES_A_TOKEN = 3
 _FENCES = re.compile(r"`{3,}|~{3,}")
 
 
 def tokens(text: str) -> int:
-    """Return how many tokens *text* is counted as: one for every three bytes of UTF-8, rounded up.
+    """Return the estimated number of tokens of *text*: one for every three bytes of UTF-8, rounded up.
 
     >>> tokens("four"), tokens("")
     (2, 0)
@@ -451,10 +451,10 @@ def tokens(text: str) -> int:
 
 
 def quoted(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:
-    r"""Return *text* between quotation marks on one line, and whether it was cut to *longest* characters.
+    r"""Return *text* in quotation marks on one line, and whether it was cut to *longest* characters.
 
-    Signs that are not printable are written as numbers, so that they can neither begin a line nor hide, and no fence
-    remains. White space is one blank, unless *blanks* are to be shown as they are, as those of a pattern.
+    Characters that are not printable are escaped as numbers, so that they can neither break the line nor hide, and
+    backquotes are replaced, so that no code fence remains. White space is collapsed, unless *blanks* keeps it.
 
     >>> quoted('say "hi"\n```', 100)
     ('"say \\"hi\\" \'\'\'"', False)
@@ -469,7 +469,7 @@ def quoted(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]
 
 
 def visible(text: str) -> str:
-    r"""Return *text* with what is no printable sign written as JSON writes it; line ends stay.
+    r"""Return *text* with non-printable characters escaped as in JSON; line ends stay.
 
     >>> visible("a\u202eb\n")
     'a\\u202eb\n'
@@ -482,16 +482,16 @@ def _numbered(sign: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-#: Signs of a text that are kept beside its words, and so many at most that one piece has: models read no more.
+#: The most characters of a text that are stored with its words, and of a piece, beyond which models do not read.
 LONGEST_TEXT, PIECE = 8_000, 500
 _ENDS = re.compile(r"\n\s*\n|\n|(?<=[.!?。！？])\s+")
 
 
 def chunk_text(text: str) -> list[str]:
-    """Return the pieces of *text*, which end where paragraphs or sentences do as far as those are short enough.
+    """Return the pieces of *text*, which end at paragraphs or sentences where these are short enough.
 
-    No piece names the speaker: with names, all that one person said is alike, and like each question that names
-    them.
+    A piece does not name the speaker: with names, all texts of one person would be similar to each other, and to each
+    question that names the person.
 
     >>> chunk_text("Short. And whole.")
     ['Short. And whole.']
