@@ -72,7 +72,7 @@ def _row(query: NamedQuery, memory: Jidomem, store: Any, past: datetime, options
     bare = _bare(query, told, store)
     alone = seconds(bare)
     beside = [alone] if alone > SLOW else in_turn({"bare": bare}, options.rounds)["bare"]
-    is_found = query.course is not None and query.course.pairs  # by no SPARQL, so that bare pyoxigraph finds nothing
+    is_found = query.list_order is not None and query.list_order.pairs  # no SPARQL: bare pyoxigraph finds nothing
     ratio = 0.0 if is_found else median(times["now"]) / median(beside)
     return Row(
         f"{query.role}/{query.name}",

@@ -71,7 +71,7 @@ def show(app: App) -> None:
     """
     rows = [
         {**_policy_rows(change), "by": change.by or "the root's configuration", "reason": change.reason}
-        for change in _authority(app).in_force
+        for change in _authority(app).active_changes
     ]
     show_rows(app, rows, _POLICY_COLUMNS)
 

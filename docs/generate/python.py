@@ -69,13 +69,13 @@ _NAMES: dict[str, str] = {
     ),
     "jidomem.records.policy": (
         "AccessPolicy OTHER_WRITES BUILT_IN CONFIRMS CURATORS PolicyChange KINDS PRESETS ROLE_WORDS UNSET"
-        " VERDICTS checked is_below role_named"
+        " VERDICTS validated is_below role_named"
     ),
     "jidomem.records.recall": (
-        "MemoryRecall Hit InvalidRecall LongQuery NAMESPACE Narrowing RecallRequest RecallResult SCOPES parsed"
+        "MemoryRecall Hit InvalidRecall LongQuery NAMESPACE Narrowing RecallRequest RecallResult SCOPES parse_request"
     ),
-    "jidomem.records.entry": ("ToolUse Turn uses"),
-    "jidomem.records.intent": ("CommitRef SHORT Version read"),
+    "jidomem.records.entry": ("ToolUse Turn tool_uses"),
+    "jidomem.records.intent": ("CommitRef SHORT Version parse_version"),
     "jidomem.base.clock": ("Sources monotonic_time new_id nonce now now_ms"),
     "jidomem.working.tiers": (
         "BOOSTS EXTENDED_RULES Promotion PromotionDecision RULES PromotionRule THRESHOLD TYPE_OF_CATEGORY"
@@ -84,7 +84,7 @@ _NAMES: dict[str, str] = {
     "jidomem.records.directive": (
         "Answer DEFAULT_PROVIDER Directive Done StoredValue MemoryDelete MemoryQuery MemoryUpsert Missing"
         " Opts Provider RESULT_SIGNAL Scored Searchable Signal State TOP_K UpsertItem forget lookup"
-        " new_request_id only recall remember vector_of"
+        " new_request_id recall refuse_unknown remember vector_of"
     ),
     "jidomem.extras.memoryos.config": (
         "AgentRecord COMPARISONS Configurations DEFAULT_TYPE EVICT KINDS MemoryOSConfig ON_TRANSFER refuse_unknown"

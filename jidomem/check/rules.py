@@ -119,7 +119,7 @@ def read_gates(path: Path) -> GateQuery:
         raise _bad(path, str(error), "make it a readable file of UTF-8 text") from error
     query = parse(path.stem, FOLDER, text)
     odd = [column for column in query.columns if column not in COLUMNS]
-    if query.params or query.course or "item" not in query.columns or odd:
+    if query.params or query.list_order or "item" not in query.columns or odd:
         problem = f"?{odd[0]} is not a column of a gate" if odd else "it takes parameters, or has no column item"
         raise _bad(path, problem, f"a gate has no params, and columns among {' '.join(COLUMNS)}, item always")
     refuse_graphs(sparql.check(text))

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from jidomem.base.json_values import thaw
 from jidomem.errors import Failed, InvalidRequest, JidomemError, TooLarge, nearest_names
-from jidomem.records.entry import Entry, WriteRequest, WriteResult, described, fault_of_text, frozen_metadata
+from jidomem.records.entry import Entry, WriteRequest, WriteResult, fault_of_text, fields_from, frozen_metadata
 from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, NAMESPACE, SCOPES, RecallRequest, RecallResult
 
 Options = Mapping[str, Any]
@@ -247,7 +247,7 @@ class MemoryPolicy:
             return None
         if isinstance(given, MemoryPolicy):
             return given
-        return MemoryPolicy(**described(MemoryPolicy, {} if given is True else given, {}, _invalid))
+        return MemoryPolicy(**fields_from(MemoryPolicy, {} if given is True else given, {}, _invalid))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as plain values, which `from_input` accepts."""

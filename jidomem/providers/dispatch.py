@@ -29,7 +29,7 @@ from jidomem.records.directive import (
     State,
     StoredValue,
     UpsertItem,
-    only,
+    refuse_unknown,
 )
 
 _CALLS = ("init", "get", "put", "delete")
@@ -131,7 +131,7 @@ def _queried(directive: MemoryQuery, registered: Registered) -> list[dict[str, A
     """Return the rows of a query; a query with a `key` returns the value of that key."""
     query = directive.query
     if "key" in query:
-        only(query, ("key", "top_k"), "a query for a key")
+        refuse_unknown(query, ("key", "top_k"), "a query for a key")
         outcome = _checked(
             registered,
             "get",

@@ -20,7 +20,7 @@ from jidomem.rdf.terms import iri, literal
 from jidomem.rdf.vocab import JIDO
 from jidomem.read.reader import MemoryReader
 from jidomem.records import recall
-from jidomem.records.directive import TOP_K, Answer, Done, Missing, Opts, Scored, StoredValue, only
+from jidomem.records.directive import TOP_K, Answer, Done, Missing, Opts, Scored, StoredValue, refuse_unknown
 from jidomem.records.intent import Receipt
 from jidomem.write.canonical import is_absolute
 from jidomem.write.conflict import UniqueKey
@@ -82,7 +82,7 @@ class GraphProvider:
 
     def init(self, opts: Opts) -> _Graph:
         """Return the project; raises InvalidRequest without a root."""
-        only(opts, ("memory", "project"), "the graph provider")
+        refuse_unknown(opts, ("memory", "project"), "the graph provider")
         root = opts.get("memory")
         if not all(hasattr(root, name) for name in ("writer", "reader", "recall")):
             hint = 'register("graph", GraphProvider(), {"memory": jidomem.open()})'
@@ -92,7 +92,7 @@ class GraphProvider:
 
     def get(self, state: _Graph, key: str, opts: Opts) -> StoredValue | Missing:
         """Return the fields of the active memory under *key*, with its `iri`, or Missing."""
-        only(opts, (), "graph get")
+        refuse_unknown(opts, (), "graph get")
         holders = _holders(state, key)
         if not holders:
             return Missing(state)
@@ -106,13 +106,13 @@ class GraphProvider:
 
         Raises the errors of `submit_intent`.
         """
-        only(opts, (), "graph put")
+        refuse_unknown(opts, (), "graph put")
         with state.lock:
             return Done(state, _submitted(state, key, value).to_dict())
 
     def delete(self, state: _Graph, key: str, opts: Opts) -> Done | Missing:
         """Withdraw the active memory under *key*, for the `reason` in *opts*, or return Missing."""
-        only(opts, ("reason",), "graph delete")
+        refuse_unknown(opts, ("reason",), "graph delete")
         reason = opts.get("reason", f"{state.root.writer.agent} forgot {key!r}")
         with state.lock:
             holders = _holders(state, key)
@@ -127,7 +127,7 @@ class GraphProvider:
         With a text, the other fields are options of `recall`; with a name, as_of, valid_at and include_inactive. Raises
         InvalidRequest for both, for neither and for an invalid text.
         """
-        only(opts, (), "graph query")
+        refuse_unknown(opts, (), "graph query")
         hint = 'give {"text": "which index?"} or {"name": "open-tasks"}'
         if ("text" in query) == ("name" in query):
             raise InvalidRequest("a query has either a text or the name of a named query", hint=hint)
@@ -236,7 +236,8 @@ def _quoted(key: str) -> str:
 
 
 def _recalled(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
-    only(query, ("text", "top_k", "agent_id", "session_id", "scope", *recall.Narrowing.__slots__), "a query for a text")
+    known = ("text", "top_k", "agent_id", "session_id", "scope", *recall.Narrowing.__slots__)
+    refuse_unknown(query, known, "a query for a text")
     more = {name: value for name, value in query.items() if name not in ("text", "top_k")}
     recalled = state.root.recall(query["text"], state.project, limit=query.get("top_k", TOP_K), **more)
     keys = _keys_of(state, [hit.id for hit in recalled.entries])
@@ -245,7 +246,7 @@ def _recalled(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
 
 def _query_rows(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
     """Return the rows of a named query, each by the key of the memory in its first column, all with score 1.0."""
-    only(query, ("name", "params", *_ABOUT, "top_k"), "a query by name")
+    refuse_unknown(query, ("name", "params", *_ABOUT, "top_k"), "a query by name")
     params = query.get("params", {})
     about = {name: query[name] for name in _ABOUT if name in query}
     reserved = {"project", "limit", "cursor", *_ABOUT}

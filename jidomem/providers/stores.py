@@ -27,7 +27,7 @@ from jidomem.journal.journal import Stream
 from jidomem.recall.bm25 import query_stems
 from jidomem.recall.candidates import RecallQuery, VectorQuery
 from jidomem.recall.ranking import RankingSource, rank_sources
-from jidomem.records.directive import TOP_K, Answer, Done, Missing, Opts, Scored, StoredValue, only, vector_of
+from jidomem.records.directive import TOP_K, Answer, Done, Missing, Opts, Scored, StoredValue, refuse_unknown, vector_of
 from jidomem.records.interfaces import StateStore
 from jidomem.records.recall import FIELD_WEIGHTS
 
@@ -40,22 +40,22 @@ class InlineProvider:
 
     def init(self, opts: Opts) -> Mapping[str, Any]:
         """Return a copy of the values in `data`, by default none."""
-        only(opts, ("data",), "the inline provider")
+        refuse_unknown(opts, ("data",), "the inline provider")
         return deepcopy(dict(opts.get("data", {})))
 
     def get(self, state: Mapping[str, Any], key: str, opts: Opts) -> StoredValue | Missing:
         """Return a copy of the value under *key*, or Missing."""
-        only(opts, (), "inline get")
+        refuse_unknown(opts, (), "inline get")
         return StoredValue(state, deepcopy(state[key])) if key in state else Missing(state)
 
     def put(self, state: Mapping[str, Any], key: str, value: Any, opts: Opts) -> Done:
         """Store a copy of *value* under *key*."""
-        only(opts, (), "inline put")
+        refuse_unknown(opts, (), "inline put")
         return Done({**state, key: deepcopy(value)})
 
     def delete(self, state: Mapping[str, Any], key: str, opts: Opts) -> Done | Missing:
         """Delete the value under *key*, or return Missing."""
-        only(opts, (), "inline delete")
+        refuse_unknown(opts, (), "inline delete")
         if key not in state:
             return Missing(state)
         return Done({name: value for name, value in state.items() if name != key})
@@ -82,18 +82,18 @@ class KeyValueProvider:
 
     def init(self, opts: Opts) -> _Table:
         """Return an empty table."""
-        only(opts, (), "the key-value provider")
+        refuse_unknown(opts, (), "the key-value provider")
         return _Table()
 
     def get(self, state: _Table, key: str, opts: Opts) -> StoredValue | Missing:
         """Return a copy of the value under *key*, or Missing."""
-        only(opts, (), "key-value get")
+        refuse_unknown(opts, (), "key-value get")
         with state.lock:
             return StoredValue(state, deepcopy(state.values[key])) if key in state.values else Missing(state)
 
     def put(self, state: _Table, key: str, value: Any, opts: Opts) -> Done:
         """Store a copy of *value* under *key*."""
-        only(opts, (), "key-value put")
+        refuse_unknown(opts, (), "key-value put")
         copied = deepcopy(value)
         with state.lock:
             state.values[key] = copied
@@ -101,7 +101,7 @@ class KeyValueProvider:
 
     def delete(self, state: _Table, key: str, opts: Opts) -> Done | Missing:
         """Delete the value under *key*, or return Missing."""
-        only(opts, (), "key-value delete")
+        refuse_unknown(opts, (), "key-value delete")
         with state.lock:
             if key not in state.values:
                 return Missing(state)
@@ -123,7 +123,7 @@ class PersistentProvider:
 
     def init(self, opts: Opts) -> _Namespace:
         """Return the namespace; the file is opened at the first call. Raises InvalidRequest without either option."""
-        only(opts, ("namespace", "state"), "the kept key-value provider")
+        refuse_unknown(opts, ("namespace", "state"), "the kept key-value provider")
         file, name = opts.get("state"), opts.get("namespace")
         if file is None or not isinstance(name, str):
             hint = "memory.providers() of an open memory has one, named 'kept'"
@@ -132,7 +132,7 @@ class PersistentProvider:
 
     def get(self, state: _Namespace, key: str, opts: Opts) -> StoredValue | Missing:
         """Return the value under *key*, or Missing."""
-        only(opts, (), "kept get")
+        refuse_unknown(opts, (), "kept get")
         sql = "SELECT value FROM key_values WHERE namespace = ? AND key = ?"
         with state.file.reading() as store:
             row = store.execute(sql, (state.name, _text("key", key))).fetchone() if store else None
@@ -140,7 +140,7 @@ class PersistentProvider:
 
     def put(self, state: _Namespace, key: str, value: Any, opts: Opts) -> Done:
         """Store *value* under *key*; raises InvalidRequest, which names the place, for a value without a JSON form."""
-        only(opts, (), "kept put")
+        refuse_unknown(opts, (), "kept put")
         text = json.dumps(to_json_value(value, "value"), ensure_ascii=False, separators=(",", ":"))
         row = (state.name, _text("key", key), text)
         with state.file.changing() as store:
@@ -149,7 +149,7 @@ class PersistentProvider:
 
     def delete(self, state: _Namespace, key: str, opts: Opts) -> Done | Missing:
         """Delete the value under *key*, or return Missing."""
-        only(opts, (), "kept delete")
+        refuse_unknown(opts, (), "kept delete")
         sql = "DELETE FROM key_values WHERE namespace = ? AND key = ?"
         with state.file.reading() as store:
             if store is None:
@@ -257,7 +257,7 @@ class VectorProvider:
 
     def init(self, opts: Opts) -> _ProviderState:
         """Return an empty store of vectors; raises InvalidRequest for an invalid option."""
-        only(opts, ("backend", "dimension", "embed"), "the vector provider")
+        refuse_unknown(opts, ("backend", "dimension", "embed"), "the vector provider")
         embed, dimension = opts.get("embed"), opts.get("dimension")
         if embed is not None and not callable(embed):
             raise InvalidRequest(f"embed={embed!r} is not callable", hint="give a function from a text to its vector")
@@ -269,13 +269,13 @@ class VectorProvider:
 
     def get(self, state: _ProviderState, key: str, opts: Opts) -> StoredValue | Missing:
         """Return a copy of the value under *key*, or Missing."""
-        only(opts, (), "vector get")
+        refuse_unknown(opts, (), "vector get")
         with state.lock:
             return StoredValue(state, deepcopy(state.values[key])) if key in state.values else Missing(state)
 
     def put(self, state: _ProviderState, key: str, value: Any, opts: Opts) -> Done:
         """Store *value* by its `embedding`, else by that of its text; raises InvalidRequest if it has neither."""
-        only(opts, ("embedding",), "vector put")
+        refuse_unknown(opts, ("embedding",), "vector put")
         given = opts.get("embedding")
         vector = _embedded(state, _text_of(key, value, state)) if given is None else vector_of(given, "embedding")
         copied = deepcopy(value)
@@ -290,7 +290,7 @@ class VectorProvider:
 
     def delete(self, state: _ProviderState, key: str, opts: Opts) -> Done | Missing:
         """Delete the value under *key*, or return Missing."""
-        only(opts, (), "vector delete")
+        refuse_unknown(opts, (), "vector delete")
         with state.lock:
             if key not in state.values:
                 return Missing(state)
@@ -305,8 +305,8 @@ class VectorProvider:
 
         Raises InvalidRequest for both, for neither and for a vector of another length than those stored.
         """
-        only(opts, (), "vector query")
-        only(query, ("text", "vector", "top_k"), "a query for vectors")
+        refuse_unknown(opts, (), "vector query")
+        refuse_unknown(query, ("text", "vector", "top_k"), "a query for vectors")
         if ("text" in query) == ("vector" in query):
             raise InvalidRequest("a query has either a text or a vector", hint='give {"text": "..."}')
         vector = vector_of(query["vector"], "vector") if "vector" in query else _embedded(state, query["text"])

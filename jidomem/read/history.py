@@ -26,7 +26,7 @@ from jidomem.read.lists import Page
 from jidomem.read.playbook import Rows
 from jidomem.records import intent
 from jidomem.records.active import ACCEPTED, ACTIVE, is_accepted
-from jidomem.records.intent import FIELD_PROPERTIES, CommitRef, Version, read
+from jidomem.records.intent import FIELD_PROPERTIES, CommitRef, Version, parse_version
 from jidomem.records.named_query import FOREVER, to_term
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def version_of(journal: FileJournal, stream: Stream, text: str) -> Version:
     """Return the version written as *text*; raises InvalidRequest if it is malformed, NotFound if it is unknown."""
     if text == "0":
         return Version()
-    parsed = read(text)
+    parsed = parse_version(text)
     if parsed is None:
         raise InvalidRequest(f"{text!r} is no version", hint="give the version of a line of the feed: 12-0a1b2c3d4e5f")
     folder = journal.seen(stream)
@@ -499,7 +499,7 @@ class History:
             return _START
         if isinstance(given, str) and _NUMBER.fullmatch(given):
             return self._numbered(project, int(given))
-        named = intent.read(given) if isinstance(given, str) else None
+        named = intent.parse_version(given) if isinstance(given, str) else None
         if named is None:
             try:
                 return plain_value(to_term(given, "dateTime", name))

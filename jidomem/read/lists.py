@@ -50,7 +50,7 @@ class PagePosition:
 
 
 def fetch_page(
-    course: ListOrder,
+    order: ListOrder,
     columns: Sequence[str],
     place: PagePosition,
     size: int,
@@ -69,28 +69,28 @@ def fetch_page(
         keys = candidates(start, count)
         if keys is None:
             return None
-        rows += judged(_values(course, keys)) if keys else ()
+        rows += judged(_values(order, keys)) if keys else ()
         if len(keys) < count:
             break
         more = 2 * max(more, wanted - len(rows))  # most candidates are shown, but of some lists hardly any
         start, count = keys[-1] + "\0", min(more, MAX_CANDIDATES)
-    page, key_of = rows[place.given : place.given + size], _keys(course, columns)
+    page, key_of = rows[place.given : place.given + size], _keys(order, columns)
     if len(rows) < wanted:
         return page, None
     following = key_of(rows[wanted - 1])
     return page, PagePosition(following, sum(key_of(row) == following for row in rows[: wanted - 1]))
 
 
-def _values(course: ListOrder, keys: Iterable[str]) -> str:
+def _values(order: ListOrder, keys: Iterable[str]) -> str:
     """Return the SPARQL that holds the query to the candidates of *keys*."""
-    if course.pairs:
+    if order.pairs:
         rows = " ".join(f"({_pair(key)})" for key in keys)
-        return f"VALUES ({' '.join(f'?{name}' for name in course.pairs)}) {{ {rows} }}"
-    if course.time is None:
-        return f"VALUES ?{course.variable} {{ {' '.join(map(iri, keys))} }}"
-    parts = (key_parts(key, course.newest_first) for key in keys)
+        return f"VALUES ({' '.join(f'?{name}' for name in order.pairs)}) {{ {rows} }}"
+    if order.time is None:
+        return f"VALUES ?{order.variable} {{ {' '.join(map(iri, keys))} }}"
+    parts = (key_parts(key, order.newest_first) for key in keys)
     pairs = " ".join(f"({moment_term(moment)} {iri(item)})" for moment, item in parts)
-    return f"VALUES (?{course.time} ?{course.variable}) {{ {pairs} }}"
+    return f"VALUES (?{order.time} ?{order.variable}) {{ {pairs} }}"
 
 
 def _pair(key: str) -> str:
@@ -103,20 +103,20 @@ def _pair(key: str) -> str:
     return " ".join([*map(iri, items), literal(kind)])
 
 
-def _keys(course: ListOrder, columns: Sequence[str]) -> Callable[[Row], str]:
+def _keys(order: ListOrder, columns: Sequence[str]) -> Callable[[Row], str]:
     """Return what finds the key of a row."""
-    if course.pairs:
-        places = [columns.index(name) for name in course.pairs]
+    if order.pairs:
+        places = [columns.index(name) for name in order.pairs]
         return lambda row: " ".join(plain_value(row[place] or "") for place in places)
-    at = columns.index(course.variable)
-    when = columns.index(course.time) if course.time else at
+    at = columns.index(order.variable)
+    when = columns.index(order.time) if order.time else at
 
     def key_of(row: Row) -> str:
         item = (row[at] or "")[1:-1]
-        if course.time is None:
+        if order.time is None:
             return item
         moment = UNDATED if row[when] is None else ticks(row[when] or "") or 0
-        return timed(moment, item, course.newest_first)
+        return timed(moment, item, order.newest_first)
 
     return key_of
 
@@ -235,12 +235,12 @@ class Lists:
         self._index = index
         self._texts = texts
         self._cached_pages = PageCache()
-        self._apart = apart or self._in_this_process
+        self._isolated = apart or self._in_this_process
         self._remote = remote
 
     def whole(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], start: Cursor | None = None) -> Rows:
         """Return all rows from *start* on."""
-        if query.course is not None and query.course.pairs:
+        if query.list_order is not None and query.list_order.pairs:
             page = self._walked(query, project, bindings, maxsize, start.place if start else PagePosition())
             return page[0] if page else []
         window = f"\nOFFSET {start.offset:d}" if start else ""
@@ -279,8 +279,8 @@ class Lists:
     ) -> list[tuple[Term | None, ...]]:
         """Return the columns of the rows of *text*, which is the query's or says more."""
         known = {name: term for name, term in bindings.items() if query.takes(name)}
-        if query.apart:
-            found = self._apart(project, text, known)
+        if query.is_isolated:
+            found = self._isolated(project, text, known)
         else:
             index = self._remote if self._remote is not None and self._remote.answers(query.name) else self._index
             answer = index.query(text, graphs=graphs_of(project), bindings=known)
@@ -321,20 +321,20 @@ class Lists:
 
         Of a list of pairs it is of those alone that have a memory *among* these, where they are given.
         """
-        course = query.course
-        if course is None:
+        order = query.list_order
+        if order is None:
             return None
         inactive = not query.takes("includeInactive") or bindings["includeInactive"] == boolean(True)
 
         def candidates(key: str, count: int) -> list[str] | None:
-            if course.pairs and "item" in bindings:
+            if order.pairs and "item" in bindings:
                 return [each for each in self._rivals(project, bindings["item"]) if each >= key][:count]
             return self._candidates(query, project, key, ticks(bindings["asOf"]), inactive, count, among)
 
         def judged(values: str) -> Iterable[tuple[Term | None, ...]]:
             return self.terms(query, project, bindings, query.among(values))
 
-        walked = fetch_page(course, query.columns, place, size, candidates, judged)
+        walked = fetch_page(order, query.columns, place, size, candidates, judged)
         return None if walked is None else (_valued(query, walked[0]), walked[1])
 
     def _candidates(
@@ -348,7 +348,7 @@ class Lists:
         among: Collection[str] | None = None,
     ) -> list[str] | None:
         """Return up to *count* keys of a list from *start* on; None where the engine is to find them."""
-        order = query.course
+        order = query.list_order
         if order is None or moment is None:
             return None
         if order.pairs:

@@ -84,7 +84,7 @@ class Playbook:
 
     def orders(self) -> list[ListOrder]:
         """Return the order of each list that an index keeps."""
-        return [query.course for query in self if query.course is not None]
+        return [query.list_order for query in self if query.list_order is not None]
 
     def markdown(self) -> str:
         """Return the text of docs/reference/playbook.md: one Markdown table for each role."""
@@ -96,7 +96,7 @@ class Playbook:
     def _add(self, file: Path) -> None:
         """Add the query in *file*, which runs in a worker process and has no order, as lists are made in this one."""
         query = read(file)
-        if query.course and query.course.pairs:
+        if query.list_order and query.list_order.pairs:
             hint = "leave out over:, and find them by a pattern"
             raise Failed(f"{file}: pairs are listed for shipped questions only", hint=hint, code="invalid_config")
         taken = self._files.setdefault(query.name, file)
@@ -106,7 +106,7 @@ class Playbook:
                 hint="give the file another name",
                 code="invalid_config",
             )
-        self._own[query.name] = replace(query, apart=True, course=None)
+        self._own[query.name] = replace(query, is_isolated=True, list_order=None)
 
 
 def read(file: Path) -> NamedQuery:

@@ -213,5 +213,5 @@ def _overlap(some: Collection[str], others: Collection[str]) -> bool:
     return any(_is_within(one, other) or _is_within(other, one) for one in some for other in others)
 
 
-def _is_within(place: str, other: str) -> bool:
-    return place.startswith(other) and place[len(other) : len(other) + 1] in ("", "/", ":", "#")
+def _is_within(inner: str, outer: str) -> bool:
+    return inner.startswith(outer) and inner[len(outer) : len(outer) + 1] in ("", "/", ":", "#")

@@ -74,7 +74,7 @@ class MemoryQuery:
 
     def __post_init__(self) -> None:
         """Raise InvalidRequest for a query that is no mapping or is empty, and for an invalid top_k."""
-        _tidy(self)
+        _validate_common(self)
         _must_be_text("reply_signal_type", self.reply_signal_type)
         object.__setattr__(self, "query", _mapping("query", self.query))
         top_k = self.query.get("top_k", TOP_K)
@@ -100,8 +100,8 @@ class MemoryUpsert:
 
     def __post_init__(self) -> None:
         """Raise InvalidRequest for an empty list, and for an invalid item."""
-        _tidy(self)
-        object.__setattr__(self, "items", tuple(map(UpsertItem.of, _several("items", self.items))))
+        _validate_common(self)
+        object.__setattr__(self, "items", tuple(map(UpsertItem.of, _nonempty_list("items", self.items))))
 
     @property
     def type(self) -> str:
@@ -120,8 +120,8 @@ class MemoryDelete:
 
     def __post_init__(self) -> None:
         """Raise InvalidRequest for an empty list, and for a key that is no text."""
-        _tidy(self)
-        object.__setattr__(self, "keys", tuple(_several("keys", self.keys)))
+        _validate_common(self)
+        object.__setattr__(self, "keys", tuple(_nonempty_list("keys", self.keys)))
         for key in self.keys:
             _must_be_text("key", key)
 
@@ -176,9 +176,9 @@ def forget(*keys: str, **fields: Any) -> MemoryDelete:
     return MemoryDelete(keys=keys, **fields)
 
 
-def vector_of(given: Iterable[float], name: str) -> tuple[float, ...]:
+def vector_of(values: Iterable[float], name: str) -> tuple[float, ...]:
     """Return the numbers of a vector; raises InvalidRequest unless they are finite, and at least one."""
-    numbers = tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping)) else ()
+    numbers = tuple(values) if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)) else ()
     try:
         vector = () if bool in map(type, numbers) else tuple(map(float, numbers))
     except (TypeError, ValueError, OverflowError):
@@ -188,7 +188,7 @@ def vector_of(given: Iterable[float], name: str) -> tuple[float, ...]:
     return vector
 
 
-def _tidy(directive: Directive) -> None:
+def _validate_common(directive: Directive) -> None:
     """Validate the fields common to all directives, and copy `opts`."""
     _must_be_text("request_id", directive.request_id)
     _must_be_text("provider", directive.provider)
@@ -201,7 +201,7 @@ def _mapping(name: str, given: object) -> dict[str, Any]:
     return dict(given)
 
 
-def _several(name: str, given: object) -> Iterable[Any]:
+def _nonempty_list(name: str, given: object) -> Iterable[Any]:
     """Return the entries of a list; raises InvalidRequest for an empty one, a text and a mapping."""
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
         raise InvalidRequest(f"{name}={given!r} is no list", hint=f"give {name}=[...]")
@@ -290,7 +290,7 @@ class Searchable(Provider, Protocol):
         ...
 
 
-def only(given: Mapping[str, Any], known: Sequence[str], what: str) -> None:
+def refuse_unknown(given: Mapping[str, Any], known: Sequence[str], what: str) -> None:
     """Raise InvalidRequest for a name in *given* that is not in *known*, with the nearest known one."""
     for name in given:
         if name not in known:

@@ -33,10 +33,10 @@ def time_ordered(prefix: str) -> str:
 
 def entry_id(generator: IdGenerator = time_ordered) -> str:
     """Return a new id; raises InvalidEntry for a *generator* that returns no text."""
-    made = generator(PREFIX)
-    if fault_of_text(made):
-        raise _invalid_entry(f"the id generator gave {made!r} for the prefix {PREFIX!r}", "let it return a text")
-    return made
+    new_id = generator(PREFIX)
+    if fault_of_text(new_id):
+        raise _invalid_entry(f"the id generator gave {new_id!r} for the prefix {PREFIX!r}", "let it return a text")
+    return new_id
 
 
 @hint_fields
@@ -68,7 +68,7 @@ class Entry:
 
         An entry without an id gets one of *id_generator*. Raises InvalidEntry, also for an unknown key.
         """
-        fields = described(Entry, given, more, _invalid_entry)
+        fields = fields_from(Entry, given, more, _invalid_entry)
         return Entry(**{"id": entry_id(id_generator), **fields} if "id" not in fields else fields)
 
     @classmethod
@@ -127,13 +127,13 @@ class WriteResult:
         return {"entry": self.entry.to_dict(), "status": self.status, "metadata": thaw(self.metadata)}
 
 
-def described(of: type, given: object, more: Mapping[str, Any], refuse: Refuse) -> dict[str, Any]:
-    """Return the fields in *given*, a mapping or a value of the class *of*, and in *more*.
+def fields_from(cls: type, given: object, more: Mapping[str, Any], refuse: Refuse) -> dict[str, Any]:
+    """Return the fields in *given*, a mapping or a value of the class *cls*, and in *more*.
 
     Raises the error that *refuse* makes of a fault and a hint; an unknown name has the nearest known one as hint.
     """
-    known = [one.name for one in fields(of)]
-    if isinstance(given, of):
+    known = [attribute.name for attribute in fields(cls)]
+    if isinstance(given, cls):
         given = {name: getattr(given, name) for name in known}
     if given is not None and not isinstance(given, Mapping):
         raise refuse(f"a {type(given).__name__} is no mapping", f"give a mapping with {', '.join(known)}")
@@ -223,11 +223,11 @@ class Turn:
                 "timestamp": self.timestamp, "recorded_at": self.recorded_at}  # fmt: skip
 
 
-def uses(given: Iterable[Any]) -> list[ToolUse]:
-    """Return the calls of tools in *given*; raises InvalidRequest for an invalid one."""
+def tool_uses(values: Iterable[Any]) -> list[ToolUse]:
+    """Return the calls of tools in *values*; raises InvalidRequest for an invalid one."""
     tools = []
-    for each in given:
-        if not isinstance(each, Mapping) or not isinstance(each.get("name"), str) or set(each) - set(_TOOL):
-            raise InvalidRequest(f"{each!r:.200} is no call of a tool: it has {', '.join(_TOOL)}", hint=_HINT)
-        tools.append(ToolUse(**each))
+    for value in values:
+        if not isinstance(value, Mapping) or not isinstance(value.get("name"), str) or set(value) - set(_TOOL):
+            raise InvalidRequest(f"{value!r:.200} is no call of a tool: it has {', '.join(_TOOL)}", hint=_HINT)
+        tools.append(ToolUse(**value))
     return tools

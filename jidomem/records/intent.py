@@ -78,10 +78,10 @@ class Version:
         return f"{self.position}-" + "+".join(head.id[:SHORT] for head in self.heads)
 
 
-def read(text: str) -> tuple[int, list[str]] | None:
+def parse_version(text: str) -> tuple[int, list[str]] | None:
     """Return the position and the id prefixes in the text of a version; None for another text.
 
-    >>> read("12-0a1b2c3d4e5f+9f8e")
+    >>> parse_version("12-0a1b2c3d4e5f+9f8e")
     (12, ['0a1b2c3d4e5f', '9f8e'])
     """
     match = _VERSION_FORM.fullmatch(text)
@@ -394,14 +394,14 @@ def _extra_property(key: str, name: str, values: Mapping[str, Any]) -> Violation
     """Return the violation for a *key* that must be given as the property *name* in an extra triple."""
     value, example = values[key], {"@id": "ID"} if name in _POINTING else "TEXT"
     entries = [value] if isinstance(value, str) else value
-    is_plain = isinstance(entries, list) and all(isinstance(entry, str) for entry in entries)
+    is_texts = isinstance(entries, list) and all(isinstance(entry, str) for entry in entries)
     triple = json.dumps([f"jido:{name}", example])
     return Violation(
         "unknown_field",
         f"{key!r} is not a field of an intent; jido:{name} says it, in extra_triples",
         field=key,
         value=value,
-        repair=partial(_as_triples, key=key, name=name) if is_plain else None,
+        repair=partial(_as_triples, key=key, name=name) if is_texts else None,
         hint=f"leave it out, and give {triple} in `extra_triples`",
     )
 
@@ -508,18 +508,18 @@ def _missing_keys_of(item: Term, topic: str, properties: dict[Term, list[Term]])
     about = [
         parse_literal(value).text if value.startswith('"') else value[1:-1] for value in properties.get(_ABOUT, [])
     ]
-    made: list[str] = []
+    keys: list[str] = []
     if "overlapping_decision" in kinds:
-        made.append(overlapping_decision(topic))
+        keys.append(overlapping_decision(topic))
     if "contradiction" in kinds:
-        made.append(contradiction(topic, about))
+        keys.append(contradiction(topic, about))
     if CLASH in kinds:
-        made += [convention_clash(topic, local_name(scope)) for scope in properties.get(_SCOPE, [])]
+        keys += [convention_clash(topic, local_name(scope)) for scope in properties.get(_SCOPE, [])]
     if "duplicate" in kinds:
         summaries = [parse_literal(value).text for value in properties.get(_SUMMARY, [])]
         types = [kind for kind in map(type_of, properties.get(TYPE, [])) if kind]
-        made += [duplicate(kind, summary, topic, about) for kind in types for summary in summaries]
-    return [(item, CONFLICT_KEY, literal(key)) for key in made if literal(key) not in present]
+        keys += [duplicate(kind, summary, topic, about) for kind in types for summary in summaries]
+    return [(item, CONFLICT_KEY, literal(key)) for key in keys if literal(key) not in present]
 
 
 def _compared(about: Iterable[str]) -> Sequence[str]:
@@ -603,11 +603,12 @@ def create_memory(
     for name in values:
         if name not in _ATTRS:
             raise IntentRefused([_unknown("unknown_field", "attrs", name, _ATTRS)])
-    sure = values.get("confidence", 0.5)
-    if isinstance(sure, bool) or not isinstance(sure, (int, float)) or not (math.isfinite(sure) and 0 <= sure <= 1):
-        message = f"confidence is a number from 0 to 1, not {sure!r}"
-        raise IntentRefused([Violation("invalid_confidence", message, field="confidence", value=repr(sure))])
-    return MemoryItem(**{"timestamp": now(), **values, "type": kind, "content": content, "confidence": float(sure)})
+    number = values.get("confidence", 0.5)
+    is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+    if not is_number or not (math.isfinite(number) and 0 <= number <= 1):
+        message = f"confidence is a number from 0 to 1, not {number!r}"
+        raise IntentRefused([Violation("invalid_confidence", message, field="confidence", value=repr(number))])
+    return MemoryItem(**{"timestamp": now(), **values, "type": kind, "content": content, "confidence": float(number)})
 
 
 def _unknown(code: str, where: str, name: str, known: tuple[str, ...]) -> Violation:

@@ -149,7 +149,7 @@ class Fact:
 
     def __post_init__(self) -> None:
         """Raise InvalidRequest for an empty text, a confidence outside 0 to 1, or another subject."""
-        _sound(self.subject, self.confidence, text=self.text)
+        _validate(self.subject, self.confidence, text=self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Trait:
 
     def __post_init__(self) -> None:
         """Raise InvalidRequest for an empty name or value, a confidence outside 0 to 1, or another subject."""
-        _sound(self.subject, self.confidence, name=self.name, value=self.value)
+        _validate(self.subject, self.confidence, name=self.name, value=self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +216,10 @@ class OutputLimits:
     def __post_init__(self) -> None:
         """Raise InvalidRequest for a limit that is no positive whole number."""
         for name in self.__slots__:
-            given = getattr(self, name)
-            if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InvalidRequest(
-                    f"{name}={given!r} is no whole number from 1", hint=f"give a number, or leave {name} out"
+                    f"{name}={value!r} is no whole number from 1", hint=f"give a number, or leave {name} out"
                 )
 
 
@@ -291,7 +291,7 @@ class LanguageModel(Protocol):
         ...
 
 
-def _sound(subject: str, confidence: float, **texts: str) -> None:
+def _validate(subject: str, confidence: float, **texts: str) -> None:
     for name, text in texts.items():
         if not isinstance(text, str) or not text.strip():
             raise InvalidRequest(f"{name}={text!r} is no text", hint=f"say in {name} what was found")

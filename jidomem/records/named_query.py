@@ -148,15 +148,15 @@ class Conditions:
 @lru_cache(maxsize=256)
 def _openings(variable: str, pattern: str, prologue: str) -> tuple[Opening, ...] | None:
     parts = pattern.strip("{ }").split(" } UNION { ") if _UNION.fullmatch(pattern) else [pattern]
-    found: list[Opening] = []
+    openings: list[Opening] = []
     for part in parts:
         match = _OPENING.match(part)
         if match is None or match["variable"] != variable:
             return None
         path = match["path"].removesuffix("/rdfs:subClassOf*").split("|")
         value = None if match["value"].startswith("?") else _expanded(match["value"], prologue)
-        found.append((tuple(_expanded(name, prologue) for name in path), value))
-    return tuple(found)
+        openings.append((tuple(_expanded(name, prologue) for name in path), value))
+    return tuple(openings)
 
 
 @lru_cache(maxsize=256)
@@ -165,19 +165,21 @@ def _conditions(variable: str, time: str | None, pattern: str, prologue: str) ->
     if opening is None or opening["variable"] != variable or opening["value"] == f"?{time}":
         return None
     has: list[tuple[Term, Term | None]] = []
-    lacks, of_time, at = list[Term](), None, opening.end()
-    while part := _PART.match(pattern, at):
-        of, value, at = part["of"] or variable, part["value"], part.end()
-        if of != variable or (value.startswith("?") and len(re.findall(rf"\{value}\b", pattern)) > 1):
+    lacks, time_name, offset = list[Term](), None, opening.end()
+    while part := _PART.match(pattern, offset):
+        node, value, offset = part["of"] or variable, part["value"], part.end()
+        if node != variable or (value.startswith("?") and len(re.findall(rf"\{value}\b", pattern)) > 1):
             return None
         name = _expanded(part["name"], prologue)
         if value == f"?{time}":
-            of_time = name
+            time_name = name
         if part["how"] == ";":
             has.append((name, None if value.startswith("?") else _expanded(value, prologue)))
         elif part["how"] == "FILTER NOT EXISTS":
             lacks.append(name)
-    return Conditions(tuple(has), tuple(lacks), of_time) if at == len(pattern) and bool(time) == bool(of_time) else None
+    if offset < len(pattern) or bool(time) != bool(time_name):
+        return None
+    return Conditions(tuple(has), tuple(lacks), time_name)
 
 
 def _expanded(name: str, prologue: str) -> Term:
@@ -192,7 +194,7 @@ def _expanded(name: str, prologue: str) -> Term:
 class NamedQuery:
     """One question: its summary, parameters, columns, and the order of its rows (`-` for newest first).
 
-    A query with `apart` is of a root and may not terminate, so it runs in a process that can be stopped.
+    A query with `is_isolated` is of a root and may not terminate, so it runs in a process that can be stopped.
     """
 
     name: str
@@ -202,8 +204,8 @@ class NamedQuery:
     columns: tuple[str, ...]
     order: tuple[str, ...]
     text: str
-    course: ListOrder | None = None
-    apart: bool = False
+    list_order: ListOrder | None = None
+    is_isolated: bool = False
 
     def takes(self, name: str) -> bool:
         """Return whether the query has a parameter of that name."""
@@ -224,7 +226,8 @@ class NamedQuery:
 
     def among(self, candidates: str) -> str:
         """Return the text of the query, restricted to *candidates*: a VALUES clause."""
-        opening, closing = (self.course.opening, self.course.closing) if self.course else (len(self.text),) * 2
+        order, end = self.list_order, len(self.text)
+        opening, closing = (order.opening, order.closing) if order else (end, end)
         return f"{self.text[:opening]} {candidates} {self.text[closing:]}"
 
     def bind(self, values: Mapping[str, object]) -> dict[str, Term]:
@@ -328,8 +331,8 @@ def _term(value: object, kind: str) -> Term | None:
         truth = {True: True, False: False, "true": True, "false": False}.get(value) if _is(value, bool, str) else None
         return None if truth is None else boolean(truth)
     if kind == "integer":
-        whole = _is(value, int, str) and not isinstance(value, bool) and re.fullmatch(r"[+-]?[0-9]{1,30}", str(value))
-        return integer(int(str(value))) if whole else None
+        digits = _is(value, int, str) and not isinstance(value, bool) and re.fullmatch(r"[+-]?[0-9]{1,30}", str(value))
+        return integer(int(str(value))) if digits else None
     if kind == "dateTime":
         moment = parse_moment(value)
         return None if moment is None else date_time(format_timestamp(moment))
@@ -366,10 +369,12 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
     _must_project(f"{file}:{line}", (param.variable for param in params), projected)
     _must_project(f"{file}:{header['columns'][0]}", columns, projected)
     _must_project(f"{file}:{header['order'][0]}", (word.lstrip("-") for word in order), set(columns))
-    course = _course(f"{file}:{header['over'][0]}", header["over"][1], order, text) if "over" in header else None
+    list_order = None
+    if "over" in header:
+        list_order = _list_order(f"{file}:{header['over'][0]}", header["over"][1], order, text)
     if "unless" in header:
-        course = _unless(f"{file}:{header['unless'][0]}", header["unless"][1], course)
-    return NamedQuery(name, role, header["summary"][1], params, columns, order, text, course)
+        list_order = _unless(f"{file}:{header['unless'][0]}", header["unless"][1], list_order)
+    return NamedQuery(name, role, header["summary"][1], params, columns, order, text, list_order)
 
 
 def _header(file: str, text: str) -> dict[str, tuple[int, str]]:
@@ -388,7 +393,7 @@ def _header(file: str, text: str) -> dict[str, tuple[int, str]]:
     return header
 
 
-def _course(where: str, pattern: str, order: tuple[str, ...], text: str) -> ListOrder:
+def _list_order(where: str, pattern: str, order: tuple[str, ...], text: str) -> ListOrder:
     """Return the list order of a query; its rows are sorted by the listed variable, or by one moment and then by it."""
     match = _OVER.fullmatch(pattern)
     variable = match[1] if match else ""
@@ -415,12 +420,12 @@ def _of_pairs(where: str, pattern: str, order: tuple[str, ...], text: str) -> Li
     return ListOrder(names[0], None, False, "now", "", place, place + len(empty), names)
 
 
-def _unless(where: str, pattern: str, course: ListOrder | None) -> ListOrder:
+def _unless(where: str, pattern: str, list_order: ListOrder | None) -> ListOrder:
     """Return *course* with the pattern that excludes nodes."""
     match = _UNLESS.fullmatch(pattern)
-    if course is None or course.pairs or match is None or match[1] != course.variable:
+    if list_order is None or list_order.pairs or match is None or match[1] != list_order.variable:
         raise _bad(where, "unless: is ?what PROPERTY ?variable, of the variable that over: opens with")
-    return replace(course, unless=pattern)
+    return replace(list_order, unless=pattern)
 
 
 def _param(where: str, word: str) -> QueryParameter:
@@ -428,8 +433,8 @@ def _param(where: str, word: str) -> QueryParameter:
     if match is None:
         raise _bad(where, f"{word!r} is no parameter")
     name, kind, default = match.groups()
-    well_known = _WELL_KNOWN.get(name, ("string", None))
-    kind, default = kind or well_known[0], well_known[1] if default is None else default
+    defaults = _WELL_KNOWN.get(name, ("string", None))
+    kind, default = kind or defaults[0], defaults[1] if default is None else default
     if kind not in TYPES:
         raise _bad(where, f"{kind!r} is no type; there are {', '.join(TYPES)}")
     if (kind, default) == ("status", ANY):

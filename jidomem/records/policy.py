@@ -110,20 +110,20 @@ class PolicyChange:
 
     def __str__(self) -> str:
         """Return the change in words."""
-        who = vocab.local_name(self.agent) if self.agent else self.role or "every agent"
+        subject = vocab.local_name(self.agent) if self.agent else self.role or "every agent"
         if self.grants is not None:
-            return f"{who} has the role {self.grants}"
-        what = self.kind or "memories"
+            return f"{subject} has the role {self.grants}"
+        target = self.kind or "memories"
         if self.confirms is not None:
             after = f" for {self.days} days" if self.days is not None else ""
-            return f"proposed {what} {self.confirms}{after} {'wait' if self.allows == UNSET else 'are confirmed'}"
+            return f"proposed {target} {self.confirms}{after} {'wait' if self.allows == UNSET else 'are confirmed'}"
         if self.scope:
-            what += f" of {self.scope}"
+            target += f" of {self.scope}"
         where = f" about {self.path}" if self.path else ""
         verb = {"assert": "may assert", "propose": "may only propose", "deny": "may not write"}
-        return f"{who} {verb.get(self.allows or '', 'is under no rule for')} {what}{where}"
+        return f"{subject} {verb.get(self.allows or '', 'is under no rule for')} {target}{where}"
 
-    def speaks_of(self, agent: str, role: str, kinds: Sequence[str], place: str | None, scope: str | None) -> bool:
+    def applies_to(self, agent: str, role: str, kinds: Sequence[str], place: str | None, scope: str | None) -> bool:
         """Return whether this rule applies to a write of *agent*; *kinds* are the type and its family."""
         return (
             (self.agent is None or self.agent == agent)
@@ -133,7 +133,7 @@ class PolicyChange:
             and (self.path is None or (place is not None and is_below(place, self.path)))
         )
 
-    def weight(self, role: str, kinds: Sequence[str]) -> tuple[int, ...]:
+    def specificity(self, role: str, kinds: Sequence[str]) -> tuple[int, ...]:
         """Return the specificity of this rule for a role and kinds: the most specific rule counts."""
         exact = 0 if self.kind is None else 2 if self.kind == kinds[0] else 1
         named = 0 if self.role is None else 2 if self.role == role else 1
@@ -167,7 +167,7 @@ class AccessPolicy:
     roles: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def in_force(self) -> tuple[PolicyChange, ...]:
+    def active_changes(self) -> tuple[PolicyChange, ...]:
         """Return the newest change of each slot, oldest first, without those that only unset a rule."""
         newest: dict[tuple[str | None, ...], PolicyChange] = {change.slot: change for change in (*BUILT_IN, *self.base)}
         for change in sorted(self.changes, key=lambda change: (change.recorded or "~", change.node)):
@@ -178,18 +178,18 @@ class AccessPolicy:
     @cached_property
     def rules(self) -> tuple[PolicyChange, ...]:
         """Return the active rules."""
-        return tuple(change for change in self.in_force if change.grants is None and change.confirms is None)
+        return tuple(change for change in self.active_changes if change.grants is None and change.confirms is None)
 
     @cached_property
     def confirmations(self) -> tuple[PolicyChange, ...]:
         """Return the ways in which proposals are confirmed without a curator."""
-        return tuple(change for change in self.in_force if change.confirms is not None)
+        return tuple(change for change in self.active_changes if change.confirms is not None)
 
     @cached_property
     def granted(self) -> Mapping[str, str]:
         """Return the roles of agents other than the default, by IRI."""
         roles = {f"{vocab.BASE}agents/{name}": role for name, role in self.roles.items()}
-        granted = {change.agent: change.grants for change in self.in_force if change.agent and change.grants}
+        granted = {change.agent: change.grants for change in self.active_changes if change.agent and change.grants}
         return {**roles, **granted}
 
     @cached_property
@@ -233,12 +233,12 @@ class AccessPolicy:
     def _at(
         self, agent: str, role: str, kinds: Sequence[str], place: str | None, scope: str | None
     ) -> tuple[str, PolicyChange | None]:
-        rules = [rule for rule in self.rules if rule.speaks_of(agent, role, kinds, place, scope)]
+        rules = [rule for rule in self.rules if rule.applies_to(agent, role, kinds, place, scope)]
         if role == _READERS:  # a rule for every agent does not apply to readers
             rules = [rule for rule in rules if rule.role is not None or rule.agent is not None]
         if not rules:
             return "assert", None
-        closest = max(rules, key=lambda rule: (rule.weight(role, kinds), VERDICTS.index(rule.allows or "assert")))
+        closest = max(rules, key=lambda rule: (rule.specificity(role, kinds), VERDICTS.index(rule.allows or "assert")))
         return closest.allows or "assert", closest
 
 
@@ -255,7 +255,7 @@ def is_below(place: str, path: str) -> bool:
     return place == path or any(place.startswith(path.rstrip("/") + end) for end in ends)
 
 
-def checked(change: PolicyChange) -> PolicyChange:
+def validated(change: PolicyChange) -> PolicyChange:
     """Return *change* with its path in plain form; raise InvalidRequest unless it is one complete change."""
     settings = [change.grants, change.confirms, None if change.confirms else change.allows]
     if sum(value is not None for value in settings) != 1:
@@ -281,17 +281,17 @@ def checked(change: PolicyChange) -> PolicyChange:
 
 def _place(path: str, allows: str | None) -> str:
     """Return the one form of the path of a rule; raise InvalidRequest for a path that no memory can be about."""
-    given, plain = path, _plain(path.strip())
+    shown, plain = path, _plain(path.strip())
     if allows != UNSET and "://" not in plain:
         if not path.strip() or plain in (".", "/", ".."):
-            raise InvalidRequest(f"{given!r} is no place of its own", hint="leave out `path`: the rule is for all")
+            raise InvalidRequest(f"{shown!r} is no place of its own", hint="leave out `path`: the rule is for all")
         if any(sign in plain for sign in "*?"):
             folder = plain[: min(plain.find(sign) for sign in "*?" if sign in plain)].rpartition("/")[0]
             hint = f"name the folder, for all below it: {folder}" if folder else "name a folder, for all below it"
-            raise InvalidRequest(f"a rule is for a file, a folder or a module, not for a pattern: {given}", hint=hint)
+            raise InvalidRequest(f"a rule is for a file, a folder or a module, not for a pattern: {shown}", hint=hint)
         if plain.startswith(("/", "../")):
             hint = "name it from the folder that holds the memory: src/billing"
-            raise InvalidRequest(f"{given} lies where no memory is about", hint=hint)
+            raise InvalidRequest(f"{shown} lies where no memory is about", hint=hint)
     return plain
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from jidomem.base.json_values import FrozenList, thaw
 from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
 from jidomem.records.active import Inactive
-from jidomem.records.entry import Entry, described, frozen_metadata
+from jidomem.records.entry import Entry, fields_from, frozen_metadata
 
 SCOPES = ("agent", "session")
 #: The one name in `metadata` that filters: a request covers entries of its namespace only.
@@ -69,7 +69,7 @@ class RecallRequest:
         """
         if isinstance(given, RecallRequest) and not more:
             return given
-        return RecallRequest(**described(RecallRequest, given, more, _invalid))
+        return RecallRequest(**fields_from(RecallRequest, given, more, _invalid))
 
     def covers(self, entry: Entry, *, include_sessions: bool = False) -> bool:
         """Return whether *entry* is in the scope: an entry of the agent, without a session or in the named session.
@@ -77,13 +77,13 @@ class RecallRequest:
         The scope `session` excludes entries without a session; *include_sessions* adds the entries of every session to
         the scope `agent`. A request whose metadata name a namespace covers only entries of that namespace.
         """
-        apart = NAMESPACE in self.metadata and self.metadata[NAMESPACE] != entry.metadata.get(NAMESPACE)
-        if apart or entry.agent_id != self.agent_id:
+        other_namespace = NAMESPACE in self.metadata and self.metadata[NAMESPACE] != entry.metadata.get(NAMESPACE)
+        if other_namespace or entry.agent_id != self.agent_id:
             return False
-        whole = self.scope == "agent"
+        any_session = self.scope == "agent"
         if entry.session_id is None:
-            return whole
-        return entry.session_id == self.session_id or (whole and include_sessions)
+            return any_session
+        return entry.session_id == self.session_id or (any_session and include_sessions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,10 @@ class Narrowing:
     def __post_init__(self) -> None:
         """Raise InvalidRequest for a field of another type."""
         for name in ("kinds", "about"):
-            given = getattr(self, name)
-            if isinstance(given, str) or not isinstance(given, Sequence) or not all(map(_is_text, given)):
-                raise _invalid(f"{name}={given!r} is no list of texts", f'give {name}=["..."]')
-            object.__setattr__(self, name, tuple(given))
+            value = getattr(self, name)
+            if isinstance(value, str) or not isinstance(value, Sequence) or not all(map(_is_text, value)):
+                raise _invalid(f"{name}={value!r} is no list of texts", f'give {name}=["..."]')
+            object.__setattr__(self, name, tuple(value))
         for name in ("agent", "session"):
             if getattr(self, name) is not None and not _is_text(getattr(self, name)):
                 raise _invalid(f"{name}={getattr(self, name)!r} is no name", f"give a name, or leave {name} out")
@@ -185,20 +185,20 @@ class MemoryRecall(RecallResult):
         return {**RecallResult.to_dict(self), "inactive": self.inactive.to_dict()}
 
 
-def parsed(request: RecallRequest | str, more: Mapping[str, Any], agent: str) -> tuple[RecallRequest, Narrowing]:
+def parse_request(request: RecallRequest | str, more: Mapping[str, Any], agent: str) -> tuple[RecallRequest, Narrowing]:
     """Return the request and its filters; a plain text is a request of *agent* unless *more* names another agent.
 
     Raises InvalidRequest for an unknown name, with the nearest known one.
     """
-    of_request = tuple(RecallRequest.__slots__) if isinstance(request, str) else ()
-    known = {*of_request, *Narrowing.__slots__} - {"query"}
+    request_fields = tuple(RecallRequest.__slots__) if isinstance(request, str) else ()
+    known = {*request_fields, *Narrowing.__slots__} - {"query"}
     for name in more:
         if name not in known:
             raise _invalid(f"there is no {name!r}", did_you_mean(name, known, f"use {sorted(known)}"))
     narrowing = Narrowing(**{name: value for name, value in more.items() if name in Narrowing.__slots__})
     if isinstance(request, RecallRequest):
         return request, narrowing
-    given = {name: value for name, value in more.items() if name in of_request}
+    given = {name: value for name, value in more.items() if name in request_fields}
     return RecallRequest(query=request, **{"agent_id": agent, **given}), narrowing
 
 

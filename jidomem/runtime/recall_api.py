@@ -73,9 +73,9 @@ class RecallApi:
         """Return the ranked memories of *project* with anchors and conflicts, and note that they were shown."""
         from jidomem.recall.briefing import anchored, fit_recall_to_budget
         from jidomem.recall.governing import fresh
-        from jidomem.records.recall import parsed
+        from jidomem.records.recall import parse_request
 
-        request, narrowing = parsed(query, options, self._settings.agent)
+        request, narrowing = parse_request(query, options, self._settings.agent)
         search = self._search(request, narrowing, project)
         hits = self._hits(search, request, narrowing, project)
         hits = replace(hits, inactive=search.inactive(project, request, narrowing, hits))

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from flask import Response, request
 
 from jidomem.errors import STOPPING, InvalidRequest, JidomemError, NotFound
-from jidomem.records.entry import Entry, WriteRequest, uses
+from jidomem.records.entry import Entry, WriteRequest, tool_uses
 from jidomem.records.intent import parse_json
 from jidomem.records.recall import RecallRequest
 from jidomem.runtime.agent_memory import AgentMemory
@@ -38,7 +38,7 @@ def record(site: RequestContext, project: str, session: str) -> Response:
     wire.arguments()
     values = wire.json_object(RECORDING)
     conversation = site.memory.conversation(session, project, writer=site.writer)
-    return wire.answer(conversation.record(**{**values, "tools": uses(values.get("tools", ()))}).to_dict(), 201)
+    return wire.answer(conversation.record(**{**values, "tools": tool_uses(values.get("tools", ()))}).to_dict(), 201)
 
 
 #: The arguments of recall besides the request, with their types.

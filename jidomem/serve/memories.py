@@ -27,7 +27,7 @@ from jidomem.read.playbook import cell, plain, tsv_line
 from jidomem.recall.briefing import markdown
 from jidomem.recall.governing import nearest
 from jidomem.recall.nearness import MOST_SHOWN
-from jidomem.records.intent import read
+from jidomem.records.intent import parse_version
 from jidomem.records.named_query import NamedQuery, snake
 from jidomem.serve import wire
 from jidomem.serve.server_state import RequestContext
@@ -57,7 +57,7 @@ def wait_for_version(site: RequestContext, project: str, given: Mapping[str, str
     wanted = given.get("min_position")
     if wanted is None or wanted == "0":
         return
-    version = read(wanted)
+    version = parse_version(wanted)
     if version is None:
         raise InvalidRequest(
             f"min_position={wanted!r} is no version", hint="give the version of a receipt: 12-0a1b2c3d4e5f"

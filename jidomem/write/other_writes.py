@@ -18,7 +18,7 @@ from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, boolean, iri, literal, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Receipt, Version
-from jidomem.records.policy import PolicyChange, checked
+from jidomem.records.policy import PolicyChange, validated
 from jidomem.write import permissions, triples, validate
 from jidomem.write.context import WriteContext, project_node
 from jidomem.write.pipeline import Pipeline
@@ -168,7 +168,7 @@ class PolicyChanges:
     def _signed(self, change: PolicyChange, by: str, reason: str | None) -> PolicyChange:
         """Return the valid *change*, with its author and reason; the agent that it concerns is an IRI."""
         agent = None if change.agent is None else plain_value(self._context.pipeline.node(change.agent, "agents"))
-        return replace(checked(change), agent=agent, by=by, reason=reason)
+        return replace(validated(change), agent=agent, by=by, reason=reason)
 
 
 #: The terms that only an answer to a proposed term uses.

@@ -23,7 +23,7 @@ from jidomem.entries import (
     WriteResult,
 )
 from jidomem.errors import InvalidRequest, JidomemError, TooLarge
-from jidomem.records.recall import Hit, MemoryRecall, Narrowing, parsed
+from jidomem.records.recall import Hit, MemoryRecall, Narrowing, parse_request
 
 REQUEST = RecallRequest(agent_id="demo", query="hello")
 HIT = Hit(id="i", agent_id="demo", content="hello", score=0.5, metadata={"a": []})
@@ -244,7 +244,7 @@ def test_a_value_may_be_a_member_of_a_set_whatever_it_holds(make):
 
 
 def test_a_plain_text_is_asked_by_the_agent_at_hand():
-    request, narrowing = parsed("hello", {"limit": 2, "kinds": ["fact"]}, "demo")
+    request, narrowing = parse_request("hello", {"limit": 2, "kinds": ["fact"]}, "demo")
 
     assert request == asking(limit=2)
     assert narrowing.kinds == ("fact",)
@@ -326,15 +326,15 @@ def test_no_request_covers_what_another_agent_remembers(scope, session, every):
             "request: budget_tokens=True is no positive whole number",
             "give budget_tokens=500",
         ),
-        (lambda: parsed("hello", {"limt": 2}, "demo"), "request: there is no 'limt'", "did you mean 'limit'?"),
+        (lambda: parse_request("hello", {"limt": 2}, "demo"), "request: there is no 'limt'", "did you mean 'limit'?"),
         (
-            lambda: parsed(REQUEST, {"query": "x"}, "demo"),
+            lambda: parse_request(REQUEST, {"query": "x"}, "demo"),
             "request: there is no 'query'",
             "use ['about', 'agent', 'as_of', 'budget_tokens', 'explain', 'include_inactive', 'kinds', 'session',"
             " 'since', 'until', 'valid_at']",
         ),
-        (lambda: parsed("hello", {"query": "x"}, "demo"), "request: there is no 'query'", None),
-        (lambda: parsed(REQUEST, {"limit": 2}, "demo"), "request: there is no 'limit'", None),
+        (lambda: parse_request("hello", {"query": "x"}, "demo"), "request: there is no 'query'", None),
+        (lambda: parse_request(REQUEST, {"limit": 2}, "demo"), "request: there is no 'limit'", None),
     ],
 )
 def test_a_refusal_names_the_field_and_the_way_out(make, told, hint):
@@ -350,4 +350,4 @@ def test_what_is_looked_through_may_be_bounded():
     assert (narrowing.kinds, narrowing.about, narrowing.agent, narrowing.session) == (("fact",), ("a", "b"), "ana", "s")
     assert (narrowing.budget_tokens, narrowing.explain, narrowing.include_inactive) == (1, True, False)
     assert (Narrowing().explain, Narrowing().budget_tokens, Narrowing().kinds) == (False, None, ())
-    assert parsed(REQUEST, {"explain": True}, "other") == (REQUEST, Narrowing(explain=True))
+    assert parse_request(REQUEST, {"explain": True}, "other") == (REQUEST, Narrowing(explain=True))

@@ -84,7 +84,7 @@ def pairs(memory, **moment):
 
 def listed(memory, name, as_of=FOREVER):
     """The nodes or pairs that the projection has at a moment, in order, but for what was redacted."""
-    order, moment = memory.playbook.get(name).course, ticks(to_term(as_of, "dateTime", "as_of"))
+    order, moment = memory.playbook.get(name).list_order, ticks(to_term(as_of, "dateTime", "as_of"))
     if order.pairs:
         return memory.texts.read(Stream("p"), lambda file: file.projection.pairs("", moment, maxsize))
     keys = memory.texts.read(Stream("p"), lambda file: file.projection.page(order, "", moment, False, maxsize))
@@ -94,7 +94,7 @@ def listed(memory, name, as_of=FOREVER):
 
 def shown(memory, name, **moment):
     """The nodes or pairs of the rows that the engine finds."""
-    order = memory.playbook.get(name).course
+    order = memory.playbook.get(name).list_order
     names = order.pairs or [order.variable]
     rows = memory.reader.ask(name, project="p", **moment)
     return [*dict.fromkeys(" ".join(row[each] for each in names) for row in rows)]

@@ -15,7 +15,7 @@ from jidomem.records import named_query as queries
 from jidomem.records.intent import Version
 
 PLAYBOOK = Playbook()
-WALKED = [query for query in PLAYBOOK if query.course and not query.course.pairs]
+WALKED = [query for query in PLAYBOOK if query.list_order and not query.list_order.pairs]
 
 
 class Sorted(Playbook):
@@ -23,7 +23,7 @@ class Sorted(Playbook):
 
     def get(self, name):
         query = super().get(name)
-        return query if query.course and query.course.pairs else replace(query, course=None)
+        return query if query.list_order and query.list_order.pairs else replace(query, list_order=None)
 
 
 def modes(query):

@@ -127,8 +127,8 @@ def test_a_shipped_question_in_an_overlay_answers_what_the_shipped_one_answers(b
         here, apart = (memory.reader.ask(each, project="p", **options, **values) for each in (name, f"own-{name}"))
         assert apart == here
         assert pages(memory, f"own-{name}", {**options, **values}) == here
-    assert memory.playbook.get(f"own-{name}").apart
-    assert not query.apart
+    assert memory.playbook.get(f"own-{name}").is_isolated
+    assert not query.is_isolated
 
 
 def pages(memory, name, options):

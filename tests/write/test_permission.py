@@ -223,7 +223,7 @@ def test_a_change_of_policy_is_recorded_with_all_it_says_and_nothing_it_does_not
         (jido("forAgent"), iri(f"{BASE}agents/rita")), (jido("grantsRole"), jido("Curator")),
     }  # fmt: skip
     assert all(always <= each for each in told)
-    made = memory.writer.authority("p").in_force[1:]
+    made = memory.writer.authority("p").active_changes[1:]
     assert [(each.days, each.agent, each.node) for each in made] == [
         (None, f"{BASE}agents/bob", nodes[0]), (14, None, nodes[1]), (None, f"{BASE}agents/rita", nodes[2]),
     ]  # fmt: skip

@@ -144,15 +144,15 @@ changes = st.builds(
 
 
 @given(st.lists(changes, max_size=8), st.permutations(range(8)))
-def test_what_is_in_force_depends_on_when_rules_were_made_and_not_on_their_order(made, order):
+def test_the_active_changes_depend_on_the_time_of_each_and_not_on_their_order(made, order):
     named = ("agent", "role", "kind", "path", "allows")
     dated = [PolicyChange(**{**{f: getattr(c, f) for f in named}, "node": f"n{i}"})
              for i, c in enumerate(made)]  # fmt: skip
     shuffled = [dated[i] for i in order if i < len(dated)]
     one, other = AccessPolicy(tuple(dated)), AccessPolicy(tuple(shuffled))
-    assert one.in_force == other.in_force
-    assert len({change.slot for change in one.in_force}) == len(one.in_force)
-    taken = {change.slot for change in one.in_force}
+    assert one.active_changes == other.active_changes
+    assert len({change.slot for change in one.active_changes}) == len(one.active_changes)
+    taken = {change.slot for change in one.active_changes}
     last = {change.slot: change for change in (*BUILT_IN, *dated)}
     assert taken == {slot for slot, change in last.items() if change.allows != UNSET}
 

@@ -21,7 +21,7 @@ from jidomem.read.playbook import plain
 from jidomem.recall.briefing import markdown
 from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.records.active import STATUSES
-from jidomem.records.entry import uses
+from jidomem.records.entry import tool_uses
 from jidomem.records.intent import INTENT_FIELDS
 from jidomem.records.named_query import snake
 from jidomem.serve.mcp.client_session import ClientSession
@@ -663,7 +663,7 @@ WORKING = Tool(
 
 def _record_turn(session: ClientSession, given: Arguments) -> ToolResult:
     arguments = dict(given)
-    tools = uses(arguments.pop("tools", ()))
+    tools = tool_uses(arguments.pop("tools", ()))
     who = session.begin()
     conversation = session.memory.conversation(
         who["asserted_in"], session.project, writer=session.writer, agent=who["asserted_by"]
