@@ -24,7 +24,7 @@ RECORDING = {"prompt": str, "answer": str, "asked_by": str, "answered_by": str, 
 
 
 def show_conversation(site: RequestContext, project: str, session: str) -> Response:
-    """Return the turns of a conversation in their order, or only the `last` ones."""
+    """Return the turns of a conversation in order, or only the `last` ones."""
     given = wire.arguments("last", "as_of", "min_position")
     wait_for_version(site, project, given)
     last = wire.whole(given, "last")
@@ -34,7 +34,7 @@ def show_conversation(site: RequestContext, project: str, session: str) -> Respo
 
 
 def record(site: RequestContext, project: str, session: str) -> Response:
-    """Return the turn that was recorded, as the next one."""
+    """Record the next turn of a conversation, and return it."""
     wire.arguments()
     values = wire.json_object(RECORDING)
     conversation = site.memory.conversation(session, project, writer=site.writer)
@@ -56,7 +56,7 @@ _AN_ENTRY = 'send {"entry": {"agent_id": "planner", "content": "..."}}, or an ar
 
 
 def write(site: RequestContext, project: str) -> Response:
-    """Return the stored entry, or the outcome of each of several."""
+    """Store an entry, or several; return the stored entry, or the outcome of each."""
     wire.arguments()
     wire.content_type(wire.JSON)
     values = parse_json(wire.body())
@@ -67,7 +67,7 @@ def write(site: RequestContext, project: str) -> Response:
 
 
 def recall(site: RequestContext, project: str) -> Response:
-    """Return the entries of an agent within the scope, those that answer the query first."""
+    """Return the entries of an agent within the scope, those that match the query first."""
     given = wire.arguments(*_FLAGS, *_MOMENTS, "budget_tokens", "min_position")
     opts: dict[str, Any] = {name: wire.flag(given, name) for name in _FLAGS}
     opts |= {name: given[name] for name in _MOMENTS if name in given}
@@ -83,7 +83,7 @@ def recall(site: RequestContext, project: str) -> Response:
 
 
 def remove(site: RequestContext, project: str) -> Response:
-    """Return the number of withdrawn entries among some ids; all are withdrawn or none."""
+    """Withdraw the entries of some ids, all or none; return their number."""
     wire.arguments()
     wire.content_type(wire.JSON)
     values = parse_json(wire.body())
@@ -107,7 +107,7 @@ def _each(site: RequestContext, project: str, values: list[Any]) -> Response:
     if outcomes and all(place in refused and refused[place].code in STOPPING for place in range(len(outcomes))):
         raise refused[0]
     for place, refusal in refused.items():
-        if refusal.code not in STOPPING:  # one error, of all that it stopped, has no place
+        if refusal.code not in STOPPING:  # an error that stops all entries has no position
             refusal.position = place
             site.operation.measures.refused(refusal.code, _by(site, values[place]), project)
     return wire.answer(
@@ -132,7 +132,7 @@ def _read(site: RequestContext, values: Any) -> WriteRequest | JidomemError:
 
 
 def _write_request(site: RequestContext, values: Any) -> WriteRequest:
-    """Return the request to write that *values* are; raises InvalidRequest, PolicyDenied for another agent's entry."""
+    """Parse a request to write an entry; raises InvalidRequest, and PolicyDenied for an entry of another agent."""
     if not isinstance(values, dict) or not isinstance(values.get("entry"), dict):
         raise InvalidRequest("there is no entry", hint=_AN_ENTRY)
     for name in values:
@@ -156,7 +156,7 @@ MOVING = {"status": str, "phase": str, "agent": str}
 
 
 def start(site: RequestContext, project: str) -> Response:
-    """Return the receipt of a new work session."""
+    """Start a work session, and return its receipt."""
     wire.arguments()
     values = wire.json_object(OPENING)
     if "name" not in values:
@@ -167,7 +167,7 @@ def start(site: RequestContext, project: str) -> Response:
 
 
 def move(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
-    """Return the receipt of an event that gives a session a status, a phase, or both."""
+    """Give a session a status, a phase, or both; return the receipt of the event."""
     wire.arguments()
     receipt = site.writer.move_session(project, id, **wire.json_object(MOVING))
     return wire.answer(receipt.to_dict())
@@ -198,7 +198,7 @@ def show_working_memory(site: RequestContext, project: str, agent: str) -> Respo
 
 
 def change(site: RequestContext, project: str, agent: str) -> Response:
-    """Return the working memory of an agent after changes, all of them or none."""
+    """Apply changes to the working memory of an agent, all or none; return the result."""
     wire.arguments()
     values = wire.json_object(CHANGING)
     if "changes" not in values:
@@ -214,7 +214,7 @@ def forget(site: RequestContext, project: str, agent: str) -> Response:
 
 
 def _of(site: RequestContext, project: str, agent: str) -> AgentMemory:
-    """Return the working memory of *agent*; raises PolicyDenied for another agent's, NotFound for no project."""
+    """Return the working memory of *agent*; raises PolicyDenied for another agent, NotFound for an unknown project."""
     site.check_own(agent)
     site.memory.catch_up(project)
     return site.memory.agent(agent, project=project)

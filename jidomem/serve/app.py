@@ -33,7 +33,7 @@ _ORIGIN = re.compile(r"https?://(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]
 _METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS"
 _HEADERS = "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id"
 _EXPOSED = "Allow, Link, Retry-After, Warning, X-Request-Id"
-#: Seconds a browser need not ask again.
+#: Seconds for which a browser may cache a preflight answer.
 _AGE = "600"
 
 
@@ -62,7 +62,7 @@ class Cors:
         self._allowed = allowed
 
     def preflight(self) -> Response | None:
-        """Return the answer to a preflight request, which has no token; None for any other request."""
+        """Return the answer to a preflight request, which carries no token; None for any other request."""
         asks = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
         if not asks or self._origin() is None:
             return None
@@ -83,7 +83,7 @@ class Cors:
         return origin if origin.lower() in self._allowed else None
 
 
-#: Headers of every answer: its type is not guessed, no page frames it, and no address leaves as a referrer.
+#: Headers of every answer: no guessing of its type, no frames, no referrer.
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -123,12 +123,12 @@ def _requests_page() -> bool:
 
 
 def headers(keyring: Keyring | None) -> dict[str, str]:
-    """Return the headers of every answer; with tokens on *keyring*, no answer is cached."""
+    """Return the headers of every answer; if *keyring* has tokens, answers must not be cached."""
     return {**HEADERS, "Cache-Control": "no-store"} if keyring is not None and keyring.is_needed else HEADERS
 
 
 def caller_of(keyring: Keyring, authorization: str) -> ApiToken:
-    """Return the token in the header *authorization*; raise Unauthenticated unless it is on the keyring."""
+    """Return the token in the header *authorization*; raise Unauthenticated if it is not on the keyring."""
     scheme, _, secret = authorization.partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         raise Unauthenticated("this server needs a token", hint=_HINT)
@@ -139,14 +139,14 @@ def caller_of(keyring: Keyring, authorization: str) -> ApiToken:
 
 
 class AccessGate:
-    """The check of tokens before every route of one site; without a keyring, or tokens on it, every caller passes."""
+    """The check of tokens before every route of one site; without a keyring, or tokens on it, all callers pass."""
 
     def __init__(self, site: RequestContext) -> None:
         self._site = site
         self._keyring = site.keyring
 
     def admit(self) -> None:
-        """Set the caller by the token of the request; raise Unauthenticated if a token is needed.
+        """Set the caller by the token of the request; raise Unauthenticated if it needs a valid one.
 
         Unknown addresses need a token as well.
         """
@@ -161,7 +161,7 @@ class AccessGate:
             g.seen.agent = g.caller.agent
 
     def answer(self, route: Route, **parts: str) -> Response:
-        """Return the answer of *route*; raise NotFound and PolicyDenied for projects the caller does not reach."""
+        """Return the answer of *route*; raise NotFound and PolicyDenied for projects that the caller may not access."""
         caller: ApiToken | None = g.caller
         if caller is None:
             return route.answer(self._site, **parts)
@@ -179,18 +179,18 @@ class AccessGate:
             raise
 
     def add_headers(self, response: Response) -> Response:
-        """Return *response* with the headers no answer goes without."""
+        """Add the headers of every answer to *response*."""
         for name, value in headers(self._keyring).items():
             response.headers.setdefault(name, value)
         return response
 
 
-#: The names of this machine for itself.
+#: The host names of this machine for itself.
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _PORT = re.compile(r":[0-9]*$")
 _HOST_NAME = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 _PUBLIC_URL_HINT = "give scheme and host as clients ask them: --public-url https://memory.example.org"
-_LONG = ("name", "id")  # parts of a path that may hold slashes
+_LONG = ("name", "id")  # parts of a path that may contain slashes
 
 
 def create_app(
@@ -206,7 +206,7 @@ def create_app(
 
     With tokens on *keyring* each caller reaches the projects of its token. *operation* counts and logs
     requests. Pages of *origins* may read the answers; *public_url* is the origin that clients use, if it
-    is another than the server's. Raise InvalidRequest for anything else than an origin.
+    differs from that of the server. Raises InvalidRequest for an invalid origin.
     """
     app = _App("jidomem.serve", static_folder=None)
     app.config[wire.LIMITS] = memory.settings.limits
@@ -231,7 +231,7 @@ def create_app(
     app.before_request(cors.preflight)
     app.before_request(gate.admit)
     app.before_request(_refuse_unreadable)
-    app.after_request(watch.end)  # the last of them
+    app.after_request(watch.end)  # runs last
     app.after_request(cors.add_headers)
     app.after_request(gate.add_headers)
     app.register_error_handler(JidomemError, _error_response)
@@ -241,10 +241,10 @@ def create_app(
 
 
 class _Whole(Response):
-    """An answer that is there in one piece is handed over as such, which saves the server a thread's turns."""
+    """An answer in one piece, passed to the server as such: fewer switches between threads."""
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
-        """Return the body, as WSGI has it."""
+        """Return the body, as in WSGI."""
         if not self.is_sequence or environ["REQUEST_METHOD"] == "HEAD":
             return super().__call__(environ, start_response)
         _, status, headers = self.get_wsgi_response(environ)
@@ -255,7 +255,7 @@ class _Whole(Response):
 
 
 class _App(Flask):
-    """An application without coroutines: no view function is inspected for being one."""
+    """An application without coroutines: view functions are not inspected for being one."""
 
     response_class = _Whole
 
@@ -269,7 +269,7 @@ def _part(match: re.Match[str]) -> str:
 
 
 def check_host(given: str, allowed: Collection[str]) -> None:
-    """Raise PolicyDenied for a request to another host: a page may have rebound its name to this address."""
+    """Raise PolicyDenied for a request to another host: a page may have bound its name to this address."""
     host = _PORT.sub("", given).lower()
     if host not in allowed:
         raise PolicyDenied(
@@ -278,7 +278,7 @@ def check_host(given: str, allowed: Collection[str]) -> None:
 
 
 def parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return the address *host*; raise InvalidRequest if it is none."""
+    """Return the address *host*; raise InvalidRequest if it is not one."""
     try:
         return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError as error:
@@ -286,9 +286,9 @@ def parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def hosts_of(host: str, names: Collection[str]) -> list[str]:
-    """Return the names that clients use for a server at the address *host*: the address, and *names*.
+    """Return the host names that clients may use for a server at the address *host*: the address, and *names*.
 
-    Raise InvalidRequest for the address of all interfaces without a name.
+    Raises InvalidRequest for the address of all interfaces without a name.
     """
     address = parse_address(host)
     for name in names:
@@ -303,7 +303,7 @@ def hosts_of(host: str, names: Collection[str]) -> list[str]:
 
 
 def _refuse_unreadable() -> None:
-    """Raise InvalidRequest for a query string that is not percent-encoded UTF-8, and for the body of a GET."""
+    """Raise InvalidRequest for a query string that is not percent-encoded UTF-8, and for a GET with a body."""
     wire.check(request.query_string, "the query string")
     has_body = request.content_length or "chunked" in request.headers.get("Transfer-Encoding", "").lower()
     if has_body and request.method in ("GET", "HEAD"):
@@ -313,7 +313,7 @@ def _refuse_unreadable() -> None:
 
 
 def _refused(error: HTTPException) -> Response:
-    """Return the refusal of Flask as an entry of the error table."""
+    """Return the error of Flask as an entry of the error table."""
     if isinstance(error, MethodNotAllowed):
         allow = sorted(error.valid_methods or ())
         refusal: JidomemError = NotServed(
@@ -336,7 +336,7 @@ def _error_response(error: JidomemError) -> Response:
 
 
 def _bug(operation: Operation, error: Exception) -> Response:
-    """Return 500 without the traceback, which is written to the log, or else to standard error."""
+    """Return 500 without the traceback, which is written to the log, or to standard error without a log."""
     log_bug(operation, error, request_id=g.seen.id)
     g.seen.refusal = "internal_error"
     document = {

@@ -1,7 +1,7 @@
-"""HTTP/1.1 on one connection: requests, read by h11, and the answers of a WSGI application.
+"""HTTP/1.1 on one connection: requests, parsed by h11, and the answers of a WSGI application.
 
-A body that is cut, or does not arrive in time, never counts as complete, and a request that two
-readers could parse differently is refused.
+A body that is truncated, or does not arrive in time, never counts as complete, and a request that two
+parsers could read differently is refused.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from jidomem.runtime.user_config import RootLimits
 from jidomem.serve import wire
 
 App = Callable[..., Iterable[bytes]]
-#: The slowest rate of a client, in bytes per second, on average over the time that it is waited for.
+#: The minimum throughput of a client, in bytes per second, averaged over the time the server waits for it.
 SLOWEST = 1024
-#: Bytes that are read at once, and up to which the parts of an answer are sent together.
+#: Bytes read at once, and up to which the parts of an answer are sent together.
 _PIECE = 64 * 1024
-#: Bytes of a body that are read and ignored in order to keep the connection.
+#: The most bytes of an unread body that are skipped to keep the connection open.
 _KEEP_LIMIT = 256 * 1024
-#: Bytes that are read and ignored before a connection is closed: a client that first sends all would miss the answer.
+#: The most bytes skipped before closing: a client that sends its whole body first would otherwise miss the answer.
 _CLOSE_LIMIT = 16 * 1024 * 1024
 
 
 class TooSlow(Exception):
-    """The client does not send, or does not read, fast enough."""
+    """The client sends or reads too slowly."""
 
 
 class ClientDisconnected(Exception):
@@ -47,7 +47,7 @@ class ClientDisconnected(Exception):
 
 
 class ThroughputGuard:
-    """One direction of a connection, and the time its client has for it: some seconds, and more for each byte."""
+    """One direction of a connection with the time its client has: some seconds, and more for each byte."""
 
     def __init__(self, connection: socket.socket, event: int, idle: float) -> None:
         """Guard the direction of *connection* whose readiness is *event*."""
@@ -57,7 +57,7 @@ class ThroughputGuard:
         self.restart(idle)
 
     def restart(self, idle: float, moved: int = 0) -> None:
-        """Give the client *idle* seconds, and more for each byte from now on."""
+        """Give the client *idle* seconds from now on, plus time for each byte; *moved* bytes count already."""
         self._idle, self._waited, self.moved = idle, 0.0, moved
 
     def transfer(self, call: Callable[..., Any], argument: Any) -> Any:
@@ -68,7 +68,7 @@ class ThroughputGuard:
                     return call(argument, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 self._wait()
-            except OSError as error:  # such as that this thread is late, and it is closed
+            except OSError as error:  # such as a connection that another thread has closed
                 raise ClientDisconnected from error
 
     def _wait(self) -> None:
@@ -81,26 +81,26 @@ class ThroughputGuard:
             raise TooSlow
 
     def is_ready(self, seconds: float = 0.0) -> bool:
-        """Return whether bytes can move, or the connection is at its end, within some *seconds*."""
+        """Return whether bytes can be transferred, or the connection has ended, within *seconds*."""
         poll = select.poll()
         poll.register(self._connection, self._event)
         return bool(poll.poll(seconds * 1000))
 
     def silent(self) -> float:
-        """Return the seconds for which the client has been waited for; 0 if it is not."""
+        """Return the seconds of the present wait for the client; 0 if there is none."""
         since = self.since
         return 0.0 if since is None else monotonic() - since
 
 
 class ClientSocket:
-    """One connection. One thread may read it while another writes it.
+    """One connection. One thread may read while another writes.
 
-    A thread that is late uses no closed connection: its descriptor may belong to another one by then.
+    A closed connection must not be used: its descriptor may belong to another one by then.
     """
 
     def __init__(self, connection: socket.socket, idle: float) -> None:
-        """Own *connection*, whose client is waited for *idle* seconds."""
-        if sys.platform == "linux":  # a client that is gone for good acknowledges nothing, and is noticed by this alone
+        """Take over *connection*; its client may be silent for *idle* seconds."""
+        if sys.platform == "linux":  # the only way to notice a client that vanished: it acknowledges nothing
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(idle * 1000))
         timeout = struct.pack("ll", *divmod(int(idle * 1e6), 10**6))
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeout)
@@ -110,9 +110,9 @@ class ClientSocket:
         self.is_idle = self.interrupted = False
 
     def begin(self) -> bytes:
-        """Return the first bytes of a request; empty at the end of the connection, or when it was idle for too long.
+        """Return the first bytes of a request; empty at the end of the connection, or after the idle time.
 
-        Waiting in the system costs a thread one turn of the interpreter; a poll first would cost two.
+        A blocking read takes the interpreter lock once; polling first would take it twice.
         """
         self.is_idle, self.reading.since = True, monotonic()
         try:
@@ -123,7 +123,7 @@ class ClientSocket:
             self.is_idle, self.reading.since = False, None
 
     def restart(self, received: int) -> None:
-        """Give the client the time for a request, of which some bytes are *received*, and for its answer."""
+        """Restart the time for a request, of which some bytes are *received*, and for its answer."""
         self.reading.restart(self._idle, received)
         self.sending.restart(self._idle)
 
@@ -142,22 +142,22 @@ class ClientSocket:
             rest = rest[sent:]
 
     def end(self, limit: int) -> None:
-        """Send no more, and read up to *limit* bytes: a client that still sends would not see its answer."""
-        self.reading.restart(self._idle / 10)  # a client that sends nothing gets a tenth of the usual time,
-        until = monotonic() + self._idle  # and none gets more than that
+        """Send no more, and skip up to *limit* bytes: a client that is still sending would not see its answer."""
+        self.reading.restart(self._idle / 10)  # a silent client gets a tenth of the usual time,
+        until = monotonic() + self._idle  # and no client gets more than that time
         with suppress(OSError, ClientDisconnected, TooSlow):
             self.connection.shutdown(socket.SHUT_WR)
             while self.reading.moved < limit and monotonic() < until and self.receive():
                 pass
 
     def interrupt(self) -> None:
-        """Read no more: a thread that waits for the client goes on at once, as at the end of the connection."""
+        """Stop reading: a thread that waits for the client continues at once, as at the end of the connection."""
         self.interrupted = True
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_RD)
 
     def close(self, *, abort: bool = False) -> None:
-        """Close the connection; *abort* resets it, so that the client takes no partial answer for complete."""
+        """Close the connection; *abort* resets it, so that the client does not take a partial answer for complete."""
         with self.reading.lock, self.sending.lock:
             if abort:
                 with suppress(OSError):
@@ -165,7 +165,7 @@ class ClientSocket:
             self.connection.close()
 
 
-#: Line ends and continued lines that HTTP once allowed: two readers may parse them differently.
+#: Bare line feeds and folded headers, which HTTP once allowed: parsers may read them differently.
 _LOOSE = re.compile(rb"(?<!\r)\n|\n[ \t]")
 _HINT = "correct the request: RFC 9112 has how one is written"
 _CONTINUE = h11.InformationalResponse(status_code=100, reason=b"Continue", headers=[])
@@ -178,7 +178,7 @@ class HttpExchange(io.RawIOBase):
     """
 
     def __init__(self, link: ClientSocket, limits: RootLimits, keeps: Callable[[], bool]) -> None:
-        """Read from *link* within *limits*; *keeps* says whether the connection is kept."""
+        """Read from *link* within *limits*; *keeps* returns whether the connection may stay open."""
         self.link, self._limits, self._keeps = link, limits, keeps
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.url + limits.headers)
         self._lock = Lock()  # of the parser
@@ -190,7 +190,7 @@ class HttpExchange(io.RawIOBase):
         self.environ: dict[str, Any] = {"REQUEST_METHOD": "GET"}  # of WSGI, once the head is complete
 
     def receive_head(self, received: bytes) -> None:
-        """Set `environ` by the head, which begins with *received*; raise a JidomemError unless it is sound HTTP."""
+        """Parse the head, which begins with *received*, into `environ`; raise a JidomemError if it is invalid HTTP."""
         self.link.restart(len(received))
         try:
             self._feed(received)
@@ -218,7 +218,7 @@ class HttpExchange(io.RawIOBase):
     def _feed(self, data: bytes) -> None:
         if not data:
             raise ClientDisconnected
-        if not self._raw:  # some clients send an empty line behind a body
+        if not self._raw:  # some clients send an empty line after a body
             data = data.lstrip(b"\r\n")
         self._raw += data
         if data:
@@ -226,7 +226,7 @@ class HttpExchange(io.RawIOBase):
                 self._h11.receive_data(data)
 
     def _check_size(self, head: bytes) -> None:
-        """Raise TooLarge if *head*, which may not be complete, is above the limits."""
+        """Raise TooLarge if *head*, which may be incomplete, exceeds the limits."""
         limits, address = self._limits, head.partition(b" ")[2].partition(b" ")[0]
         if len(address) > limits.url:
             detail = f"the address has more than {limits.url:,} bytes"
@@ -240,10 +240,10 @@ class HttpExchange(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Put bytes of the body that have arrived in *buffer*, and return their number, 0 only at its end.
+        """Copy bytes of the body that have arrived to *buffer*, and return their number; 0 only at its end.
 
-        Raise RequestTimeout if the client is too slow, InvalidRequest if the body is cut or malformed, and Busy if the
-        server stops.
+        Raises RequestTimeout if the client is too slow, InvalidRequest if the body is truncated or malformed, and Busy
+        if the server stops.
         """
         if self._failed:
             raise InvalidRequest("the body was not read to its end", hint="send the request again")
@@ -266,7 +266,7 @@ class HttpExchange(io.RawIOBase):
         raise error
 
     def _next_piece(self) -> bytes:
-        """Return the next piece, empty at the end of the body, after the interim answer that a client waits for."""
+        """Return the next piece, empty at the end of the body; first send the interim answer that a client expects."""
         while not self._at_end():
             with self._lock:
                 event = self._h11.next_event()
@@ -280,7 +280,7 @@ class HttpExchange(io.RawIOBase):
                 self._raw = self._raw[-4:]
                 self._feed(self.link.receive())
             elif self._size is None and not self._raw.removesuffix(self.behind()).endswith(b"\r\n\r\n"):
-                raise h11.RemoteProtocolError("the last chunk does not end in an empty line")  # to another reader
+                raise h11.RemoteProtocolError("the last chunk does not end in an empty line")  # for other parsers
         return b""
 
     def _at_end(self) -> bool:
@@ -288,7 +288,7 @@ class HttpExchange(io.RawIOBase):
         return self._h11.their_state not in (h11.IDLE, h11.SEND_BODY, h11.ERROR)
 
     def behind(self) -> bytes:
-        """Return the bytes received behind what was read."""
+        """Return the bytes received after the request."""
         return self._h11.trailing_data[0]
 
     def respond(self, app: App, environ: dict[str, Any]) -> None:
@@ -314,7 +314,7 @@ class HttpExchange(io.RawIOBase):
         return lambda piece: self._send(h11.Data(data=piece))
 
     def _is_long(self) -> bool:
-        """Return whether more of the body is to come than is read to keep the connection; of chunks that is a guess."""
+        """Return whether more of the body follows than is skipped to keep the connection; a guess for chunks."""
         left = self.link.reading.moved if self._size is None else self._size - self.link.reading.moved
         return not self._at_end() and left > _KEEP_LIMIT
 
@@ -330,14 +330,14 @@ class HttpExchange(io.RawIOBase):
         return self._h11.our_state is h11.SEND_BODY
 
     def finish(self) -> bool:
-        """Return whether another request may follow; else end the connection, so that the client gets the answer."""
+        """Return whether another request may follow; else end the connection so that the client gets the answer."""
         is_kept = self._h11.our_state is h11.DONE and self._drain()
         if not is_kept and (not self._at_end() or self.link.reading.is_ready()):
             self.link.end(_CLOSE_LIMIT)
         return is_kept
 
     def _drain(self) -> bool:
-        """Return whether the body ends within a limit; the bytes are ignored."""
+        """Return whether the rest of the body, which is skipped, ends within the limit."""
         begun = self.link.reading.moved
         with suppress(JidomemError):
             while self.link.reading.moved - begun < _KEEP_LIMIT and self.read(_PIECE):
@@ -351,7 +351,7 @@ def _date(second: int) -> bytes:
 
 
 _ABSOLUTE = re.compile(r"https?://([^/?]*)(.*)", re.IGNORECASE)
-#: Names that WSGI writes without a prefix.
+#: The headers that WSGI names without a prefix.
 _BARE = {"HTTP_CONTENT_TYPE": "CONTENT_TYPE", "HTTP_CONTENT_LENGTH": "CONTENT_LENGTH"}
 
 
@@ -362,7 +362,7 @@ def build_environ(request: h11.Request) -> dict[str, Any]:
         key, text = "HTTP_" + name.decode("ascii").upper().replace("-", "_"), value.decode("latin-1")
         key = _BARE.get(key, key)
         environ[key] = f"{environ[key]}{'; ' if key == 'HTTP_COOKIE' else ', '}{text}" if key in environ else text
-    environ.pop("HTTP_UPGRADE", None)  # the connection stays one of HTTP/1.1; routing would answer for another protocol
+    environ.pop("HTTP_UPGRADE", None)  # the connection stays HTTP/1.1; werkzeug would match routes of other protocols
     target = place = request.target.decode("ascii")
     if absolute := _ABSOLUTE.fullmatch(target):
         environ["HTTP_HOST"], place = absolute[1], absolute[2]
@@ -378,11 +378,11 @@ def build_environ(request: h11.Request) -> dict[str, Any]:
 
 
 def check_request(request: h11.Request, environ: dict[str, Any]) -> None:
-    """Raise InvalidRequest for what h11 accepts and another reader may parse differently."""
+    """Raise InvalidRequest for a request that h11 accepts and another parser may read differently."""
     target, in_chunks = environ["REQUEST_URI"], "HTTP_TRANSFER_ENCODING" in environ
     if request.http_version not in (b"1.1", b"1.0"):
         raise InvalidRequest("this server speaks HTTP/1.1", hint="send HTTP/1.1")
-    if any(b"_" in name for name, _ in request.headers):  # WSGI could not tell it from one with a dash
+    if any(b"_" in name for name, _ in request.headers):  # in WSGI it equals a name with a dash
         raise InvalidRequest("a header has _ in its name", hint="write - there, or leave the header out")
     if in_chunks and "CONTENT_LENGTH" in environ:
         raise InvalidRequest("a body has a Content-Length or a Transfer-Encoding", hint="give one of them")

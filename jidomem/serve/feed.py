@@ -21,18 +21,18 @@ from jidomem.serve.server_state import RequestContext
 from jidomem.serve.wire import negotiate
 
 NDJSON, EVENTS = "application/x-ndjson", "text/event-stream"
-#: Commits of one answer: the default and the limit.
+#: Commits in one answer: the default and the limit.
 SOME, MOST = 1_000, 10_000
-#: Bytes after which an answer is ended.
+#: Bytes after which an answer ends.
 BYTES = 8 * 1024 * 1024
-#: Seconds that an answer may be waited for.
+#: The longest wait for an answer in seconds.
 LONGEST = 30
-#: Seconds between two polls of the journal, between two comments, and until a stream ends to be opened again.
+#: Seconds between two polls of the journal, between two comments, and until the client must reopen a stream.
 PAUSE, HEARTBEAT, LIFE = 0.1, 10.0, 300.0
 
 
 def journal(site: RequestContext, project: str) -> Response:
-    """Return the commits after a version: lines in one answer, or events as they come."""
+    """Return the commits after a version: lines in one answer, or a stream of events."""
     form = negotiate({NDJSON: "lines", EVENTS: "events"})
     given = wire.arguments("after", "limit", "wait", "min_position")
     wait_for_version(site, project, given)
@@ -55,7 +55,7 @@ def _whole(given: Mapping[str, str], name: str, least: int, most: int) -> int | 
 
 
 class _Feed:
-    """The position of one reader: it has the commits up to `version`."""
+    """The position of one reader, which has received the commits up to `version`."""
 
     def __init__(self, site: RequestContext, project: str, version: Version) -> None:
         self.site, self.project, self.version = site, project, version
@@ -63,7 +63,7 @@ class _Feed:
         self._asker = wire.client_descriptor()
 
     def next(self) -> Iterator[FeedEntry]:
-        """Yield the new commits, and move on after each. Raise as `entries` does."""
+        """Yield the new commits, and advance after each; raises the errors of `entries`."""
         memory = self.site.memory
         self._seen = memory.journal.head(self._stream)
         memory.catch_up(self.project)
@@ -72,7 +72,7 @@ class _Feed:
             self.version = entry.version
 
     def wait(self, seconds: float) -> bool:
-        """Return whether new commits arrive within *seconds*; earlier if the server stops or the reader is gone.
+        """Return whether new commits arrive within *seconds*; earlier if the server stops or the client disconnects.
 
         Raise Unauthenticated if the token of the reader was revoked.
         """
@@ -87,7 +87,7 @@ class _Feed:
         return self._asker is not None and is_disconnected(self._asker)
 
     def place(self) -> None:
-        """Take one of the places of waiting readers; raise Busy `too_many_requests` if there is none."""
+        """Reserve a place for a waiting reader; raise Busy `too_many_requests` if there is none."""
         if not self.site.operation.feeds.acquire(blocking=False):
             raise Busy(
                 "the number of readers that wait for commits is at its limit",
@@ -96,7 +96,7 @@ class _Feed:
             )
 
     def leave(self) -> None:
-        """Give the place back."""
+        """Release the place."""
         self.site.operation.feeds.release()
 
 
@@ -118,7 +118,7 @@ def _lines(feed: _Feed, limit: int, wait: int) -> Response:
 
 
 def _gathered(feed: _Feed, limit: int) -> tuple[bytes, bool]:
-    """Return the lines of new commits, and whether there are more."""
+    """Return the lines of the new commits, and whether there are more."""
     body = bytearray()
     for number, entry in enumerate(feed.next()):
         if number == limit or len(body) > BYTES:
@@ -128,7 +128,7 @@ def _gathered(feed: _Feed, limit: int) -> tuple[bytes, bool]:
 
 
 def _events(feed: _Feed, limit: int | None) -> Response:
-    """Return a stream of events, which ends with the server, after a number of events, or after a time."""
+    """Return a stream of events, which ends when the server stops, after *limit* events, or after LIFE seconds."""
     feed.place()
     found = Response(_feed_lines(feed, limit), content_type=EVENTS)
     found.call_on_close(feed.leave)

@@ -1,6 +1,6 @@
-"""The routes of intents: one, an array, or lines, whose outcomes stream out while lines stream in.
+"""The routes of intents: one intent, an array, or JSON lines, whose outcomes are streamed while lines arrive.
 
-Outcomes that the client has not read yet wait in a spool on disk.
+Outcomes that the client has not read yet are spooled on disk.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PIECE = 64 * 1024
 class Spool:
     """A file between *source* and its reader: a background task writes the pieces, and the reader follows.
 
-    So the server reads on while a client sends everything before it reads an answer, and holds neither in memory.
+    So the server can read on while a client sends everything before it reads, with neither in memory.
     """
 
     def __init__(self, source: Iterable[bytes]) -> None:
@@ -60,7 +60,7 @@ class Spool:
             raise self._error
 
     def _piece(self, at: int) -> bytes:
-        """Return the next piece from *at* on, once it is written; empty after the end."""
+        """Return the next piece from *at* on, once it is written; empty at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._written > at or self._ended)
             self._file.seek(at)
@@ -90,7 +90,7 @@ Outcome = Receipt | JidomemError
 
 
 def submit(site: RequestContext, project: str) -> Response:
-    """Return the receipt of one intent, or the outcome of each of several."""
+    """Submit an intent, or several; return its receipt, or the outcome of each."""
     dry_run = wire.flag(wire.arguments("dry_run"), "dry_run")
     kind = wire.content_type(wire.JSON, NDJSON)
     if kind == NDJSON:
@@ -108,12 +108,12 @@ def submit(site: RequestContext, project: str) -> Response:
 
 
 def _id(item: str) -> str:
-    """Return the name of a memory in a path: its id, or the IRI of one of another namespace."""
+    """Return the name of a memory in a path: its id, or its IRI if it is in another namespace."""
     return quote(item.removeprefix(f"{vocab.BASE}memory/"), safe="")
 
 
 def _keyed(values: Any) -> Any:
-    """Return the intent with the idempotency key of the header; raise InvalidRequest if it has another."""
+    """Return the intent with the idempotency key of the header; raise InvalidRequest if it has a different one."""
     key = request.headers.get(_KEY)
     if key is None or not isinstance(values, dict):
         return values
@@ -139,7 +139,7 @@ def _each(site: RequestContext, project: str, values: list[Any], dry_run: bool) 
 
 
 def _streamed(site: RequestContext, project: str, dry_run: bool) -> Response:
-    """Return the outcome of each line, as a stream; an error of all first lines refuses the request."""
+    """Return the outcome of each line, as a stream; an error that stops all lines of the first block is raised."""
     numbered = enumerate(_lines(request.environ["wsgi.input"], site.memory.settings.limits), start=1)
     parsed = (_parsed(number, line) for number, line in numbered if isinstance(line, JidomemError) or line.strip())
     first = _outcomes(site, project, list(islice(parsed, CHUNK)), dry_run)
@@ -171,7 +171,7 @@ def _chunks(site: RequestContext, project: str, parsed: Iterator[Any], dry_run: 
 
 
 def _ending() -> Busy:
-    """Return the last outcome in the stream of a stopping server."""
+    """Return the last outcome of a stream when the server stops."""
     return Busy(
         "the server is stopping; intents without an outcome were not tried",
         hint="submit those again after its start",
@@ -179,10 +179,10 @@ def _ending() -> Busy:
 
 
 def _outcomes(site: RequestContext, project: str, values: Sequence[Any], dry_run: bool) -> list[Outcome]:
-    """Return one outcome for each of *values*; a value that could not be parsed is its own refusal."""
+    """Return the outcome of each of *values*; a value that could not be parsed is its own refusal."""
     try:
         writer = site.writer
-    except JidomemError as error:  # the token was revoked meanwhile
+    except JidomemError as error:  # such as a token that was revoked meanwhile
         return [error] * len(values)
     outcomes = [_judged(writer, project, value) for value in values] if dry_run else writer.submit_many(project, values)
     for position, outcome in enumerate(outcomes):
@@ -193,7 +193,7 @@ def _outcomes(site: RequestContext, project: str, values: Sequence[Any], dry_run
 
 
 def _by(site: RequestContext, values: Any) -> str | None:
-    """Return the author of a refused intent: the caller, else the one it names, else the default agent."""
+    """Return the author of a refused intent: the caller, else the agent it names, else the default agent."""
     if site.caller is not None:
         return site.caller.agent
     if not isinstance(values, dict):
@@ -221,7 +221,7 @@ def _error(outcome: Outcome) -> JidomemError:
 
 
 def _lines(stream: BufferedIOBase, limits: RootLimits) -> Iterator[bytes | JidomemError]:
-    """Yield each line, and a refusal at the end if the body is too large or cut."""
+    """Yield each line, and a refusal at the end if the body is too large or truncated."""
     try:
         yield from _bounded_lines(stream, limits)
     except JidomemError as error:

@@ -36,23 +36,23 @@ from jidomem.serve.wire import negotiate
 CSV, TSV, TURTLE, LINKED = "text/csv", "text/tab-separated-values", "text/turtle", "application/ld+json"
 _ROWS = {wire.JSON: "json", CSV: "csv", TSV: "tsv"}
 _SUFFIXES = {"json": "json", "csv": "csv", "tsv": "tsv", "ttl": "ttl"}
-#: Arguments that name a moment: of the journal, and of the world.
+#: The arguments with a moment: of recording, and of validity.
 MOMENTS = ("as_of", "valid_at")
-#: Arguments of every named query; further ones are in its header.
+#: The arguments of every named query, besides its own parameters.
 ASKING = (*MOMENTS, "include_inactive", "limit", "cursor", "min_position")
-#: Names of parameters that would be taken for something else.
+#: Parameter names that would collide with arguments of the method.
 _TAKEN = ("name", "self", "project")
 
 
-#: Seconds that a request waits for a version, and between two looks.
+#: Seconds that a request waits for a version, and between two checks.
 _VERSION_WAIT, _VERSION_PAUSE = 1.0, 0.02
 _COMMIT = "urn:jido:commit:"
 
 
 def wait_for_version(site: RequestContext, project: str, given: Mapping[str, str]) -> None:
-    """Return when the memory of *project* has reached the version in `min_position`, at once if none is given.
+    """Wait until the memory of *project* has reached the version in `min_position`, if given.
 
-    Raises InvalidRequest for a text that is no version, Busy `index_behind` if it is not reached in time.
+    Raises InvalidRequest for an invalid version, Busy `index_behind` if it is not reached in time.
     """
     wanted = given.get("min_position")
     if wanted is None or wanted == "0":
@@ -77,7 +77,7 @@ def wait_for_version(site: RequestContext, project: str, given: Mapping[str, str
 def _has_version(site: RequestContext, project: str, position: int, ids: list[str]) -> bool:
     """Return whether the index has a commit of that position whose id begins with one of *ids*.
 
-    The other heads of a version may have other positions, and were applied before the foremost or with it.
+    The other heads of a version may have other positions; they are applied before the foremost one or with it.
     """
     site.memory.catch_up(project)
     rows = site.memory.index.triples(graph_iri(project), None, jido("position"), integer(position))
@@ -181,7 +181,7 @@ def _form(name: str) -> tuple[str, str]:
 
 
 def _parameters(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters of the query itself; raises InvalidRequest for one that is written another way."""
+    """Return the parameters of the query itself; raises InvalidRequest for a misspelt one."""
     own = {name: value for name, value in given.items() if name not in ASKING}
     for name in own:
         near = name.replace("_", "").lower()
@@ -208,7 +208,7 @@ def _rendered(page: Page, columns: tuple[str, ...], form: str) -> Response:
 
 
 def memory(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
-    """Return one memory, named by its IRI or a unique part of its id, as JSON, Turtle or JSON-LD."""
+    """Return one memory, by its IRI or a unique part of its id, as JSON, Turtle or JSON-LD."""
     given = wire.arguments(*MOMENTS, "min_position")
     form = negotiate({wire.JSON: "json", TURTLE: "turtle", LINKED: "jsonld"})
     wait_for_version(site, project, given)
@@ -259,7 +259,7 @@ def sessions(site: RequestContext, project: str) -> Response:
 
 
 def session(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
-    """Return one work session, by its name or IRI, in the state it is in."""
+    """Return the present state of one work session, by its name or IRI."""
     wait_for_version(site, project, wire.arguments("min_position"))
     return wire.answer(derived.session(site.memory.reader, project, id))
 
@@ -312,7 +312,7 @@ def governing(site: RequestContext, project: str) -> Response:
 def _arguments(known: tuple[str, ...], repeated: str) -> tuple[dict[str, str], list[str]]:
     """Return the arguments of the request, each given once, and the values of the one that may be *repeated*.
 
-    Raises InvalidRequest for one that is not *known*.
+    Raises InvalidRequest for an argument that is not *known*.
     """
     several = request.args.copy()
     values = several.poplist(repeated)
@@ -345,7 +345,7 @@ CORRECTION_FIELDS = {
 
 
 def revise(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
-    """Return the receipt of the memory that corrects one."""
+    """Correct a memory, and return the receipt."""
     dry_run = wire.flag(wire.arguments("dry_run"), "dry_run")
     values = wire.json_object(CORRECTION_FIELDS)
     who: dict[str, Any] = {name: values.pop(name) for name in _WHO if name in values}
@@ -360,7 +360,7 @@ def revise(site: RequestContext, project: str, id: str) -> Response:  # noqa: A0
     return wire.answer(wire.outcome(receipt, project), status)
 
 
-#: Kinds of hits that belong to one agent.
+#: Kinds of hits that are private to an agent.
 OWN = frozenset(("entry", "page"))
 RECALL_FIELDS = {
     "query": str, "limit": int, "agent_id": str, "session_id": str, "scope": str, "metadata": dict,
@@ -370,7 +370,7 @@ RECALL_FIELDS = {
 
 
 def recall(site: RequestContext, project: str) -> Response:
-    """Return the memories that hold words of a text as JSON, or as quoted data in Markdown."""
+    """Return the memories that match a text as JSON, or as quoted data in Markdown."""
     given = wire.arguments("min_position")
     form = negotiate({wire.JSON: "json", MARKDOWN: "md"})
     asked: dict[str, Any] = wire.json_object(RECALL_FIELDS)

@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: Labels, name -> value, and the figure they have.
+#: A sample: labels by name, and the value.
 Sample = tuple[Mapping[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Families:
-    """Families of samples, as a registry of prometheus_client collects them."""
+    """Families of samples, in the form of a collector of prometheus_client."""
 
     families: Iterable[Metric]
 
     def collect(self) -> Iterable[Metric]:
-        """Return those that have samples."""
+        """Return the families that have samples."""
         return [family for family in self.families if family.samples]
 
     def text(self) -> str:
-        """Return them in the text format of Prometheus."""
+        """Return the families in the text format of Prometheus."""
         from prometheus_client import generate_latest  # slow to load
 
         return generate_latest(self).decode()
@@ -67,20 +67,20 @@ def histograms(name: str, text: str, label: str, values: Mapping[str, Histogram]
     return metric
 
 
-#: Seconds that an index which is behind gets to catch up.
+#: Seconds that an index gets to catch up.
 PATIENCE = 1.0
 
 
 def alive(site: RequestContext) -> Response:
-    """Return that the server answers."""
+    """Return that the server is running."""
     wire.arguments()
     return wire.answer({"status": "ok"})
 
 
 def ready(site: RequestContext) -> Response:
-    """Return the version each project can be read at; 503 while one is behind or damaged, or rules do not do.
+    """Return the readable version of each project; 503 while an index is behind or damaged, or the rules are invalid.
 
-    Without a token, where one is needed, the answer is the status only.
+    If a token is needed and missing, the answer is the status only.
     """
     wire.arguments()
     if site.caller is None and _is_needed(site):
@@ -126,15 +126,15 @@ def _is_ready(site: RequestContext) -> bool:
 
 
 def metrics(site: RequestContext) -> Response:
-    """Return the figures; raise PolicyDenied unless the caller reaches every project."""
+    """Return the metrics; raise PolicyDenied unless the caller may read every project."""
     wire.arguments()
     return Response(figures(site, site.memory.settings.limits.connections), content_type=TYPE)
 
 
 def figures(site: RequestContext, connections: int | None = None) -> str:
-    """Return the figures of all projects; raise PolicyDenied unless the caller reaches all of them.
+    """Return the metrics of all projects as text; raise PolicyDenied unless the caller may read all of them.
 
-    *connections* is the limit of the server, if it has one.
+    *connections* is the limit of the server, if any.
     """
     if site.is_hidden():
         raise PolicyDenied(
@@ -214,14 +214,14 @@ _GIVEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/=+@-]{0,127}")
 _TRACE = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 
 
-#: Seeded by the system; an id needs no secrecy.
+#: Seeded by the system; request ids need not be unguessable.
 _RANDOM = Random()
 
 
 def id_of(environ: Mapping[str, Any]) -> str:
     """Return the X-Request-Id of a request, else the trace id of its traceparent, else a new id.
 
-    A header of another form counts as none.
+    A malformed header is ignored.
 
     >>> id_of({"HTTP_X_REQUEST_ID": "build-7"})
     'build-7'
@@ -238,7 +238,7 @@ def id_of(environ: Mapping[str, Any]) -> str:
 #: The route of a request for an unknown address.
 NOWHERE = "none"
 METHODS = frozenset(("GET", "POST", "PATCH", "HEAD", "OPTIONS", "PUT", "DELETE"))
-#: Routes that machines poll.
+#: Routes that are polled by machines.
 _QUIET = frozenset(("/healthz", "/readyz", "/metrics"))
 LONGEST = 300
 
@@ -250,12 +250,12 @@ class Watch:
         self._operation = operation
 
     def begin(self) -> None:
-        """Take note of a request that came in."""
+        """Count a request that arrived."""
         g.seen = Seen(perf_counter(), id_of(request.environ))
         self._operation.measures.begun()
 
     def end(self, response: Response) -> Response:
-        """Return *response* with the id of its request, and count it once all of it is given."""
+        """Add the request id to *response*, which is counted once all of it is sent."""
         seen: Seen = g.seen
         incoming: Request = request._get_current_object()  # type: ignore[attr-defined]
         response.headers.add(HEADER, seen.id)
@@ -285,7 +285,7 @@ class Watch:
         level: str,
         fields: dict[str, Any] | None,
     ) -> None:
-        """Count a request that was answered, and log *fields* of it."""
+        """Count a request that was answered, and log its *fields*."""
         seconds, measures = perf_counter() - seen.began, self._operation.measures
         measures.ended(route, method, status, seconds, seen.question)
         if seen.refusal is not None:
@@ -296,7 +296,7 @@ class Watch:
 
 
 def log_refusal(operation: Operation, refusal: JidomemError, name: str, client: str, seconds: float) -> None:
-    """Count and log a request called *name* that was refused before any application saw it."""
+    """Count and log a request called *name* that was refused before it reached the application."""
     status = refusal.http_status
     operation.measures.begun()
     operation.measures.ended(NOWHERE, "other", status, seconds)

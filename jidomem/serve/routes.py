@@ -150,7 +150,7 @@ _MOMENT = {"type": "string", "examples": ["2026-11-01T00:00:00Z", "2026-11-01"]}
 _WHOLE = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
 _GRAPH_PARAMETER = {"type": "array", "items": {"type": "string", "format": "uri"}}
 _SPARQL_PARAMETERS = ("query", "timeout", "as_of", "default-graph-uri", "named-graph-uri")
-#: The arguments of a query string that are not any text.
+#: The schemas of the query parameters that are not plain texts.
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "query": {"type": "string", "examples": ["SELECT ?s { ?s ?p ?o } LIMIT 5", "ASK { ?s ?p ?o }"]},
     **dict.fromkeys(("as_of", "valid_at"), _MOMENT),
@@ -412,13 +412,13 @@ _WRITE_RESPONSES = {
 
 
 def _described(site: RequestContext) -> Response:
-    """Return the description of the interface."""
+    """Return the OpenAPI description."""
     wire.arguments()
     return wire.answer(document(ROUTES))
 
 
 def _sparql(path: str, of_what: str) -> tuple[Route, Route]:
-    """Return the two ways to ask one dataset in SPARQL."""
+    """Return the two routes of a SPARQL endpoint: GET and POST."""
     asked = {sparql.QUERY: "Text", sparql.FORM: "Query", sparql.UPDATE: "Text"}
     beside = {name: text for name, text in _SPARQL.items() if name != "query"}
     return (
@@ -428,7 +428,7 @@ def _sparql(path: str, of_what: str) -> tuple[Route, Route]:
 
 
 def _graph_store(path: str) -> Iterator[Route]:
-    """Yield the one way to read a graph, and the ways to write one, which are refused."""
+    """Yield the route that reads a graph, and those that would write one, which are refused."""
     takes = {
         "graph": "context, codebase, history, system or ontology, or the IRI of one of them.",
         "default": "All graphs as one; without a value.",

@@ -1,6 +1,6 @@
 """The server process: it listens, serves each connection in a thread, and stops cleanly.
 
-A process with an open root must not fork, and one process owns its index: so it has threads.
+It uses threads because a process with an open root must not fork, and one process owns the index.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from jidomem.serve.app import HEADERS, parse_address
 from jidomem.serve.connection import App, ClientDisconnected, ClientSocket, HttpExchange, TooSlow
 from jidomem.serve.server_state import Operation
 
-#: Seconds after which a failed accept is tried again.
+#: Seconds between two attempts to accept a connection.
 _PAUSE = 0.05
 #: Seconds of silence in the middle of a request that a stopping server allows.
 _SILENT = 1.0
 
 
 class ConnectionPool:
-    """The connections of a server, each with a thread of its own, up to a limit.
+    """The connections of a server, each with its own thread, up to a limit.
 
-    At the limit connections are closed after their answers, and those that have waited for a request for a while. A
-    new connection waits for that; if none ends in time, it is told that the server is busy.
+    At the limit, connections are closed after their answers, and idle ones after a while. A new connection waits for
+    that; if none ends in time, it is refused as busy.
     """
 
     def __init__(self, app: App, environ: dict[str, Any], limits: RootLimits, operation: Operation) -> None:
-        """Answer by *app*; *environ* is the same for all requests."""
+        """Answer by *app*; *environ* is added to every request."""
         self._app, self._environ, self._limits, self._operation = app, environ, limits, operation
         self._open: set[ClientSocket] = set()
-        self._changed = Condition()  # of the open ones
+        self._changed = Condition()  # of the set of open connections
         self._full_since: float | None = None
         self._stopping = Event()
 
@@ -49,11 +49,11 @@ class ConnectionPool:
         while not self._stopping.is_set():
             try:
                 accepted, address = listening.accept()
-            except OSError:  # the client is gone again, or this machine gives no more connections
+            except OSError:  # the client has disconnected, or the system has no free descriptors
                 sleep(_PAUSE)
                 continue
             link = ClientSocket(accepted, self._limits.idle_seconds)
-            with suppress(RuntimeError):  # this machine gives no more threads
+            with suppress(RuntimeError):  # the system cannot start another thread
                 if self._admit(link):
                     Thread(target=self._serve, args=(link, address[0]), name="jidomem-connection", daemon=True).start()
                     continue
@@ -64,7 +64,7 @@ class ConnectionPool:
             self._close(link)
 
     def stop(self, seconds: float) -> None:
-        """Accept no further request; return when those under way have ended, or after *seconds*."""
+        """Accept no further request; return when running requests have ended, or after *seconds*."""
         self._stopping.set()
         end = monotonic() + seconds
         with self._changed:
@@ -75,7 +75,7 @@ class ConnectionPool:
                 self._changed.wait(_PAUSE)
 
     def _admit(self, link: ClientSocket) -> bool:
-        """Return whether *link* is one of the open connections, after a wait of at most the idle time."""
+        """Return whether *link* was added to the open connections; waits for at most the idle time."""
         limit = self._limits.idle_seconds
         with self._changed:
             while len(self._open) >= self._limits.connections:
@@ -104,7 +104,7 @@ class ConnectionPool:
         return HttpExchange(link, self._limits, self._keeps_connections)
 
     def _serve(self, link: ClientSocket, client: str) -> None:
-        """Answer the requests of *link* until it ends; raise nothing."""
+        """Answer the requests of *link* until it ends; never raises."""
         exchange, is_kept = self._exchange(link), True
         try:
             while is_kept and (received := exchange.behind() or link.begin()):
@@ -118,13 +118,13 @@ class ConnectionPool:
                 is_kept = exchange.finish()
         except (ClientDisconnected, TooSlow):
             pass
-        except Exception as error:  # the client sees that the answer broke off, the operator why
+        except Exception as error:  # the client sees a truncated answer, the log has the reason
             monitoring.log_bug(self._operation, error)
         finally:
             self._close(link, abort=exchange.is_partial())
 
     def _refuse(self, exchange: HttpExchange, refusal: JidomemError, client: str, began: float) -> None:
-        """Send *refusal*, as the last answer of the connection, to a request that no application sees."""
+        """Send *refusal* as the last answer of the connection, without calling the application."""
         request_id = monitoring.id_of(exchange.environ)
         monitoring.log_refusal(self._operation, refusal, request_id, client, perf_counter() - began)
         response = wire.refused({**wire.described(refusal), "request_id": request_id}, refusal)
@@ -133,7 +133,7 @@ class ConnectionPool:
 
 
 HOST, PORT = "127.0.0.1", 8700
-#: Seconds that requests under way get when the server stops.
+#: Seconds that running requests get when the server stops.
 GRACE = 10
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _ENVIRON: Mapping[str, Any] = {
@@ -151,7 +151,8 @@ _ENVIRON: Mapping[str, Any] = {
 def listen(host: str, port: int, *, has_tokens: bool = False) -> socket.socket:
     """Return a socket that listens on an address; port 0 is any free one.
 
-    Raise InvalidRequest for a port in use, and, unless the root *has_tokens*, for an address that other machines reach.
+    Raises InvalidRequest for a port in use, and, unless the root *has_tokens*, for an address that other machines can
+    reach.
     """
     address = parse_address(host)
     if not (address.is_loopback or has_tokens):
@@ -166,7 +167,7 @@ def listen(host: str, port: int, *, has_tokens: bool = False) -> socket.socket:
         problem = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be served: {error.strerror}"
         hint = "stop what listens there, or give another port: --port 0 takes any that is free"
         raise InvalidRequest(f"{host}:{port} {problem}", hint=hint) from error
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it: 40 ms less each
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # inherited by connections; saves 40 ms each
     return listening
 
 
@@ -179,11 +180,11 @@ def url_of(listening: socket.socket) -> str:
 def serve(
     app: App, listening: socket.socket, stopping: Callable[[], None], limits: RootLimits, operation: Operation
 ) -> None:
-    """Serve *app* on *listening* until a signal ends it; then call *stopping*, and wait for the requests under way.
+    """Serve *app* on *listening* until a signal; then call *stopping*, and wait for the running requests.
 
-    Requests that take longer than GRACE seconds end with the process: what was acknowledged is durable.
+    Requests that take longer than GRACE seconds end with the process: acknowledged writes are durable.
     """
-    signals, sending = socket.socketpair()  # a byte for each signal, whichever thread of this process gets that
+    signals, sending = socket.socketpair()  # one byte for each signal, in whichever thread it is handled
     sending.setblocking(False)
     signal.set_wakeup_fd(sending.detach())
     for number in _STOPS:

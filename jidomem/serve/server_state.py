@@ -40,7 +40,7 @@ from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import EVERY, ApiToken
 from jidomem.write.writer import MemoryWriter
 
-#: The number of messages that are stored.
+#: The most messages that are stored.
 MOST_FLASH_MESSAGES = 1_000
 
 
@@ -67,11 +67,11 @@ class FlashMessages:
         return message if place == path else {}
 
 
-#: The numbers of kinds of refusals and of clients that are counted apart.
+#: The most kinds of refusals, and the most clients, that are counted separately.
 REFUSALS, CLIENTS = 4_000, 500
-#: The agent of refusals that are no longer counted apart.
+#: The agent of refusals that are no longer counted separately.
 OTHERS = "others"
-#: Characters of a name given by a client.
+#: The most characters of a name given by a client.
 _LONGEST = 100
 
 
@@ -172,7 +172,7 @@ class Histogram:
 
 
 class Measures:
-    """The counters of one server; any thread may add to them, and readers hold `lock`."""
+    """The counters of one server; any thread may add to them, and readers acquire `lock`."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -190,7 +190,7 @@ class Measures:
         self.tools: dict[str, Histogram] = {}
 
     def begun(self) -> None:
-        """Count the begin of a request."""
+        """Count the start of a request."""
         with self.lock:
             self.under_way += 1
 
@@ -270,7 +270,7 @@ class Ledger:
             if rows or clients:
                 try:
                     self.log.add(rows, clients)
-                except JidomemError:  # the disk is full, or another writer is slow: they are added the next time
+                except JidomemError:  # such as a full disk or a slow writer: the next call adds them
                     return False
             self._refused, self._others, self._asked = refused, others, asked
             return True
@@ -281,14 +281,14 @@ class Ledger:
 
 
 def _more(now: dict[T, int], before: dict[T, int]) -> list[tuple[T, int]]:
-    """Return the growth of each count; one that was dropped meanwhile began anew."""
+    """Return the growth of each count; a count that was dropped meanwhile started again at 0."""
     grown = ((each, count, before.get(each, 0)) for each, count in now.items())
     return [(each, count - was if count > was else count) for each, count, was in grown if count != was]
 
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMS = ("json", "text")
-#: Lines that may wait for a slow reader; further ones are counted, and lost.
+#: The most lines that wait for a slow reader; further lines are counted, and lost.
 WAITING = 10_000
 #: Seconds for which lines are collected, to be written together.
 _GATHERED = 0.05
@@ -304,7 +304,7 @@ class Log:
         self._write = _as_json if form == "json" else _as_text
         self._least = LEVELS.index(level)
         self._waiting: deque[LogEvent] = deque()
-        # Not an Event: a signal handler that closes the log while a line is added would wait for its own lock.
+        # Not an Event: a signal handler that closes the log during `add` would deadlock on the lock of the Event.
         self._wake_ups, self._is_closed = SimpleQueue[None](), False
         self.lost = 0
         self._reported_lost = 0
@@ -316,7 +316,7 @@ class Log:
         return LEVELS.index(level) >= self._least
 
     def add(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
-        """Write one line, soon; a line beyond those that may wait is counted in `lost`."""
+        """Queue one line; a line beyond the limit is counted in `lost`."""
         if self.is_logged(level):
             if len(self._waiting) < WAITING:
                 self._waiting.append({"time": time(), "level": level, "event": event, **fields})
@@ -326,7 +326,7 @@ class Log:
                 self._wake_ups.put(None)
 
     def close(self, seconds: float = 1.0) -> None:
-        """Write the waiting lines, for at most *seconds*."""
+        """Write the queued lines, for at most *seconds*."""
         self._is_closed = True
         self._wake_ups.put(None)
         self._task.wait(seconds)
@@ -335,7 +335,7 @@ class Log:
         while not self._is_closed or self._waiting:
             self._wake_ups.get()
             if not self._is_closed:
-                sleep(_GATHERED)  # lines that come meanwhile need no wake-up
+                sleep(_GATHERED)  # lines that arrive meanwhile need no wake-up
             while not self._wake_ups.empty():
                 self._wake_ups.get()
             events = [self._waiting.popleft() for _ in range(len(self._waiting))]
@@ -343,7 +343,7 @@ class Log:
                 lines = lost - self._reported_lost
                 events.append({"time": time(), "level": "warning", "event": "lost", "lines": lines})
                 self._reported_lost = lost
-            with suppress(OSError, ValueError):  # the reader is gone
+            with suppress(OSError, ValueError):  # the reader has closed the stream
                 self._sink.write("".join(map(self._write, events)))
                 self._sink.flush()
 
@@ -353,14 +353,14 @@ def _moment(seconds: float) -> str:
 
 
 def _as_json(event: LogEvent) -> str:
-    """Return one line in ASCII, so that no reader takes a character in it for the end of the line."""
+    """Return one line in ASCII, so that no character in it ends the line for any reader."""
     event["time"] = _moment(event["time"])
     data = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
     return data.decode() if data.isascii() else json.dumps(event) + "\n"
 
 
 def _as_text(event: LogEvent) -> str:
-    """Return one line for people; values that are not plain are quoted and escaped as in JSON."""
+    """Return one line for people; values with special characters are quoted and escaped as in JSON."""
     fields = {name: value for name, value in event.items() if name not in ("time", "level", "event")}
     pairs = (f"{name}={_word(str(value))}" for name, value in fields.items())
     return " ".join((_moment(event["time"]), event["level"], event["event"], *pairs)) + "\n"
@@ -370,7 +370,7 @@ def _word(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
-#: The number of form posts that are remembered, and the refusals of one that was done already.
+#: The most form posts that are stored, and the errors of a post that was done before.
 MOST_FORM_POSTS = 1_000
 _DONE_ALREADY = (400, 404, 409)
 
@@ -386,16 +386,16 @@ class _FormPost:
 
 
 class FormDeduplicator:
-    """The latest form posts of one server: a post that comes twice is done once."""
+    """The latest form posts of one server: a post that arrives twice is done once."""
 
     def __init__(self) -> None:
         self._posts = BoundedDict[Hashable, _FormPost](MOST_FORM_POSTS)
         self._lock = Lock()
 
     def once(self, key: Hashable, do: Callable[[], str]) -> str:
-        """Return what *do* returns; if it is refused and the post *key* was done before, the earlier result.
+        """Return the result of *do*; if *do* is refused and the post *key* was done before, the earlier result.
 
-        A second post of the same key waits for the first. Raises what *do* raises if there is no earlier result.
+        A second post of the same key waits for the first. Raises the error of *do* if there is no earlier result.
         """
         with self._lock:
             post = self._posts.get(key) or _FormPost()
@@ -409,7 +409,7 @@ class FormDeduplicator:
             return post.result
 
 
-#: Seconds for which an answer on readiness counts, and for which it counts during the next check.
+#: Seconds for which a readiness check is valid, and for which it is still used during the next check.
 FRESH, LASTS = 1.0, 4.0
 
 
@@ -447,7 +447,7 @@ def _behind(memory: Jidomem, stream: Stream) -> int:
 
 
 class Readiness:
-    """The readiness of a server, checked at most once a second, by one thread."""
+    """The readiness of a server, checked at most once a second, by one thread at a time."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -473,7 +473,7 @@ class CatchUpTask:
         self._task = BackgroundTask("jidomem-catch-up", daemon=True)
 
     def follow(self, memory: Jidomem) -> None:
-        """Begin with the commits of a shared root, and make checkpoints of it from now on."""
+        """Start with the commits of a shared root, and make checkpoints of it from now on."""
         if memory.place.is_shared:
             self.wait(memory, 0)
         memory.place.keep_checkpoints(lambda: [memory.catch_up(project) for project in memory.projects()])
@@ -487,11 +487,11 @@ class CatchUpTask:
 
 def _catch_up(memory: Jidomem) -> None:
     for project in memory.projects():
-        with suppress(JidomemError, OSError, RuntimeError):  # the index stays behind, and `standing` shows that
+        with suppress(JidomemError, OSError, RuntimeError):  # the index stays behind, as `standing` reports
             memory.catch_up(project)
 
 
-#: The share of connections that may wait for new commits: one of so many.
+#: The part of the connections that may wait for new commits: one in so many.
 SHARE = 4
 
 
@@ -533,9 +533,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """One memory and the token of the caller; without tokens `caller` is None, and all of this machine may ask.
+    """One memory and the token of the caller; without tokens `caller` is None, and any local process may call.
 
-    `operation` is the server, `public_url` the origin that clients use, if it is another than the server's.
+    `operation` is the server, `public_url` the origin that clients use, if it differs from that of the server.
     """
 
     memory: Jidomem
@@ -557,23 +557,23 @@ class RequestContext:
         return writer if self.caller is None else writer.acting_as(self.caller.agent, self.caller.role)
 
     def projects(self) -> list[str]:
-        """Return the projects that the caller reaches."""
+        """Return the projects that the caller may access."""
         return [name for name in self.memory.projects() if self.caller is None or self.caller.reaches(name)]
 
     def default(self) -> str:
-        """Return the default project; raise NotFound if the caller does not reach it."""
+        """Return the default project; raise NotFound if the caller may not access it."""
         name = self.memory.project
         if self.caller is not None and not self.caller.reaches(name):
             raise self._unknown("your token does not reach the default project", "")
         return name
 
     def check(self, project: str) -> None:
-        """Raise NotFound unless the caller reaches *project*, in the words for a project that does not exist."""
+        """Raise NotFound unless the caller may access *project*, with the message for an unknown project."""
         if self.caller is not None and not self.caller.reaches(Stream(project).project):
             raise self.unknown(project)
 
     def unknown(self, project: str) -> NotFound:
-        """Return the refusal of *project*, which names only projects that the caller reaches."""
+        """Return the error for the unknown *project*, which names only projects that the caller may access."""
         return self._unknown(f"no project {project!r} here", project)
 
     def _unknown(self, detail: str, name: str) -> NotFound:
@@ -586,7 +586,7 @@ class RequestContext:
         )
 
     def is_hidden(self) -> bool:
-        """Return whether there may be projects that the caller does not reach."""
+        """Return whether there may be projects that the caller may not access."""
         return self.caller is not None and EVERY not in self.caller.projects
 
     def is_own_or_curated(self, agent: str) -> bool:
@@ -614,7 +614,7 @@ def _iri(agent: str) -> str:
     return agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
 
 
-#: The handler of a route: it takes the context, and the parts of the path by name.
+#: The handler of a route, called with the context and the parts of the path by name.
 Answer = Callable[..., Response]
 
 
@@ -622,10 +622,10 @@ Answer = Callable[..., Response]
 class Route:
     """One method of one path, its handler, and its description in OpenAPI.
 
-    `takes` are the arguments of the query string with their descriptions; with `is_open` there are more, which the
-    named query decides. `reads` and `gives` are the media types of the body and of the answer, with the names of their
-    schemas; `statuses` describes each success. A reader's token is refused by a route that `writes`. A route that is
-    `public` needs no token, and `has_details` for callers with one.
+    `takes` are the query parameters with their descriptions; `is_open` if the named query has further ones. `reads`
+    and `gives` are the media types of the body and of the answer, with the names of their schemas; `statuses`
+    describes each success. A route that `writes` refuses a read-only token. A `public` route needs no token;
+    `has_details` if its answer is longer for callers with one.
     """
 
     method: str

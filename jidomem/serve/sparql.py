@@ -65,7 +65,7 @@ def _description_triple(subject: str, predicate: str, value: str) -> Triple:
 
 
 FORM, QUERY, UPDATE = "application/x-www-form-urlencoded", "application/sparql-query", "application/sparql-update"
-#: Media type -> the name of the format in the engine.
+#: Media type -> the format of booleans in the engine.
 TRUTHS = {
     "application/sparql-results+json": "json",
     "application/json": "json",
@@ -81,7 +81,7 @@ GRAPHS = {
     "application/trig": "trig",
     "application/n-quads": "nquads",
 }
-#: Fields that may be repeated: the dataset, and the three names of the format.
+#: The fields that may be repeated: the dataset; and the three names of the field for the format.
 DATASET, FORMAT = ("default-graph-uri", "named-graph-uri"), ("format", "output", "results")
 #: The name of a format -> its media types.
 _FORMATS = {
@@ -97,21 +97,21 @@ _FORMATS = {
 }
 _BESIDE = ("timeout", "as_of", "min_position", *DATASET, *FORMAT)
 
-#: Characters of an IRI that stand in a header as they are, and how many unknown graphs a header names.
+#: Characters of an IRI that need no escape in a header, and the most unknown graphs that a header names.
 _IN_IRIS, _MOST_NAMED = ":/?#[]@!$&'()*+,;=%", 5
 
 Fields = Mapping[str, Sequence[str]]
 
 
 def get(site: RequestContext, project: str | None = None) -> Response:
-    """Return the answer to the query in the query string; without any field, the description of the service."""
+    """Return the answer to the query in the query string; without any field, the service description."""
     if not request.query_string:
         return describe(site, _project(site, project), GRAPHS)
     return _answer(site, project, _known(request.args, "query", *_BESIDE))
 
 
 def post(site: RequestContext, project: str | None = None) -> Response:
-    """Return the answer to the query in the body, as it is or in a form."""
+    """Return the answer to the query in the body, plain or as a form."""
     kind = wire.content_type(QUERY, FORM, UPDATE)
     if kind == UPDATE:
         raise refused("this is an update")
@@ -126,7 +126,7 @@ def post(site: RequestContext, project: str | None = None) -> Response:
 def _known(given: MultiDict[str, str], *known: str) -> Fields:
     """Return the values of each field.
 
-    Raises InvalidRequest for a field that is unknown, or stands twice, and PolicyDenied for an update.
+    Raises InvalidRequest for a field that is unknown or given twice, and PolicyDenied for an update.
     """
     if "update" in given and "query" not in given:
         raise refused("this is an update")
@@ -263,12 +263,12 @@ def _short(project: str) -> dict[str, str]:
     return {**{name: graph_iri(project, name) for name in NAMES}, "ontology": ONTOLOGY_GRAPH}
 
 
-#: The formats that name the graph -> the one each is made of.
+#: The formats with graph names -> the triple format from which each is made.
 _UNNAMED = {"nquads": "ntriples", "trig": "turtle"}
 
 
 def _named(data: bytes, graph: str, form: str) -> bytes:
-    """Return triples with the name of their graph, in the formats that have one."""
+    """Add the name of the graph to *data*, in the formats that have one."""
     name = f"<{graph}>".encode()
     if form == "nquads":
         return b"".join(b"%s %s .\n" % (line[:-2].rstrip(), name) for line in data.splitlines())

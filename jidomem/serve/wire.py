@@ -33,9 +33,9 @@ _ANY_COMMAND = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class HintTranslation:
-    """A command, as the pattern of how hints write it, with the request and the call that do the same.
+    """A command, as a pattern of its form in hints, with the HTTP request and the MCP call that do the same.
 
-    Both are templates of the groups of the pattern; `PROJECT` stands for the project. A call that is empty is no tool.
+    Both are templates for the groups of the pattern; `PROJECT` stands for the project. An empty call: there is no tool.
     """
 
     pattern: str
@@ -73,7 +73,7 @@ _COMMANDS: Sequence[HintTranslation] = (
 )
 
 
-#: The commands of warnings. The words before them are part of the pattern: a warning quotes texts of memories, too.
+#: The commands in warnings, with the words before them in the pattern, as a warning may also quote texts of memories.
 _WARNED: Sequence[HintTranslation] = (
     HintTranslation(
         r"(if yours takes its place: )jidomem review supersede \S+ --against (?:https://jido\.ai/memory/)?([^\s;]+)",
@@ -120,7 +120,7 @@ def _replaced(text: str, table: Sequence[tuple[str, str]], project: str) -> str:
 
 
 def _hint(hint: str, table: Sequence[tuple[str, str]], project: str) -> str:
-    """Return *hint* with its commands translated by *table*; the others are marked as for a shell.
+    """Return *hint* with its commands translated by *table*; others are marked as commands for a shell.
 
     >>> _hint("ask a curator; the rules: jidomem access policy show", [], "p")
     'ask a curator; the rules: in a shell, jidomem access policy show'
@@ -141,18 +141,18 @@ JSON = "application/json"
 PROBLEM = "application/problem+json"
 #: The key of the connection's descriptor in WSGI's environ.
 CONNECTION = "jidomem.connection"
-#: Refusals that pass by themselves, and after how many seconds to come back.
+#: Errors that pass without a change, and the seconds after which to retry.
 _RETRY = {"busy": 1, "too_many_requests": 1, "index_behind": 1}
 
 
 @dataclass(slots=True)
 class Seen:
-    """The record of the present request (`g.seen`): its begin, its id, and its outcome so far."""
+    """The record of the present request (`g.seen`): its start, its id, and its outcome so far."""
 
     began: float
     id: str
     agent: str | None = None
-    claimed: str | None = None  # the author named by an intent, without a token
+    claimed: str | None = None  # the author that an intent names, without a token
     question: str | None = None
     refusal: str | None = None
 
@@ -161,7 +161,7 @@ def dump(value: Any) -> bytes:
     """Return *value* as JSON, with moments in the project's format."""
     try:
         return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS)
-    except TypeError:  # a whole number of more than 64 bits, or half a character that came with the request
+    except TypeError:  # an integer of more than 64 bits, or a lone surrogate from the request
         return json.dumps(value, default=_plain).encode()
 
 
@@ -170,7 +170,7 @@ def _plain(value: Any) -> str:
 
 
 def answer(value: Any, status: int = 200, **headers: str) -> Response:
-    """Return *value* as a JSON response; an underscore in a header's name stands for a dash."""
+    """Return *value* as a JSON response; underscores in header names become dashes."""
     named = {name.replace("_", "-"): text for name, text in headers.items()}
     return Response(dump(value), status, named, content_type=JSON)
 
@@ -187,7 +187,7 @@ def document(data: bytes, media: str) -> Response:
 
 
 def problem(error: JidomemError) -> Response:
-    """Return *error* as a problem document (RFC 9457), with the members of an error on every interface."""
+    """Return *error* as a problem document (RFC 9457), with the same members as in every interface."""
     seen: Seen = g.seen
     seen.refusal = error.code
     project = str((request.view_args or {}).get("project", "PROJECT"))
@@ -195,7 +195,7 @@ def problem(error: JidomemError) -> Response:
 
 
 def refused(document: Mapping[str, Any], error: JidomemError) -> Response:
-    """Return the *document* about *error* as a problem response with its headers; reads no request."""
+    """Return the *document* about *error* as a problem response with its headers, without access to the request."""
     found = Response(dump(document), error.http_status, content_type=PROBLEM)
     found.headers.extend(retry(error))
     if error.code == "unauthenticated":
@@ -206,7 +206,7 @@ def refused(document: Mapping[str, Any], error: JidomemError) -> Response:
 
 
 def retry(error: JidomemError) -> list[tuple[str, str]]:
-    """Return the header Retry-After of errors that pass by themselves."""
+    """Return the header Retry-After for an error that passes without a change."""
     return [("Retry-After", str(_RETRY[error.code]))] if error.code in _RETRY else []
 
 
@@ -227,7 +227,7 @@ def outcome(result: Receipt | WriteResult | JidomemError, project: str) -> dict[
 
 
 def arguments(*known: str) -> dict[str, str]:
-    """Return the arguments in the query string; raises InvalidRequest for one that is not *known*, or stands twice."""
+    """Return the query parameters; raises InvalidRequest for one that is not *known*, or given twice."""
     if not request.query_string:
         return {}
     found = once(request.args)
@@ -238,7 +238,7 @@ def arguments(*known: str) -> dict[str, str]:
 
 
 def once(values: Any) -> dict[str, str]:
-    """Return a mapping of single values; raises InvalidRequest for a name that stands twice."""
+    """Return a mapping of single values; raises InvalidRequest for a name given twice."""
     for name, given in values.lists():
         if len(given) > 1:
             raise InvalidRequest(f"{name} is given {len(given)} times", hint=f"give {name} once")
@@ -246,7 +246,7 @@ def once(values: Any) -> dict[str, str]:
 
 
 def unknown(detail: str, name: str, known: Collection[str]) -> InvalidRequest:
-    """Return the refusal of *name*, with the nearest of *known* in its hint."""
+    """Return the error for the unknown *name*, with the nearest of *known* in its hint."""
     return InvalidRequest(detail, hint=did_you_mean(name, known, f"it takes {_listed(known)}"))
 
 
@@ -266,7 +266,7 @@ _TRUTHS = {"1": True, "true": True, "0": False, "false": False}
 
 
 def whole(given: Mapping[str, str], name: str) -> int | None:
-    """Return the whole number *name*, by default None; raise InvalidRequest for any other value."""
+    """Return the integer *name*, by default None; raise InvalidRequest for any other value."""
     value = given.get(name)
     if value is None:
         return None
@@ -278,7 +278,7 @@ def whole(given: Mapping[str, str], name: str) -> int | None:
 
 
 def content_type(*known: str) -> str:
-    """Return which of *known* the body is, in UTF-8; raises NotServed `unsupported_media_type` for any other."""
+    """Return the media type of the body, one of *known*, in UTF-8; raises NotServed `unsupported_media_type`."""
     given, options = parse_options_header(request.content_type)
     if given.lower() not in known:
         raise _unsupported(f"{given or 'of no stated type'}, and {request.path} takes {_listed(known)}", known[0])
@@ -296,7 +296,7 @@ def _unsupported(what: str, media: str) -> NotServed:
 
 
 def body() -> bytes:
-    """Return the body; raise TooLarge, without reading on, above the limit."""
+    """Return the body; raise TooLarge above the limit, without reading further."""
     limit = current_app.config[LIMITS].body
     stream = request.environ["wsgi.input"]
     length = request.content_length
@@ -307,7 +307,7 @@ def body() -> bytes:
 
 
 def too_large(what: str, limit: int) -> TooLarge:
-    """Return the refusal of more than *limit* bytes."""
+    """Return the error for more than *limit* bytes."""
     return TooLarge(
         f"{what} has more than {limit:,} bytes", hint="send less at once, or many intents as application/x-ndjson"
     )
@@ -343,7 +343,7 @@ _QUALITY = re.compile(r"0?\.\d{1,3}|0\.?|1(?:\.0{0,3})?")
 
 
 class _Range(NamedTuple):
-    """A media range of the header: its name, and how much it is wanted."""
+    """A media range of the header: its name and quality."""
 
     name: str
     quality: float
@@ -360,7 +360,7 @@ class _Range(NamedTuple):
 def negotiate(offers: Mapping[str, T]) -> T:
     """Return the value of the media type in *offers* that the header Accept prefers.
 
-    Raises NotServed `not_acceptable` when nothing of it is wanted, InvalidRequest for a header that cannot be read.
+    Raises NotServed `not_acceptable` if it accepts none of them, InvalidRequest for a malformed header.
     """
     after_this_request(_varying)
     accept = request.headers.get("Accept", "*/*")
@@ -376,14 +376,14 @@ def _varying(response: Response) -> Response:
 
 
 def refusal(what: str, offers: Iterable[str]) -> NotServed:
-    """Return the refusal of *what*, none of the media types in *offers*."""
+    """Return the error for *what*, which matches none of the media types in *offers*."""
     return NotServed(f"{what} is available here", hint=f"accept one of: {', '.join(offers)}", code="not_acceptable")
 
 
 def named(values: Collection[str], names: Mapping[str, Collection[str]], offers: Mapping[str, T]) -> dict[str, T]:
-    """Return those of *offers* that one of *values* names: by a media type, several with commas, or one of *names*.
+    """Return those of *offers* that *values* name: by media types, separated by commas, or by the short *names*.
 
-    Raise InvalidRequest for a value that is neither, NotServed `not_acceptable` if none is offered.
+    Raises InvalidRequest for an unknown value, NotServed `not_acceptable` if none is offered.
     """
     wanted = {name for value in values for name in re.split(r"\s*,\s*", value.strip().lower())}
     if unknown := next((name for name in wanted if name and name not in names and "/" not in name), None):
@@ -407,7 +407,7 @@ def _chosen(accept: str, offers: tuple[str, ...]) -> str | None:
 
 
 def _quality(offer: str, ranges: Iterable[_Range]) -> float:
-    """Return how much *offer* is wanted: the range that names it most closely decides."""
+    """Return the quality of *offer*: that of the most specific range that matches it."""
     return max((each.weight(offer), each.quality) for each in [*ranges, _Range("*", 0.0)])[1]
 
 

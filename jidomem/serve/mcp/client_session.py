@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ClientSession:
-    """One agent at one memory.  Its work session begins with the first thing it keeps, and is closed when it leaves."""
+    """One agent of one memory. Its work session starts with the first write, and ends when the client disconnects."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class ClientSession:
         is_named: bool = False,
         caller: ApiToken | None = None,
     ) -> None:
-        """Work for *agent*, whose name the operator gave if it *is_named*, or for the *caller*.
+        """Work for *agent*, whose name was given by the operator if *is_named*, or for the *caller*.
 
         A *session* given by the operator is neither opened nor closed here.
         """
@@ -46,16 +46,16 @@ class ClientSession:
 
     @property
     def project(self) -> str:
-        """Return the project all is about."""
+        """Return the project of the session."""
         return self.memory.project
 
     def check_writes(self) -> None:
-        """Raise PolicyDenied if the token of the caller is a reader's."""
+        """Raise PolicyDenied if the token of the caller is read-only."""
         if self._caller is not None:
             self._caller.check_writes()
 
     def who(self) -> dict[str, str]:
-        """Return author and session; raise PolicyDenied for a curator's name that the client gave itself."""
+        """Return author and session; raise PolicyDenied for a client that names itself as a curator."""
         if not self._is_named and self.writer.is_curator(self.project, self.agent):
             raise PolicyDenied(
                 f"{self.agent} is a curator of {self.project}, and the name of a client does not prove that it is one",
@@ -73,7 +73,7 @@ class ClientSession:
         return self.memory.os(self.who()["asserted_by"], project=self.project)
 
     def begin(self) -> dict[str, str]:
-        """Return author and session of a write, as `who`; in a strict project the session is opened first."""
+        """Return author and session of a write, as `who`; in a strict project this opens the session first."""
         who = self.who()
         if self._is_ours and not self._is_open and self.memory.settings.policy.strict:
             with self._lock:
@@ -83,13 +83,13 @@ class ClientSession:
         return who
 
     def record(self, receipt: Receipt) -> Receipt:
-        """Return *receipt*, and note that the session is open if it wrote."""
+        """Return *receipt*; if it wrote, the session counts as open."""
         if receipt.commit is not None and receipt.status != "deduplicated":
             self._is_open = True
         return receipt
 
     def opened(self) -> None:
-        """Take note that the session is open."""
+        """Record that the session is open."""
         self._is_open = True
 
     def leave(self) -> None:
@@ -114,14 +114,14 @@ class ClientSessions:
     """The sessions of one process, one for each agent."""
 
     def __init__(self, memory: Jidomem, agent: str | None = None, session: str | None = None) -> None:
-        """Serve *memory*; *agent* and *session* are those that were given, and then hold for every client."""
+        """Serve *memory*; *agent* and *session*, if given, apply to every client."""
         self.memory = memory
         self._agent, self._session = agent, session
         self._sessions: dict[tuple[str, str | None], ClientSession] = {}
         self._lock = Lock()
 
     def of(self, client: str | None, caller: ApiToken | None = None) -> ClientSession:
-        """Return the session of the *caller*, or, without tokens, of the agent that the client names."""
+        """Return the session of the *caller*, or, without tokens, of the agent named by the client."""
         if caller is not None:
             return self._client_session(caller.agent, is_named=True, caller=caller)
         named = slug(slug(client or "")[:64])

@@ -1,7 +1,6 @@
-"""The MCP transport over streamable HTTP, on this machine, with counters and a log line for each
-request.
+"""The MCP transport over streamable HTTP, on this machine, with counters and a log line for each request.
 
-Once the root has tokens, a request needs one.
+If the root has tokens, every request needs one.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class McpWatch:
         self._operation, self._tools, self._project = operation, frozenset(tools), project
 
     def begin(self, scope: Scope) -> SeenCall:
-        """Take note of a request that came in."""
+        """Count a request that arrived."""
         headers = Headers(scope=scope)
         given = {"HTTP_X_REQUEST_ID": headers.get("x-request-id"), "HTTP_TRACEPARENT": headers.get("traceparent")}
         scope[SEEN] = seen = SeenCall(perf_counter(), id_of(given))
@@ -65,7 +64,7 @@ class McpWatch:
         return seen
 
     def sending(self, seen: SeenCall, send: Send) -> Send:
-        """Return *send*, which also takes note of the status, and gives the answer the id of its request."""
+        """Return *send*, which also records the status, and adds the request id to the answer."""
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -76,7 +75,7 @@ class McpWatch:
         return sent
 
     def end(self, scope: Scope, seen: SeenCall, route: str) -> None:
-        """Count a request of *route* that was answered, and write a line about it."""
+        """Count a request of *route* that was answered, and log it."""
         seconds, measures = perf_counter() - seen.began, self._operation.measures
         method = scope["method"] if scope["method"] in METHODS else OTHER
         measures.ended(route, method, seen.status, seconds)
@@ -127,21 +126,21 @@ def _log_fields(scope: Scope, seen: SeenCall) -> dict[str, Any]:
 
 
 class LibraryLog(logging.Handler):
-    """Log lines of libraries: their place in the code, not their text, which may quote a request."""
+    """Log records of libraries: their place in the code, without the text, which may quote a request."""
 
     def __init__(self, operation: Operation) -> None:
         super().__init__(logging.WARNING)
         self._operation = operation
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line."""
+        """Log one record."""
         fields = {"logger": record.name, "where": f"{record.filename}:{record.lineno}"}
         if record.exc_info and record.exc_info[0]:
             fields["error"] = record.exc_info[0].__name__
         self._operation.log_event("error" if record.levelno >= logging.ERROR else "warning", "library", fields)
 
 
-#: The paths of the protocol and of the figures, and the seconds that requests get when the server stops.
+#: The paths of the protocol and of the metrics, and the seconds that requests get when the server stops.
 PATH, METRICS, GRACE = "/mcp", "/metrics", 10
 
 
@@ -153,7 +152,7 @@ def serve_http(
     leave: Callable[[], None],
     operation: Operation,
 ) -> None:
-    """Serve at PATH on *listening*, a loopback socket, until a signal that `leave_on_signals` takes.
+    """Serve at PATH on *listening*, a loopback socket, until a signal handled by `leave_on_signals`.
 
     *operation* counts and logs requests.
     """
@@ -181,10 +180,10 @@ def serve_http(
 
 
 class _Refusing(H11Protocol):
-    """HTTP by uvicorn; a malformed request is refused with the headers of every answer."""
+    """The HTTP protocol of uvicorn, with the headers of every answer in the refusal of a malformed request."""
 
     def send_400_response(self, msg: str) -> None:
-        """Send 400, and close the connection."""
+        """Send status 400, and close the connection."""
         headers = {"Content-Type": "text/plain; charset=utf-8", "Connection": "close", **HEADERS}
         begun = h11.Response(status_code=400, headers=list(headers.items()), reason=b"Bad Request")
         for event in (begun, h11.Data(data=msg.encode("ascii")), h11.EndOfMessage()):
@@ -193,7 +192,7 @@ class _Refusing(H11Protocol):
 
 
 class _Door:
-    """The gate before the protocol: it authenticates callers, once the root has tokens, and counts requests."""
+    """The gate before the protocol: it authenticates callers, if the root has tokens, and counts requests."""
 
     def __init__(self, app: ASGIApp, site: RequestContext, watch: McpWatch) -> None:
         self._app, self._site, self._watch = app, site, watch
@@ -216,7 +215,7 @@ class _Door:
             self._watch.end(scope, seen, route)
 
     def _headed(self, send: Send) -> Send:
-        """Return *send*, which also gives an answer the headers none goes without."""
+        """Return *send*, which also adds the headers of every answer."""
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -228,7 +227,7 @@ class _Door:
         return sent
 
     def _refusal(self, scope: Scope, seen: SeenCall) -> Response | None:
-        """Return the refusal of the caller; None, with the caller in the *scope*, if it is admitted."""
+        """Return the refusal of the caller; None if it is admitted, with the caller in the *scope*."""
         try:
             caller = self._caller(scope, seen)
             if caller is not None and not caller.reaches(self._site.memory.project):
@@ -241,7 +240,7 @@ class _Door:
         return None
 
     def _figures(self, scope: Scope, seen: SeenCall) -> Response:
-        """Return the figures under the rules of `jidomem serve`."""
+        """Return the metrics under the rules of `jidomem serve`."""
         try:
             check_host(Headers(scope=scope).get("host", ""), LOOPBACK)
             caller = self._caller(scope, seen)

@@ -18,7 +18,7 @@ from jidomem.serve.mcp.tools import playbook, working_memory
 
 MARKDOWN, JSON, TURTLE = "text/markdown", "application/json", "text/turtle"
 ITEM, CONVERSATION = "memory://item/", "memory://conversation/"
-#: How many of those that wait for a curator are put before an agent.
+#: The most pending items of the review queue that are shown to an agent.
 _PRESSING = 50
 _THE_REST = "these are the most pressing; ask conflicts and ask proposals list the rest"
 #: The instructions of the server for a client that connects.

@@ -1,9 +1,8 @@
-"""The MCP server, with the official SDK: tools, resources and prompts of one root, over standard
-streams.
+"""The MCP server, with the official SDK: tools, resources and prompts of one root, over standard streams.
 
-The SDK speaks every protocol revision from 2024-11-05 on. A client is known by its name in all of
-them, so nothing here depends on the revision. Standard input has lines of a bounded length, and
-each of them is answered.
+The SDK supports every protocol revision from 2024-11-05 on. A client sends its name in all of them, so
+nothing here depends on the revision. Lines of standard input have a maximum length, and each of them is
+answered.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ def create_server(sessions: ClientSessions, tools: tuple[Tool, ...], operation: 
 
 
 def _from(ctx: Context) -> tuple[str, str]:
-    """Return the name that a client gives itself, and its address, that of this machine for standard input."""
+    """Return the name that a client gives itself, and its address; for standard input, that of this machine."""
     client = ctx.session.client_params
     named = f"{client.client_info.name} {client.client_info.version}" if client else ""
     if ctx.request is None:
@@ -143,7 +142,7 @@ def _called(tool: Tool, session: ClientSession, given: dict[str, Any], operation
     try:
         return call(tool, session, given)
     except Exception as error:
-        from jidomem.serve.monitoring import log_bug  # brings Flask, of which standard input has no need
+        from jidomem.serve.monitoring import log_bug  # imports Flask, which standard input does not need
 
         log_bug(operation, error, tool=tool.name)
         detail = f"{type(error).__name__} in {tool.name}"
@@ -179,8 +178,8 @@ def _prompt(prompt: resources.McpPrompt) -> types.Prompt:
 def leave_on_signals(sessions: ClientSessions, leave: Callable[[], None]) -> None:
     """Let SIGTERM, SIGHUP and SIGINT end this process: close the open sessions, call *leave*, and exit with 0.
 
-    That happens at once, for a read of standard input cannot be interrupted; the HTTP server ends the
-    requests under way before it raises the signal again.
+    This happens at once, since a read of standard input cannot be interrupted; the HTTP server ends the
+    running requests before it raises the signal again.
     """
 
     def on_signal(number: int, frame: Any) -> None:
@@ -221,14 +220,14 @@ async def noted(
 
 
 def _of_result(result: Any) -> str | None:
-    """Return the code in the result of a tool that refused."""
+    """Return the error code in the result of a tool, None if it succeeded."""
     if not isinstance(result, dict) or not result.get("isError"):
         return None
     return str((result.get("structuredContent") or {}).get("code", _INVALID))
 
 
 def _of_error(error: MCPError) -> str:
-    """Return the code an error of the protocol carries: ours, else one for its number."""
+    """Return the code of a protocol error: that of jidomem, else a code for its number."""
     if isinstance(error.error.data, Mapping) and "code" in error.error.data:
         return str(error.error.data["code"])
     return _CODES.get(error.error.code, "internal_error")
@@ -240,7 +239,7 @@ _PIECE = 64 * 1024
 def serve_stdio(
     sessions: ClientSessions, tools: tuple[Tool, ...], leave: Callable[[], None], operation: Operation
 ) -> None:
-    """Serve on standard input and output until the client leaves; then close the open sessions and call *leave*.
+    """Serve on standard input and output until the client disconnects; then close the open sessions and call *leave*.
 
     *operation* counts clients and refusals.
     """
@@ -250,7 +249,7 @@ def serve_stdio(
     try:
         anyio.run(_serve, speaking, lines)
     except* BrokenPipeError:
-        pass  # it left in the middle of an answer
+        pass  # the client disconnected during an answer
     finally:
         leave_all(sessions, leave)
 
@@ -262,7 +261,7 @@ async def _serve(server: Server[Any], lines: _Lines) -> None:
 
 
 class _Counting:
-    """Sees every request, and counts those that are refused."""
+    """Observes every request, and counts those that are refused."""
 
     def __init__(self, sessions: ClientSessions, operation: Operation) -> None:
         self._sessions, self._measures = sessions, operation.measures
@@ -280,7 +279,7 @@ class _Counting:
 
 
 def _input() -> BinaryIO:
-    """Return standard input; other readers, in this process or its children, find it at its end."""
+    """Return standard input, and leave an empty one to other readers in this process and its children."""
     own, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -288,7 +287,7 @@ def _input() -> BinaryIO:
 
 
 class _Lines:
-    """The lines of a file but the blank ones; in the place of one over *most* bytes the text `too_long`."""
+    """The non-blank lines of a file; a line over *most* bytes is replaced by the text `too_long`."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self._most = file, most
@@ -313,7 +312,7 @@ class _Lines:
 
 
 class _Answering:
-    """The incoming messages; a malformed one is answered with an error, for the client would wait for it."""
+    """The incoming messages; a malformed one is answered with an error, as the client would otherwise wait."""
 
     def __init__(
         self, reads: ReadStream[SessionMessage | Exception], writes: WriteStream[SessionMessage], too_long: str

@@ -1,10 +1,9 @@
-"""The nine tools of the reference MCP memory server over governed memory: a deletion is a
-withdrawal.
+"""The nine tools of the reference MCP memory server over governed memory: a deletion is a withdrawal.
 
 An entity, an observation and a relation are a fact each, with a text and, in `jido:graphStatement`,
 the exact value that these tools return; so they also show accepted imports of `jidomem root import
-mcp-memory`. Unlike the reference, an observation or relation that differs from a known one in case
-or white space alone is not stored again.
+mcp-memory`. Unlike in the reference, an observation or relation that differs from an existing one in
+case or white space only is not stored again.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ T = TypeVar("T")
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 _REASON = "Deleted by {agent} through the memory server's tools."
-#: The active memories, oldest first: those of the named entities, or all.
+#: The active memories, oldest first: those of the given entities, or all.
 _STATEMENTS = f"""
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT DISTINCT ?item ?statement ?summary ?recorded WHERE {{
@@ -44,12 +43,12 @@ SELECT DISTINCT ?item ?statement ?summary ?recorded WHERE {{
 
 
 def _shown(graph: EntityGraph, names: Iterable[str] | None = None) -> ToolResult:
-    """Return the entities of these *names*, and the relations that begin or end at them; all without names."""
+    """Return the entities with these *names*, and the relations from or to them; without *names*, everything."""
     return _tool_result({"entities": graph.plain_entities(names), "relations": graph.plain_relations(names)})
 
 
 def _tool_result(values: dict[str, Any], shown: Any = None) -> ToolResult:
-    """Return *values* with the text of the reference server, which shows a single list without its name."""
+    """Return *values* with the text of the reference server, which shows a single list without its key."""
     return ToolResult(values, json.dumps(values if shown is None else shown, indent=2, ensure_ascii=False))
 
 
@@ -59,7 +58,7 @@ def _graph(session: ClientSession, names: Iterable[str] | None = None) -> Entity
     graph = EntityGraph()
     try:
         rows = session.memory.reader.select(session.project, _STATEMENTS % bound)
-    except NotFound:  # nothing was ever written
+    except NotFound:  # the project is empty
         rows = []
     for row in rows:
         graph.add(row["item"], json.loads(row["statement"]), row["summary"])
@@ -67,7 +66,7 @@ def _graph(session: ClientSession, names: Iterable[str] | None = None) -> Entity
 
 
 def _keep(session: ClientSession, facts: Sequence[dict[str, Any]]) -> None:
-    """Keep all of *facts* in one commit, or none."""
+    """Store all of *facts* in one commit, or none."""
     if not facts:
         return
     given = {
@@ -81,7 +80,7 @@ def _keep(session: ClientSession, facts: Sequence[dict[str, Any]]) -> None:
 
 
 def _withdraw(session: ClientSession, items: Sequence[str], what: str) -> dict[str, Any]:
-    """Return the intent that withdraws *items*; without items, no intent."""
+    """Return the intent that withdraws *items*."""
     return {
         "type": "deleted_marker",
         "summary": f"Withdrawn: {what}",
@@ -159,7 +158,7 @@ def _delete_observations(session: ClientSession, given: dict[str, Any]) -> ToolR
         if entity is None:
             continue
         items += [item for text in one["observations"] for item in entity.observations.pop(text, ())]
-        if not entity.asserted_by and not entity.observations:  # it was known by what was observed of it alone
+        if not entity.asserted_by and not entity.observations:  # it existed only through its observations
             facts.append(entity_fact(one["entityName"], entity.kind))
             entity.asserted_by.append("")
     _keep(session, [*facts, *([_withdraw(session, items, "observations")] if items else [])])
@@ -191,7 +190,7 @@ def _search(session: ClientSession, given: dict[str, Any]) -> ToolResult:
 
 
 def _new(given: Iterable[T], known: Iterable[T]) -> list[T]:
-    """Return the new ones of *given*, texts or tuples of texts; case and white space make no difference."""
+    """Return those of *given*, texts or tuples of texts, that are not *known*; case and white space are ignored."""
     seen, new = {*map(_normal, known)}, []
     for one in given:
         if (normal := _normal(one)) not in seen:

@@ -1,5 +1,4 @@
-"""The MCP tools: memory, dialogue and working memory; a tool does what the command of its name
-does.
+"""The MCP tools: memory, dialogue and working memory; each tool does the same as the command of its name.
 
 `Tool` has the schemas of its input and output; `call` validates a call, and reports refusals.
 """
@@ -31,9 +30,9 @@ from jidomem.working.memory import CHANGES
 
 Schema = Mapping[str, Any]
 Arguments = dict[str, Any]
-#: The fields of an intent that the server sets, from the session of its client.
+#: The fields of an intent that the server sets from the session of the client.
 SET_BY_SERVER = ("applies_to_project", "asserted_by", "asserted_in")
-#: A field that a hint names, but for those whose place the hint names already.
+#: A field in a hint, unless the hint already says where it belongs.
 _FIELD = re.compile(r"`([a-z_]+)`(?! in `)")
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "number": (int, float),
@@ -42,14 +41,14 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool: its values, and a text if it is not their JSON."""
+    """The result of a tool: its values, and a text if it differs from their JSON."""
 
     values: Mapping[str, Any]
     text: str | None = None
     is_error: bool = False
 
     def words(self) -> str:
-        """Return the text of the answer, in which nothing hides."""
+        """Return the text of the result, with invisible characters escaped."""
         return self.text if self.text is not None else visible(_json(self.values))
 
 
@@ -57,8 +56,8 @@ class ToolResult:
 class Tool:
     """One tool: the schemas of its arguments and values by name, and its function.
 
-    `required` arguments must be given, `always` values are always there. A tool that `reads` changes nothing; with
-    `same` a repeated call changes nothing more. `mend` returns the arguments that would repair a refusal, if known.
+    `required` arguments must be given, `always` values are always present. A tool that `reads` changes nothing; with
+    `same`, a repeated call changes nothing more. `mend` returns the arguments that would repair a refusal, if known.
     """
 
     name: str
@@ -106,7 +105,7 @@ def call(tool: Tool, session: ClientSession, given: Arguments) -> ToolResult:
 
 
 def _in_form(tool: Tool, given: Arguments) -> Arguments | None:
-    """Return the arguments with misspelt names and single texts for lists repaired; None if that is not enough."""
+    """Return the arguments with misspelt names, and single texts for lists, repaired; None if faults remain."""
     mended: Arguments = {}
     for name, value in given.items():
         known = name if name in tool.takes or name in INTENT_FIELDS else misspelling_of(name, tool.takes)
@@ -123,7 +122,7 @@ def _invalid(faults: Sequence[Violation]) -> InvalidRequest:
 
 
 def _faults(tool: Tool, given: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield each argument that is unknown, of another type, or missing."""
+    """Yield a violation for each argument that is unknown, missing or of another type."""
     for name, value in given.items():
         if name in tool.takes:
             yield from _faults_of_type(name, name, value, tool.takes[name])
@@ -168,7 +167,7 @@ def _faults_of_type(name: str, field: str, value: Any, schema: Schema) -> Iterat
 def _more_faults(
     tool: Tool, session: ClientSession, given: Arguments, faults: Sequence[Violation]
 ) -> tuple[Violation, ...]:
-    """Return the further faults of a call with *faults*, by a dry run with its sound arguments."""
+    """Return the further violations of a call with *faults*, by a dry run with its valid arguments."""
     at_fault = {fault.field for fault in faults}
     sound = {name: value for name, value in given.items() if name not in at_fault}
     if "dry_run" not in tool.takes or not sound.keys() >= {*tool.required}:
@@ -181,7 +180,7 @@ def _more_faults(
 
 
 def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> ToolResult:
-    """Return a refusal: the values every door shows, and `retry`, the arguments that would put it right."""
+    """Return a refusal: the values of every interface, and `retry`, the arguments that would be accepted."""
     values = _in_arguments(tool, for_tools(error.to_dict()))
     if isinstance(error, Conflict):
         values["choices"] = [
@@ -204,7 +203,7 @@ def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> ToolRe
 
 
 def _contradiction(tool: Tool, error: Conflict, hint: str) -> Iterator[str]:
-    """Yield the memories that disagree, in full, and the choices of the agent as arguments of *tool*."""
+    """Yield the conflicting memories in full, and the choices of the agent as arguments of *tool*."""
     for conflict in error.conflicts:
         yield f"- {conflict.kind} with {conflict.iri}: {_json(error.items.get(conflict.iri, conflict.summary))}"
     if "supersedes" not in tool.takes:
@@ -219,7 +218,7 @@ def _contradiction(tool: Tool, error: Conflict, hint: str) -> Iterator[str]:
 
 
 def _in_arguments(tool: Tool, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the *values* of an error, the fields that its hints name as the arguments of *tool*."""
+    """Return the *values* of an error, with the fields in its hints as arguments of *tool*."""
     named = {**values, "hint": _FIELD.sub(lambda match: _argument(tool, match[1]), values["hint"])}
     if "violations" in values:
         named["violations"] = [_in_arguments(tool, violation) for violation in values["violations"]]
@@ -227,28 +226,28 @@ def _in_arguments(tool: Tool, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _argument(tool: Tool, field: str) -> str:
-    """Return the argument of *tool* that gives *field*, in backquotes."""
+    """Return the argument of *tool* for *field*, in backquotes."""
     if field in tool.takes:
         return f"`{field}`"
     if field == "summary" and "text" in tool.takes:
         return "`text`"
-    if field == "reason" and "rationale" in tool.takes:  # which says as well why a memory ends
+    if field == "reason" and "rationale" in tool.takes:  # the rationale is also the reason of a revision
         return "`rationale`"
     holder = next((name for name in ("fields", "set") if name in tool.takes), None)
     return f"`{field}` in `{holder}`" if holder else f"`{field}`"
 
 
 def _plain_argument(tool: Tool, field: str) -> str:
-    """Return the argument of *tool* that gives *field*, as a choice names it.
+    """Return the argument of *tool* for *field*, as a choice names it.
 
-    A further field is named with its argument: `convention_name in fields`.
+    A further field is shown with its argument: `convention_name in fields`.
     """
     return _argument(tool, field).replace("`", "")
 
 
-#: The default number of rows: a model reads them.
+#: The default number of rows, small since a model reads them.
 ROWS = 50
-#: How many tokens of briefing the first recall of a client begins with that was not briefed.
+#: The tokens of the briefing that precedes the first recall of a client without one.
 OPENING = 600
 _TEXT, _TRUTH, _WHOLE, _OBJECT = ({"type": kind} for kind in ("string", "boolean", "integer", "object"))
 _TEXTS = {"type": "array", "items": _TEXT}
@@ -258,7 +257,7 @@ _NAMED = ("type", "topic", "about", "rationale", "confidence", "evidence", "supe
 
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of the intent that the arguments of `remember` are, but for its summary."""
+    """Return the fields of the intent in the arguments of `remember`, without the summary."""
     more = given.get("fields", {})
     for name in (*SET_BY_SERVER, "summary"):
         if name in more:
@@ -278,7 +277,7 @@ def _as_arguments(intent: Mapping[str, Any]) -> Arguments:
 
 
 def _mended(given: Arguments, error: JidomemError) -> Arguments | None:
-    """Return the arguments that put a mistake of form right; a contradiction is for the agent to decide."""
+    """Return the arguments with formal errors repaired; a contradiction is left to the agent."""
     if astray := [name for name in given if name not in REMEMBER.takes]:
         is_all = all(violation.field in (*astray, "text") for violation in error.violations)
         return _put_right(given, astray) if is_all else None
@@ -288,7 +287,7 @@ def _mended(given: Arguments, error: JidomemError) -> Arguments | None:
 
 
 def _put_right(given: Arguments, astray: list[str]) -> Arguments | None:
-    """Return arguments with the *astray* ones moved to `fields`, if all of them are fields of an intent."""
+    """Return arguments with those *astray* moved to `fields`, if all of them are fields of an intent."""
     more = given.get("fields", {})
     if not (
         isinstance(more, dict) and all(name in INTENT_FIELDS and name not in (*SET_BY_SERVER, *more) for name in astray)
@@ -414,7 +413,7 @@ def playbook(session: ClientSession) -> list[dict[str, str]]:
 
 
 def _mended_question(given: Arguments, error: JidomemError) -> Arguments | None:
-    """Return the arguments with those that are parameters of the question among `params`."""
+    """Return the arguments with parameters of the named query moved to `params`."""
     astray = [name for name in given if name not in ASK.takes]
     try:
         query = Playbook().get(str(given.get("name")))
@@ -548,7 +547,7 @@ TOOLS: tuple[Tool, ...] = (
 
 _TEXT_FIELD, _LIST_FIELD = {"type": "string"}, {"type": "array"}
 _ABOUT = {**_TEXT_FIELD, "description": "Whom you talk with, a type and a name: user:ana."}
-#: What of a retrieval is told, and which fields of each thing in it: ids are there to forget pages by.
+#: The tiers of a retrieval that are returned; items have ids, by which pages can be forgotten.
 _TIERS = ("stm", "leaving", "segments", "pages", "system")
 _SHOWN = ("id", "query", "response", "timestamp", "topic_summary", "content", "text", "confidence", "score")
 
