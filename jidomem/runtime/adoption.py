@@ -1,4 +1,4 @@
-"""Adoption: synchronises a memory with its repository, decision records as decisions, all else as proposals."""
+"""Adoption: synchronises a memory with its repository: decision records as decisions, all else as proposals."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What was looked for: some kinds in the whole repository, and all that lies at or below some paths."""
+    """The scope of a search: some kinds in the whole repository, and everything at or below some paths."""
 
     kinds: Collection[str] = ()
     places: Collection[str] = ()
 
     def covers(self, lineage: Lineage) -> bool:
-        """Return whether the source of *lineage* is within it."""
+        """Return whether the source of *lineage* is within the scope."""
         path = lineage.newest.path
         below = any(place == "." or path == place or path.startswith(f"{place}/") for place in self.places)
         return lineage.newest.kind in self.kinds or below
@@ -41,7 +41,7 @@ class Scope:
 
 @dataclass(slots=True)
 class Adopted:
-    """What became of one source, by each of its entries."""
+    """The outcome of one source, by entry."""
 
     path: str
     kind: str
@@ -49,14 +49,14 @@ class Adopted:
     entries: list[ImportedEntry] = field(default_factory=list)
 
     def changes(self) -> dict[str, int]:
-        """Return how many entries were added, changed and so on, and how many were refused."""
+        """Return the numbers of entries that were added, changed and so on, and refused."""
         done = (entry for entry in self.entries if not isinstance(entry.outcome, JidomemError))
         counts = Counter(entry.change for entry in done)
         refused = sum(isinstance(entry.outcome, JidomemError) for entry in self.entries)
         return {**{change: counts[change] for change in CHANGES}, "refused": refused}
 
     def counts(self) -> dict[str, int]:
-        """Return how many entries were written as active, are pending now, were unchanged, and were refused."""
+        """Return the numbers of entries that became active, are pending, were unchanged, and were refused."""
         states = Counter(entry.outcome.status for entry in self.entries if isinstance(entry.outcome, Receipt))
         refused = sum(isinstance(entry.outcome, JidomemError) for entry in self.entries)
         waits = states["proposed"]
@@ -68,16 +68,16 @@ class Adopted:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
+        """Return the outcome as plain JSON values."""
         files = {"path": self.path, "kind": self.kind, "files": [*self.files]}
         return {**files, **self.counts(), **self.changes()}
 
 
 def compare(memory: Jidomem, base: Path, sources: Sequence[SourceFiles], scope: Scope) -> Synchronisation:
-    """Return what is to be written so that *memory* says what *sources* say; nothing is.
+    """Return the changes that synchronise *memory* with *sources*, without writing them.
 
-    They are files of the repository *base*, found within *scope*. The files there that memories were imported from by
-    name are compared as well; what was imported from there and is in none of them is removed.
+    *sources* are files of the repository *base*, found within *scope*. Files that memories were imported from by name
+    are compared as well; a memory whose entry is in none of the files is to be removed.
     """
     known = imported_lineages(memory.writer, memory.reader, memory.project)
     return _compare(memory, base, with_imported(known, base, sources, scope), scope, known)
@@ -86,9 +86,9 @@ def compare(memory: Jidomem, base: Path, sources: Sequence[SourceFiles], scope: 
 def with_imported(
     known: Sequence[Lineage], base: Path, sources: Sequence[SourceFiles], scope: Scope
 ) -> list[SourceFiles]:
-    """Return *sources* and the files within *scope* that *known* was imported from and that are in none of them.
+    """Return *sources* and the further files within *scope* from which *known* was imported.
 
-    A file is of the kind that it was imported as. A page of notes that equals one of *sources* is left out.
+    A file keeps the kind as which it was imported. A page of notes that equals one of *sources* is left out.
     """
     kinds: dict[str, list[str]] = {}
     for lineage in known:
@@ -118,7 +118,7 @@ def with_imported(
 def _compare(
     memory: Jidomem, base: Path, sources: Sequence[SourceFiles], scope: Scope, known: Sequence[Lineage]
 ) -> Synchronisation:
-    """Return the same as `compare`, with the *known* lineages, of *sources* that `with_imported` completed."""
+    """Return the result of `compare` for *sources* completed by `with_imported`, with the *known* lineages."""
     files = [SourceFile(source.kind, path, data) for source in sources for path, data in source.files]
     look = SourceScan(Checkout(base).is_removed, scope.covers)
     named = PathFinder(base)
@@ -128,7 +128,7 @@ def _compare(
 def adopt(
     memory: Jidomem, base: Path, sources: Sequence[SourceFiles], scope: Scope
 ) -> tuple[list[Adopted], ImportReport]:
-    """Return what became of each of *sources* and of those that were removed, and all there is to say about them."""
+    """Synchronise; return the outcome of each of *sources* and of removed files, and the report of the import."""
     known = imported_lineages(memory.writer, memory.reader, memory.project)
     sources = with_imported(known, base, sources, scope)
     found = _compare(memory, base, sources, scope, known)
@@ -138,7 +138,7 @@ def adopt(
     of_folder = {each.path: each for each in adopted if each.kind == ADR}
     for entry in report.entries:
         path = entry.path or _file_of(entry.place, of_file)
-        if path not in of_file:  # it is removed
+        if path not in of_file:  # it was removed
             of_file[path] = of_folder.get(dirname(path)) or Adopted(path, entry.kind, [])
             adopted += [] if of_file[path] in adopted else [of_file[path]]
         of_file[path].entries.append(entry)
@@ -147,11 +147,11 @@ def adopt(
 
 
 def _file_of(place: str, files: Collection[str]) -> str:
-    """Return the one of *files* that a place is in."""
+    """Return the one of *files* that contains a place."""
     return max((path for path in files if place.startswith(path)), key=len)
 
 
 def _names_one_of(note: str, files: Collection[str]) -> bool:
-    """Return whether a note says that a page names one of *files*, which is imported anyway."""
+    """Return whether a note is about a page that names one of *files*, which is imported anyway."""
     words = note.partition(": @")[2].split(" ")
     return bool(words[0]) and words[1:2] == ["names"] and any(path.endswith(words[0].lstrip("./")) for path in files)

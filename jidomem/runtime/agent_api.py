@@ -1,6 +1,6 @@
 """The agents of an open root: working memories, contexts, tiers, conversations, entries and providers.
 
-The memory policy does not apply here. Each part is loaded when it is first used, as most processes need none of it.
+The memory policy does not apply here. Each part is imported on first use, as most processes need none of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class AgentApi:
-    """What the agents of the open root *memory* work with, built on its public interface."""
+    """The tools of agents in the open root *memory*, built on its public interface."""
 
     def __init__(self, memory: Jidomem) -> None:
         self._memory = memory
@@ -36,7 +36,7 @@ class AgentApi:
         from jidomem.runtime import agent_memory
 
         tables = agent_memory.TABLES + TABLES
-        with suppress(ModuleNotFoundError):  # an optional package adds its own
+        with suppress(ModuleNotFoundError):  # an optional package has its own tables
             from jidomem.extras.memoryos import jobs, storage
 
             tables += storage.TIER_TABLES + storage.NOTE_TABLES + jobs.TABLES
@@ -73,11 +73,11 @@ class AgentApi:
         return rows
 
     def context(self, session: str, project: str, agent: str, **options: Any) -> ContextManager:
-        """Return the context of a session of *agent*, the open one if there is one."""
+        """Return the context of a session of *agent*; the same one while it is open."""
         return self._contexts.open(session, project, agent, **options)
 
     def memory_os(self, project: str, agent: str, **options: Any) -> MemoryOS:
-        """Return the MemoryOS of *agent*, the open one if there is one."""
+        """Return the MemoryOS of *agent*; the same one while it is open."""
         return self._memory_oses.open(Stream(project).project, agent, **options)
 
     def memory_os_agents(self, project: str) -> list[str]:
@@ -110,9 +110,9 @@ class AgentApi:
         return EntryStore(project, writer, self._memory)
 
     def redact(self, project: str, shows: Callable[[str], bool], *, dry_run: bool = False) -> dict[str, int]:
-        """Remove each text for which *shows* is true from the working state of the agents of *project*.
+        """Remove each text for which *shows* returns True from the working state of the agents of *project*.
 
-        Return how many entries of each kind changed, or with *dry_run* would change.
+        Returns the number of changed entries of each kind; with *dry_run*, those that would change.
         """
         from jidomem.runtime.agent_memory import redact_working_state
         from jidomem.runtime.state import remove_unused
@@ -122,7 +122,7 @@ class AgentApi:
         return redact_working_state(self.state, project, shows, dry_run=dry_run)
 
     def close(self) -> None:
-        """Close the contexts, the MemoryOSes and the working state, as far as they were opened."""
+        """Close the contexts, the MemoryOSes and the working state, if they were opened."""
         for name in ("_contexts", "_memory_oses", "state"):
             if name in self.__dict__:
                 self.__dict__[name].close()

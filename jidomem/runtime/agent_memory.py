@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS agents (project TEXT NOT NULL, agent TEXT NOT NULL, m
   PRIMARY KEY (project, agent)) WITHOUT ROWID;
 """
 _PUT = "INSERT INTO agents VALUES (?, ?, ?) ON CONFLICT (project, agent) DO UPDATE SET memory = excluded.memory"
-#: The most characters of a memory as JSON: it is read and written as a whole.
+#: The most characters of a memory as JSON, which is always read and written as a whole.
 MOST = 16 * 1024**2
 
 
@@ -75,11 +75,11 @@ class AgentMemory:
             return None if store is None else self._read(store)
 
     def update(self, move: Callable[[Memory], Memory], *, expected_rev: int | None = None) -> Memory:
-        """Return `move(memory)` once it is durable; the first call gets an empty memory.
+        """Apply *move* to the memory and return the result once it is durable; the first call gets an empty memory.
 
         Other changes wait meanwhile, so *move* should not take long. Raises RevisionConflict if the memory is not at
         *expected_rev* (0 before the first change), InvalidRequest if *move* returns no Memory or one without a JSON
-        form, TooLarge for one of more than `MOST` characters: then nothing has changed.
+        form, TooLarge for one of more than `MOST` characters; then nothing has changed.
         """
         with self._state.changing() as store:
             stored = self._read(store)
@@ -95,14 +95,14 @@ class AgentMemory:
             return after
 
     def apply(self, changes: Sequence[Mapping[str, Any]], *, expected_rev: int | None = None) -> Memory:
-        """Return the memory after *changes*, data in the form of `jidomem.working.memory`: all of them or none.
+        """Apply *changes*, data in the form of `jidomem.working.memory`, all of them or none; return the memory.
 
         Raises the errors of the changes and of `update`.
         """
         return self.update(lambda memory: applied(memory, changes, self._now()), expected_rev=expected_rev)
 
     def forget(self) -> bool:
-        """Delete the memory, every byte of it; return whether there was one."""
+        """Delete the memory, every byte of it; return whether it existed."""
         with self._state.changing() as store:
             sql = "DELETE FROM agents WHERE project = ? AND agent = ?"
             is_deleted = store.execute(sql, (self.project, self.agent)).rowcount > 0
@@ -135,7 +135,7 @@ class AgentMemory:
 
 
 class Conversation:
-    """The conversation of one work session `session`; its IRI is `iri`."""
+    """The conversation of the work session `session`; its IRI is `iri`."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class Conversation:
         *,
         agent: str,
     ) -> None:
-        """Use the conversation of *session*, a name or an IRI, in the history of *project*; *agent* takes part."""
+        """Use the conversation of *session*, a name or an IRI, in the history of *project*; *agent* answers."""
         node = writer.session_iri(session)
         self.project, self.session, self.iri = project, plain_value(node), plain_value(conversation_of(node))
         self._writer, self._index, self._catch_up, self._now = writer, index, catch_up, now
@@ -166,7 +166,7 @@ class Conversation:
     ) -> Turn:
         """Record the next turn, durably: a prompt, its answer, and the tools used; return the turn.
 
-        *answered_by* is by default the agent that takes part, *asked_by* nobody, *timestamp* now. A session that is not
+        The default of *answered_by* is the agent of the conversation, of *timestamp* now. A session that is not
         open is opened. A memory derived from the turn names its `iri` as evidence. Raises InvalidRequest, TooLarge,
         IntentRefused, Busy and Failed; then nothing of the turn was stored.
         """
@@ -187,20 +187,20 @@ class Conversation:
         return turn(self._index, self.project, f"<{receipt.iri}>")
 
     def _record(self, texts: TurnTexts, agent: str) -> Receipt:
-        """Return the receipt of a turn; a session that is not open is opened first."""
+        """Store a turn, and return its receipt; a session that is not open is opened first."""
         with suppress(NotOpened):
             return self._writer.keep_turn(self.project, self.session, texts)
         try:
             self._writer.start_session(self.project, self.session, agent=agent)
         except IntentRefused as refused:
-            if refused.code != "iri_exists":  # another process opened it meanwhile
+            if refused.code != "iri_exists":  # another process has opened it meanwhile
                 raise
         return self._writer.keep_turn(self.project, self.session, texts)
 
     def turns(self, last: int | None = None, *, as_of: object = None) -> list[Turn]:
-        """Return the turns in order: only the *last* ones if given, and those recorded by *as_of*.
+        """Return the turns in order, or only the *last* ones, recorded by *as_of*.
 
-        Raises InvalidRequest for a *last* that is no integer from 0, and an *as_of* that is no moment.
+        Raises InvalidRequest for a *last* that is no integer from 0, and an invalid *as_of*.
         """
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
             raise InvalidRequest(f"last={last!r} is not a number of turns", hint="give last=10, or leave it out")
@@ -221,10 +221,10 @@ class Conversation:
         return format_timestamp(moment)
 
 
-#: The options of the recall of memories that also apply to entries; `_HINTS` and `_ELSEWHERE` are for the others.
+#: The options of the recall of memories that also apply to entries; `_HINTS` and `_ELSEWHERE` have the others.
 _HONOURED = ("as_of", "since", "until", "budget_tokens", "explain")
 _OPTIONS = ("project", "include_sessions", *_HONOURED)
-#: Fields of a request, which are no options.
+#: Fields of a request, which are not options.
 _OF_REQUEST = ("query", "limit", "scope", "agent_id", "session_id")
 _ELSEWHERE = 'ask memory.recall("...", kinds=["entry"]), which supports it'
 _HINTS = {
@@ -235,12 +235,12 @@ _HINTS = {
 
 
 class EntryStore:
-    """A durable store of entries; a later write under an id replaces the entry.
+    """A durable store of entries; a later write under the same id replaces the entry.
 
-    Options: `project` selects a history, by default that of *project*; `as_of` a past state; `include_sessions=True`
+    Options: `project` selects the history (default: that of *project*); `as_of` a past state; `include_sessions=True`
     lets an agent recall entries of other sessions; `since` and `until` bound the time of storage, `budget_tokens` the
     length of all texts, and `explain=True` returns the parts of each score. Other options of the recall of memories,
-    and misspelt ones, are refused; further names are ignored.
+    and misspelt ones, are refused; other names are ignored.
     """
 
     def __init__(self, project: str, writer: MemoryWriter, memory: Jidomem) -> None:
@@ -279,7 +279,7 @@ class EntryStore:
         return RecallResult(request, [*fitting.values()], {**metadata, **state})
 
     def write(self, request: WriteRequest, opts: Options = NO_OPTIONS) -> WriteResult:
-        """Store the entry, durably, in place of the one with the same id.
+        """Store the entry durably; it replaces an entry with the same id.
 
         Raises InvalidRequest for metadata without a JSON form, TooLarge, IntentRefused for a likely secret,
         PolicyDenied, Busy and Failed; then nothing was stored.
@@ -306,17 +306,17 @@ class EntryStore:
         ]
 
     def remove(self, ids: Iterable[str], opts: Options = NO_OPTIONS) -> int:
-        """Remove the entries *ids*, and return how many there were; they stay in the history.
+        """Remove the entries *ids*, and return how many existed; they stay in the history.
 
         All are withdrawn in one durable commit, or none. Raises PolicyDenied, Busy and Failed.
         """
         return len(self.change(lambda: EntryChanges(removed=tuple(dict.fromkeys(ids))), opts))
 
     def change(self, plan: Callable[[], EntryChanges], opts: Options = NO_OPTIONS) -> list[Receipt]:
-        """Make the changes of *plan* in one commit, all or nothing, and return their receipts.
+        """Apply the changes of *plan* in one commit, all or none, and return their receipts.
 
-        *plan* may read the entries: no other writer interferes before the commit. Raises the errors of `write` and of
-        *plan*.
+        *plan* may read the entries: no other writer can change them before the commit. Raises the errors of `write` and
+        of *plan*.
         """
         receipts = self._writer.change_entries(self._project(opts), plan)
         return [receipt for receipt in receipts if receipt.iri]
@@ -385,9 +385,9 @@ Shows = Callable[[str], bool]
 def redact_working_state(state: StateStore, project: str, shows: Shows, *, dry_run: bool = False) -> dict[str, int]:
     """Redact each text for which *shows* returns True in the working state of *project*, every byte of it.
 
-    A value becomes `REDACTED_TEXT`, a key goes with its value, and each revision increases. Texts stay if they cannot
-    be changed, for example while another process writes. Return how many entries of each kind changed, or with
-    *dry_run* would change; then nothing is changed.
+    A value becomes `REDACTED_TEXT`, a key is removed with its value, and each revision increases. Texts stay if they
+    cannot be changed, for example while another process writes. Returns the number of changed entries of each kind;
+    with *dry_run*, those that would change, and nothing is changed.
     """
     changes: dict[str, list[tuple[str, tuple[Any, ...]]]] = {}
     with suppress(JidomemError):
@@ -457,7 +457,7 @@ def _redacted_values(store: StateTables, project: str, shows: Shows) -> Iterator
 
 
 def _tiers(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield the changes of parts of tiers that show a text, and of their holders' revisions; their vectors go."""
+    """Yield the changes of parts of tiers that show a text, and of the revisions of their holders; drop vectors."""
     sql = "SELECT holder, kind, id, place, held FROM memoryos_parts WHERE project = ?"
     moved: dict[str, None] = {}
     for holder, kind, id_, place, text in store.execute(sql, (project,)).fetchall():
@@ -481,14 +481,14 @@ _NEXT = "(SELECT rev + 1 FROM memoryos_holders WHERE project = ? AND holder = ?)
 
 
 def _names(*written: str) -> Iterator[str]:
-    """Yield the texts in an id: some ids are lists, written as JSON."""
+    """Yield the texts in an id: some ids are lists in JSON."""
     for text in written:
         parts = json.loads(text) if text.startswith("[") else text
         yield from _names(*parts) if isinstance(parts, list) else [text]
 
 
 def _redacted_directives(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the changes of pending directives that show a text; their vectors go."""
+    """Yield the changes of pending directives that show a text; their vectors are dropped."""
     rows = store.execute(
         "SELECT holder, request, directive FROM memoryos_asked WHERE project = ?", (project,)
     ).fetchall()

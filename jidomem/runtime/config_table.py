@@ -1,7 +1,7 @@
 """The tables of a TOML configuration, checked key by key.
 
-Every fault is Failed `invalid_config`. It names the file, the table, the key and its value, and the hint says what
-to write instead.
+Every fault is Failed `invalid_config`, whose message names the file, the table, the key and its value, and whose
+hint is the valid form.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 from jidomem.base.json_values import decode_toml
 from jidomem.errors import Failed, did_you_mean, nearest_names
 
-#: The longest value that a message shows.
+#: The most characters of a value in a message.
 _SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRule:
-    """The rule of a key: the check of its value, *what* the value is in words, and an *example* as TOML writes it.
+    """The rule of a key: the check of its value, *what* the value is in words, and an *example* in TOML.
 
-    *names* are the only values, or elements of a list, if there are any. A table has no example. *repaired* returns the
-    nearest right value of a wrong one.
+    *names* are the only valid values, or elements of a list, if any. A table has no example. *repaired* returns the
+    nearest valid value for an invalid one.
     """
 
     is_valid: Callable[[Any], bool]
@@ -35,7 +35,7 @@ class KeyRule:
     repaired: Callable[[Any], str] | None = None
 
     def hint(self, key: str, value: Any) -> str:
-        """Return what to write instead of the wrong *value* of *key*."""
+        """Return a hint with the valid form of *key* for the invalid *value*."""
         for each in value if isinstance(value, list) else [value]:
             if self.names and each not in self.names and (near := nearest_names(each, self.names)):
                 return f"did you mean {near[0]!r}?"
@@ -50,7 +50,7 @@ TRUTH = KeyRule(lambda value: isinstance(value, bool), "true or false", "true")
 
 
 def number(least: float, most: float, example: float) -> KeyRule:
-    """Return the rule of a number from *least* to *most*; of a whole one if *example* is an int."""
+    """Return the rule of a number from *least* to *most*; of an integer if *example* is an int."""
     is_whole = isinstance(example, int)
     kinds, kind = ((int,), "whole number") if is_whole else ((int, float), "number")
     what = f"a {kind} from {least:,} to {most:,}"
@@ -68,7 +68,7 @@ def text(
     is_valid: Callable[[str], object] = _is_filled,
     repaired: Callable[[Any], str] | None = None,
 ) -> KeyRule:
-    """Return the rule of a text, by default any that is not blank."""
+    """Return the rule of a text (default: any that is not blank)."""
     return KeyRule(
         lambda value: isinstance(value, str) and bool(is_valid(value)), what, json.dumps(example), (), repaired
     )
@@ -76,7 +76,7 @@ def text(
 
 def choice(names: Collection[str]) -> KeyRule:
     """Return the rule of one of *names*."""
-    known = (*names,)  # of a mapping its keys
+    known = (*names,)  # the keys, if it is a mapping
     return KeyRule(known.__contains__, f"one of {', '.join(known)}", json.dumps(known[0]), known)
 
 
@@ -92,7 +92,7 @@ def choices(names: Collection[str]) -> KeyRule:
 
 
 def parse_config(content: str, file: Path) -> dict[str, Any]:
-    """Return the tables in the *content* of *file*; raise Failed `invalid_config` if it is not TOML."""
+    """Parse the *content* of *file*; raise Failed `invalid_config` if it is not TOML."""
     try:
         return decode_toml(content)
     except ValueError as error:
@@ -100,10 +100,10 @@ def parse_config(content: str, file: Path) -> dict[str, Any]:
 
 
 def read_table(file: Path | str, name: str, values: Any, rules: Mapping[str, KeyRule]) -> dict[str, Any]:
-    """Return the *values* of the table *name* of *file*, "" for the whole file.
+    """Check the *values* of the table *name* of *file* ("" for the whole file) and return them.
 
-    Raise Failed `invalid_config` if they are no table, for a key without a rule, and for a value against its rule. What
-    stands for an unknown key or in place of a table is not shown: it may be a secret.
+    Raises Failed `invalid_config` if they are no table, for a key without a rule, and for an invalid value. The value
+    of an unknown key, or of something in place of a table, is not shown: it may be a secret.
     """
     if not TABLE.is_valid(values):
         raise config_fault(file, f"{name} is not a table", f"write [{name}]")
@@ -128,12 +128,12 @@ def require_keys(
 
 
 def config_fault(file: Path | str, detail: str, hint: str) -> Failed:
-    """Return the error of a configuration."""
+    """Return the error for a configuration."""
     return Failed(f"{file}: {detail}", hint=hint, code="invalid_config")
 
 
 def to_toml(value: Any) -> str:
-    """Return a text, number or truth, or a list or table of them, as TOML writes it.
+    """Return a text, number or boolean, or a list or table of them, in TOML.
 
     >>> to_toml({"a b": [1, True, "x"]})
     '{"a b" = [1, true, "x"]}'

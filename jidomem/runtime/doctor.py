@@ -1,4 +1,4 @@
-"""The diagnostics of `jidomem doctor`: each has a state, a finding and a command that helps.
+"""The diagnostics of `jidomem status --doctor`: each has a state, a finding and a command that helps.
 
 Those of the machine are about Python, packages, the disk and the port; those of a root about its
 permissions, its journal, the index, stale caches and git.
@@ -44,7 +44,7 @@ Level = Literal["ok", "warn", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """What was found of the thing *name*: `fail` where jidomem cannot do its work, `warn` where it soon may not."""
+    """A finding about *name*: `fail` if jidomem cannot work, `warn` if it may soon be unable to."""
 
     name: str
     level: Level
@@ -52,12 +52,12 @@ class Diagnostic:
     hint: str = ""
 
     def to_dict(self) -> dict[str, str]:
-        """Return the look as plain JSON values."""
+        """Return the diagnostic as plain JSON values."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 def run_diagnostic(name: str, look: Callable[[], Iterable[Diagnostic]]) -> Iterator[Diagnostic]:
-    """Yield the findings of *look*, or the error that keeps it from looking."""
+    """Yield the findings of *look*, or the error that prevents it."""
     try:
         yield from look()
     except JidomemError as error:
@@ -67,10 +67,10 @@ def run_diagnostic(name: str, look: Callable[[], Iterable[Diagnostic]]) -> Itera
         yield Diagnostic(name, "fail", f"{where}{error.strerror or error}", "let this user read it, and look again")
 
 
-#: Bytes that are free: below the first nothing may be written soon, below the second it is time to look after it.
+#: Free bytes of a disk: below the first, writes may soon fail; below the second, a warning is due.
 _LEAST, _FEW = 64 * 1024**2, 1024**3
 _INODES = 1_000
-#: File systems on which another machine may write, too, and whose locks may hold on this one alone.
+#: File systems to which other machines may write, and whose locks may not apply to them.
 _NETWORK = frozenset(("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "fuse.sshfs", "lustre"))
 _SECONDS = 2.0
 
@@ -106,7 +106,7 @@ def _installed(name: str) -> str | None:
 
 
 def disk(root: Path) -> Iterator[Diagnostic]:
-    """Yield how much can still be written where *root* is."""
+    """Yield the free space on the disk of *root*."""
     free, names = shutil.disk_usage(root).free, os.statvfs(root)
     level: Level = "fail" if free < _LEAST else "warn" if free < _FEW else "ok"
     yield Diagnostic("disk", level, f"{free:,} bytes are free", "" if level == "ok" else f"make room: du -sh {root}/*")
@@ -117,7 +117,7 @@ def disk(root: Path) -> Iterator[Diagnostic]:
 
 
 def file_system(root: Path) -> Iterator[Diagnostic]:
-    """Yield whether the file system of *root* fits a journal, by its type; nothing is written."""
+    """Yield whether the file system of *root* is suitable for a journal, by its type; nothing is written."""
     kind = _kind(root)
     if kind in _NETWORK:
         yield Diagnostic(
@@ -145,7 +145,7 @@ def file_system(root: Path) -> Iterator[Diagnostic]:
 
 
 def _kind(path: Path) -> str:
-    """Return the name of the file system *path* is on."""
+    """Return the type of the file system of *path*."""
     best, kind = "", "unknown"
     for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
         mount, _, of = line.partition(" - ")
@@ -156,7 +156,7 @@ def _kind(path: Path) -> str:
 
 
 def port(host: str, number: int) -> Iterator[Diagnostic]:
-    """Yield whether `jidomem serve` may listen at a port, or does so."""
+    """Yield whether `jidomem serve` can listen at a port, or already does."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -177,7 +177,7 @@ def port(host: str, number: int) -> Iterator[Diagnostic]:
 
 
 def _serves(host: str, number: int) -> bool:
-    """Return whether what listens there answers as jidomem does."""
+    """Return whether the server at that port is jidomem."""
     limits = HttpLimits(_SECONDS, _SECONDS, monotonic_time() + _SECONDS, 1_000)
     client = HttpClient(HttpOrigin(False, host, number))
     answer = client.request("GET", "/healthz", {"Host": "localhost"}, b"", limits)
@@ -189,12 +189,12 @@ def _serves(host: str, number: int) -> bool:
         return False
 
 
-#: How far ahead of this clock a commit may be that another machine wrote.
+#: How far a commit of another machine may be ahead of this clock.
 _AHEAD = timedelta(seconds=5)
 
 
 def permissions(root: Path) -> Iterator[Diagnostic]:
-    """Yield which folders this user may not use, and whether others may write where only the user should."""
+    """Yield the folders that this user cannot use, and those that others may write to but should not."""
     folders = [root, *(path for path in root.glob("projects/**/") if path != root)]
     closed = [path for path in folders if not os.access(path, os.R_OK | os.X_OK)]
     user = f"uid {os.geteuid()}"
@@ -209,31 +209,31 @@ def permissions(root: Path) -> Iterator[Diagnostic]:
 
 
 def _common_files(root: Path) -> Iterator[Path]:
-    """Yield the folders and files of a root that every process which uses it has to write."""
+    """Yield the folders and files of a root that every process which uses it must write to."""
     yield from root.glob("projects/*/*/.*lock")
     for name in ("state", "cache", "index"):
         yield from (path for path in (root / name, *root.glob(f"{name}/**/*.sqlite*")) if path.exists())
 
 
 def configuration(root: Path) -> Iterator[Diagnostic]:
-    """Yield whether the configuration, terms, rules and queries of the root can be used; raise the first error."""
+    """Yield whether the configuration, terms, shapes and queries of the root are valid; raise the first error."""
     with open_root(root) as memory:
         yield Diagnostic("config", "ok", f"project {memory.project}, ontology {memory.schema.version}, "
                                    f"{sum(1 for _ in memory.playbook)} questions")  # fmt: skip
 
 
 def journal(files: FileJournal, *, full: bool) -> Iterator[Diagnostic]:
-    """Yield for each stream whether it is sound: by a look, or with *full* by every byte."""
+    """Yield for each stream whether it is sound: by a quick check, or with *full* by reading every byte."""
     streams = files.streams()
     known = {stream: files.verify(stream) if full else files.damage(stream) for stream in streams}
-    # without git, `repository` has the finding
+    # without git, `repository` has this finding
     compared = [
         each for each in compare_with_git(files, known) if each.kind != "unchecked" or _git_answers(files.folder)
     ]
     for stream, damage in known.items():
         name, at = f"{stream.project}/{stream.name}", files.head(stream)
         is_whole = not any((each.path or "").startswith(str(files.path(stream))) for each in compared)
-        for error in (each for each in damage if not isinstance(each, BranchChanged)):  # those are findings
+        for error in (each for each in damage if not isinstance(each, BranchChanged)):  # these are findings
             yield Diagnostic("journal", "fail", f"{name}: {error.detail}", error.hint)
         for each in findings(files, stream) if full else ():
             yield Diagnostic("journal", "warn", f"{name}: {each.path or each.commit}: {each.detail}", each.hint)
@@ -244,7 +244,7 @@ def journal(files: FileJournal, *, full: bool) -> Iterator[Diagnostic]:
             yield Diagnostic("journal", "ok", f"{name} is at {at}: {'verified' if full else 'sound, by a quick look'}")
     for each in compared:
         level: Level = "fail" if each.severity == "violation" else "warn"
-        where = f"{each.path}: " if each.path and each.kind != "stray" else ""  # its detail names the commits
+        where = f"{each.path}: " if each.path and each.kind != "stray" else ""  # that detail names the commits
         yield Diagnostic("journal", level, f"{where}{each.detail}", each.hint)
     if not streams:
         yield Diagnostic("journal", "ok", "nothing was written yet")
@@ -258,7 +258,7 @@ def _git_answers(folder: Path) -> bool:
 
 
 def clock(files: FileJournal, now: datetime) -> Iterator[Diagnostic]:
-    """Yield whether the newest commit is of the future, as this clock has it."""
+    """Yield whether the newest commit is in the future by this clock."""
     newest = max((files.head(stream).recorded_at for stream in files.streams()), default="")
     if newest > format_timestamp(now + _AHEAD):
         yield Diagnostic(
@@ -272,7 +272,7 @@ def clock(files: FileJournal, now: datetime) -> Iterator[Diagnostic]:
 
 
 def index(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
-    """Yield where the index is, and how many commits the next process has to read beyond the snapshot."""
+    """Yield where the index is, and how many commits the next process must read beyond the snapshot."""
     size, clones = _size(files), Clones(root / INDEX)
     if size <= ON_DISK_BYTES:
         yield Diagnostic("index", "ok", f"in memory: the journal has {size:,} bytes")
@@ -301,12 +301,12 @@ def _size(files: FileJournal) -> int:
 def _behind(files: FileJournal, stream: Stream, version: Version) -> int:
     try:
         return sum(1 for _ in files.seen(stream).after(version))
-    except NotFound:  # another branch
+    except NotFound:  # the version is of another branch
         return sum(1 for _ in files.seen(stream).after(Version()))
 
 
 def stale_cache_files(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
-    """Yield the files that killed processes left, and those that were set aside."""
+    """Yield the files left by killed processes, and the quarantined ones."""
     live = [path for path in (root / INDEX / "live").glob("*") if path.is_dir()]
     used = Clones(root / INDEX).in_use()
     if len(live) > used:
@@ -325,7 +325,7 @@ def stale_cache_files(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
 
 
 def cache(root: Path) -> Iterator[Diagnostic]:
-    """Yield how large what recall keeps is."""
+    """Yield the size of the caches of recall."""
     files = [path for path in (root / "cache").rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files)
     yield Diagnostic("cache", "ok", f"{len(files)} files, {size:,} bytes; may be deleted at any time")
@@ -360,7 +360,7 @@ def repository(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
 
 
 def models(given: Settings) -> Iterator[Diagnostic]:
-    """Yield the language model and the embedder, with faults of their configuration; nothing is sent to them."""
+    """Yield the language model and the embedder, with faults of their configuration; no request is sent to them."""
     reader, embedder = settings.models(given)
     for name, model in (("model", reader), ("embedder", embedder)):
         if model is None:
@@ -372,9 +372,9 @@ def models(given: Settings) -> Iterator[Diagnostic]:
 
 
 def store(given: Settings, journal: FileJournal) -> Iterator[Diagnostic]:
-    """Yield whether the triple store that the user chose answers as it has to; raises what `RemoteIndex.fit` raises."""
+    """Yield whether the triple store chosen by the user answers correctly; raises the errors of `RemoteIndex.fit`."""
     if given.index:
-        from jidomem.extras.servers.remote_index import RemoteIndex  # most users have none
+        from jidomem.extras.servers.remote_index import RemoteIndex  # imported here, as most users have no store
 
         chosen = RemoteIndex(given.index, journal, OxigraphIndex(), ())
         fit = chosen.fit()
@@ -384,6 +384,6 @@ def store(given: Settings, journal: FileJournal) -> Iterator[Diagnostic]:
 
 
 def tokens(keyring: Keyring, where: str) -> Iterator[Diagnostic]:
-    """Yield how many tokens there are for the root, and *where*; those that cannot be read were refused before."""
+    """Yield the number of tokens for the root, and *where* they are; unreadable tokens were refused before."""
     count = len(keyring.tokens)
     yield Diagnostic("tokens", "ok", f"{count} for this root, in {where}" if count else f"none for this root ({where})")

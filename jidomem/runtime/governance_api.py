@@ -70,9 +70,9 @@ class GovernanceApi:
         agents: AgentApi,
         recall: RecallApi,
     ) -> None:
-        """Govern what *reader* reads; a query that came with the root runs in *pool*.
+        """Use *reader*; queries that the root brings run in *pool*.
 
-        A redaction covers both logs and the working state of the *agents*.
+        A redaction also covers the logs and the working state of the *agents*.
         """
         self._settings, self._place, self._sources = config, place, sources
         self._index, self._follower, self._rules, self._tree = index, follower, rules, tree
@@ -115,7 +115,7 @@ class GovernanceApi:
         as_of: object,
         valid_at: object,
     ) -> Briefing:
-        """Return the briefing of *agent*, and note in the read log which memories it shows."""
+        """Return the briefing of *agent*, and record in the read log which memories it shows."""
         from jidomem.recall.sections import RELATED, BriefingBuilder
         from jidomem.records.recall import Narrowing, RecallRequest
 
@@ -230,6 +230,6 @@ class GovernanceApi:
         rmtree(self._settings.root / "cache" / "guard", ignore_errors=True)  # the rules of the guard quote memories
 
     def _redact_logs_and_state(self, project: str, shows: Callable[[str], bool]) -> None:
-        self._read_log.forget(project, shows)  # it may hold rows from before it was switched off
+        self._read_log.forget(project, shows)  # even if it is off now, it may have earlier rows
         self._door_log.forget(shows)
         self._agents.redact(project, shows)

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from jidomem.records.interfaces import Embedder, StateStore
     from jidomem.runtime.tokens import Keyring
 
-#: The folders of a root that extend what is shipped.
+#: The folders of a root with its overlay.
 FOLDERS = ("ontology", "shapes", "queries")
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """The configuration, terms, rules and queries of a root, read at one moment."""
+    """The configuration, terms, shapes and queries of a root, read at one moment."""
 
     schema: Schema
     policy: Policy
@@ -48,14 +48,14 @@ class LoadedConfig:
 
 
 def read(root: Path) -> LoadedConfig:
-    """Return the configuration in the files of *root*; raise the error of a file that cannot be used."""
+    """Read the files of *root* and return its configuration; raises the error of an invalid file."""
     policy = settings.policy_of(root)
     found = ontology.load([root] if _has(root, "ontology", "shapes") else [], by_reference=policy.judge == "pyshacl")
     return LoadedConfig(found, policy, Playbook([root / "queries"] if _has(root, "queries") else []))
 
 
 def _has(root: Path, *folders: str) -> bool:
-    """Return whether a root extends what is shipped in one of *folders*."""
+    """Return whether a root has an overlay in one of *folders*."""
     return any((root / folder).is_dir() for folder in folders)
 
 
@@ -83,7 +83,7 @@ project = "{project}"
 def init(folder: Path, project: str | None = None) -> Path:
     """Make the root `.jidomem/` in *folder* and return it; existing files stay as they are.
 
-    Raise NotFound `invalid_project` for a project id of another form, and as `place` does.
+    Raises NotFound `invalid_project` for an invalid project id, and the errors of `place`.
     """
     root = place(folder)
     name = Stream(project or root_config.slug_of(folder.resolve().name)).project
@@ -103,10 +103,10 @@ def place(folder: Path) -> Path:
 
 
 def opened_log(given: str | PathLike[str] | None, wait: float) -> tuple[SharedLog, Path] | None:
-    """Return the log of the shared root that is *given* or named and the folder of its copy; None for a folder.
+    """Return the log of the shared root in *given* or the environment, and the folder of its copy; None for a folder.
 
-    The folder then has the files of the root. An answer is waited for *wait* seconds. Raise as `open_log` and
-    `addresses.bring` do.
+    The files of the root are then in that folder. Requests have a timeout of *wait* seconds. Raises the errors of
+    `open_log` and `addresses.bring`.
     """
     address = settings.address_of(given)
     return None if address is None else brought(address, wait)
@@ -114,7 +114,7 @@ def opened_log(given: str | PathLike[str] | None, wait: float) -> tuple[SharedLo
 
 def brought(address: str, wait: float) -> tuple[SharedLog, Path]:
     """Return the log at *address* and the folder of its copy, as `opened_log` does."""
-    from jidomem.extras.servers import addresses  # most roots are folders
+    from jidomem.extras.servers import addresses  # imported here, as most roots are folders
 
     log, home = open_log(address, wait)
     try:
@@ -126,7 +126,7 @@ def brought(address: str, wait: float) -> tuple[SharedLog, Path]:
 
 
 def open_log(address: str, wait: float) -> tuple[SharedLog, Path]:
-    """Return the log at *address* and the folder of its copy here; raises what `places` does."""
+    """Return the log at *address* and the folder of its copy here; raises the errors of `places`."""
     from jidomem.extras.servers import addresses
 
     environment = settings.environment()
@@ -135,7 +135,7 @@ def open_log(address: str, wait: float) -> tuple[SharedLog, Path]:
     return addresses.open_log(address, environment, wait=wait), home
 
 
-#: Seconds between two looks at whether a checkpoint is due, and those that the end waits for one.
+#: Seconds between two checks whether a checkpoint is due, and those that `close` waits for one.
 LOOK, AT_END = 60.0, 3.0
 
 
@@ -148,32 +148,32 @@ class InFolder:
         self._root, self.name, self._is_closed = root, str(root), False
         self._journal: FileJournal | None = None
         files_of_rules, folders = [str(root / settings.CONFIG)], [str(root / name) for name in FOLDERS]
-        #: Return the state of its configuration, terms, rules and queries; nothing has to be brought here.
+        #: Returns the state of the files of its configuration, terms, shapes and queries.
         self.rules: Callable[[], object] = partial(disk.tree_state, files_of_rules, folders)
         self.bring_rules = self.rules
 
     def journal(self, wait: float) -> FileJournal:
-        """Return its journal, whose turns are waited for *wait* seconds."""
+        """Return the journal; *wait* is how many seconds a write waits for another process."""
         self._journal = FileJournal(self._root, wait=wait)
         return self._journal
 
     def state(self, name: str, tables: str) -> StateStore:
-        """Return its working state with these *tables*; they all lie in one file, whatever their *name*.
+        """Return the working state with these *tables*; all are in one file, whatever their *name*.
 
-        Raise MemoryClosed once it was closed.
+        Raises MemoryClosed after it was closed.
         """
         if self._is_closed:
             raise MemoryClosed(self.name)
         return State(self._root, tables)
 
     def keyring(self) -> Keyring:
-        """Return the tokens given out for it; raises Failed where they cannot be read."""
-        from jidomem.runtime.tokens import Keyring  # only a server asks who asks
+        """Return the tokens issued for the root; raises Failed if they cannot be read."""
+        from jidomem.runtime.tokens import Keyring  # imported here, as only a server needs it
 
         return Keyring(settings.own_config(), self._root)
 
     def change_file(self, path: str, how: Callable[[str | None], str]) -> None:
-        """Keep what *how* makes of the text of the file *path* below it, None where there is none, all at once."""
+        """Replace the text of the file *path* of the root by `how(text)`, atomically; the text is None if missing."""
         file = self._root / path
         disk.make_folders(file.parent)
         with files.file_lock(file.with_name(f".{file.stem}.lock")):
@@ -181,13 +181,13 @@ class InFolder:
             files.write_atomically(file, text.encode())
 
     def vectors(self, root: Path, texts: Texts, embedder: Embedder) -> Vectors:
-        """Return the vectors of it, which are made here."""
-        from jidomem.index.vectors import Vectors  # most processes have no need of one
+        """Return the vectors of the root, which are made by this process."""
+        from jidomem.index.vectors import Vectors  # imported here, as most processes do not need it
 
         return Vectors(root, texts, embedder)
 
     def keep_checkpoints(self, level: Callable[[], object]) -> None:
-        """Do nothing: a folder is complete."""
+        """Do nothing: a folder needs no checkpoints."""
 
     def close(self) -> None:
         """Close the journal."""
@@ -197,7 +197,7 @@ class InFolder:
 
 
 class SharedLocation:
-    """A root that lies in *log*, at an *address*, with the copy in the folder *home*."""
+    """A shared root in *log*, at an *address*, with its copy in the folder *home*."""
 
     is_shared = True
 
@@ -209,8 +209,8 @@ class SharedLocation:
         self._brought, self._is_closed = "", False
 
     def journal(self, wait: float) -> FileJournal:
-        """Return its journal: the log, and its copy, which begins with the newest checkpoint where there is none."""
-        from jidomem.extras.servers import checkpoints  # most roots are folders
+        """Return the journal: the log with its copy; a new copy starts from the newest checkpoint."""
+        from jidomem.extras.servers import checkpoints  # imported here, as most roots are folders
         from jidomem.extras.servers.journal import MirroredJournal
 
         checkpoints.fetch(self.log, self._home)
@@ -218,20 +218,20 @@ class SharedLocation:
         return self._journal
 
     def rules(self) -> object:
-        """Return the tag of the configuration, terms, rules and queries at the last request to the log."""
+        """Return the tag of the configuration, terms, shapes and queries as of the last request to the log."""
         return self._brought if self._journal is None else self._journal.rules or ""
 
     def bring_rules(self) -> object:
-        """Bring the files here as the log has them, and return their tag."""
+        """Fetch the files of the log to the copy, and return their tag."""
         from jidomem.extras.servers import addresses
 
         self._brought = addresses.bring(self.log, self._home)
         return self._brought
 
     def state(self, name: str, tables: str) -> StateStore:
-        """Return the working state of that *name*: a database has it all, an object store leaves it to this machine.
+        """Return the working state of that *name*: in the database, or, with an object store, on this machine.
 
-        Raise MemoryClosed once it was closed.
+        Raises MemoryClosed after it was closed.
         """
         if self._is_closed:
             raise MemoryClosed(self.name)
@@ -242,30 +242,30 @@ class SharedLocation:
         return PostgresState(self._address, name)
 
     def keyring(self) -> Keyring:
-        """Return the tokens given out for it, which every server believes."""
+        """Return the tokens issued for the root, which every server accepts."""
         from jidomem.runtime.tokens import SharedKeyring
 
         return SharedKeyring(self.log)
 
     def change_file(self, path: str, edit: Callable[[str | None], str]) -> None:
-        """Store the text of a file of the root after *edit*, repeated if others change it, and bring it here."""
+        """Store the text of a file of the root after *edit*, repeated if others change it, and fetch it here."""
         from jidomem.extras.servers import addresses
 
         addresses.change(self.log, lambda files: {**files, path: edit(files.get(path))})
         addresses.bring(self.log, self._home)
 
     def vectors(self, root: Path, texts: Texts, embedder: Embedder) -> Vectors:
-        """Return the vectors of it, each of which one server makes for all."""
+        """Return the vectors of the root, each of which one server makes for all."""
         from jidomem.extras.servers.shared_vectors import SharedVectors, VectorSegments
 
         return SharedVectors(root, texts, embedder, VectorSegments(self.log))
 
     def keep_checkpoints(self, level: Callable[[], object]) -> None:
-        """Make a checkpoint, in the background, whenever it is worth it; *level* brings the index level before."""
+        """Make a checkpoint in the background whenever one is due; *level* brings the index up to date first."""
         from jidomem.extras.servers import checkpoints
 
         def look() -> None:
-            with suppress(JidomemError, OSError):  # the next look tries again
+            with suppress(JidomemError, OSError):  # the next check tries again
                 if checkpoints.is_due(self.log, self._home):
                     level()
                     checkpoints.make(self.log, self._home)
@@ -273,7 +273,7 @@ class SharedLocation:
         self._checkpoints = PeriodicTask(LOOK, look, "jidomem-checkpoints")
 
     def close(self) -> None:
-        """Let go of the log; a checkpoint that is being made is waited for, but not for long."""
+        """Close the log; waits for a checkpoint in progress, but not for long."""
         if self._checkpoints is not None:
             self._checkpoints.stop(AT_END)
         self._is_closed = True
@@ -283,7 +283,7 @@ class SharedLocation:
 
 
 def open_place(given: str | os.PathLike[str] | None, wait: float) -> InFolder | SharedLocation:
-    """Return where the root lies that is *given*, or that is found; raises what `settings` raises."""
+    """Return the location of the root in *given*, or of the one found; raises the errors of `settings`."""
     if (address := settings.address_of(given)) is None:
         return InFolder(settings.find(given)[0])
     log, home = brought(address, wait)

@@ -1,7 +1,7 @@
 """The logs in the working state of a root: the read log, the guard log and the counts of its servers.
 
-The read log has which memories were shown to whom, without their texts. The server log counts refusals and clients; it
-is bounded.
+The read log records which memories were shown to which agent, without their texts. The server log counts refusals and
+clients; its size is bounded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import JidomemError
 from jidomem.records.interfaces import StateStore
 
-#: The maximum of rows: refusals of the latest days, and clients with the latest requests.
+#: The most rows: refusals of the latest days, and clients with the latest requests.
 REFUSALS, CLIENTS = 10_000, 1_000
 #: The tables of a `DoorLog`.
 SERVER_LOG_TABLES = """
@@ -68,7 +68,7 @@ class DoorLog:
     """The counts of all servers of one root, in its working state."""
 
     def __init__(self, state: StateStore) -> None:
-        """Use *state*, which has `SERVER_LOG_TABLES`; the file is created at the first count."""
+        """Use *state*, which has `SERVER_LOG_TABLES`; the file is created with the first count."""
         self.state = state
 
     def add(self, refused: Sequence[RefusedAt], clients: Sequence[ClientActivity]) -> None:
@@ -106,7 +106,7 @@ class DoorLog:
         return row_ids
 
 
-#: How many of the latest reads of one memory are stored.
+#: The most reads of one memory that are stored, the latest ones.
 MAX_READS = 100
 #: The tables of a `ReadLog`.
 READ_LOG_TABLES = """
@@ -128,7 +128,7 @@ _TRIM_SHOWN = (
 
 
 class ReadLog:
-    """The log of memories of one root that were shown, in its working state."""
+    """The log of the memories of one root that were shown, in its working state."""
 
     def __init__(self, state: StateStore, now: Callable[[], datetime]) -> None:
         """Use *state*, which has `READ_LOG_TABLES`; the file is created when a memory is first shown."""
@@ -139,12 +139,12 @@ class ReadLog:
         """Record that *items* were shown to the agent *by* in *in_*; errors of writing are ignored."""
         at = format_timestamp(self.now())
         rows = [(project, item, at, in_, by) for item in dict.fromkeys(items)]
-        with suppress(JidomemError), self.state.changing() as store:  # a read is answered even if the disk is full
+        with suppress(JidomemError), self.state.changing() as store:  # a read succeeds even if the disk is full
             store.executemany("INSERT INTO shown VALUES (?, ?, ?, ?, ?)", rows)
             store.executemany(_TRIM_SHOWN, [(project, item, MAX_READS) for _, item, *_ in rows])
 
     def of(self, project: str, item: str, until: str) -> list[dict[str, Any]]:
-        """Return when, in what and to whom a memory was shown up to the moment *until*, the latest first."""
+        """Return when, where and to whom a memory was shown up to the moment *until*, the latest first."""
         with suppress(JidomemError), self.state.reading() as store:
             rows = store.execute(_SELECT_SHOWN, (project, item, until, MAX_READS)) if store is not None else ()
             return [{"at": parse_moment(at), "in": where, "agent": agent} for at, where, agent in rows]
@@ -173,7 +173,7 @@ class ReadLog:
 
 
 SHOWN, STOPPED, HEEDED, OVERRIDDEN = "shown", "stopped", "heeded", "overridden"
-#: That the next edit of a file is allowed, and that this was used.
+#: The events that the next edit of a file is allowed, and that this permission was used.
 _LET, _USED = "let", "used"
 _LET_FOR = timedelta(hours=1)
 _COUNTED = (SHOWN, STOPPED, HEEDED, OVERRIDDEN)
@@ -192,13 +192,13 @@ class GuardLog:
         return {row[0] for row in rows}
 
     def forget_shown(self, session: str) -> None:
-        """Mark the memories shown in *session* as not shown: its client has lost them."""
+        """Mark the memories shown in *session* as not shown: its client no longer has them in its context."""
         if self.seen(session):
             sql = "UPDATE guarded SET session = session || ' before' WHERE project = ? AND session = ? AND what = ?"
             self._keep(sql, [(self._project, session, SHOWN)])
 
     def stopped(self, path: str) -> set[str]:
-        """Return the memories that stopped the last edit of *path*, without an outcome yet."""
+        """Return the memories that blocked the last edit of *path*, without an outcome yet."""
         last = dict(self._rows("SELECT item, what FROM guarded WHERE project = ? AND path = ? ORDER BY number", path))
         return {item for item, what in last.items() if what == STOPPED}
 
@@ -210,12 +210,12 @@ class GuardLog:
         return bool(last) and last[-1][0] == _LET and last[-1][1] > since
 
     def let(self, session: str, path: str, reason: str) -> None:
-        """Allow the next edit of *path*, whatever would stop it, for *reason*."""
+        """Allow the next edit of *path* unconditionally, for *reason*."""
         self.keep(session, [(path, "", _LET)], reason=reason)
 
     def keep(self, session: str, rows: Iterable[tuple[str, str, str]], *, reason: str | None = None,
              agent: str | None = None) -> None:  # fmt: skip
-        """Record the events (path, item, what) of *session*; memories that were shown go to the read log too."""
+        """Record the events (path, item, what) of *session*; shown memories go to the read log as well."""
         events, at = list(rows), format_timestamp(self._log.now())
         if any(what == OVERRIDDEN for _, _, what in events):
             events += [
@@ -229,7 +229,7 @@ class GuardLog:
             self._log.shown(self._project, shown, by=agent, in_="guard")
 
     def counts(self) -> Mapping[str, int]:
-        """Return how often the guard showed and stopped, was heeded and overridden, in all sessions."""
+        """Return how often the guard showed, blocked, was heeded and was overridden, in all sessions."""
         counts = dict(self._rows("SELECT what, COUNT(*) FROM guarded WHERE project = ? GROUP BY what"))
         return {what: counts.get(what, 0) for what in _COUNTED}
 
@@ -239,5 +239,5 @@ class GuardLog:
         return []
 
     def _keep(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
-        with suppress(JidomemError), self._log.state.changing() as store:  # an edit proceeds even if the disk is full
+        with suppress(JidomemError), self._log.state.changing() as store:  # an edit succeeds even if the disk is full
             store.executemany(sql, rows)

@@ -21,14 +21,14 @@ from jidomem.runtime.config_table import TRUTH, KeyRule, choice, config_fault, n
 if TYPE_CHECKING:
     from jidomem.records.interfaces import LanguageModel
 
-#: The environment variables that have the key, where none is named.
+#: The default environment variables of the key.
 KEYS = ("OPEN_AI_API_KEY", "OPENAI_API_KEY")
 #: The greatest size of a file with a key, and the bits of its mode that must not be set.
 _LONGEST, _OTHERS = 4_096, 0o077
 
 
 class OfEndpoint(Protocol):
-    """The settings of the key of an endpoint: the environment variable or the file that has it."""
+    """The settings of the key of an endpoint: the environment variable or the file with the key."""
 
     @property
     def key_env(self) -> str | None:
@@ -47,7 +47,7 @@ def _is_absolute(path: str) -> bool:
     return Path(path).expanduser().is_absolute()
 
 
-#: The rules of the keys of an endpoint, whatever its model is.
+#: The rules of the keys of any endpoint.
 _ENDPOINT: Mapping[str, KeyRule] = {
     "base_url": text("http://127.0.0.1:11434/v1"),
     "key_env": text("MODEL_KEY", 'the name of an environment variable, or ""', is_valid=_is_variable),
@@ -56,7 +56,7 @@ _ENDPOINT: Mapping[str, KeyRule] = {
 
 
 def _check_endpoint(values: Mapping[str, Any], name: str, file: Path | str) -> None:
-    """Raise Failed `invalid_config` if the table *name* has keys that do not go together."""
+    """Raise Failed `invalid_config` if the table *name* has keys that exclude each other."""
     if values.get("use") != "endpoint" and (more := sorted(values.keys() - {"use"})):
         raise config_fault(file, f"{name}.{more[0]} is of an endpoint, and none is used", 'write use = "endpoint"')
     if {"key_env", "key_file"} <= values.keys():
@@ -64,7 +64,7 @@ def _check_endpoint(values: Mapping[str, Any], name: str, file: Path | str) -> N
 
 
 def key(chosen: OfEndpoint, of: str, environment: Callable[[str], str | None]) -> ApiKey | None:
-    """Return the key of the endpoint of *of* (`the embedder`), None if it needs none.
+    """Return the key of the endpoint of *of* (such as `the embedder`), None if it needs none.
 
     Raise ModelUnavailable if the key is missing, InvalidRequest if it is malformed. Messages show no part of it.
     """
@@ -83,7 +83,7 @@ def key(chosen: OfEndpoint, of: str, environment: Callable[[str], str | None]) -
 
 
 def _in_file(path: Path, of: str) -> ApiKey:
-    """Return the key in a file that only its owner may read."""
+    """Return the key in a file; only its owner may have access to the file."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -117,7 +117,7 @@ EMBEDDER_USES = ("local", "endpoint", "none")
 
 @dataclass(frozen=True, slots=True)
 class EmbedderChoice:
-    """The settings of the embedder; all but `use` are of an endpoint.
+    """The settings of the embedder; all but `use` are for an endpoint.
 
     `dimensions` are those of its vectors. The key is in the environment variable `key_env`, which is "" for an endpoint
     without key, or in the file `key_file`.
@@ -155,7 +155,7 @@ def embedder(chosen: EmbedderChoice, environment: Callable[[str], str | None]) -
         return None
     if chosen.use == "endpoint":
         return _remote(chosen, environment)
-    from jidomem.models import local_embedder  # an endpoint has no need of it
+    from jidomem.models import local_embedder  # imported here, as an endpoint does not need it
 
     if not (lacking := local_embedder.missing()):
         return local_embedder.LocalEmbedder()
@@ -167,7 +167,7 @@ def embedder(chosen: EmbedderChoice, environment: Callable[[str], str | None]) -
 
 
 def _remote(chosen: EmbedderChoice, environment: Callable[[str], str | None]) -> Embedder:
-    from jidomem.models.embeddings import EndpointEmbedder  # most have no endpoint, and none of what it needs
+    from jidomem.models.embeddings import EndpointEmbedder  # imported here, as most roots use no endpoint
     from jidomem.models.endpoint import ModelEndpoint
 
     try:
@@ -189,10 +189,10 @@ LANGUAGE_MODEL_USES = ("offline", "endpoint")
 
 @dataclass(frozen=True, slots=True)
 class LanguageModelChoice:
-    """The settings of the language model; all but `use` are of an endpoint, which has an address and a model.
+    """The settings of the language model; all but `use` are for an endpoint, which has an address and a model.
 
     The key is in the environment variable `key_env`, which is "" for an endpoint without key, or in the file
-    `key_file`. All tries of one request take at most `seconds`. `options` are sent with each; `json_mode` is that of
+    `key_file`. All attempts of one request take at most `seconds`. `options` are sent with each; `json_mode` is that of
     `ChatModel`.
     """
 
@@ -229,12 +229,12 @@ _LANGUAGE_MODEL: Mapping[str, KeyRule] = {
 def language_model_choice(values: Any, file: Path | str) -> LanguageModelChoice:
     """Return the choice in the table *values* of *file*; raise Failed `invalid_config`.
 
-    An endpoint has no default: what agents write would go there.
+    An endpoint has no default, since texts of agents are sent there.
     """
     checked = read_table(file, "model", values, _LANGUAGE_MODEL)
     _check_endpoint(checked, "model", file)
     if "options" in checked:
-        from jidomem.models.chat import OURS  # few set any
+        from jidomem.models.chat import OURS  # imported here, as few users set options
 
         if ours := [name for name in checked["options"] if name in OURS]:
             raise config_fault(file, f"model.options.{ours[0]} is set by the client itself", f"leave {ours[0]} out")
@@ -249,10 +249,10 @@ def model(chosen: LanguageModelChoice, embedder: Embedder, environment: Callable
     A model without its key raises that error at each request.
     """
     if chosen.use != "endpoint":
-        from jidomem.models.offline import OfflineModel  # an endpoint has no need of it
+        from jidomem.models.offline import OfflineModel  # imported here, as an endpoint does not need it
 
         return OfflineModel(embedder)
-    from jidomem.models.chat import OPTIONS, ChatModel  # most have no endpoint, and none of what it needs
+    from jidomem.models.chat import OPTIONS, ChatModel  # imported here, as most roots use no endpoint
     from jidomem.models.endpoint import EndpointUnavailable, ModelEndpoint, Patience
 
     address, name = chosen.base_url or "", chosen.model or ""

@@ -56,21 +56,21 @@ class RecallApi:
         embedder: Embedder | None,
         orders: Callable[[], Iterable[ListOrder]],
     ) -> None:
-        """Search *index* once *catch_up* brought it up to date, and note in *read_log* which memories were shown.
+        """Search *index* after *catch_up* has brought it up to date, and record in *read_log* which memories are shown.
 
-        *agents* has the pages of MemoryOS, *embedder* replaces the one that *config* names,
-        *orders* are those of the lists beside the texts.
+        *agents* has the pages of MemoryOS, *embedder* replaces that of *config*, *orders* are those of the lists
+        beside the texts.
         """
         self._settings, self._place, self._sources = config, place, sources
         self._journal, self._index, self._catch_up = journal, index, catch_up
         self._rules, self._tree, self._reader, self._read_log = rules, tree, reader, read_log
         self._agents, self._embedder, self._orders = agents, embedder, orders
         self._pages: dict[tuple[str, str], Pages] = {}
-        #: Seconds for which each recall makes vectors before it answers; None makes them in the background.
+        #: Seconds for which each recall embeds texts before it answers; None: in the background.
         self.embeds_for: float | None = None
 
     def recall(self, query: RecallRequest | str, project: str, **options: Any) -> MemoryRecall:
-        """Return the ranked memories of *project* with anchors and conflicts, and note that they were shown."""
+        """Return the ranked memories of *project* with anchors and conflicts, and record that they were shown."""
         from jidomem.recall.briefing import anchored, fit_recall_to_budget
         from jidomem.recall.governing import fresh
         from jidomem.records.recall import parse_request
@@ -91,7 +91,7 @@ class RecallApi:
         return result
 
     def find(self, request: RecallRequest, narrowing: Narrowing, project: str) -> MemoryRecall:
-        """Return the ranked memories of *project*, without a note that they were shown."""
+        """Return the ranked memories of *project*, without recording that they were shown."""
         return self._hits(self._search(request, narrowing, project), request, narrowing, project)
 
     def _hits(self, search: Recalling, request: RecallRequest, narrowing: Narrowing, project: str) -> MemoryRecall:
@@ -126,7 +126,7 @@ class RecallApi:
         vector = embedding.query_vector(query)
         if self.embeds_for is None:
             embedding.begin(project)
-        elif embedding.error is None:  # after an error the recall does not wait for the embedder a second time
+        elif embedding.error is None:  # after an error, recall does not wait for the embedder again
             embedding.try_for(project, self.embeds_for)
         return None if vector is None else VectorQuery(embedding.vectors, vector)
 
@@ -136,7 +136,7 @@ class RecallApi:
         """Return the search index of an agent's pages, with the vector query if their vectors are of its embedder."""
         from jidomem.extras.memoryos.job_handlers import Pages
 
-        if (project, agent) not in self._pages:  # two threads may both build it; one of the two is used
+        if (project, agent) not in self._pages:  # if two threads build it at once, one result is dropped
             pages = Pages(self._agents.state, project, agent, self._sources.new_id, self.texts.stemmer)
             self._pages.setdefault((project, agent), pages)
         texts, embedder = self._pages[project, agent].level()
@@ -160,8 +160,8 @@ class RecallApi:
 
     @property
     def embedding(self) -> Embedding | None:
-        """Return the maker of the embedding vectors, whose files are below `cache/`; None without an embedder."""
-        if "_embedding" not in self.__dict__:  # two threads may both build it; one of the two is used
+        """Return the embedding task, whose files are below `cache/`; None without an embedder."""
+        if "_embedding" not in self.__dict__:  # if two threads build it at once, one result is dropped
             self.__dict__.setdefault("_embedding", self._new_embedding())
         embedding: Embedding | None = self.__dict__["_embedding"]
         return embedding
@@ -175,7 +175,7 @@ class RecallApi:
         return Embedding(self._place.vectors(self._settings.root, self.texts, embedder))
 
     def close(self) -> None:
-        """Close the pages, the vectors and the search index; vectors in the making are waited for, but not for long."""
+        """Close the pages, the vectors and the search index; waits for a batch of vectors, but not for long."""
         for pages in self._pages.values():
             pages.close()
         for name in ("_embedding", "texts"):

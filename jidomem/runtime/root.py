@@ -66,7 +66,7 @@ INDEX = "index"
 class Jidomem:
     """An open memory root: `writer`, `reader`, and the `settings` it was opened with. Use it in a `with`.
 
-    `pool` runs untrusted SPARQL in worker processes, which are started when they are first needed.
+    `pool` runs untrusted SPARQL in worker processes, which are started on first use.
     """
 
     def __init__(
@@ -160,11 +160,11 @@ class Jidomem:
             self.remote.put_ontology(loaded.schema.triples)
         self._rules.change(loaded.schema, loaded.policy)
 
-    # Projects, and the way in and out of their memory
+    # Projects, writes and queries
 
     @property
     def project(self) -> str:
-        """Return the project that methods use unless one is given."""
+        """Return the default project of the methods."""
         return self.settings.project
 
     def projects(self) -> list[str]:
@@ -175,8 +175,8 @@ class Jidomem:
 
     @property
     def writer(self) -> MemoryWriter:
-        """Return the writer, the only way into the memory; it is created at its first use."""
-        # not for readers: the import takes as long as a query
+        """Return the writer, the only way to change the memory; it is created on first use."""
+        # imported here, as readers do not need it: the import takes as long as a query
         from jidomem.write.writer import MemoryWriter
 
         with self._writer_lock:
@@ -193,7 +193,7 @@ class Jidomem:
                     find=self.reader.find,
                     blobs=self.tree.blobs if self.tree else lambda paths: {},
                     absent=self.tree.absent if self.tree else lambda paths: {},
-                    # your own memory has a project for each folder without a memory: a new one there is no surprise
+                    # in the user's own memory a new project is expected: each folder without a memory has one
                     projects=self.projects if given.found != settings.OWN else tuple,
                 )
             return self._writer
@@ -201,19 +201,18 @@ class Jidomem:
     def remember(self, text: str, *, project: str | None = None, dry_run: bool = False, **fields: Any) -> Receipt:
         """Record *text* as a fact of medium confidence and return its receipt; it is durable then.
 
-        *fields* are those of `MemoryUpdateIntent`: type, topic, about, rationale and so on. Agent,
-        session and project are those of this root unless given; a root without a session files what
-        another agent asserts (`asserted_by`) under the daily session of that agent. Raises what
-        `MemoryWriter.submit_intent` raises; IntentRefused for an unknown field, with the nearest
-        known one.
+        *fields* are those of `MemoryUpdateIntent`: type, topic, about, rationale and so on. The defaults of
+        agent, session and project are those of this root; in a root without a session, a memory of another
+        agent (`asserted_by`) belongs to the daily session of that agent. Raises the errors of
+        `MemoryWriter.submit_intent`; IntentRefused for an unknown field, with the nearest known one.
         """
         return self.writer.remember(project or self.project, text, dry_run=dry_run, **fields)
 
     def ask(self, name: str, *, project: str | None = None, **parameters: Any) -> Rows:
-        """Return the rows of the named query *name*, such as open-tasks, over *project* or that of this root.
+        """Return the rows of the named query *name*, such as open-tasks, over *project* (default: that of this root).
 
         *parameters* are those of the query, and as_of, valid_at, include_inactive, limit and
-        cursor; `playbook` has the queries. Raises what `MemoryReader.ask` raises.
+        cursor; `playbook` has the queries. Raises the errors of `MemoryReader.ask`.
         """
         return self.reader.ask(name, project=project or self.project, **parameters)
 
@@ -245,13 +244,13 @@ class Jidomem:
 
     def long_term(self, project: str | None = None) -> LongTerm:
         """Return the long-term memory of *project* (default: the configured one): its four graphs."""
-        from jidomem.runtime.tiers import RootedLongTerm  # most processes do not need it
+        from jidomem.runtime.tiers import RootedLongTerm  # imported here, as most processes do not need it
 
         name = project or self.project
         return RootedLongTerm(name, self.index, lambda: self.catch_up(name), self.writer, self.schema)
 
     def damage(self, project: str) -> tuple[JournalDamaged, ...]:
-        """Return the damage in the journal of *project*, to which writes stop until it is restored."""
+        """Return the damage in the journal of *project*; no writes are possible until it is repaired."""
         streams = [stream for stream in self.journal.streams() if stream.project == project]
         return tuple(damage for stream in streams for damage in self.journal.damage(stream))
 
@@ -261,9 +260,9 @@ class Jidomem:
         """Return the active memories that match words of *request* or are similar to it, the best first.
 
         `entries` has them, each with its score. Similarity needs vectors; with an embedder
-        `metadata["vectors"]` says how many memories still wait for one.
+        `metadata["vectors"]` has the number of memories without one so far.
 
-        *more* is what `Narrowing` takes: kinds, about, since, until, as_of, valid_at, agent,
+        *more* are the fields of `Narrowing`: kinds, about, since, until, as_of, valid_at, agent,
         session, include_inactive, budget_tokens, explain; with a plain text also agent_id,
         session_id, scope and limit. Raises InvalidRequest for an unknown or contradictory option.
         """
@@ -296,7 +295,7 @@ class Jidomem:
 
     @property
     def embeds_for(self) -> float | None:
-        """The seconds for which a recall makes vectors before it answers; None: in the background."""
+        """The seconds for which a recall embeds texts before it answers; None: in the background."""
         return self._recall.embeds_for
 
     @embeds_for.setter
@@ -335,11 +334,11 @@ class Jidomem:
         as_of: object = None,
         valid_at: object = None,
     ) -> Briefing:
-        """Return the briefing of *agent*, of 1,500 tokens by default: `text`, `tokens`, `to_dict()`.
+        """Return the briefing of *agent*, by default of 1,500 tokens: `text`, `tokens`, `to_dict()`.
 
-        *about* are files it will work on, *task* says in words what it will do. The default *role*
-        is the one the agent is declared with. Raises InvalidRequest for an unknown role, and for a
-        budget too small for the note about what was left out.
+        *about* are the files it will work on, *task* describes its work in words. The default *role*
+        is that of the agent's declaration. Raises InvalidRequest for an unknown role, and for a
+        budget too small for the note about omitted memories.
         """
         name = project or self.project
         self.catch_up(name)
@@ -355,10 +354,10 @@ class Jidomem:
         )
 
     def roll_back(self, to: object, *, reason: str, project: str | None = None, dry_run: bool = False) -> Rollback:
-        """Make the memories active that were active at *to*, a moment or a version, and no others.
+        """Restore the set of active memories at *to*, a moment or a version.
 
-        The corrections are in one commit and in a recovery session of their own; nothing recorded
-        is removed. Raises what `writer.roll_back` and `reader.moment` raise.
+        The corrections are in one commit, in a recovery session; nothing recorded is removed.
+        Raises the errors of `writer.roll_back` and `reader.moment`.
         """
         name = project or self.project
         moment = self.reader.moment(name, to, name="to")
@@ -367,7 +366,7 @@ class Jidomem:
     def check(self, project: str | None = None, options: Options | None = None) -> CheckReport:
         """Return the problems of the memory of *project*; the options are `check_options` by default.
 
-        The gates of the root itself run in a worker process. Findings that its baseline waives do
+        The gates of the root itself run in a worker process. Findings waived by its baseline do
         not count.
         """
         name = project or self.project
@@ -426,7 +425,7 @@ class Jidomem:
         """Return the four tiers of *agent* (default: the configured one): its dialogues and what it learnt.
 
         Until it is closed, each call returns the same one. *options* are model, policy, providers
-        and work, as it takes them.
+        and work, as for `MemoryOS`.
         """
         by = agent or self.settings.agent
         return self._agents.memory_os(project or self.project, by, **options)
@@ -438,7 +437,7 @@ class Jidomem:
     def providers(self, *, project: str | None = None) -> Providers:
         """Return the providers that perform the directives of the configured agent.
 
-        They are `inline`, `kept` in this root for the agent alone, and `graph`, the memory of
+        They are `inline`, `kept` (values in this root, private to the agent) and `graph`, the memory of
         *project*; more can be registered. Nothing is opened before the first directive. Raises
         NotFound `invalid_project` for an invalid project.
         """
@@ -499,7 +498,7 @@ class Jidomem:
 
 
 def _open_remote(address: str, journal: FileJournal, own: OxigraphIndex, ontology: Iterable[Triple]) -> RemoteIndex:
-    # only a root with a remote index needs the HTTP client
+    # imported here, as only a root with a remote index needs the HTTP client
     from jidomem.extras.servers.remote_index import RemoteIndex
 
     return RemoteIndex(address, journal, own, ontology)
@@ -517,13 +516,13 @@ def open_root(
     embedder: Embedder | None = None,
     index: str | None = None,
 ) -> Jidomem:
-    """Open the memory root *root*, by default the one the command line finds; a first write creates it.
+    """Open the memory root *root* (default: the root found as by the command line); a first write creates it.
 
-    *agent* and *session* are the default author and session of writes. *wait* is how many seconds a
-    write waits for another process. *sources* replaces the clock, ids and nonces. With an
-    *embedder* (default: that of the user's settings) recall finds by similarity, too; vectors are
-    made in the background from the first recall on. *index* is the address of a SPARQL store that
-    answers queries, `sparql+http://...` (default: that of the user's settings; "" is none).
+    *agent* and *session* are the default author and session of writes. *wait* is the number of
+    seconds that a write waits for another process. *sources* replaces the clock, ids and nonces. With
+    an *embedder* (default: that of the user's settings) recall also finds by similarity; texts are
+    embedded in the background from the first recall on. *index* is the address of a SPARQL store that
+    answers queries, `sparql+http://...` (default: that of the user's settings; "" for none).
     Raises Failed `invalid_config`, and `store_unreachable` or `missing_extra` for an address.
     """
     place = open_place(root, wait)

@@ -1,7 +1,7 @@
-"""The configuration that a root brings: `config.toml`, its limits of size, and the trust it needs.
+"""The configuration that a root brings: `config.toml`, its size limits, and the trust it needs.
 
-The files of a root must not lead out of it. A root that sets more than memories do must be trusted
-by the user, as it was when it was trusted.
+The files of a root must not lead out of it. Some settings of a root apply only while the user trusts
+it, in the state in which it was trusted.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ from jidomem.runtime.config_table import (
 from jidomem.runtime.user_config import Trusted
 from jidomem.write.canonical import family
 
-#: How many bytes, and how many files, all of one folder of an overlay may have.
+#: The most bytes, and the most files, of one folder of an overlay.
 OVERLAY, OVERLAY_FILES = 16 * 1024 * 1024, 10_000
-#: How many bytes a configuration may have, and a baseline, which is read by a check alone.
+#: The most bytes of a configuration, and of a baseline, which only checks read.
 CONFIG, BASELINE = 128 * 1024, 1024 * 1024
-#: A key of more parts than any in them has: a reader of TOML takes time with the square of their number.
+#: A key of more parts than any valid one: parsing it takes time quadratic in their number.
 _LONG_KEY = re.compile(r"""(?<!["'\w-])(?:["'\w-]++[ \t]*+\.[ \t]*+){8}["'\w-]++[ \t]*+[=\]]""")
 _OVERLAYS = ("ontology", "shapes", "queries")
-#: How the files of an overlay end that are read.
+#: The endings of the overlay files that are read.
 _READ = (".ttl", ".rq")
-#: Files of a root: nothing else bears their names.
+#: Files of a root; other files may not have these names.
 _FILES = ("config.toml", "baseline.toml", ".gitignore", ".gitattributes")
-#: What is read and written below a root -> how many folders deep it is looked through here; the root itself is one.
+#: The folders below a root that are used -> the depth to which they are checked here; the root itself counts as one.
 _DEPTHS = {"": 1, "projects": 2, "index": 3, "state": 2, "cache": 2, **dict.fromkeys(_OVERLAYS, 8)}
 
 
 def check_root(root: Path) -> None:
     """Raise Failed `invalid_config` if *root* has a symbolic link, or an overlay that is too large or has no files.
 
-    Every opening of a root begins here. The links of a clone may lead anywhere, and jidomem would read, write or remove
-    files there.
+    Every opening of a root starts with this check. A link in a clone may lead anywhere, and jidomem would read, write
+    or remove files there.
     """
     for name, depth in _DEPTHS.items():
         found = _entries(root / name, depth)
@@ -70,9 +70,9 @@ def check_root(root: Path) -> None:
 
 
 def root_folder(path: str | os.PathLike[str]) -> Path:
-    """Return the folder of the root at *path*, absolute; raise Failed `invalid_config` if it is a symbolic link.
+    """Return the absolute folder of the root at *path*; raise Failed `invalid_config` if it is a symbolic link.
 
-    Links above it are followed: a home or a temporary folder may lie behind one.
+    Links above it are followed, as a home or temporary folder may be one.
     """
     given = Path(path).expanduser()
     folder = given.parent.resolve() / given.name if given.name not in ("", "..") else given.resolve()
@@ -96,9 +96,9 @@ def _check_overlay(top: Path, paths: Iterator[Path], depth: int) -> None:
 
 
 def read_config(path: Path, most: int = CONFIG) -> str:
-    """Return the text of the configuration, or baseline, at *path*, of *most* bytes at most.
+    """Return the text of the configuration, or baseline, at *path*, of at most *most* bytes.
 
-    Raise OSError, ValueError and Failed.
+    Raises OSError, ValueError and Failed.
     """
     refuse_link(path)
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -125,20 +125,20 @@ def refuse_link(path: Path) -> None:
 
 
 def _entries(path: Path, depth: int) -> Iterator[Path]:
-    """Yield *path*, and what is below it down to *depth*, without following a link."""
+    """Yield *path*, and the paths below it down to *depth*, without following links."""
     yield path
     if depth and not path.is_symlink():
         try:
             with os.scandir(path) as found:
                 names = [entry.name for entry in found]
         except (FileNotFoundError, NotADirectoryError, PermissionError):
-            return  # a folder that this user may not read fails where it is read
+            return  # a folder that this user cannot read raises an error when it is used
         for name in names:
             yield from _entries(path / name, depth - 1)
 
 
 def _size(path: Path) -> int:
-    """Return the size of a file, 0 for a folder and for no file; raise Failed for anything else, such as a pipe."""
+    """Return the size of a file, 0 for a folder or a missing file; raise Failed for anything else, such as a pipe."""
     refuse_link(path)
     if path.is_file():
         return path.stat().st_size
@@ -151,12 +151,12 @@ def _no_file(path: Path) -> Failed:
     return Failed(f"{path} is no file", hint=f"take it away: mv {path} /tmp", code="invalid_config")
 
 
-#: The parts of a root that trust is for: its configuration, and its own terms, rules and queries.
+#: The parts of a root to which trust applies: its configuration, and its own terms, shapes and queries.
 _JUDGED = ("config.toml", "ontology", "shapes", "queries")
 
 
 def trust(config: Path, root: Path, now: datetime) -> Trusted:
-    """Record in *config* that *root* is trusted as it is now; raise Failed as `check_root` does."""
+    """Record in *config* that *root* is trusted in its present state; raises the errors of `check_root`."""
     made = Trusted(str(root), digest(root), format_timestamp(now))
     user_config.change(
         config, lambda own: replace(own, trusted=(*(t for t in own.trusted if t.root != made.root), made))
@@ -165,7 +165,7 @@ def trust(config: Path, root: Path, now: datetime) -> Trusted:
 
 
 def distrust(config: Path, root: Path) -> None:
-    """End the trust in *root*; raise NotFound if there was none."""
+    """Revoke the trust in *root*; raise NotFound if there is none."""
 
     def without(config: user_config.UserConfig) -> user_config.UserConfig:
         left = tuple(each for each in config.trusted if each.root != str(root))
@@ -177,7 +177,7 @@ def distrust(config: Path, root: Path) -> None:
 
 
 def let_run(config: Path, root: Path, command: str, now: datetime, *, off: bool = False) -> None:
-    """Permit *command* to conventions of *root*, or with *off* no longer; raise NotFound if it was not permitted."""
+    """Permit *command* to conventions of *root*, or with *off* revoke that; raise NotFound if it was not permitted."""
 
     def changed(config: user_config.UserConfig) -> user_config.UserConfig:
         left = tuple(each for each in config.commands if (each.root, each.command) != (str(root), command))
@@ -193,7 +193,7 @@ def let_run(config: Path, root: Path, command: str, now: datetime, *, off: bool 
 
 
 def may_run(config: Path, root: Path, command: str) -> bool:
-    """Return whether conventions of *root* may have *command* run."""
+    """Return whether conventions of *root* may run *command*."""
     return any((each.root, each.command) == (str(root), command) for each in user_config.read(config).commands)
 
 
@@ -206,7 +206,7 @@ def trust_state(config: Path, root: Path) -> str:
 
 
 def digest(root: Path) -> str:
-    """Return a digest of the parts of *root* that trust is for; raise Failed as `check_root` does."""
+    """Return a digest of the parts of *root* to which trust applies; raises the errors of `check_root`."""
     check_root(root)
     hashed = blake2b(digest_size=32)
     for name in _JUDGED:
@@ -222,17 +222,17 @@ def _listed(config: user_config.UserConfig) -> str:
     return ", ".join(each.root for each in config.trusted) or "none that is"
 
 
-#: The keys that no root on disk may set: it may be a cloned repository.
+#: The keys that a root on disk may not set, as it may be a cloned repository.
 _AUTHORITY = (
     "bind", "embedder", "endpoint", "index", "base_url", "limits", "model", "models", "token", "tokens", "url",
 )  # fmt: skip
-#: The keys that a trusted root may set: where `jidomem serve` listens.
+#: The keys that only a trusted root may set: the address of `jidomem serve`.
 OF_TRUST = ("host", "port")
 _FAMILIES = sorted({family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
 
 
 def slug_of(name: str) -> str:
-    """Return *name* as a project id, `[a-z0-9][a-z0-9_-]{0,63}`: letters without their accents, `-` for other signs.
+    """Return *name* as a project id, `[a-z0-9][a-z0-9_-]{0,63}`: letters without accents, `-` for other characters.
 
     >>> slug_of("My Käse.git")
     'my-kase-git'
@@ -265,10 +265,10 @@ _AGENT = {"role": choice(vocab.AGENT_ROLE), "capabilities": choices(vocab.CAPABI
 
 
 def read(path: Path, own: Path | None) -> dict[str, Any]:
-    """Return the configuration in *path*, empty when there is none; raise Failed `invalid_config`.
+    """Read the configuration in *path*, empty if it is missing; raise Failed `invalid_config`.
 
-    *own* is the file of the user that names the trusted roots; None for a root that is open, in which the keys that
-    need trust are of no use any more.
+    *own* is the user's file with the trusted roots; None for an open root, in which the keys that need trust have no
+    effect any more.
     """
     try:
         config = parse_config(read_config(path), path)
@@ -283,7 +283,7 @@ def read(path: Path, own: Path | None) -> dict[str, Any]:
 
 
 def _refuse_authority(key: str, path: Path, own: Path | None) -> None:
-    """Raise Failed for a key that a root may not set, or not unless it is trusted as it is."""
+    """Raise Failed for a key that no root may set, or only a trusted one."""
     if key in _AUTHORITY:
         raise Failed(
             f"{path}: {key} cannot be set by a root that was found on disk",
@@ -301,7 +301,7 @@ def _refuse_authority(key: str, path: Path, own: Path | None) -> None:
 
 
 def policy(config: Mapping[str, Any], path: Path) -> Policy:
-    """Return the policy that *config*, as read from *path*, sets; raise Failed `invalid_config`."""
+    """Return the policy in *config*, as read from *path*; raise Failed `invalid_config`."""
     default = Policy()
     return Policy(
         on_conflict=read_table(path, "conflicts", config.get("conflicts", {}), _CONFLICTS),
@@ -315,7 +315,7 @@ def policy(config: Mapping[str, Any], path: Path) -> Policy:
 
 
 def _agents(tables: Mapping[str, Any], path: Path) -> dict[str, AgentPolicy]:
-    """Return the policy of each agent, by its name as memory writes it."""
+    """Return the policy of each agent, by its name in canonical form."""
     found: dict[str, AgentPolicy] = {}
     for written, table in tables.items():
         name = slug(written)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FOLDER = ".jidomem"
 CONFIG = "config.toml"
 OWN = "your own memory"
-#: Which embedder the environment may choose.
+#: The embedders that the environment may choose.
 _USES = ("local", "none")
 
 
@@ -34,10 +34,10 @@ _USES = ("local", "none")
 class Settings:
     """The settings of an open root.
 
-    `project` is the default project, `configured` the one that `config.toml` names, which exists before its first
-    write. `found` says how the root was found, for `status`. `agent` and `session` are the default author and session;
+    `project` is the default project, `configured` the project named in `config.toml`, which exists before its first
+    write. `found` is how the root was found, for `status`. `agent` and `session` are the default author and session;
     `owner` is the user of this environment, whom hints name as the first curator.
-    With `read_log`, it is recorded which memories were shown. `host` and `port` are the address at which a trusted root
+    With `read_log`, the memories that are shown are recorded. `host` and `port` are the address at which a trusted root
     is served. `limits`, `embedder`, `model` and `index`, the address of a store that answers beside the index of this
     process, come from the user's own configuration only. `address` is that of a shared root, whose copy is in `root`.
     """
@@ -64,7 +64,7 @@ class Settings:
         """Return the folder or the address of the root, without a password."""
         if self.address is None:
             return str(self.root)
-        from jidomem.extras.servers import addresses  # most roots are folders
+        from jidomem.extras.servers import addresses  # imported here, as most roots are folders
 
         return addresses.shown(self.address)
 
@@ -77,9 +77,9 @@ def load(
     session: str | None = None,
     index: str | None = None,
 ) -> Settings:
-    """Return the settings: the arguments, else the environment, the tree above or the configuration.
+    """Return the settings: from the arguments, else the environment, the folders above or the configuration.
 
-    Raise Failed `invalid_config` for a fault of a configuration, InvalidRequest for a root that is none.
+    Raises Failed `invalid_config` for an invalid configuration, InvalidRequest for an invalid root.
     """
     (folder, found), address = find(root), address_of(root)
     if folder.exists() and not folder.is_dir():
@@ -115,7 +115,7 @@ def load(
 
 
 def account_name() -> str:
-    """Return the name of the system account of this process; `user` where it has none, as in some containers."""
+    """Return the name of the system account of this process; `user` if it has none, as in some containers."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name or "user"
     except KeyError:
@@ -123,12 +123,12 @@ def account_name() -> str:
 
 
 def policy_of(root: Path) -> Policy:
-    """Return the policy that the configuration of a root sets; raises what `load` does."""
+    """Return the policy in the configuration of a root; raises the errors of `load`."""
     return root_config.policy(root_config.read(root / CONFIG, None), root / CONFIG)
 
 
 def own_config() -> Path:
-    """Return the user's own configuration file, which no repository brings along."""
+    """Return the path of the user's own configuration file, which no repository can supply."""
     from platformdirs import user_config_dir
 
     return Path(user_config_dir("jidomem", appauthor=False)) / CONFIG
@@ -146,7 +146,7 @@ def _embedder(chosen: model_choice.EmbedderChoice) -> model_choice.EmbedderChoic
 
 
 def embedder(settings: Settings) -> Embedder | None:
-    """Return the embedder that the user chose, None if there is none; its key is read from the environment now.
+    """Return the embedder chosen by the user, None if there is none; its key is read from the environment now.
 
     An embedder without its key or package raises that error at each request.
     """
@@ -154,29 +154,29 @@ def embedder(settings: Settings) -> Embedder | None:
 
 
 def models(settings: Settings, given: Embedder | None = None) -> tuple[LanguageModel, Embedder | None]:
-    """Return the language model that the user chose, by default the offline one, and its embedder.
+    """Return the language model chosen by the user (default: the offline one) and its embedder.
 
-    That is the *given* one, else the user's; without an embedder the model hashes stems. A model without its key raises
-    that error at each request.
+    The embedder is the *given* one, else the user's; without an embedder the model uses hashed stems. A model without
+    its key raises that error at each request.
     """
-    from jidomem.models.embeddings import HashedStems  # most processes ask no model
+    from jidomem.models.embeddings import HashedStems  # imported here, as most processes use no model
 
     chosen = given or embedder(settings)
     return model_choice.model(settings.model, chosen or HashedStems(), os.environ.get), chosen
 
 
 def _index(address: str) -> str | None:
-    """Return the *address* of a store, None if it is empty; raise Failed `invalid_config` for any other text."""
+    """Return the *address* of a store, None if it is empty; raise Failed `invalid_config` if it is invalid."""
     if not address:
         return None
-    from jidomem.extras.servers.remote_index import refuse  # most users have none
+    from jidomem.extras.servers.remote_index import refuse  # imported here, as most users have no store
 
     refuse(address)
     return address
 
 
 def environment() -> Mapping[str, str]:
-    """Return the environment, which has the access to a shared root."""
+    """Return the environment, which has the credentials for a shared root."""
     return os.environ
 
 
@@ -184,7 +184,7 @@ def _own(path: Path) -> tuple[RootLimits, model_choice.EmbedderChoice, model_cho
     """Return limits, models and index of the user's own configuration; raise Failed `invalid_config`."""
     if not path.exists():
         return RootLimits(), model_choice.EmbedderChoice(), model_choice.LanguageModelChoice(), ""
-    from jidomem.runtime import user_config  # most users have no configuration
+    from jidomem.runtime import user_config  # imported here, as most users have no configuration
 
     config = user_config.read(path)
     return config.limits, config.embedder, config.model, config.index
@@ -193,7 +193,7 @@ def _own(path: Path) -> tuple[RootLimits, model_choice.EmbedderChoice, model_cho
 def find(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
     """Return the folder of the root, and how it was found.
 
-    Raise Failed `invalid_config` for a root with a symbolic link, InvalidRequest for an address of no shared root.
+    Raises Failed `invalid_config` for a root with a symbolic link, InvalidRequest for an invalid address.
     """
     folder, found = _located(given)
     check_root(folder)
@@ -215,9 +215,9 @@ def _located(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
 
 
 def address_of(given: str | os.PathLike[str] | None) -> str | None:
-    """Return the address of the shared root that is *given*, or that the environment names; None for a folder.
+    """Return the address of the shared root in *given*, or in the environment; None for a folder.
 
-    Raise InvalidRequest for an address of another kind.
+    Raises InvalidRequest for an address of another kind.
     """
     address = os.fspath(given) if given is not None else os.environ.get("JIDOMEM_ROOT", "")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", address) is None:
@@ -228,7 +228,7 @@ def address_of(given: str | os.PathLike[str] | None) -> str | None:
 
 
 def _folder(root: str | os.PathLike[str]) -> Path:
-    """Return the folder *root*, or that of the copy of a shared one; raise InvalidRequest for another address."""
+    """Return the folder *root*, or that of the copy of a shared root; raise InvalidRequest for another address."""
     if (address := address_of(root)) is not None:
         from jidomem.extras.servers import addresses
 
@@ -237,9 +237,9 @@ def _folder(root: str | os.PathLike[str]) -> Path:
 
 
 def _folder_name(root: Path, origin: str) -> str:
-    """Return the project when none is named: the name of the repository's folder, as a project id.
+    """Return the default project when none is named: the name of the repository's folder, as a project id.
 
-    Your own memory is shared by all repositories that have none, so there it is the one you stand in.
+    The memory of the user serves all repositories without their own; there it is the name of the working directory.
     """
     if origin == OWN:
         here = Path.cwd().resolve()

@@ -26,10 +26,10 @@ FOLDER = Path("state", "turns")
 
 @contextmanager
 def lock(root: Path, *name: str, wait: bool = False) -> Iterator[bool]:
-    """Yield whether the caller has the lock *name* until the block ends; with *wait* it waits for the lock.
+    """Acquire the lock *name* until the block ends, and yield whether it was acquired; with *wait*, wait for it.
 
-    The system releases the lock of a process that is killed. The file of a lock is named by a digest of *name*; since a
-    guess of the name could be confirmed by it, the file is removed when the lock is released.
+    The system releases the lock of a killed process. The file of a lock is named by a digest of *name*, and removed
+    when the lock is released, as a guess of the name could be confirmed by the file.
     """
     digest = blake2b("\0".join(name).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
     path = root / FOLDER / f"{digest}.lock"
@@ -44,7 +44,7 @@ def lock(root: Path, *name: str, wait: bool = False) -> Iterator[bool]:
 
 
 def remove_unused(root: Path) -> None:
-    """Remove the files of locks that no process holds, left by ended processes or earlier versions."""
+    """Remove the lock files that no process has locked, left by ended processes or earlier versions."""
     with suppress(OSError, JidomemError):
         for path in (root / FOLDER).glob("*.lock"):
             descriptor = _locked(path, wait=False)
@@ -53,9 +53,9 @@ def remove_unused(root: Path) -> None:
 
 
 def _locked(path: Path, *, wait: bool) -> int | None:
-    """Return the descriptor of the locked file, None if another process holds the lock.
+    """Return the descriptor of the locked file, None if another process has the lock.
 
-    It is the file that has the name now: a former holder may have removed the file that was opened.
+    The locked file is the one with that name now: the former owner of the lock may have removed the file first opened.
     """
     while True:
         descriptor = _ensure_open(path)
@@ -99,24 +99,24 @@ def _ensure_open(path: Path) -> int:
 
 
 FILE = Path("state", "working.sqlite")
-#: Seconds that a transaction waits for that of another process.
+#: Seconds that a transaction waits for another process.
 WAIT = 5.0
-#: The files that SQLite puts beside it; it would follow links there too.
+#: The suffixes of files that SQLite adds; it would follow symbolic links there too.
 _COMPANIONS = ("-wal", "-shm", "-journal")
-#: Triggers and views run on reads and writes; a cloned repository may bring them along.
+#: Triggers and views, which run on reads and writes: a cloned repository may bring some.
 _FOREIGN = "SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')"
-#: SQLITE_PERM, SQLITE_READONLY and SQLITE_CANTOPEN; `sqlite3`, which has these names, is loaded only on use.
+#: SQLITE_PERM, SQLITE_READONLY and SQLITE_CANTOPEN; `sqlite3`, which has these names, is imported on use only.
 _PERMISSION_CODES = (3, 8, 14)
 _PRAGMAS = ("synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF")
 
 
 class State:
-    """The working state of one root, with the tables of one of its users; other users' tables are in the same file.
+    """The working state of one root, with the tables of one part; other parts have tables in the same file.
 
-    The file is opened at the first transaction and stays open; the threads of a process take turns, and any number of
-    processes may have it open. A transaction raises Failed `invalid_config` for what a clone may have brought: a
-    symbolic link, triggers, views, a file of another kind; Busy if another process writes for too long; Failed if the
-    disk refuses; MemoryClosed after `close`. An exception in a transaction undoes its changes.
+    The file is opened at the first transaction and stays open; threads of a process run one after another, and any
+    number of processes may have it open. A transaction raises Failed `invalid_config` for content that a clone may
+    have brought: a symbolic link, triggers, views, a file of another kind; Busy if another process writes for too long;
+    Failed for a fault of the disk; MemoryClosed after `close`. An exception in a transaction rolls it back.
     """
 
     def __init__(self, root: Path, tables: str) -> None:
@@ -160,7 +160,7 @@ class State:
             store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def lock(self, *name: str, wait: bool = False) -> AbstractContextManager[bool]:
-        """Yield whether the caller has the lock *name*, across all processes of this machine."""
+        """Acquire the lock *name*, across all processes of this machine, and yield whether it was acquired."""
         return lock(self.path.parent.parent, *name, wait=wait)
 
     def damaged(self, what: str) -> Failed:
@@ -184,7 +184,7 @@ class State:
             self._open = None
 
     def _ensure_open(self) -> Connection:
-        """Return the open file. It is the one that has the name now, as another may have replaced it."""
+        """Return the open file; it is opened again if another file has its name now."""
         if self._open is None or not self._is_open:
             self._disconnect()
             store = self._connect()
@@ -218,7 +218,7 @@ class State:
         return status.st_dev, status.st_ino, status.st_mode, status.st_uid, status.st_gid
 
     def _connect(self) -> Connection:
-        from sqlite3 import connect  # a process without working state does not load it
+        from sqlite3 import connect  # imported here, as not every process has working state
 
         for path in self._files():
             refuse_link(path)
@@ -246,7 +246,7 @@ class State:
             yield
             store.execute("COMMIT")
         except ProgrammingError:
-            raise  # a faulty statement says nothing about the file
+            raise  # a faulty statement is not a fault of the file
         except DatabaseError as error:
             raise self._refusal(error) from error
         finally:
@@ -274,7 +274,7 @@ class State:
 
 
 def _code(error: Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits are details
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits have details
 
 
 def _state_error(path: Path, error: Error) -> JidomemError:

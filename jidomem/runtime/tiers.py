@@ -63,7 +63,7 @@ class PromotionIndex:
         self._graph = graph_iri(project)
 
     def under(self, *keys: str) -> list[ActiveMemory]:
-        """Return the memories that were promoted under one of *keys*."""
+        """Return the memories that were promoted under any of *keys*."""
         return self._active(lambda: (item for key in keys for item in self._with(jido("key"), literal(key))))
 
     def saying(self, kind: str, summary: str) -> list[ActiveMemory]:
@@ -80,7 +80,7 @@ class PromotionIndex:
         """Return those of *items* that are active and not redacted."""
         try:
             self._catch_up(self._project)
-        except NotFound:  # the project was never written to
+        except NotFound:  # the project is empty
             return []
         dated = [self._read(item) for item in dict.fromkeys(items()) if self._is_active(item)]
         dated.sort(key=lambda each: (each[0], each[1].iri), reverse=True)
@@ -135,10 +135,10 @@ class Promoting:
     active: PromotionIndex
 
     def promote(self, key: str, value: Any, *, force: bool) -> PromotionDecision:
-        """Return the decision about the *value* under *key*; a refusal has its reason and the refusing stage.
+        """Decide about the *value* under *key*, promote it if accepted, and return the decision, with its reason.
 
-        A memory of that key, or of the same type and content, is known: if it has all of the value nothing is written,
-        else it is superseded. *force* skips the test of importance.
+        If a memory of that key, or of the same type and content, has all of the value, nothing is written; else it is
+        superseded. *force* skips the test of importance.
         """
         verdict = PromotionDecision("refused", "", 0.0, "facts")
         try:
@@ -173,9 +173,9 @@ class Promoting:
         before: Sequence[str],
         alike: Sequence[str],
     ) -> PromotionDecision:
-        """Return the decision after *new*, the fields of the value, has superseded those *before* it under the key.
+        """Write *new*, the fields of the value, superseding the memories *before* under the key; return the decision.
 
-        Those *alike* are known to have the same content. Raises Conflict if another process wrote under the key
+        The memories *alike* have the same content. Raises Conflict if another process wrote under the key
         meanwhile.
         """
         under, known = UniqueKey(key, frozenset(before)), {iri: self._restated(iri) for iri in before}
@@ -184,7 +184,7 @@ class Promoting:
             old = self._restated(other)
             if other not in known and _is_same(new, old) and _on_one_matter(new, old):
                 known[other], same = old, [*same, other]
-        # a memory with further keys stays, without this one
+        # a memory with further keys stays active, without this key
         shared = [iri for iri, old in known.items() if iri not in same and len(tiers.keys_of(old)) > 1]
         ended = [iri for iri in known if iri not in shared]
         args = (under, value, new)
@@ -197,7 +197,7 @@ class Promoting:
         return replace(verdict, outcome=outcome, reason=f"{verdict.reason}{warnings}", iri=receipt.iri, receipt=receipt)
 
     def _submitted(self, under: UniqueKey, value: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
-        """Return the receipt of a new memory that supersedes those *ended*."""
+        """Submit a new memory that supersedes those *ended*; return its receipt."""
         supersession = {"supersedes": ended, "reason": _REPLACES} if ended else {}
         extras = [*new["extra_triples"], *tiers.value_triple(under.key, value, new["summary"], new.get(_EXPLAINS))]
         author = {**self._author(), "applies_to_project": self.project}
@@ -207,9 +207,9 @@ class Promoting:
     def _added(
         self, under: UniqueKey, value: Any, new: Mapping[str, Any], old: Mapping[str, Any], ended: list[str]
     ) -> Receipt:
-        """Return the receipt of *old* revised by the fields of *new* that it lacks; nothing is written without any.
+        """Revise *old* by the fields of *new* that it lacks, and return the receipt; without such fields write nothing.
 
-        Its content may differ in case and white space: it is kept unless the memory has this key alone.
+        The content of *old* may differ in case and white space: it stays unless the memory has this key only.
         """
         if tiers.keys_of(old) != [under.key]:
             new = {**new, **{name: old[name] for name in ("summary", _EXPLAINS) if name in new and name in old}}
@@ -246,7 +246,7 @@ def _is_same(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
 
 
 def _on_one_matter(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Return whether *new* has the topic and the subjects of *old*, or none."""
+    """Return whether *new* has the topic and subjects of *old*, or no topic and subjects."""
     is_topic = not new.get("topic") or topic_key(new["topic"]) == topic_key(old.get("topic") or "")
     return is_topic and new.get("about") in (None, [], old.get("about"))
 
@@ -259,7 +259,7 @@ _RAISE = object()
 class ContextManager:
     """The short-term memory of one session and the long-term memory of its project, shared with other sessions.
 
-    Every *interval* seconds, never for None, important values are promoted as intents, judged like all others.
+    Every *interval* seconds (None: never), important values are promoted as intents, validated like all others.
     `last_cycle` has the decisions. Use it in a `with`, or close it.
     """
 
@@ -273,9 +273,9 @@ class ContextManager:
         promotion: Promotion | None = None,
         interval: float | None = INTERVAL,
     ) -> None:
-        """Begin with an empty short-term memory.
+        """Start with an empty short-term memory.
 
-        Raises InvalidRequest for a session without a name and an invalid *promotion*.
+        Raises InvalidRequest for a session without a name, and for an invalid *promotion*.
         """
         self.session_id = _named(session_id)
         if promotion is not None and not isinstance(promotion, Promotion):
@@ -300,8 +300,8 @@ class ContextManager:
     ) -> Literal[True] | PromotionDecision:
         """Store the value under *key* in short-term memory; return True, or with *promote* the decision on it.
 
-        *promote* promotes it at once if it is important enough, `"force"` in any case. Raises InvalidRequest for an
-        invalid key.
+        With *promote* it is promoted at once if it is important enough, with `"force"` in any case. Raises
+        InvalidRequest for an invalid key.
         """
         if promote not in (False, True, "force"):
             raise InvalidRequest(f"promote={promote!r:.100} is not valid", hint='give True, "force", or leave it out')
@@ -311,8 +311,8 @@ class ContextManager:
     def retrieve(self, key: str, default: Any = _RAISE) -> Any:
         """Return the value under *key* in short-term memory, else in long-term memory.
 
-        The latter is the value as it was stored, or the content of the memory if that was changed since. If there is
-        none, return *default* if given, else raise NotFound.
+        From long-term memory it is the stored value, or the content of the memory if that has changed since. Without
+        either, returns *default* if given, else raises NotFound.
         """
         entry = self.short_term.entry(key)
         if entry is not None:
@@ -383,7 +383,7 @@ class ContextManager:
     def _recalled(self, query: str, limit: int) -> Sequence[Hit]:
         try:
             return self._memory.recall(query, self.project, agent_id=self.agent, limit=limit).entries
-        except NotFound:  # the project was never written to
+        except NotFound:  # the project is empty
             return ()
 
     def _matching(self, query: str) -> list[dict[str, Any]]:
@@ -442,7 +442,7 @@ def _named(session_id: str) -> str:
 
 
 def _mark(value: Any) -> str:
-    """Return a text that changes with the value; an empty one for a value that cannot be promoted."""
+    """Return a text that changes with the value; "" for a value that cannot be promoted."""
     try:
         return tiers.written(value)
     except InvalidRequest:
@@ -450,7 +450,7 @@ def _mark(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a value that is searched for words."""
+    """Return the words of a value, for searches."""
     if isinstance(value, str):
         return value
     try:
@@ -485,7 +485,7 @@ class LongTermStore(Protocol):
 class LongTerm:
     """The four graphs of a project (context, codebase, history and system) in a TripleStore.
 
-    Statements are stored unchecked; `Jidomem.long_term` returns the same interface to a root, which judges them.
+    Statements are stored unchecked; `Jidomem.long_term` returns the same interface to a root, which validates them.
     """
 
     def __init__(self, project: str, store: TripleStore | None = None, *, base: str | None = None) -> None:
@@ -506,7 +506,7 @@ class LongTerm:
         return self._plain.insert_triples(rows, self.graph_iri(graph))
 
     def clear_graph(self, graph: str) -> OneOf[True]:
-        """Empty *graph* and return True; the others are unchanged."""
+        """Delete all triples of *graph*, and return True; the other graphs are unchanged."""
         return self._plain.clear_graph(self.graph_iri(graph))
 
     def query(self, text: str) -> QueryResult:
@@ -527,7 +527,7 @@ class LongTerm:
 
 
 class RootedLongTerm(LongTerm):
-    """The four graphs of a project of a root: statements are judged, and stored in the journal."""
+    """The four graphs of a project of a root: statements are validated, and stored in the journal."""
 
     def __init__(
         self, project: str, index: OxigraphIndex, catch_up: Callable[[], object], writer: MemoryWriter, schema: Schema
@@ -541,9 +541,9 @@ class RootedLongTerm(LongTerm):
     def insert(self, statements: Iterable[Statement], graph: str = "context") -> OneOf[True]:
         """Insert *statements* into *graph* durably, all of them or, on an error, none; return True.
 
-        Statements on context are memories, judged like every intent, and descriptions of other things; those of other
-        graphs are checked against the ontology and the shapes. Raises the errors of `MemoryWriter.submit_intent` and
-        `LongTerm.insert`.
+        Statements on context are memories, validated like every intent, and descriptions of other things; those of
+        other graphs are checked against the ontology and the shapes. Raises the errors of `MemoryWriter.submit_intent`
+        and `LongTerm.insert`.
         """
         rows, stream = to_triples(statements), self._stream(graph)
         if rows and stream == "memory":
@@ -553,7 +553,7 @@ class RootedLongTerm(LongTerm):
         return True
 
     def clear_graph(self, graph: str) -> OneOf[True]:
-        """Empty *graph* from now on and return True; its journal keeps the history.
+        """Clear *graph* and return True; its journal keeps the history.
 
         Raises PolicyDenied `index_is_derived` for the graph of memories, which are withdrawn individually.
         """

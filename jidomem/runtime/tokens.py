@@ -22,9 +22,9 @@ from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, UserConfig
 if TYPE_CHECKING:
     from jidomem.extras.servers.log import SharedLog
 
-#: The first characters of a token, so that a token found somewhere is recognised.
+#: The prefix of a token, by which secret scanners recognise it.
 MARK = "jido_"
-#: The file of a shared root with its tokens, and the seconds between two reads of it by a server.
+#: The file with the tokens of a shared root, and the seconds for which a server caches it.
 TOKENS, TOKENS_FOR = "tokens.json", 2.0
 
 
@@ -33,10 +33,10 @@ class TokenStorage(Protocol):
 
     @property
     def root(self) -> str:
-        """Return the memory, as each token for it names it."""
+        """Return the memory in the form in which its tokens name it."""
 
     def look(self) -> object:
-        """Return a mark of the tokens, another one once they may have changed."""
+        """Return a mark that changes when the tokens may have changed."""
 
     def read(self) -> tuple[ApiToken, ...]:
         """Return the tokens; raise Failed if they cannot be read."""
@@ -46,7 +46,7 @@ class TokenStorage(Protocol):
 
 
 class Keyring:
-    """The tokens for the memory in *root*, as the user's own configuration in *path* has them at any moment."""
+    """The tokens for the memory in *root*, read from the user's own configuration in *path* whenever that changes."""
 
     def __init__(self, path: Path, root: Path) -> None:
         """Read *path*; raise Failed `invalid_config` if it cannot be read."""
@@ -56,7 +56,7 @@ class Keyring:
         self._storage = storage
         self._seen = storage.look()
         self._tokens = storage.read()
-        #: Whether callers need a token. It stays true when the last token is revoked.
+        #: Whether callers need a token; stays True when the last token is revoked.
         self.is_needed = bool(self._tokens)
 
     @property
@@ -66,7 +66,7 @@ class Keyring:
         return self._tokens
 
     def give_out(self, agent: str, role: str, projects: Sequence[str], sources: Sources) -> tuple[str, ApiToken]:
-        """Return a new token, which is not stored, and its record.
+        """Issue a token and return it with its record; only the record is stored.
 
         Raise InvalidRequest for an unknown role, NotFound `invalid_project`.
         """
@@ -84,7 +84,7 @@ class Keyring:
         return secret, made
 
     def take_back(self, name: str) -> ApiToken:
-        """Revoke the token of that id and return it; raise NotFound."""
+        """Revoke the token of that id and return its record; raises NotFound."""
         found: list[ApiToken] = []
 
         def without(tokens: tuple[ApiToken, ...]) -> tuple[ApiToken, ...]:
@@ -97,7 +97,7 @@ class Keyring:
     def whose(self, secret: str) -> ApiToken | None:
         """Return the record of the token *secret*, None if it is unknown or revoked.
 
-        Comparison takes a constant time. Raise Failed if the tokens cannot be read.
+        The comparison takes constant time. Raises Failed if the tokens cannot be read.
         """
         self._catch_up()
         given = user_config.digest(secret)
@@ -110,7 +110,7 @@ class Keyring:
         return token in self._tokens
 
     def _catch_up(self) -> None:
-        """Read changed tokens; if they cannot be read, write the reason to stderr and raise Failed."""
+        """Read the tokens again if they changed; if that fails, write the reason to stderr and raise Failed."""
         now = self._storage.look()
         if now == self._seen:
             return
@@ -127,16 +127,16 @@ class Keyring:
         self.is_needed = self.is_needed or bool(self._tokens)
 
     def asks(self) -> bool:
-        """Return whether a token is needed by now."""
+        """Return whether a token is needed now."""
         self._catch_up()
         return self.is_needed
 
 
 class SharedKeyring(Keyring):
-    """The tokens for a shared root, as its log has them: every server believes them, some seconds later at most."""
+    """The tokens for a shared root, stored in its log: a change reaches every server within seconds."""
 
     def __init__(self, log: SharedLog) -> None:
-        """Read those of *log*; raises Failed where it cannot be."""
+        """Read the tokens in *log*; raises Failed if that is impossible."""
         self._begin(SharedTokens(log))
 
 
@@ -147,7 +147,7 @@ class OwnTokens:
         self._path, self.root = path, str(root)
 
     def look(self) -> tuple[int, ...]:
-        """Return what the file system says of the file."""
+        """Return the state of the file in the file system."""
         try:
             status = self._path.stat()
         except OSError:
@@ -155,11 +155,11 @@ class OwnTokens:
         return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_mode
 
     def read(self) -> tuple[ApiToken, ...]:
-        """Return those of this memory."""
+        """Return the tokens of this memory."""
         return tuple(token for token in user_config.read(self._path).tokens if token.root == self.root)
 
     def change(self, how: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
-        """Keep what *how* makes of those of this memory."""
+        """Replace the tokens of this memory by those that *how* returns for them."""
 
         def changed(config: UserConfig) -> UserConfig:
             others = tuple(token for token in config.tokens if token.root != self.root)
@@ -176,14 +176,14 @@ class SharedTokens:
         self._looked = (-TOKENS_FOR, "")
 
     def look(self) -> str:
-        """Return the tag of the file they are in, as it was a moment ago."""
+        """Return the tag of the file with the tokens, at most TOKENS_FOR seconds old."""
         if monotonic() - self._looked[0] >= TOKENS_FOR:
             found = self._log.get(TOKENS)
             self._looked = monotonic(), found.tag if found is not None else ""
         return self._looked[1]
 
     def read(self) -> tuple[ApiToken, ...]:
-        """Return the tokens there are."""
+        """Return the tokens."""
         return self._read()[0]
 
     def change(self, edit: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
@@ -211,7 +211,7 @@ class SharedTokens:
 
 
 def take_back(path: Path, name: str) -> ApiToken:
-    """Return the token of that id for whatever memory in folders, which is none from now on; raises NotFound."""
+    """Revoke the token of that id, for any memory in a folder, and return its record; raises NotFound."""
     found: list[ApiToken] = []
 
     def without(config: UserConfig) -> UserConfig:
@@ -223,7 +223,7 @@ def take_back(path: Path, name: str) -> ApiToken:
 
 
 def _named(tokens: tuple[ApiToken, ...], name: str) -> list[ApiToken]:
-    """Return the token of that id; raises NotFound."""
+    """Return the tokens of that id, at least one; raises NotFound."""
     found = [token for token in tokens if token.id == name]
     if not found:
         known = [token.id for token in tokens]

@@ -30,7 +30,7 @@ from jidomem.runtime.config_table import (
 )
 
 _KIB, _MIB, _GIB = 1024, 1024**2, 1024**3
-#: The least and the greatest value of each: below, nothing would be answered; above, the machine or the engine fails.
+#: The bounds of each limit: below, no request would succeed; above, the machine or the engine would fail.
 _BETWEEN: Mapping[str, tuple[float, float]] = {
     "queries": (1, 256),
     "query_seconds": (0.05, 3600),
@@ -55,9 +55,9 @@ class RootLimits:
     """Limits with their defaults; sizes are in bytes.
 
     At most `queries` ad hoc queries run at once, each within `query_seconds`, `query_memory`, `query_rows` and
-    `query_answer`; the text of one has at most `query_text` bytes and `query_nesting` nested brackets. A `body` is that
-    of one request, a `stream` is a body of lines, each of at most `line` bytes. A `literal` is one text of a memory,
-    over any interface.
+    `query_answer`; the text of a query has at most `query_text` bytes and `query_nesting` nested brackets. `body` is
+    the limit of a request, `stream` of a body of lines, `line` of each line. `literal` is the limit of one text of a
+    memory, in any interface.
     """
 
     queries: int = 4
@@ -85,9 +85,9 @@ def limits(values: Any, file: Path | str) -> RootLimits:
     return RootLimits(**read_table(file, "limits", values, _LIMITS))
 
 
-#: The roles of a token, as `jidomem.records.policy` names those of callers.
+#: The roles of a token, named as the roles of callers in `jidomem.records.policy`.
 ROLES = ("agent", "curator", "admin", "reader")
-#: All projects, present and future; no project id is written so.
+#: All projects, present and future; not a valid project id.
 EVERY = "*"
 _HEAD = "# Written by jidomem access token and jidomem access trust. Nobody else may read it: mode 0600.\n"
 _OTHERS = 0o077
@@ -104,16 +104,16 @@ _STRING = text("...", is_valid=lambda _: True)
 _STRINGS = KeyRule(
     lambda value: isinstance(value, list) and all(map(_STRING.is_valid, value)), "a list of texts", '["..."]'
 )
-#: Keys of the array tables that are no plain text.
+#: The rules of keys of the array tables whose values are not plain text.
 _ENTRY_RULES = {"role": choice(ROLES), "projects": _STRINGS}
 T = TypeVar("T", "ApiToken", "Trusted", "TrustedCommand")
 
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """An issued token, of which only the digest is stored: the agent that has it, and what that may reach.
+    """An issued token, of which only the digest is stored: its agent, and its rights.
 
-    `root` is the memory that it was issued for, `projects` those of its projects that it reaches.
+    `root` is the memory for which it was issued, `projects` are the projects of that memory that it may access.
     """
 
     digest: str
@@ -129,11 +129,11 @@ class ApiToken:
         return self.digest[:8]
 
     def reaches(self, project: str) -> bool:
-        """Return whether the token reaches *project*."""
+        """Return whether the token may access *project*."""
         return EVERY in self.projects or project in self.projects
 
     def check_writes(self) -> None:
-        """Raise PolicyDenied if the token is that of a reader."""
+        """Raise PolicyDenied if the token is read-only."""
         if self.role == "reader":
             raise PolicyDenied(
                 f"{self.agent} has the token of a reader, who writes nothing",
@@ -152,7 +152,7 @@ class Trusted:
 
 @dataclass(frozen=True, slots=True)
 class TrustedCommand:
-    """A command of a convention of a root that the user permits."""
+    """A command of a convention of a root, permitted by the user."""
 
     root: str
     command: str
@@ -175,7 +175,7 @@ class UserConfig:
 def digest(token: str) -> str:
     """Return the digest of *token*.
 
-    A token has 256 random bits, too many for guesses, so it needs no slow hash as a password does.
+    A token has 256 random bits, too many to guess, so it needs no slow hash as a password does.
 
     >>> digest("jido_x") == digest("jido_x") != digest("jido_y")
     True
@@ -186,7 +186,7 @@ def digest(token: str) -> str:
 def read(path: Path) -> UserConfig:
     """Return the configuration in *path*, the default one if there is no file; raise Failed `invalid_config`.
 
-    A file that others may read or write is refused: a token in it may be theirs.
+    A file that other users may read or write is refused, as they could know or set the tokens in it.
     """
     try:
         with path.open("rb") as file:
@@ -210,7 +210,7 @@ def read(path: Path) -> UserConfig:
 
 
 def change(path: Path, edit: Callable[[UserConfig], UserConfig]) -> UserConfig:
-    """Return the configuration in *path* after *edit*, written atomically, one process at a time.
+    """Apply *edit* to the configuration in *path*, atomically, one process at a time, and return the result.
 
     Raise Failed `invalid_config` if it cannot be read, `write_failed` if it cannot be written.
     """
@@ -226,7 +226,7 @@ def change(path: Path, edit: Callable[[UserConfig], UserConfig]) -> UserConfig:
 
 
 def _check_private(path: Path, status: os.stat_result) -> None:
-    """Raise Failed unless the file belongs to the user, and others have no access."""
+    """Raise Failed unless the file belongs to the user and is inaccessible to others."""
     if status.st_uid not in (os.geteuid(), 0):
         hint = f"make it yours: sudo chown {os.geteuid()} {path}"
         raise config_fault(path, f"belongs to another user (uid {status.st_uid})", hint)
@@ -247,7 +247,7 @@ def entries(kind: type[T], values: Any, name: str, file: Path | str) -> tuple[T,
 
 
 def _written(config: UserConfig) -> str:
-    """Return *config* as a file; values outside tables come first, or they would be in one."""
+    """Return *config* as TOML; values outside tables come first, as they would otherwise belong to a table."""
     index = [f"index = {to_toml(config.index)}\n"] if config.index else []
     chosen = [part for name in ("limits", "embedder", "model") for part in _changed(name, getattr(config, name))]
     arrays = [
@@ -259,7 +259,7 @@ def _written(config: UserConfig) -> str:
 
 
 def _changed(name: str, given: Any) -> list[str]:
-    """Return the table of the values of *given* that are no defaults, if there are any."""
+    """Return the table of the values of *given* that differ from the defaults, if any."""
     usual = asdict(type(given)())
     values = {key: value for key, value in asdict(given).items() if value != usual[key]}
     return [_table(f"[{name}]", values)] if values else []

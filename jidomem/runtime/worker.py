@@ -1,10 +1,10 @@
-"""The worker process: does the jobs of a server that may have to be killed, one after the other.
+"""The worker process: runs jobs of a server that may have to be killed, one after the other.
 
     python -m jidomem.runtime.worker ROOT
 
-The engine can neither be interrupted nor held to a size from within. So untrusted queries, checks
-and previews run here: in a process that opens the root for itself, has stated limits, and ends with
-the server that started it.
+The engine can be neither interrupted nor limited in memory from within its process. So untrusted
+queries, checks and previews run here: in a process that opens the root itself, has stated limits,
+and ends with the server that started it.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from jidomem.runtime.root import Jidomem, open_root
 from jidomem.runtime.worker_pool import out_of_memory
 
 _IN, _OUT = 0, 1
-#: The lower priority of a worker, behind the named queries and the writes of the server.
+#: The lower priority of a worker, so that named queries and writes of the server run first.
 _NICE = 10
 
 
 def main(root: str) -> None:
-    """Do the jobs that come on standard input until it is closed, or nobody reads the answers."""
+    """Run the jobs from standard input until it is closed, or the other end of the answers is."""
     with suppress(worker_pool.Ended):
         _serve(root)
 
 
 def _serve(root: str) -> None:
     out = os.dup(_OUT)
-    os.dup2(2, _OUT)  # nothing that prints may write among the messages
-    for stopping in (signal.SIGINT, signal.SIGHUP):  # they go to the whole group; the server stops its workers
+    os.dup2(2, _OUT)  # printed text must not get between the messages
+    for stopping in (signal.SIGINT, signal.SIGHUP):  # sent to the whole group; the server stops its workers itself
         signal.signal(stopping, signal.SIG_IGN)
     os.nice(_NICE)
     _end_with_the_server(True)
     try:
-        memory = open_root(root, index="")  # the server itself asks a remote store
+        memory = open_root(root, index="")  # a remote store is queried by the server
     except JidomemError as error:
         _send(out, {"error": error.to_dict()})
         return
@@ -97,7 +97,7 @@ def _query(memory: Jidomem, job: dict[str, Any]) -> bytes:
 
 def _check(memory: Jidomem, job: dict[str, Any]) -> bytes:
     """Return the report of a check as JSON, SARIF or JUnit XML, its paths relative to the root."""
-    from jidomem.check.check import seen_from  # slow to load, and not for queries
+    from jidomem.check.check import seen_from  # slow to load, and not needed for queries
     from jidomem.check.report import junit, sarif
 
     report = memory.check(job["project"])
@@ -109,8 +109,8 @@ def _check(memory: Jidomem, job: dict[str, Any]) -> bytes:
 
 
 def _preview(memory: Jidomem, job: dict[str, Any]) -> bytes:
-    """Return what would newly fail if the overlay of the root were that in a folder, as JSON."""
-    from jidomem.check.overlay import preview  # slow to load, and not for queries
+    """Return, as JSON, the findings that would be new if the overlay of the root were the one in a folder."""
+    from jidomem.check.overlay import preview  # slow to load, and not needed for queries
 
     memory.catch_up(job["project"])
     changes = preview(memory.index, job["project"], memory.settings.root, Path(job["folder"]), job["file"])
@@ -127,7 +127,7 @@ def _send(out: int, message: dict[str, Any]) -> None:
 def _end_with_the_server(is_bound: bool) -> None:
     """Let the kernel end this process when the server closes its end, which a running job would not notice.
 
-    Nothing else comes on standard input meanwhile: the server sends the next job after the answer.
+    Nothing else arrives on standard input meanwhile: the server sends the next job after the answer.
     """
     flags = fcntl.fcntl(_IN, fcntl.F_GETFL)
     fcntl.fcntl(_IN, fcntl.F_SETOWN, os.getpid())
@@ -135,7 +135,7 @@ def _end_with_the_server(is_bound: bool) -> None:
 
 
 def _used() -> int:
-    """Return the bytes of address space this process has."""
+    """Return the bytes of address space of this process."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 

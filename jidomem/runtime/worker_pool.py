@@ -1,6 +1,6 @@
 """Worker processes that can be killed: a pool for untrusted SPARQL queries, and one at a time for checks.
 
-A worker opens the root for itself and answers messages, each a length and as many bytes. It is
+A worker opens the root itself and answers messages, each a length followed by as many bytes. It is
 killed on a timeout, and when its client has disconnected.
 """
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
 
 _HEAD = 8
-#: The event of a closed other end of a connection; only Linux has it.
+#: The poll event of a connection closed at its other end; only Linux has it.
 _HUNG_UP = getattr(select, "POLLRDHUP", 0)
 
 
 class Ended(Exception):
-    """The other side has closed its end, or died."""
+    """The other process has closed its end, or died."""
 
 
 class Late(Exception):
-    """The other side has not answered in time."""
+    """The other process has not answered in time."""
 
 
 class CallerDisconnected(Exception):
@@ -52,7 +52,7 @@ class CallerDisconnected(Exception):
 
 
 def send(descriptor: int, data: bytes) -> None:
-    """Write one message; raise Ended if the other side has closed its end."""
+    """Write one message; raise Ended if the other process has closed its end."""
     view = memoryview(len(data).to_bytes(_HEAD, "big") + data)
     try:
         while view:
@@ -62,7 +62,7 @@ def send(descriptor: int, data: bytes) -> None:
 
 
 def receive(descriptor: int, seconds: float | None = None, asker: int | None = None) -> bytes:
-    """Return one message; raises Late after *seconds*, Ended when there will be none, and what `wait` does."""
+    """Read one message; raises Late after *seconds*, Ended at the end of the stream, and the errors of `wait`."""
     deadline = None if seconds is None else monotonic() + seconds
     size = int.from_bytes(_exactly(descriptor, _HEAD, deadline, asker), "big")
     return _exactly(descriptor, size, deadline, asker)
@@ -81,9 +81,9 @@ def _exactly(descriptor: int, size: int, deadline: float | None, asker: int | No
 
 
 def wait(descriptor: int, deadline: float, asker: int | None = None) -> None:
-    """Return when *descriptor* has bytes or is at its end; raise Late at the *deadline*.
+    """Wait until *descriptor* has bytes or is at its end; raise Late at the *deadline*.
 
-    Raise CallerDisconnected if *asker*, the connection of the client, is closed at its other end.
+    Raises CallerDisconnected if *asker*, the connection of the client, is closed at its other end.
     """
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
@@ -101,17 +101,17 @@ def is_disconnected(asker: int) -> bool:
     return bool(poll.poll(0))
 
 
-_PATIENCE = 1.0  # seconds that a query of the root waits for its turn: most are short
+_PATIENCE = 1.0  # seconds that a query of the root waits for a free place: most queries are short
 _START = 60.0  # seconds that a worker has to report that it is ready
 _END = 5.0  # seconds that a worker has to close its root
 _ABORTED = -6  # the exit status when the allocator of the engine has no memory
 
 
 class Pool:
-    """The workers of one root for queries; each answers one at a time, and keeps the root open for the next."""
+    """The workers of one root for queries; each answers one query at a time, and keeps the root open."""
 
     def __init__(self, root: Path, limits: RootLimits, remote: RemoteIndex | None = None) -> None:
-        """Answer queries within *limits*; a *remote* index gets those that it can answer."""
+        """Answer queries within *limits*; queries that a *remote* index can answer are sent there."""
         self.limits = limits
         self._root = root
         self._remote = remote
@@ -120,12 +120,12 @@ class Pool:
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
         self._closed = False
-        #: How many queries wait for one of those that are answered to end.
+        #: The number of queries that wait for a free place.
         self.waiting = 0
 
     @property
     def running(self) -> int:
-        """Return how many queries are being answered."""
+        """Return the number of running queries."""
         return len(self._busy)
 
     def answer(
@@ -144,9 +144,9 @@ class Pool:
     ) -> bytes:
         """Return the answer to a checked query, as bytes; with *as_of* from a memory replayed to that moment.
 
-        *bindings* are the terms of variables, *dataset* stands in place of FROM. The query waits for its turn for
-        *patience* seconds. Raise Busy `too_many_requests`, QueryTimeout after *seconds*, TooLarge `result_too_large`,
-        InvalidRequest if *asker*, a connection, is closed at its other end, and as the reader does.
+        *bindings* are the terms of variables, *dataset* replaces FROM. The query waits for a free place for
+        *patience* seconds. Raises Busy `too_many_requests`, QueryTimeout after *seconds*, TooLarge `result_too_large`,
+        InvalidRequest if *asker*, a connection, is closed at its other end, and the errors of the reader.
         """
         query = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as, "as_of": as_of}
         most, known = self.limits, {**(bindings or {})}
@@ -178,29 +178,29 @@ class Pool:
                     raise _query_timeout(limit) from None
 
     def solutions(self, project: str, text: str, bindings: Mapping[str, Term] | None = None) -> Solutions:
-        """Return the rows of a SELECT that was checked: a question or a gate of the root; raises what `answer` does."""
+        """Return the rows of a checked SELECT: a query or a gate of the root; raises the errors of `answer`."""
         return solutions(
             self.answer(project, text, rows_as="json", graph_as="turtle", bindings=bindings, patience=_PATIENCE)
         )
 
     def warm(self) -> None:
-        """Start a worker for the first query, which raises the error if that fails."""
+        """Start a worker for the first query; an error is raised by that query."""
         with suppress(JidomemError), self._worker():
             pass
 
     def close(self) -> None:
-        """Stop every worker, whatever it does."""
+        """Stop every worker, even a busy one."""
         with self._lock:
             self._closed = True
             for worker in self._busy:
-                worker.stop()  # the thread that waits for its answer ends it
+                worker.stop()  # the thread that waits for its answer closes it
             for worker in self._idle:
                 worker.kill()
             self._idle.clear()
 
     @contextmanager
     def _turn(self, patience: float) -> Iterator[None]:
-        """Take one of the places of running queries; raise Busy `too_many_requests` if none is free."""
+        """Reserve a place for a running query; raise Busy `too_many_requests` if none is free."""
         if not self._place(patience):
             raise Busy(
                 f"{self.limits.queries} ad hoc queries, or queries of the root, run at once at most",
@@ -214,7 +214,7 @@ class Pool:
 
     @contextmanager
     def _worker(self, patience: float = 0.0) -> Iterator[Worker]:
-        """Give a live worker, which stays for the next query unless this one fails."""
+        """Yield a live worker, which is kept for the next query unless this one fails."""
         with self._turn(patience):
             worker = self._taken()
             try:
@@ -232,7 +232,7 @@ class Pool:
                         worker.kill()
 
     def _place(self, patience: float) -> bool:
-        """Return whether one more may be answered, at once or after *patience* seconds."""
+        """Return whether a place for a query is free, at once or within *patience* seconds."""
         with self._lock:
             self.waiting += 1
         try:
@@ -242,7 +242,7 @@ class Pool:
                 self.waiting -= 1
 
     def _taken(self) -> Worker:
-        """Return an idle worker that still lives, else a new one."""
+        """Return an idle worker that is alive, else a new one."""
         with self._lock:
             while self._idle:
                 worker = self._idle.pop()
@@ -271,14 +271,14 @@ class Pool:
 
 
 class WorkerExited(Exception):
-    """The worker had ended before it took the job."""
+    """The worker had ended before it received the job."""
 
 
 class Worker:
     """One worker process; `is_sound` while it waits for the next job."""
 
     def __init__(self, root: Path) -> None:
-        """Start it with exec, as a fork would share the threads and locks of this process."""
+        """Start the process with exec, as a fork would share the threads and locks of this process."""
         command = [sys.executable, "-m", "jidomem.runtime.worker", str(root)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin is not None
@@ -287,19 +287,19 @@ class Worker:
         self.is_sound = False
 
     def wait_ready(self, seconds: float, asker: int | None = None) -> None:
-        """Return when it has opened the root; raises what `ask` raises but for WorkerExited."""
+        """Wait until the worker has opened the root; raises the errors of `ask` except WorkerExited."""
         self._wait_done(seconds, asker)
         self.is_sound = True
 
     def lives(self) -> bool:
-        """Return whether the process is there."""
+        """Return whether the process is alive."""
         return self._process.poll() is None
 
     def ask(self, job: Mapping[str, Any], seconds: float, asker: int | None) -> bytes:
-        """Return the answer to *job*, and raise the error that the worker met.
+        """Return the answer to *job*, and raise the error that the worker reports.
 
-        Raise Late if it does not come in time, Ended if the process died of it, CallerDisconnected if *asker* is
-        closed at its other end, and WorkerExited if the process had ended before it took the job.
+        Raises Late if it is not finished in time, Ended if the process died during the job, CallerDisconnected if
+        *asker* is closed at its other end, and WorkerExited if the process had ended before it received the job.
         """
         self.is_sound = False
         try:
@@ -317,21 +317,21 @@ class Worker:
         return data
 
     def exit_status(self) -> int:
-        """Return the status of the process, which has closed its end."""
+        """Return the exit status of the process, which has closed its end."""
         return self._process.wait()
 
     def stop(self) -> None:
-        """End the process at once."""
+        """Kill the process."""
         self._process.kill()
 
     def kill(self) -> None:
-        """End the process at once, and close its pipes."""
+        """Kill the process, and close its pipes."""
         self.is_sound = False
         self.stop()
         self._close()
 
     def end(self) -> None:
-        """Let the process close the root and end, or kill it if that takes long or it has a job."""
+        """Let the process close the root and exit, or kill it if that takes too long or it has a job."""
         if self.is_sound:
             self._in.close()
             with suppress(subprocess.TimeoutExpired):
@@ -344,7 +344,7 @@ class Worker:
             pipe.close()
 
     def _wait_done(self, seconds: float, asker: int | None) -> None:
-        """Return when the worker has done its job; raises the error it met."""
+        """Wait until the worker has finished its job; raises the error it reports."""
         message: dict[str, Any] = json.loads(receive(self._out.fileno(), seconds, asker))
         if "error" in message:
             error = message["error"]
@@ -352,7 +352,7 @@ class Worker:
 
 
 def _query_died(status: int, memory: int) -> TooLarge:
-    """Return why a query has no answer whose process ended with *status*."""
+    """Return the error for a query whose process ended with *status*."""
     if status == _ABORTED:
         return out_of_memory(memory)
     return TooLarge(
@@ -370,7 +370,7 @@ def _query_timeout(seconds: float) -> QueryTimeout:
 
 
 def out_of_memory(most: int) -> TooLarge:
-    """Return the refusal of a query that takes more than the *most* memory one may."""
+    """Return the error for a query that needs more than *most* bytes of memory."""
     return TooLarge(
         f"the query took more than {most:,} bytes of memory, and was stopped",
         hint="ask for less: add LIMIT or a FILTER, and sort fewer rows",
@@ -379,19 +379,19 @@ def out_of_memory(most: int) -> TooLarge:
 
 
 def hung_up() -> InvalidRequest:
-    """Return the refusal of a request whose client has disconnected."""
+    """Return the error for a request whose client has disconnected."""
     return InvalidRequest(
         "the client has disconnected, and the request was stopped", hint="keep the connection open, and try again"
     )
 
 
 def stopping() -> Busy:
-    """Return the refusal of a request to a stopping server."""
+    """Return the error for a request to a stopping server."""
     return Busy("the server is stopping", hint="try again after its start")
 
 
 SECONDS = 600.0
-#: The seconds that a preview of a change of terms or rules may take, and the number of previews that are kept.
+#: Seconds that a preview of changed terms or shapes may take, and the number of previews that are stored.
 PREVIEW_SECONDS, PREVIEWS = 120.0, 20
 
 
@@ -399,12 +399,12 @@ class Checks:
     """The checks of one root, one at a time; a request during one is refused."""
 
     def __init__(self, root: Path, now: Callable[[], datetime], *, seconds: float = SECONDS) -> None:
-        """Give each check up to *seconds*."""
+        """Limit each check to *seconds*."""
         self._now = now
         self.seconds, self.preview_seconds = seconds, min(seconds, PREVIEW_SECONDS)
-        #: project -> its latest report as `json`, and the moment it was made; while this process lives.
+        #: project -> the time and the JSON of its latest report, for the life of this process.
         self.latest: dict[str, tuple[datetime, bytes]] = {}
-        #: name -> project, and what `preview` found; the latest.
+        #: name -> project and findings of `preview`, the latest ones.
         self.previews = BoundedDict[str, tuple[str, bytes]](PREVIEWS)
         self._root = root
         self._place, self._lock = Lock(), Lock()
@@ -414,8 +414,9 @@ class Checks:
     def answer(self, project: str, form: str, asker: int | None = None) -> bytes:
         """Return the report on the memory of *project* as `json`, `sarif` or `junit`.
 
-        Raise Busy `too_many_requests` during another check, QueryTimeout after the stated seconds, TooLarge if the
-        process was killed, InvalidRequest if *asker*, a connection, is closed at its other end, and as the check does.
+        Raises Busy `too_many_requests` during another check, QueryTimeout after the stated seconds, TooLarge if the
+        process was killed, InvalidRequest if *asker*, a connection, is closed at its other end, and the errors of the
+        check.
         """
         found = self._run({"job": "check", "project": project, "form": form}, self.seconds, asker)
         if form == "json":
@@ -423,11 +424,11 @@ class Checks:
         return found
 
     def preview(self, project: str, name: str, text: str, asker: int | None = None) -> str:
-        """Return the name of the report in `previews` of what *text* as a file of terms would make fail in *project*.
+        """Store in `previews` which checks of *project* would fail with *text* as a file of terms; return its name.
 
-        The root stays as it is. Raise as `check.overlay.lay` and `answer` do.
+        The root is not changed. Raises the errors of `check.overlay.lay` and `answer`.
         """
-        from jidomem.check.overlay import lay  # most processes have no need of it
+        from jidomem.check.overlay import lay  # imported here, as most processes do not need it
 
         with TemporaryDirectory(prefix="jidomem-") as folder:
             file = lay(self._root, Path(folder), name, text)
@@ -438,14 +439,14 @@ class Checks:
         return made
 
     def close(self) -> None:
-        """Stop the check that is being made."""
+        """Stop a running check."""
         with self._lock:
             self._closed = True
             if self._worker is not None:
                 self._worker.stop()
 
     def _run(self, job: Mapping[str, Any], seconds: float, asker: int | None) -> bytes:
-        """Return the answer of a worker of its own to *job*; no other check runs at the same time."""
+        """Run *job* in a worker of its own and return the answer; no other check runs at the same time."""
         if not self._place.acquire(blocking=False):
             hint = "ask again in a minute, or run it where the memory is: jidomem check"
             raise Busy("a check is being made, and no more than one at once", hint=hint, code="too_many_requests")
