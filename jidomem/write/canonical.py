@@ -127,7 +127,7 @@ def other_kind(cls: Term, own: Term, schema: Schema) -> str | None:
 
 
 _ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
-_OF_A_MEMORY = re.compile(rf"{re.escape(vocab.BASE)}memory/[0-9a-f-]{{36}}")  # most references
+_MEMORY_IRI = re.compile(rf"{re.escape(vocab.BASE)}memory/[0-9a-f-]{{36}}")  # most references
 _LONGEST = 2048
 _SHORT_ID = re.compile("[0-9a-f]{8}")
 _LOOKS_ABSOLUTE = re.compile(r"\s*<?\s*(?:https?:/|urn:)", re.IGNORECASE)
@@ -136,7 +136,7 @@ _FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions
 #: The namespaces in which only jidomem mints IRIs, and all those in which no user may.
 MINTED = (*(f"{vocab.BASE}{folder}/" for folder in _FOLDERS), "urn:jido:")
 RESERVED = (*MINTED, vocab.JIDO, vocab.SHAPE, vocab.BASE + "graphs/")
-_SAYS_NOTHING = re.compile(r"^\./|/\.?/|[^./]/\.\./|//")
+_REDUNDANT = re.compile(r"^\./|/\.?/|[^./]/\.\./|//")
 _OTHER_DATES = (
     "%Y/%m/%d", "%d.%m.%Y", "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y",
 )  # fmt: skip
@@ -148,8 +148,8 @@ def moment(text: str) -> str | None:
     >>> moment("2026-11-21")
     '2026-11-21T00:00:00.000000Z'
     """
-    found = parse_moment(text)
-    return format_timestamp(found) if found and found.year >= 1000 else None
+    parsed = parse_moment(text)
+    return format_timestamp(parsed) if parsed and parsed.year >= 1000 else None
 
 
 def other_date(text: str) -> str | None:
@@ -230,7 +230,7 @@ def plain_path(text: str) -> str:
     >>> plain_path("./src//a.py"), plain_path("src/../lib/"), plain_path("https://x.org//a"), plain_path("../a")
     ('src/a.py', 'lib/', 'https://x.org//a', '../a')
     """
-    if ":" in text or not _SAYS_NOTHING.search(text):
+    if ":" in text or not _REDUNDANT.search(text):
         return text
     path = posixpath.normpath(text)
     if path == "." or path.startswith("../"):
@@ -255,7 +255,7 @@ def is_absolute(text: str) -> bool:
 
 @lru_cache(maxsize=1024)  # several stages check each reference
 def _is_written(text: str) -> bool:
-    if _OF_A_MEMORY.fullmatch(text):
+    if _MEMORY_IRI.fullmatch(text):
         return True
     return text == written(text) and _ABSOLUTE.fullmatch(text) is not None and _parses(text)
 

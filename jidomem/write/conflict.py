@@ -38,7 +38,7 @@ NOT_CONTENT = {
     "iri", "asserted_by", "asserted_in", "timestamp", "idempotency_key", "supersedes", "invalidates", "coexists_with",
     "revives", "reason",
 }  # fmt: skip
-_LIKENED = NOT_CONTENT | {"about", "extra_triples"}  # these are compared separately
+_COMPARED_SEPARATELY = NOT_CONTENT | {"about", "extra_triples"}  # these are compared separately
 #: The most facts that were not compared, and the most decisions about the same place, that warnings name.
 _MOST_WARNED = 3
 #: The most memories about one place that are searched for decisions, newest first.
@@ -72,25 +72,25 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
     about = sorted(set(map(normal_text, intent.about)))
     content: dict[str, Any] = {}
     for name, value in intent.fields():
-        if value is not None and value != [] and name not in _LIKENED:
+        if value is not None and value != [] and name not in _COMPARED_SEPARATELY:
             if isinstance(value, str):
                 content[name] = value if names_a_thing(value) else normal_text(value)
             else:
                 content[name] = _comparable(value)
     content |= {"about": about, "extra_triples": _without_subject(intent)}
-    found = [f"identical:{digest(content)}", duplicate(intent.type, intent.summary or "", topic, about)]
+    conflict_keys = [f"identical:{digest(content)}", duplicate(intent.type, intent.summary or "", topic, about)]
     kind, scope = family(intent.type), intent.convention_scope
     if kind == "decision" and topic:
-        found.append(overlapping_decision(topic))
+        conflict_keys.append(overlapping_decision(topic))
     elif kind == "decision" and about:  # for earlier versions, which warn by this key
-        found.append(f"similar_decision:{digest(kind, about)}")
+        conflict_keys.append(f"similar_decision:{digest(kind, about)}")
     elif kind == "fact" and topic:
-        found.append(contradiction(topic, about))
+        conflict_keys.append(contradiction(topic, about))
     if kind == "convention" and (name := normal_text(intent.convention_name or "")):
-        found.append(f"convention_clash:{digest(('name', name), scope)}")
+        conflict_keys.append(f"convention_clash:{digest(('name', name), scope)}")
     if kind == "convention" and topic:
-        found.append(convention_clash(topic, scope))
-    return {key: key.partition(":")[0] for key in found}
+        conflict_keys.append(convention_clash(topic, scope))
+    return {key: key.partition(":")[0] for key in conflict_keys}
 
 
 def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]) -> dict[str, str]:
@@ -113,7 +113,7 @@ def identical(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: WriteSn
     identical_key, duplicate_key = list(keys)[:2]
     same = literal(identical_key)
     for item in view.subjects(CONFLICT_KEY, literal(duplicate_key)):
-        if same in view.objects(item, CONFLICT_KEY) and view.in_force(item):
+        if same in view.objects(item, CONFLICT_KEY) and view.is_current(item):
             return plain_value(item)
     return None
 
@@ -129,14 +129,14 @@ def proposed_already(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: 
         jido("coexistsWith"): set(map(iri, intent.coexists_with)),
     }
     if "identical" in key_of:
-        alike = view.subjects(CONFLICT_KEY, literal(key_of["identical"]))
+        candidates = view.subjects(CONFLICT_KEY, literal(key_of["identical"]))
     elif intent.type == "deleted_marker" and intent.invalidates:
-        alike = view.subjects(jido("invalidates"), iri(intent.invalidates[0]))
+        candidates = view.subjects(jido("invalidates"), iri(intent.invalidates[0]))
         texts = (("summary", intent.summary), ("rationale", intent.rationale))
         wanted |= {jido(name): {literal(text)} for name, text in texts if text}
     else:
         return None
-    for item in alike:
+    for item in candidates:
         waits = jido("Proposed") in view.objects(item, ITEM_MARK) and not view.has_ended(item)
         if waits and all(set(view.objects(item, name)) == values for name, values in wanted.items()):
             return plain_value(item)
@@ -196,9 +196,9 @@ def detect(
     if not conflicts:
         return [], warnings
     settlement = _settlement(intent, conflicts.values(), ends)
-    still_active = [other for other in intent.coexists_with if view.in_force(iri(other))]
-    beside = () if exclusive or ends else tuple(dict.fromkeys([*still_active, *conflicts]))
-    return [replace(item, resolve_with=settlement, coexists_with=beside) for item in conflicts.values()], warnings
+    still_active = [other for other in intent.coexists_with if view.is_current(iri(other))]
+    may_coexist = () if exclusive or ends else tuple(dict.fromkeys([*still_active, *conflicts]))
+    return [replace(item, resolve_with=settlement, coexists_with=may_coexist) for item in conflicts.values()], warnings
 
 
 def _uncompared(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Term]:
@@ -213,8 +213,8 @@ def _uncompared(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Ter
         kinds = (type_of(kind) for kind in view.objects(item, TYPE))
         if plain_value(item) in intent.coexists_with or not any(kind and family(kind) == "fact" for kind in kinds):
             continue
-        theirs = {normal_text(plain_value(value)) for value in view.objects(item, _ABOUT)}
-        may_be_same = about != theirs and (not about or not theirs or about & theirs)
+        other_about = {normal_text(plain_value(value)) for value in view.objects(item, _ABOUT)}
+        may_be_same = about != other_about and (not about or not other_about or about & other_about)
         if may_be_same and view.is_active(item) and normal_text(_summary(plain_value(item), view)) != summary:
             yield item
 
@@ -256,10 +256,10 @@ def rivals(item: Term, view: WriteSnapshot) -> list[Term]:
     A memory that *item* was to replace, and that was replaced in the meantime, is represented by its successor.
     """
     named = [plain_value(old) for field in ("supersedes", "invalidates") for old in view.objects(item, jido(field))]
-    found = [end for old in named if view.has_ended(iri(old)) and (end := end_of_chain(iri(old), view)) is not None]
+    matches = [end for old in named if view.has_ended(iri(old)) and (end := end_of_chain(iri(old), view)) is not None]
     if all(is_accepted(plain_value(status)) for status in view.objects(item, jido("decisionStatus"))):
-        found += (rival for rival in _by_keys(item, view) if plain_value(rival) not in named)
-    return [*dict.fromkeys(rival for rival in found if rival != item)]
+        matches += (rival for rival in _by_keys(item, view) if plain_value(rival) not in named)
+    return [*dict.fromkeys(rival for rival in matches if rival != item)]
 
 
 def proposed_rivals(item: Term, view: WriteSnapshot) -> list[Term]:
@@ -292,10 +292,10 @@ def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] |
 
     *is_rival* selects other memories than the active ones.
     """
-    own = view.objects(item, CONFLICT_KEY)
-    values = {key for key in own if plain_value(key).startswith("value-is:")}
-    beside = view.objects(item, jido("coexistsWith"))
-    for key in sorted(own):
+    own_keys = view.objects(item, CONFLICT_KEY)
+    values = {key for key in own_keys if plain_value(key).startswith("value-is:")}
+    coexists = view.objects(item, jido("coexistsWith"))
+    for key in sorted(own_keys):
         kind = plain_value(key).partition(":")[0]
         holders = filter(is_rival or view.is_active, view.subjects(CONFLICT_KEY, key))
         for rival in holders if kind in (*WHY, "value") else ():
@@ -303,7 +303,7 @@ def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] |
                 differs = values.isdisjoint(view.objects(rival, CONFLICT_KEY))
             else:
                 clashes = kind != CLASH or _convention(item, view).clashes(_convention(rival, view))
-                differs = clashes and rival not in beside
+                differs = clashes and rival not in coexists
             if differs:
                 yield rival
 
@@ -312,8 +312,8 @@ def _clashes(kind: str, intent: MemoryUpdateIntent, other: Term, view: WriteSnap
     """Return whether the shared key of *kind* is a conflict: conventions may agree, or apply to distinct things."""
     if kind != CLASH:
         return True
-    own = Convention.of(intent.summary, intent.enforcement_level, intent.about)
-    return own.clashes(_convention(other, view))
+    convention = Convention.of(intent.summary, intent.enforcement_level, intent.about)
+    return convention.clashes(_convention(other, view))
 
 
 def _convention(item: Term, view: WriteSnapshot) -> Convention:
@@ -365,13 +365,13 @@ def _holders(key: str, view: WriteSnapshot) -> list[Term]:
 def _unknown(under: UniqueKey, view: WriteSnapshot) -> Iterable[str]:
     """Yield the active memories with the key that are not known; a redacted memory does not count."""
     for item in view.subjects(jido("key"), literal(under.key)):
-        if plain_value(item) not in under.known and view.in_force(item) and _summary(plain_value(item), view):
+        if plain_value(item) not in under.known and view.is_current(item) and _summary(plain_value(item), view):
             yield plain_value(item)
 
 
 def _summary(item: str, view: WriteSnapshot) -> str:
-    found = view.first(iri(item), jido("summary"))
-    return plain_value(found) if found else ""
+    term = view.first(iri(item), jido("summary"))
+    return plain_value(term) if term else ""
 
 
 def _stale(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[ConflictItem, str | None]]:
@@ -383,10 +383,10 @@ def _stale(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[Co
                     latest = None if (field, word) == ("invalidates", "invalidated") else end_of_chain(end, view)
                     why = f"{other} is already {word} by {plain_value(end)}"
                     is_withdrawn = latest is None or (word, latest) == ("invalidated", end)
-                    found = ConflictItem(
+                    conflict = ConflictItem(
                         other, "stale_supersession", _summary(other, view), why, {}, is_withdrawn=is_withdrawn
                     )
-                    yield found, plain_value(latest) if latest else None
+                    yield conflict, plain_value(latest) if latest else None
 
 
 def _settlement(
@@ -396,7 +396,7 @@ def _settlement(
 
     A field without remaining entries is an empty list; a withdrawal of a withdrawn memory cannot be settled.
     """
-    rivals = [found.iri for found in conflicts if found.iri not in ends]
+    rivals = [conflict.iri for conflict in conflicts if conflict.iri not in ends]
     fields = {}
     for field, further in (("supersedes", rivals), ("invalidates", [])):
         named = [ends.get(entry, entry) for entry in getattr(intent, field)]
@@ -408,16 +408,16 @@ def _settlement(
 
 def end_of_chain(item: Term, view: WriteSnapshot) -> Term | None:
     """Return the active memory at the end of the chain of successors, or one that revives a member; else None."""
-    seen: set[Term] = set()
+    visited: set[Term] = set()
     todo = [item]
     while todo:
         chain = [todo.pop()]
-        while (after := view.first(chain[-1], jido("supersededBy"))) is not None and after not in {*chain, *seen}:
+        while (after := view.first(chain[-1], jido("supersededBy"))) is not None and after not in {*chain, *visited}:
             chain.append(after)
-        if view.in_force(chain[-1]):
+        if view.is_current(chain[-1]):
             return chain[-1]
-        seen.update(chain)
-        revived = (new for old in chain for new in view.subjects(jido("revives"), old) if new not in seen)
+        visited.update(chain)
+        revived = (new for old in chain for new in view.subjects(jido("revives"), old) if new not in visited)
         todo += revived
     return None
 
@@ -429,12 +429,12 @@ def of_one_origin(item: Term, other: Term, view: WriteSnapshot) -> bool:
 
 def _origins(item: Term, view: WriteSnapshot) -> set[Term]:
     """Return all memories that *item* replaced, directly or not, and all that it withdrew."""
-    seen = set(view.subjects(jido("invalidatedBy"), item))
+    origins = set(view.subjects(jido("invalidatedBy"), item))
     todo = {item}
     while todo:
-        todo = {old for node in todo for old in view.subjects(jido("supersededBy"), node)} - seen
-        seen |= todo
-    return seen
+        todo = {old for node in todo for old in view.subjects(jido("supersededBy"), node)} - origins
+        origins |= todo
+    return origins
 
 
 def coexisting(item: Term, view: WriteSnapshot) -> list[Term]:
@@ -448,10 +448,10 @@ def _coexists(intent: MemoryUpdateIntent, other: str, view: WriteSnapshot) -> bo
     if other not in intent.coexists_with:
         return False
     scope = jido(intent.convention_scope) if intent.convention_scope is not None else None
-    mine = set(map(normal_text, intent.about))
+    own_about = set(map(normal_text, intent.about))
     # the other memory may have given its scope beside the memory that this intent replaces
     settled = any(plain_value(end) in intent.supersedes for end in coexisting(iri(other), view))
-    return _is_elsewhere(scope, mine, iri(other), view, settled=settled)
+    return _is_elsewhere(scope, own_about, iri(other), view, settled=settled)
 
 
 def _is_elsewhere(
@@ -460,8 +460,8 @@ def _is_elsewhere(
     """Return whether *scope* or *about* distinguishes a memory from *other*; if *settled*, *about* may be empty."""
     if scope is not None and scope != view.first(other, jido("hasConventionScope")):
         return True
-    theirs = {normal_text(plain_value(value)) for value in view.objects(other, _ABOUT)}
-    return bool((about or settled) and about != theirs)
+    other_about = {normal_text(plain_value(value)) for value in view.objects(other, _ABOUT)}
+    return bool((about or settled) and about != other_about)
 
 
 def with_differing_fields(other: ConflictItem, intent: MemoryUpdateIntent, item: Mapping[str, Any]) -> ConflictItem:

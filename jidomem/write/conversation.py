@@ -29,11 +29,11 @@ from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Outcome
 _IN_PARTS = "keep it in parts, or keep a summary and where the whole is"
 
 
-def text(name: str, value: str, most: int) -> Term:
-    """Return the literal of a text; raises TooLarge over *most* bytes of UTF-8, InvalidRequest for invalid Unicode."""
+def text(name: str, value: str, limit: int) -> Term:
+    """Return the literal of a text; raises TooLarge over *limit* bytes of UTF-8, InvalidRequest for invalid Unicode."""
     if not is_unicode(value):
         raise InvalidRequest(f"{name} holds half of a surrogate pair, which is no sign", hint="leave it out")
-    check_size(name, value, most, instead=_IN_PARTS)
+    check_size(name, value, limit, instead=_IN_PARTS)
     return literal(value)
 
 
@@ -47,26 +47,26 @@ REMOVAL = jido("EntryRemoval")
 SESSION, METADATA, REPLACES, OF = jido("sessionId"), jido("entryMetadata"), jido("replaces"), jido("entryOf")
 
 
-def describe_entry(node: Term, entry: Entry, project: Term, most: int) -> list[Triple]:
+def describe_entry(node: Term, entry: Entry, project: Term, limit: int) -> list[Triple]:
     """Return the triples of *entry*, with the subject *node*.
 
-    Raises InvalidRequest for metadata that JSON cannot hold, TooLarge for a text of more than *most* bytes.
+    Raises InvalidRequest for metadata that JSON cannot hold, TooLarge for a text of more than *limit* bytes.
     """
     rows = [
         (node, TYPE, ENTRY),
         (node, jido("partOfProject"), project),
-        (node, ID, text("id", entry.id, most)),
-        (node, AGENT, text("agent_id", entry.agent_id, most)),
-        (node, TEXT, text("content", entry.content, most)),
+        (node, ID, text("id", entry.id, limit)),
+        (node, AGENT, text("agent_id", entry.agent_id, limit)),
+        (node, TEXT, text("content", entry.content, limit)),
     ]
     if entry.session_id is not None:
-        rows.append((node, SESSION, text("session_id", entry.session_id, most)))
+        rows.append((node, SESSION, text("session_id", entry.session_id, limit)))
     if (agent := agent_of(entry)) is not None:
         rows.append((node, OF, agent))
-    return [*rows, *_metadata_triples(node, entry, most)]
+    return [*rows, *_metadata_triples(node, entry, limit)]
 
 
-def removed(node: Term, before: Iterable[Term], project: Term) -> list[Triple]:
+def describe_removal(node: Term, before: Iterable[Term], project: Term) -> list[Triple]:
     """Return the triples, with the subject *node*, that record the removal of the entries *before*."""
     return [
         (node, TYPE, REMOVAL),
@@ -86,11 +86,11 @@ def active_entries(view: WriteSnapshot, key: str) -> list[Term]:
     return [node for node in view.subjects(ID, literal(key)) if not view.subjects(REPLACES, node)]
 
 
-def _metadata_triples(node: Term, entry: Entry, most: int) -> Iterator[Triple]:
+def _metadata_triples(node: Term, entry: Entry, limit: int) -> Iterator[Triple]:
     """Yield the metadata as a whole, and the well-known ones by properties of their own."""
     if not entry.metadata:
         return
-    yield node, METADATA, text("metadata", as_json(entry.metadata, "metadata"), most)
+    yield node, METADATA, text("metadata", as_json(entry.metadata, "metadata"), limit)
     speaker, said_at = entry.metadata.get("speaker"), entry.metadata.get("timestamp")
     if isinstance(speaker, str) and speaker:
         yield node, jido("speaker"), literal(speaker)
@@ -153,7 +153,7 @@ def next_index(conversation: Term, view: WriteSnapshot) -> int:
     return len(view.subjects(PART_OF, conversation))
 
 
-def opened(conversation: Term, session: Term, project: Term) -> list[Triple]:
+def describe_conversation(conversation: Term, session: Term, project: Term) -> list[Triple]:
     """Return the description of a new conversation."""
     return [
         (conversation, TYPE, conv("Conversation")),
@@ -162,10 +162,10 @@ def opened(conversation: Term, session: Term, project: Term) -> list[Triple]:
     ]
 
 
-def describe_turn(node: Term, index: int, conversation: Term, texts: TurnTexts, most: int) -> list[Triple]:
+def describe_turn(node: Term, index: int, conversation: Term, texts: TurnTexts, limit: int) -> list[Triple]:
     """Return the triples of *texts* as the turn *node*, at *index* in the conversation.
 
-    Raises InvalidRequest for a value that JSON cannot hold, TooLarge for a text of more than *most* bytes.
+    Raises InvalidRequest for a value that JSON cannot hold, TooLarge for a text of more than *limit* bytes.
     """
     return [
         (conversation, conv("hasTurn"), node),
@@ -173,38 +173,38 @@ def describe_turn(node: Term, index: int, conversation: Term, texts: TurnTexts, 
         (node, PART_OF, conversation),
         (node, conv("turnIndex"), integer(index)),
         (node, conv("timestamp"), date_time(texts.timestamp)),
-        *_spoken(node, "Prompt", texts.prompt, texts.asked_by, most),
-        *_spoken(node, "Answer", texts.answer, texts.answered_by, most),
-        *(row for number, use in enumerate(texts.tools, start=1) for row in _used(node, number, use, most)),
+        *_text_triples(node, "Prompt", texts.prompt, texts.asked_by, limit),
+        *_text_triples(node, "Answer", texts.answer, texts.answered_by, limit),
+        *(row for number, use in enumerate(texts.tools, start=1) for row in _tool_triples(node, number, use, limit)),
     ]
 
 
-def _spoken(turn: Term, kind: str, words: str | None, agent: Term | None, most: int) -> Iterator[Triple]:
+def _text_triples(turn: Term, kind: str, words: str | None, agent: Term | None, limit: int) -> Iterator[Triple]:
     """Yield the triples of the prompt or the answer of a turn, with its agent."""
     if words is None:
         return
     part = iri(f"{plain_value(turn)}/{kind.lower()}")
     yield turn, conv(f"has{kind}"), part
     yield part, TYPE, conv(kind)
-    yield part, conv(f"{kind.lower()}Text"), text(kind.lower(), words, most)
+    yield part, conv(f"{kind.lower()}Text"), text(kind.lower(), words, limit)
     if agent is not None:
         yield part, jido("saidBy"), agent
 
 
-def _used(turn: Term, number: int, use: ToolUse, most: int) -> Iterator[Triple]:
+def _tool_triples(turn: Term, number: int, use: ToolUse, limit: int) -> Iterator[Triple]:
     """Yield the triples of the call of a tool, with its result."""
     call, name = iri(f"{plain_value(turn)}/tools/{number}"), f"the tool {use.name}"
     yield turn, conv("involvesToolInvocation"), call
     yield call, TYPE, conv("ToolInvocation")
-    yield call, conv("toolName"), text("the name of a tool", use.name, most)
+    yield call, conv("toolName"), text("the name of a tool", use.name, limit)
     if use.parameters is not None:
         parameters = as_json(use.parameters, f"parameters of {name}")
-        yield call, conv("invocationParameters"), text(f"parameters of {name}", parameters, most)
+        yield call, conv("invocationParameters"), text(f"parameters of {name}", parameters, limit)
     if use.result is not None:
         result = iri(f"{plain_value(call)}/result")
         yield call, conv("hasResult"), result
         yield result, TYPE, conv("ToolResult")
-        yield result, conv("resultData"), text(f"result of {name}", as_json(use.result, f"result of {name}"), most)
+        yield result, conv("resultData"), text(f"result of {name}", as_json(use.result, f"result of {name}"), limit)
 
 
 #: The stream of the conversation history.
@@ -236,7 +236,7 @@ class _NewEntry:
             _check_replaces(before, self.entry.id, pipeline, view)
             rows.append((node, REPLACES, before))
         rows += _stubs([] if agent is None else [agent], self.project, pipeline, view)
-        return _verbatim(node, rows, pipeline, view)
+        return _append_rows(node, rows, pipeline, view)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ class _RemovedEntry:
         for before in ended:
             _check_replaces(before, self.entry_id, pipeline, view)
         node = _new_node("entries", pipeline, view)
-        return _verbatim(node, removed(node, ended, self.project), pipeline, view)
+        return _append_rows(node, describe_removal(node, ended, self.project), pipeline, view)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +275,9 @@ class _NewTurn:
         node, conversation = _new_node("turns", pipeline, view), conversation_of(self.session)
         index = next_index(conversation, view)
         rows = describe_turn(node, index, conversation, self.texts, pipeline.literal)
-        rows += [] if view.types(conversation) else opened(conversation, self.session, self.project)
+        rows += [] if view.types(conversation) else describe_conversation(conversation, self.session, self.project)
         rows += _stubs(self.texts.agents, self.project, pipeline, view)
-        decision = _verbatim(node, rows, pipeline, view)
+        decision = _append_rows(node, rows, pipeline, view)
         return replace(decision, receipt=replace(decision.receipt, filled={"index": index}))
 
 
@@ -317,7 +317,7 @@ class ConversationWriter:
         for name, value in texts.items():
             check_size(name, value, pipeline.literal, instead=_IN_PARTS)
         matches = ((name, secrets.find(value)) for name, value in texts.items())
-        pipeline.screened((name, match) for name, match in matches if match is not None)
+        pipeline.screen_secrets((name, match) for name, match in matches if match is not None)
 
     def _new_entry(self, project_id: str, entry: Entry) -> _NewEntry:
         author = agent_of(entry) or self._context.agent_node
@@ -328,7 +328,7 @@ def _check_replaces(before: Term, entry_id: str, pipeline: Pipeline, view: Write
     """Raise PolicyDenied where the entry *before* is of an agent for which the speaker may not write."""
     owner = view.first(before, OF)
     try:
-        permissions.check_speaks(owner and plain_value(owner), view, pipeline.policy, pipeline.speaker)
+        permissions.check_author(owner and plain_value(owner), view, pipeline.policy, pipeline.speaker)
     except PolicyDenied:
         raise PolicyDenied(
             f"{entry_id!r} is the id of an entry of another agent", hint="leave id out, or give another one"
@@ -353,7 +353,7 @@ def _stubs(agents: Iterable[Term], project: Term, pipeline: Pipeline, view: Writ
     return rows
 
 
-def _verbatim(node: Term, rows: list[Triple], pipeline: Pipeline, view: WriteSnapshot) -> Decision:
+def _append_rows(node: Term, rows: list[Triple], pipeline: Pipeline, view: WriteSnapshot) -> Decision:
     """Return the decision to append *rows* about the new *node*."""
     decision = pipeline.append(rows, view, _is_known)
     return replace(decision, receipt=replace(decision.receipt, iri=plain_value(node)))

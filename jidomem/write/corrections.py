@@ -111,9 +111,9 @@ class Corrections:
     def check_corrects(self, project_id: str, item: str, *, asserted: bool = False) -> None:
         """See `MemoryWriter.check_corrects`."""
         view = self._context.snapshot(project_id)
-        held_back = self.permission(view, item).held_back
-        if asserted and held_back:
-            raise self.denied(view, held_back)
+        proposed_because = self.permission(view, item).proposed_because
+        if asserted and proposed_because:
+            raise self.denied(view, proposed_because)
 
     def permission(self, view: WriteSnapshot, item: str) -> permissions.Permission:
         """Return the permission of the writer's agent to replace *item*; raises PolicyDenied."""
@@ -136,20 +136,20 @@ class Corrections:
         reasons = [each.removeprefix(PROPOSED_PREFIX) for each in receipt.warnings if each.startswith(PROPOSED_PREFIX)]
         raise self.denied(view, "; ".join(reasons or receipt.warnings))
 
-    def denied(self, view: WriteSnapshot, why: str) -> PolicyDenied:
+    def denied(self, view: WriteSnapshot, reason: str) -> PolicyDenied:
         """Return the refusal of a settlement by the writer's agent, with the names of the curators of the project."""
         pipeline, name = self._context.pipeline, self._context.agent
         rules = permissions.authority(view, pipeline.policy)
         names = ", ".join(map(vocab.local_name, rules.curators))
-        rule = next((rule for rule in rules.rules if why == f"{permissions.BY_POLICY}{rule}"), None)
+        rule = next((rule for rule in rules.rules if reason == f"{permissions.BY_POLICY}{rule}"), None)
         if rule is not None and names and (command := permissions.barred_curators(rule, rules)):
             hint = f"no curator may assert it under this rule; an administrator lets them: {command}"
-            return PolicyDenied(f"{name} may not settle this: {why}", hint=hint)
+            return PolicyDenied(f"{name} may not settle this: {reason}", hint=hint)
         # the hint must not make an agent a curator; with a token the owner may be on another machine
         owner = "NAME" if pipeline.speaker else quote(self._context.owner)
-        none = "nobody is a curator; the owner of the repository, not an agent, becomes one with"
-        hint = f"ask a curator: {names}" if names else f"{none}: jidomem access policy grant {owner} admin"
-        return PolicyDenied(f"{name} may not settle this: {why}", hint=hint)
+        no_curator = "nobody is a curator; the owner of the repository, not an agent, becomes one with"
+        hint = f"ask a curator: {names}" if names else f"{no_curator}: jidomem access policy grant {owner} admin"
+        return PolicyDenied(f"{name} may not settle this: {reason}", hint=hint)
 
     def undo(
         self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any
@@ -164,7 +164,7 @@ class Corrections:
             if dry_run:
                 return queue.dry_run(context.pipeline, lambda view, now: submissions)[-1].receipt
             return queue.submit_atomic(context.pipeline, submissions)[-1]
-        old, ends = _undone(iri(item), view)
+        old, ends = _undo_target(iri(item), view)
         values = self._carried(view, plain_value(old), fields) | {
             "revives": [plain_value(old)],
             "supersedes": ends,
@@ -183,22 +183,22 @@ class Corrections:
         """
         accepted = view.first(proposal, jido("supersededBy"))
         intents: list[dict[str, Any]] = []
-        again: dict[str, str] = {}
-        if accepted is not None and view.in_force(accepted):
+        revived: dict[str, str] = {}
+        if accepted is not None and view.is_current(accepted):
             for old in sorted(old for link in _ENDS.values() for old in view.objects(accepted, jido(link))):
                 if not _is_proposed(old, view):
-                    again[plain_value(old)] = f"{vocab.BASE}memory/{self._context.new_id()}"
+                    revived[plain_value(old)] = f"{vocab.BASE}memory/{self._context.new_id()}"
                     values = self._carried(view, plain_value(old), {}) | {
-                        "iri": again[plain_value(old)],
+                        "iri": revived[plain_value(old)],
                         "reason": reason,
                     }
                     intents.append(values | {"revives": [plain_value(old)], "supersedes": [plain_value(accepted)]})
-            if len(again) > 1:
+            if len(revived) > 1:
                 raise InvalidRequest(
                     f"{plain_value(accepted)} took the place of several",
-                    hint=f"undo them one by one: {', '.join(again)}",
+                    hint=f"undo them one by one: {', '.join(revived)}",
                 )
-            if not again:
+            if not revived:
                 why = reason or f"its acceptance was undone: {plain_value(proposal)}"
                 intents.append(self.withdrawal(project_id, view, plain_value(accepted), why))
         elif accepted is not None and (newer := conflict.end_of_chain(accepted, view)) is not None:
@@ -212,9 +212,8 @@ class Corrections:
             "revives": [plain_value(proposal)],
             "reason": reason,
         }
-        values |= {
-            name: [again.get(each, each) for each in old_fields[name]] for name in _ENDS.values() if name in old_fields
-        }
+        links = [name for name in _ENDS.values() if name in old_fields]
+        values |= {name: [revived.get(each, each) for each in old_fields[name]] for name in links}
         submission = self._context.pipeline.submission
         return [
             *(AssertedOnly(self, submission(project_id, intent)) for intent in intents),
@@ -236,9 +235,9 @@ class Corrections:
         who: Mapping[str, Any] | None = None,
     ) -> Receipt:
         """See `MemoryWriter.correct`."""
-        changed, more = dict(changes or {}), dict(who or {})
-        if isinstance(agent := more.get("asserted_by"), str):
-            more.setdefault("asserted_in", self._context.session_of(agent))
+        changed, author = dict(changes or {}), dict(who or {})
+        if isinstance(agent := author.get("asserted_by"), str):
+            author.setdefault("asserted_in", self._context.session_of(agent))
         ways = [supersede is not None, invalidate, confirm, undo]
         if sum(ways) > 1 or not (any(ways) or changed) or (invalidate and changed):
             hint = "give one of `supersede`, `invalidate`, `confirm` and `undo`, or fields to change"
@@ -247,19 +246,19 @@ class Corrections:
             raise InvalidRequest("a withdrawal needs a reason", hint="give `reason`: why it is wrong")
         with _successor_hint():
             if invalidate:
-                return self.invalidate(project_id, item, reason=reason or "", dry_run=dry_run, **more)
+                return self.invalidate(project_id, item, reason=reason or "", dry_run=dry_run, **author)
             if confirm:
-                return self.confirm(project_id, item, reason=reason, dry_run=dry_run, **changed, **more)
+                return self.confirm(project_id, item, reason=reason, dry_run=dry_run, **changed, **author)
             if undo:
-                return self.undo(project_id, item, reason=reason, dry_run=dry_run, **changed, **more)
+                return self.undo(project_id, item, reason=reason, dry_run=dry_run, **changed, **author)
             if supersede is not None:
                 changed["summary"] = supersede
             old = restated_in(self._context.snapshot(project_id), item)
             if changed.get("summary", old.get("summary")) == old.get("summary"):
-                return self.revise(project_id, item, changes=changed | more, reason=reason, dry_run=dry_run)
+                return self.revise(project_id, item, changes=changed | author, reason=reason, dry_run=dry_run)
             if reason and old.get("rationale"):
                 changed.setdefault("rationale", reason)
-            receipt = self.revise(project_id, item, changes=changed | more, reason=reason, dry_run=dry_run)
+            receipt = self.revise(project_id, item, changes=changed | author, reason=reason, dry_run=dry_run)
             carried = [name.replace("_", " ") for name in _EXPLAINING if old.get(name) and name not in changed]
             if not carried:
                 return receipt
@@ -267,7 +266,7 @@ class Corrections:
 
     def _blobs_of(self, project_id: str, item: Term) -> dict[str, str]:
         """Return the recorded blob ids of the files that *item* is about, by path."""
-        return blobs_in(self._context.snapshot(project_id), item)
+        return recorded_blobs(self._context.snapshot(project_id), item)
 
     def _carried(self, view: WriteSnapshot, item: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of *item* for its successor, with the writer's agent and session, and the date of *item*.
@@ -278,8 +277,8 @@ class Corrections:
         carried = {name: value for name, value in old.items() if name not in OWN}
         if changes.get("summary", old.get("summary")) != old.get("summary"):
             carried.pop("timestamp", None)
-        who = {"asserted_by": self._context.agent, "asserted_in": self._context.session}
-        return {**carried, "coexists_with": _beside(iri(item), view), **who}
+        author = {"asserted_by": self._context.agent, "asserted_in": self._context.session}
+        return {**carried, "coexists_with": _coexisting(iri(item), view), **author}
 
     def _submit(
         self,
@@ -320,19 +319,19 @@ def _successor_hint() -> Iterator[None]:
         yield
     except Conflict as error:
         is_withdrawn = any(each.is_withdrawn for each in error.conflicts)
-        if not is_withdrawn and (newer := in_place_of(error)):
+        if not is_withdrawn and (newer := successor_in(error)):
             error.hint = f"read first what took its place, and correct that where it is still wrong: {newer}"
         raise
 
 
-def in_place_of(error: Conflict) -> str | None:
+def successor_in(error: Conflict) -> str | None:
     """Return the successor of the memory that was to be corrected, if there is exactly one."""
     stale = (each.resolve_with for each in error.conflicts if each.kind == "stale_supersession")
     newer = {item for resolving in stale for items in resolving.values() for item in items}
     return newer.pop() if len(newer) == 1 else None
 
 
-def blobs_in(view: WriteSnapshot, item: Term) -> dict[str, str]:
+def recorded_blobs(view: WriteSnapshot, item: Term) -> dict[str, str]:
     """Return the recorded blob ids of the files that *item* is about, by path."""
     return dict(anchors_of(view.objects(item, ANCHOR)))
 
@@ -341,9 +340,9 @@ def _is_proposed(item: Term, view: WriteSnapshot) -> bool:
     return view.first(item, jido("hasAssertionStatus")) == jido("Proposed")
 
 
-def _beside(item: Term, view: WriteSnapshot) -> list[str]:
+def _coexisting(item: Term, view: WriteSnapshot) -> list[str]:
     """Return the active memories that coexist with *item*; either of the two may have declared it."""
-    named_by = [other for other in view.subjects(jido("coexistsWith"), item) if view.in_force(other)]
+    named_by = [other for other in view.subjects(jido("coexistsWith"), item) if view.is_current(other)]
     return sorted({plain_value(other) for other in (*conflict.coexisting(item, view), *named_by)})
 
 
@@ -358,9 +357,9 @@ def _next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime) -> 
     memory.
     """
     since, due = parse_moment(old.get("timestamp")), parse_moment(old["expires_on"])
-    before = [*old.get("supersedes", ()), *old.get("revives", ())]
+    replaced = [*old.get("supersedes", ()), *old.get("revives", ())]
     times = {
-        parse_moment(plain_value(time)) for each in before for time in view.objects(iri(each), jido("hasTimestamp"))
+        parse_moment(plain_value(time)) for each in replaced for time in view.objects(iri(each), jido("hasTimestamp"))
     }
     if since in times:
         recorded = view.first(iri(old["iri"]), jido("recordedAt"))
@@ -382,17 +381,17 @@ def _settled_proposal(item: Term, view: WriteSnapshot) -> Term | None:
     rejected = view.objects(item, jido("invalidates"))
     if not accepted and len(rejected) == 1 and _is_proposed(rejected[0], view):
         accepted = rejected
-    return accepted[0] if accepted and view.in_force(item) else None
+    return accepted[0] if accepted and view.is_current(item) else None
 
 
-def _undone(item: Term, view: WriteSnapshot) -> tuple[Term, list[str]]:
+def _undo_target(item: Term, view: WriteSnapshot) -> tuple[Term, list[str]]:
     """Return the memory to restate to undo *item*, and the memories that the new one supersedes."""
     if any(view.objects(item, jido(link)) for link in _ENDS):
-        return item, _in_its_place(item, view)
+        return item, _replacements(item, view)
     replaced = sorted(old for link in _ENDS.values() for old in view.objects(item, jido(link)))
-    if view.in_force(item) and len(replaced) == 1:
+    if view.is_current(item) and len(replaced) == 1:
         return replaced[0], [plain_value(item)]
-    if view.in_force(item) and replaced:
+    if view.is_current(item) and replaced:
         hint = f"undo them one by one: {', '.join(map(plain_value, replaced))}"
         raise InvalidRequest(f"{plain_value(item)} took the place of several", hint=hint)
     raise InvalidRequest(
@@ -401,19 +400,19 @@ def _undone(item: Term, view: WriteSnapshot) -> tuple[Term, list[str]]:
     )
 
 
-def _in_its_place(old: Term, view: WriteSnapshot) -> list[str]:
+def _replacements(old: Term, view: WriteSnapshot) -> list[str]:
     """Return the active memories in place of *old*: the end of its chain; raises InvalidRequest if it was revived."""
     chain = _successors(old, view)
-    for at, link in enumerate(chain):
+    for position, link in enumerate(chain):
         revived = view.objects(link, jido("revives"))
-        if old in revived and view.in_force(link):
+        if old in revived and view.is_current(link):
             hint = "to replace it: supersede that one"
             raise InvalidRequest(f"{plain_value(old)} is active again, as {plain_value(link)}", hint=hint)
-        undone = {ended for earlier in chain[:at] for ended in view.objects(earlier, jido("supersedes"))}
+        undone = {ended for earlier in chain[:position] for ended in view.objects(earlier, jido("supersedes"))}
         if undone.intersection(revived) - {old}:
             return []  # a joint replacement of several memories was undone for another one
     markers = [end for end in view.objects(old, jido("invalidatedBy")) if _withdrew_only(old, end, view)]
-    return [plain_value(end) for end in (*chain[-1:], *markers) if view.in_force(end)]
+    return [plain_value(end) for end in (*chain[-1:], *markers) if view.is_current(end)]
 
 
 def _withdrew_only(old: Term, end: Term, view: WriteSnapshot) -> bool:

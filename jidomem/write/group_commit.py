@@ -166,7 +166,7 @@ class CommitQueue:
         if self._lock.acquire(blocking=False):
             try:
                 version = self._follower.journal.head(self._stream)
-                if self._cached is not None and self._is_level(self._cached, version):
+                if self._cached is not None and self._is_up_to_date(self._cached, version):
                     yield self._cached.view
                     return
             finally:
@@ -245,9 +245,9 @@ class CommitQueue:
         project = self._stream.project
         if pipeline.speaker is not None:
             return (f"this begins the project {project}, which this root did not have",)
-        near = (nearest_names(project, others) or ["one of them"])[0]
+        nearest = (nearest_names(project, others) or ["one of them"])[0]
         named = ", ".join(others[:_PROJECTS_NAMED]) + (" ..." if len(others) > _PROJECTS_NAMED else "")
-        text = f"this begins the project {project} beside {named}; if you meant {near}, write it there"
+        text = f"this begins the project {project} beside {named}; if you meant {nearest}, write it there"
         return (f"{text}, and remove projects/{project} from the root",)
 
     def _commit_planned(self, pipeline: Pipeline, plan: Plan) -> list[Receipt] | None:
@@ -306,14 +306,14 @@ class CommitQueue:
         """
         self._rules.look()  # the journal was read when the lock was acquired
         cached, self._cached = self._cached, None
-        if cached is not None and cached.view.size < VIEW_TRIPLES and self._is_level(cached, version):
+        if cached is not None and cached.view.size < VIEW_TRIPLES and self._is_up_to_date(cached, version):
             return cached
         return _CachedSnapshot(version, self._follower.index.generation, self._rules.number, self.checked_snapshot())
 
-    def _is_level(self, cached: _CachedSnapshot, version: Version) -> bool:
+    def _is_up_to_date(self, cached: _CachedSnapshot, version: Version) -> bool:
         """Return whether *cached* has all rows at *version*."""
-        level = (version, self._follower.index.generation, self._rules.number)
-        return (cached.version, cached.life, cached.rules) == level
+        key = (version, self._follower.index.generation, self._rules.number)
+        return (cached.version, cached.life, cached.rules) == key
 
     def _cache(self, cached: _CachedSnapshot, version: Version) -> None:
         """Cache the snapshot, now at *version*; not for other streams, whose rows another queue changes, too."""

@@ -42,7 +42,7 @@ MOMENTS = ("timestamp", "expires_on", "valid_from", "valid_until")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # as XML 1.0 forbids
 
 
-def shortly(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Return *value* as Python writes it, cut to 200 characters."""
     try:
         return repr(value)[:200]
@@ -83,7 +83,7 @@ class FieldNormalizer:
 
     def refuse(self, code: str, name: str, value: Any, message: str, **more: Any) -> None:
         """Add a violation for *value* of the field *name*."""
-        shown = value if isinstance(value, str) else shortly(value)
+        shown = value if isinstance(value, str) else short_repr(value)
         shown = ascii(shown[:200]) if _FORBIDDEN.search(shown) else shown
         self.violations.append(Violation(code, message, field=name, value=shown, **more))
 
@@ -114,13 +114,13 @@ class FieldNormalizer:
             return []
         if name == "extra_triples":
             return list(value)
-        found = []
+        texts = []
         for entry in value:
             if isinstance(entry, str):
-                found.append(self.text(name, entry))
+                texts.append(self.text(name, entry))
             else:
                 self.refuse("invalid_argument", name, entry, f"{name} holds texts, not {type(entry).__name__}")
-        return canonical.unique(filter(None, found))
+        return canonical.unique(filter(None, texts))
 
     def text(self, name: str, value: str) -> str:
         """Return *value* trimmed, empty if it is refused for a control character; raises TooLarge for a long one."""
@@ -143,10 +143,10 @@ class FieldNormalizer:
     def reference(self, name: str, text: str, folder: str) -> str:
         """Return the IRI that *text* stands for: itself, a prefixed name, or a plain name below *folder*."""
         if (":" in text or "<" in text) and canonical.is_reference(text):
-            found = self.iri(name, text)
-            if canonical.is_reserved(found) and not re.match(f"{vocab.BASE}{folder}/[^/]+$|{vocab.JIDO}", found):
+            result = self.iri(name, text)
+            if canonical.is_reserved(result) and not re.match(f"{vocab.BASE}{folder}/[^/]+$|{vocab.JIDO}", result):
                 self.refuse("invalid_iri", name, text, f"{name} is a name, or an IRI below {vocab.BASE}{folder}/")
-            return found
+            return result
         plain = slug(text)
         if not plain or len(plain) > 200:
             self.refuse("invalid_iri", name, text, f"{name} needs a name of 1 to 200 letters and digits")
@@ -172,24 +172,24 @@ class FieldNormalizer:
 
     def choice(self, name: str, given: str, allowed: tuple[str, ...], written: dict[str, str]) -> str:
         """Return the one of *allowed* that *given* names; *written* has further squashed forms of them."""
-        forms = {canonical.squash(one): one for one in allowed} | written
-        found = forms.get(canonical.squash(given))
-        if found is None:
-            meant = [one for one in SYNONYMS.get(canonical.squash(given), ()) if one in allowed]
-            near = meant[0] if meant else canonical.nearest(given, allowed)
+        forms = {canonical.squash(choice): choice for choice in allowed} | written
+        match = forms.get(canonical.squash(given))
+        if match is None:
+            meant = [choice for choice in SYNONYMS.get(canonical.squash(given), ()) if choice in allowed]
+            nearest = meant[0] if meant else canonical.nearest(given, allowed)
             self.refuse(
                 "shape_violation",
                 name,
                 given,
                 f"{name} is one of {', '.join(allowed)}, not {given!r}",
                 allowed=allowed,
-                nearest=near,
-                repair=canonical.put(name, near) if near else None,
+                nearest=nearest,
+                repair=canonical.put(name, nearest) if nearest else None,
             )
-        return found or given
+        return match or given
 
 
-_NAME = "extra_triples"
+_EXTRA = "extra_triples"
 #: The lexical forms of literals by datatype; other datatypes are not checked.
 _LEXICAL = {
     vocab.XSD + name: re.compile(pattern)
@@ -207,7 +207,7 @@ _VERBATIM = _PATTERNS | {f"{vocab.JIDO}checkCommand"}
 _OBJECT_KEYS = ({"@id"}, {"@value"}, {"@value", "@type"}, {"@value", "@language"})
 
 
-def written(tidy: FieldNormalizer, given: list[Any], own: str) -> list[Any]:
+def written(normalizer: FieldNormalizer, given: list[Any], own: str) -> list[Any]:
     """Return the triples *given* about *own* as [subject IRI, predicate IRI, {"@id"} or {"@value", "@type"}].
 
     Triples without such a form are refused on *tidy*; raises TooLarge for more than 500 triples.
@@ -216,34 +216,35 @@ def written(tidy: FieldNormalizer, given: list[Any], own: str) -> list[Any]:
         raise TooLarge(
             f"{len(given)} extra triples; an intent holds at most {TRIPLES_LIMIT}", hint="submit several intents"
         )
-    found = [triple for triple in (_triple(tidy, entry, own) for entry in given) if triple]
-    return [triple for n, triple in enumerate(found) if triple not in found[:n]]
+    triples = [triple for triple in (_triple(normalizer, entry, own) for entry in given) if triple]
+    return [triple for n, triple in enumerate(triples) if triple not in triples[:n]]
 
 
-def _triple(tidy: FieldNormalizer, entry: Any, own: str) -> list[Any] | None:
+def _triple(normalizer: FieldNormalizer, entry: Any, own: str) -> list[Any] | None:
     if not isinstance(entry, (list, tuple)) or len(entry) not in (2, 3):
         message = "an extra triple is [predicate, object] about this memory, or [subject, predicate, object]"
-        tidy.refuse("invalid_argument", _NAME, entry, message)
+        normalizer.refuse("invalid_argument", _EXTRA, entry, message)
         return None
     subject, predicate, value = entry if len(entry) == 3 else (own, *entry)
     for part in (subject, predicate):
         if isinstance(part, str) and part.strip().startswith("_:"):
-            tidy.refuse("invalid_iri", _NAME, part, f"the blank node {part} has no name: give it an IRI")
+            normalizer.refuse("invalid_iri", _EXTRA, part, f"the blank node {part} has no name: give it an IRI")
             return None
         if not isinstance(part, str) or not (is_reference(part) or part == "this"):
             message = "subject and predicate are IRIs, prefixed names such as jido:topic, or 'this'"
-            tidy.refuse("invalid_iri", _NAME, part, f"{message}, not {part!r:.80}")
+            normalizer.refuse("invalid_iri", _EXTRA, part, f"{message}, not {part!r:.80}")
             return None
-    term = _object(tidy, tidy.iri(_NAME, predicate.strip()), value)
+    term = _object(normalizer, normalizer.iri(_EXTRA, predicate.strip()), value)
     if term is None:
         return None
-    return [own if subject == "this" else tidy.iri(_NAME, subject.strip()), tidy.iri(_NAME, predicate.strip()), term]
+    about = own if subject == "this" else normalizer.iri(_EXTRA, subject.strip())
+    return [about, normalizer.iri(_EXTRA, predicate.strip()), term]
 
 
-def _object(tidy: FieldNormalizer, predicate: str, value: Any) -> dict[str, str] | None:
+def _object(normalizer: FieldNormalizer, predicate: str, value: Any) -> dict[str, str] | None:
     """Return the written form of an object: a text that is an IRI as IRI, another text with the property's datatype."""
     if isinstance(value, Mapping):
-        return _spelt_out(tidy, predicate, value)
+        return _spelt_out(normalizer, predicate, value)
     if isinstance(value, bool):
         return {"@value": "true" if value else "false", "@type": vocab.XSD + "boolean"}
     if isinstance(value, int) and abs(value) < 2**63:
@@ -251,56 +252,56 @@ def _object(tidy: FieldNormalizer, predicate: str, value: Any) -> dict[str, str]
     if isinstance(value, float) and math.isfinite(value):
         return {"@value": repr(value), "@type": vocab.XSD + "double"}
     if predicate in _VERBATIM and isinstance(value, str):
-        return _spelt_out(tidy, predicate, {"@value": value})
+        return _spelt_out(normalizer, predicate, {"@value": value})
     if not isinstance(value, str) or not value.strip():
-        tidy.refuse("invalid_argument", _NAME, value, "an object is text, a finite number, a boolean or an IRI")
+        normalizer.refuse("invalid_argument", _EXTRA, value, "an object is text, a finite number, a boolean or an IRI")
         return None
     if value.strip().startswith("_:"):
-        tidy.refuse("invalid_iri", _NAME, value, f"the blank node {value} has no name: give it an IRI")
+        normalizer.refuse("invalid_iri", _EXTRA, value, f"the blank node {value} has no name: give it an IRI")
         return None
-    text = tidy.text(_NAME, value)
-    datatype = datatype_of(tidy, predicate)
+    text = normalizer.text(_EXTRA, value)
+    datatype = datatype_of(normalizer, predicate)
     if datatype is None and is_reference(text, prose=True):
-        return {"@id": tidy.iri(_NAME, text)}
+        return {"@id": normalizer.iri(_EXTRA, text)}
     if datatype == vocab.XSD + "dateTime":
         text = moment(text) or text
-    return _typed(tidy, text, datatype or vocab.XSD + "string")
+    return _typed(normalizer, text, datatype or vocab.XSD + "string")
 
 
-def datatype_of(tidy: FieldNormalizer, predicate: str) -> str | None:
+def datatype_of(normalizer: FieldNormalizer, predicate: str) -> str | None:
     """Return the datatype of *predicate*, None for a property of IRIs, of any value, or of a foreign vocabulary."""
-    declared = tidy.schema.properties.get(iri(predicate))
-    found = [plain_value(term) for term in declared.range] if declared else []
-    return found[0] if len(found) == 1 and found[0].startswith(vocab.XSD) else None
+    declared = normalizer.schema.properties.get(iri(predicate))
+    datatypes = [plain_value(term) for term in declared.range] if declared else []
+    return datatypes[0] if len(datatypes) == 1 and datatypes[0].startswith(vocab.XSD) else None
 
 
-def _spelt_out(tidy: FieldNormalizer, predicate: str, value: Mapping[str, Any]) -> dict[str, str] | None:
+def _spelt_out(normalizer: FieldNormalizer, predicate: str, value: Mapping[str, Any]) -> dict[str, str] | None:
     """Return an object given as `{"@id": ...}` or `{"@value": ...}`; a text keeps its blanks."""
     if set(value) not in _OBJECT_KEYS or not all(isinstance(part, str) for part in value.values()):
         message = 'an object is {"@id": IRI}, {"@value": text}, or {"@value": text} with "@type" or "@language"'
-        tidy.refuse("invalid_argument", _NAME, value, message)
+        normalizer.refuse("invalid_argument", _EXTRA, value, message)
         return None
     if "@id" in value:
         name = value["@id"].strip()
-        return {"@id": name if is_short_id(name) else tidy.iri(_NAME, name)}
+        return {"@id": name if is_short_id(name) else normalizer.iri(_EXTRA, name)}
     if not value["@value"].strip() and not (value["@value"] and predicate in _PATTERNS):
-        tidy.refuse("invalid_argument", _NAME, value, "an object that is text is not blank")
+        normalizer.refuse("invalid_argument", _EXTRA, value, "an object that is text is not blank")
         return None
-    datatype = tidy.iri(_NAME, value.get("@type", vocab.XSD + "string"))
+    datatype = normalizer.iri(_EXTRA, value.get("@type", vocab.XSD + "string"))
     is_text = datatype == vocab.XSD + "string" and predicate not in LIFTED  # fields are trimmed
-    text = tidy.verbatim(_NAME, value["@value"]) if is_text else tidy.text(_NAME, value["@value"])
+    text = normalizer.verbatim(_EXTRA, value["@value"]) if is_text else normalizer.text(_EXTRA, value["@value"])
     if "@language" in value:
         if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", value["@language"]):
-            tidy.refuse("invalid_argument", _NAME, value["@language"], "@language is a tag such as en-gb")
+            normalizer.refuse("invalid_argument", _EXTRA, value["@language"], "@language is a tag such as en-gb")
             return None
         return {"@value": text, "@language": value["@language"].lower()}
-    return _typed(tidy, text, datatype)
+    return _typed(normalizer, text, datatype)
 
 
-def _typed(tidy: FieldNormalizer, text: str, datatype: str) -> dict[str, str] | None:
+def _typed(normalizer: FieldNormalizer, text: str, datatype: str) -> dict[str, str] | None:
     """Return a literal, or refuse a text that is malformed for its datatype."""
     if not is_written(text, datatype):
-        tidy.refuse("shape_violation", _NAME, text, f"{text[:80]!r} is not written as a {datatype} is")
+        normalizer.refuse("shape_violation", _EXTRA, text, f"{text[:80]!r} is not written as a {datatype} is")
         return None
     return {"@value": text, "@type": datatype}
 
@@ -322,13 +323,13 @@ def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:
     rest = []
     for subject, predicate, value in triples:
         field = LIFTED.get(predicate) if subject == values["iri"] else None
-        said = _object_field(field, value, choices.get(field)) if field else None
-        if field is None or said is None or (field == "status" and not _is_status_of(predicate, values["type"])):
+        text = _object_field(field, value, choices.get(field)) if field else None
+        if field is None or text is None or (field == "status" and not _is_status_of(predicate, values["type"])):
             rest.append([subject, predicate, value])
         elif isinstance(values[field], list):
-            values[field] = [*dict.fromkeys([*values[field], said])]
-        elif values[field] in (None, said):
-            values[field] = said
+            values[field] = [*dict.fromkeys([*values[field], text])]
+        elif values[field] in (None, text):
+            values[field] = text
         else:
             rest.append([subject, predicate, value])
     return rest
@@ -394,34 +395,34 @@ def normalize(
     Normalising a normal intent changes nothing. Raises IntentRefused with every value that has no written form, and
     TooLarge for a text of more than *literal* bytes.
     """
-    tidy = FieldNormalizer(schema, literal)
+    normalizer = FieldNormalizer(schema, literal)
     values: dict[str, Any] = {
-        name: None if value is None or value == [] else tidy.field(name, value) for name, value in intent.fields()
+        name: None if value is None or value == [] else normalizer.field(name, value) for name, value in intent.fields()
     }
     for name in LIST_FIELDS:
         values[name] = values[name] or []
     given = dict(values)
-    values["type"] = _kind(tidy, values["type"])
-    values["iri"] = tidy.iri("iri", values["iri"]) if values["iri"] else f"{vocab.BASE}memory/{new_id()}"
+    values["type"] = _kind(normalizer, values["type"])
+    values["iri"] = normalizer.iri("iri", values["iri"]) if values["iri"] else f"{vocab.BASE}memory/{new_id()}"
     if values["extra_triples"]:
-        values["extra_triples"] = lift(written(tidy, values["extra_triples"], values["iri"]), values)
-    values["confidence"] = _confidence(tidy, values["confidence"])
-    _choices(tidy, values)
-    _references(tidy, values)
-    _moments(tidy, values)
+        values["extra_triples"] = lift(written(normalizer, values["extra_triples"], values["iri"]), values)
+    values["confidence"] = _confidence(normalizer, values["confidence"])
+    _choices(normalizer, values)
+    _references(normalizer, values)
+    _moments(normalizer, values)
     _timestamp(values, now)
     extras = {predicate for subject, predicate, _ in values["extra_triples"] if subject == values["iri"]}
     if values["type"] in HAVE_DEFAULTS:
         for field, (prop, default) in defaults_of(values["type"], values).items():
             if values[field] is None and vocab.JIDO + prop not in extras:
                 values[field] = default
-    if tidy.violations:
-        raise IntentRefused(tidy.violations)
+    if normalizer.violations:
+        raise IntentRefused(normalizer.violations)
     filled = {name: value for name, value in values.items() if given[name] is None and value is not None}
     return Normal(MemoryUpdateIntent.from_fields(values), filled)
 
 
-def _kind(tidy: FieldNormalizer, given: str | None) -> str | None:
+def _kind(normalizer: FieldNormalizer, given: str | None) -> str | None:
     """Return the type that *given* names, None if it names none."""
     if given is None:
         return None
@@ -435,11 +436,11 @@ def _kind(tidy: FieldNormalizer, given: str | None) -> str | None:
     near = TYPE_SYNONYMS.get(key) or canonical.nearest(key, allowed)
     message = f"{given!r} is not a type of memory" + (f"; did you mean {near!r}?" if near else "")
     repair = canonical.put("type", near) if near else None
-    tidy.refuse("unknown_type", "type", given, message, allowed=allowed, nearest=near, repair=repair)
+    normalizer.refuse("unknown_type", "type", given, message, allowed=allowed, nearest=near, repair=repair)
     return None
 
 
-def _confidence(tidy: FieldNormalizer, given: Any) -> str | float | None:
+def _confidence(normalizer: FieldNormalizer, given: Any) -> str | float | None:
     """Return a level, or the given exact number from 0 to 1."""
     if given is None:
         return None
@@ -458,9 +459,9 @@ def _confidence(tidy: FieldNormalizer, given: Any) -> str | float | None:
         return float(number)
     allowed = tuple(vocab.CONFIDENCE)
     near = canonical.nearest(given, allowed) if isinstance(given, str) else None
-    message = f"confidence is low, medium, high or a number from 0 to 1, not {shortly(given)}"
+    message = f"confidence is low, medium, high or a number from 0 to 1, not {short_repr(given)}"
     repair = canonical.put("confidence", near) if near else None
-    tidy.refuse("invalid_confidence", "confidence", given, message, allowed=allowed, nearest=near, repair=repair)
+    normalizer.refuse("invalid_confidence", "confidence", given, message, allowed=allowed, nearest=near, repair=repair)
     return None
 
 
@@ -473,34 +474,39 @@ def _timestamp(values: dict[str, Any], now: datetime) -> None:
         values["timestamp"] = format_timestamp(now)
 
 
-def _choices(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
+def _choices(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
     """Normalise the fields that take one of a few names; `project` stands for ProjectScope, `user` for UserSource."""
     for field, allowed in choices_of(values["type"]).items():
         if values[field] is not None and values[field] not in allowed:
             short = {canonical.squash(re.sub("(Scope|Source)$", "", name)): name for name in allowed}
-            values[field] = tidy.choice(field, values[field], allowed, short)
+            values[field] = normalizer.choice(field, values[field], allowed, short)
 
 
-def _references(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
+def _references(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
     """Replace names by IRIs: project, agents and sessions; in evidence and about, the entries that are references."""
     for field, folder in _FOLDERS.items():
         if values[field] is not None:
-            values[field] = tidy.reference(field, values[field], folder)
+            values[field] = normalizer.reference(field, values[field], folder)
     for field in filter(values.__getitem__, ITEM_LISTS):
         values[field] = canonical.unique(
-            [tidy.iri(field, name) if canonical.is_reference(name) else name for name in values[field]]
+            [normalizer.iri(field, name) if canonical.is_reference(name) else name for name in values[field]]
         )
     for field, plain in (("evidence", str), ("about", canonical.plain_path)):
         if not values[field]:
             continue
         values[field] = canonical.unique(
-            [tidy.iri(field, one) if canonical.is_reference(one, prose=True) else plain(one) for one in values[field]]
+            [
+                normalizer.iri(field, entry) if canonical.is_reference(entry, prose=True) else plain(entry)
+                for entry in values[field]
+            ]
         )
     if values["tracked_by"] is not None and not values["tracked_by"].startswith(("http://", "https://")):
-        tidy.refuse("invalid_iri", "tracked_by", values["tracked_by"], "tracked_by is a URL: start it with https://")
+        normalizer.refuse(
+            "invalid_iri", "tracked_by", values["tracked_by"], "tracked_by is a URL: start it with https://"
+        )
 
 
-def _moments(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
+def _moments(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
     """Convert the moments to UTC."""
     for field in MOMENTS:
         given = values[field]
@@ -511,7 +517,7 @@ def _moments(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
             other = canonical.other_date(given)
             message = f"{field} is an ISO 8601 date or moment such as 2026-11-21T08:00:00Z, not {given!r}"
             repair = canonical.put(field, other) if other else None
-            tidy.refuse("shape_violation", field, given, message, nearest=other, repair=repair)
+            normalizer.refuse("shape_violation", field, given, message, nearest=other, repair=repair)
 
 
 #: Fields with memories beside texts and files: only an existing short id is taken as a memory.
@@ -597,21 +603,21 @@ def _by_short_id(name: str, find: Find) -> str:
     if not is_short_id(name):
         return name
     try:
-        found = find(name)
+        item = find(name)
     except NotFound:
         return name
-    return found if found.endswith(name) else name
+    return item if item.endswith(name) else name
 
 
 def _unknown(field: str, name: str, error: NotFound | InvalidRequest) -> Violation:
     """Return the violation for *name*, which stands for no memory, or for several, its allowed values."""
-    near = error.candidates if isinstance(error, NotFound) else ()
+    candidates = error.candidates if isinstance(error, NotFound) else ()
     return Violation(
         "unknown_reference",
         error.detail,
         field=field,
         value=name,
-        allowed=near,
-        nearest=near[0] if len(near) == 1 else None,
+        allowed=candidates,
+        nearest=candidates[0] if len(candidates) == 1 else None,
         hint=error.hint,
     )

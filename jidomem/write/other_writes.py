@@ -54,8 +54,10 @@ class _Opening:
         if unknown := [*validate.undeclared_agent("agent", plain_value(self.agent), view, pipeline.policy)]:
             raise IntentRefused(unknown)
         started_at = format_timestamp(now)
-        rows = triples.opened(self.session, self.project, self.agent, started_at, continues=self.continues, view=view)
-        rows = [*rows, *pipeline.stubs(self.agent, self.project, view)]
+        opening = triples.session_opening(
+            self.session, self.project, self.agent, started_at, continues=self.continues, view=view
+        )
+        rows = [*opening, *pipeline.stubs(self.agent, self.project, view)]
         return SessionRows(self.session, rows).decide(pipeline, view, now)
 
 
@@ -71,8 +73,8 @@ class _Event:
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         pipeline.check_other_write("session", self.agent, view)
-        permissions.check_moves(self.session, self.agent, view, pipeline.policy, pipeline.speaker)
-        rows = triples.moved(
+        permissions.check_session_agent(self.session, self.agent, view, pipeline.policy, pipeline.speaker)
+        rows = triples.session_event(
             self.session, self.agent, format_timestamp(now), status=self.status, phase=self.phase, view=view
         )
         rows = [*rows, *pipeline.stubs(self.agent, self.project, view)]
@@ -142,11 +144,11 @@ class PolicyChanges:
         """See `MemoryWriter.change_policy`."""
         context = self._context
         agent = context.agent_node
-        made = tuple(self._signed(change, plain_value(agent), reason) for change in changes)
-        if not made or len({change.slot for change in made}) < len(made):
+        signed = tuple(self._signed(change, plain_value(agent), reason) for change in changes)
+        if not signed or len({change.slot for change in signed}) < len(signed):
             raise InvalidRequest("a change of policy says something, and nothing twice", hint="give each rule once")
-        nodes = tuple(f"{vocab.BASE}policies/{context.new_id()}" for _ in made)
-        submission = _PolicySubmission(project_node(project_id), agent, made, nodes)
+        nodes = tuple(f"{vocab.BASE}policies/{context.new_id()}" for _ in signed)
+        submission = _PolicySubmission(project_node(project_id), agent, signed, nodes)
         if dry_run:
             return context.pipeline.run(submission, context.snapshot(project_id), context.now()).receipt
         return context.submit(project_id, submission)

@@ -52,22 +52,22 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """The permission of an intent: asserted, or only proposed for the reason `held_back`; and whether by a curator."""
+    """The permission of an intent: asserted, or only `proposed_because` of a reason; and whether by a curator."""
 
     is_curator: bool
-    held_back: str | None = None
+    proposed_because: str | None = None
 
 
 def authority(view: WriteSnapshot, policy: Policy) -> AccessPolicy:
     """Return the policy of the project: the changes in the journal, on top of the policy of the root."""
     nodes = view.subjects(TYPE, _CHANGE)
-    kept = view.derived.get("authority")
-    if kept is None or kept[0] != nodes:
+    cached = view.derived.get("authority")
+    if cached is None or cached[0] != nodes:
         roles = {name: agent.role for name, agent in policy.agents.items()}
         changes = tuple(_change(node, view) for node in nodes)
-        kept = view.derived["authority"] = (nodes, AccessPolicy(changes, PRESETS[policy.preset], roles))
-    found: AccessPolicy = kept[1]
-    return found
+        cached = view.derived["authority"] = (nodes, AccessPolicy(changes, PRESETS[policy.preset], roles))
+    rules: AccessPolicy = cached[1]
+    return rules
 
 
 def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> Permission:
@@ -85,14 +85,16 @@ def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, s
         return Permission(is_curator=False)
     if rules.is_open and role != "MemoryReader":
         return Permission(role in CURATORS)
-    held_back = None
-    for kind, places, scope in _matters(intent, view):
+    reason = None
+    for kind, places, scope in _judged_kinds(intent, view):
         verdict, rule = rules.verdict(agent, role, (kind, family(kind)), places, scope)
         if verdict == "deny":
-            raise _denied(f"{vocab.local_name(agent)}, {_a(role)}, may not write a {kind}", rule, rules, agent, role)
+            raise _denied(
+                f"{vocab.local_name(agent)}, {_article(role)}, may not write a {kind}", rule, rules, agent, role
+            )
         if verdict == "propose":
-            held_back = f"{BY_POLICY}{rule}"
-    return Permission(role in CURATORS, held_back)
+            reason = f"{BY_POLICY}{rule}"
+    return Permission(role in CURATORS, reason)
 
 
 def barred_curators(rule: PolicyChange, rules: AccessPolicy) -> str | None:
@@ -110,26 +112,28 @@ def barred_curators(rule: PolicyChange, rules: AccessPolicy) -> str | None:
     return f"jidomem access policy set assert{options} --role curator"
 
 
-def check_other_write(what: str, agent: str, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
-    """Raise PolicyDenied unless *agent* may write *what*: a session or a description, which are no memories."""
-    assert what in OTHER_WRITES
+def check_other_write(thing: str, agent: str, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
+    """Raise PolicyDenied unless *agent* may write *thing*: a session or a description, which are no memories."""
+    assert thing in OTHER_WRITES
     rules = authority(view, policy)
     role = role_in_use(agent, rules, speaker)
-    verdict, rule = rules.verdict(agent, role, (what, what))
+    verdict, rule = rules.verdict(agent, role, (thing, thing))
     if verdict == "deny":
-        raise _denied(f"{vocab.local_name(agent)}, {_a(role)}, may not write a {what}", rule, rules, agent, role)
+        raise _denied(f"{vocab.local_name(agent)}, {_article(role)}, may not write a {thing}", rule, rules, agent, role)
 
 
-def check_moves(session: Term, agent: Term, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
+def check_session_agent(
+    session: Term, agent: Term, view: WriteSnapshot, policy: Policy, speaker: Speaker | None
+) -> None:
     """Raise PolicyDenied unless *session* is of *agent*, or that is a curator; without any curator, all agents may."""
     rules, opener = authority(view, policy), view.first(session, jido("hasPrimaryAgent"))
     role = role_in_use(plain_value(agent), rules, speaker)
-    if opener in (None, agent) or role in CURATORS or not _matters_who(role, rules.curators, speaker):
+    if opener in (None, agent) or role in CURATORS or not _is_restricted(role, rules.curators, speaker):
         return
-    who, name = vocab.local_name(opener or ""), vocab.local_name(session)
+    owner, name = vocab.local_name(opener or ""), vocab.local_name(session)
     raise PolicyDenied(
-        f"{vocab.local_name(agent)}, {_a(role)}, may not move {name}, a session of {who}",
-        hint=f"ask {who} or a curator, or open one of your own: jidomem agent session start NAME --continues {name}",
+        f"{vocab.local_name(agent)}, {_article(role)}, may not move {name}, a session of {owner}",
+        hint=f"ask {owner} or a curator, or open one of your own: jidomem agent session start NAME --continues {name}",
     )
 
 
@@ -151,7 +155,7 @@ def role_in_use(agent: str, rules: AccessPolicy, speaker: Speaker | None) -> str
     return role
 
 
-def check_speaks(agent: str | None, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
+def check_author(agent: str | None, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
     """Raise PolicyDenied if *agent* is not the agent of the token, which is no curator."""
     if speaker is not None and agent is not None:
         role_in_use(agent, authority(view, policy), speaker)
@@ -162,10 +166,10 @@ def change_triples(project: Term, changes: Iterable[tuple[Term, PolicyChange]]) 
     triples: list[Triple] = []
     for node, change in changes:
         triples += [(node, TYPE, _CHANGE), (node, jido("partOfProject"), project)]
-        said = {field: getattr(change, field) for field in (*_TEXTS, *_AGENTS, *_ROLES)}
-        triples += [(node, jido(name), literal(said[field])) for field, name in _TEXTS.items() if said[field]]
-        triples += [(node, jido(name), iri(said[field])) for field, name in _AGENTS.items() if said[field]]
-        triples += [(node, jido(name), jido(said[field])) for field, name in _ROLES.items() if said[field]]
+        values = {field: getattr(change, field) for field in (*_TEXTS, *_AGENTS, *_ROLES)}
+        triples += [(node, jido(name), literal(values[field])) for field, name in _TEXTS.items() if values[field]]
+        triples += [(node, jido(name), iri(values[field])) for field, name in _AGENTS.items() if values[field]]
+        triples += [(node, jido(name), jido(values[field])) for field, name in _ROLES.items() if values[field]]
         if change.days is not None:
             triples.append((node, jido("afterDays"), integer(change.days)))
     return triples
@@ -173,19 +177,19 @@ def change_triples(project: Term, changes: Iterable[tuple[Term, PolicyChange]]) 
 
 def check_may_change(agent: str, rules: AccessPolicy, after: AccessPolicy, speaker: Speaker | None) -> None:
     """Raise PolicyDenied unless *agent* may change the policy from *rules* to *after*."""
-    role, others = role_in_use(agent, rules, speaker), rules.administrators
-    if role != "Administrator" and _matters_who(role, others, speaker):
-        raise _not_one("change the policy", agent, role, others, "admin")
-    if others and not after.administrators:
+    role, administrators = role_in_use(agent, rules, speaker), rules.administrators
+    if role != "Administrator" and _is_restricted(role, administrators, speaker):
+        raise _role_required("change the policy", agent, role, administrators, "admin")
+    if administrators and not after.administrators:
         hint = "make another one first: jidomem access policy grant AGENT admin"
-        raise PolicyDenied(f"{_named(others)} would be no administrator, and there is no other", hint=hint)
+        raise PolicyDenied(f"{_names(administrators)} would be no administrator, and there is no other", hint=hint)
 
 
-def check_curates(what: str, agent: str, rules: AccessPolicy, speaker: Speaker | None) -> None:
-    """Raise PolicyDenied unless *agent* is a curator; without any curator, every agent may. *what* is the action."""
-    role, others = role_in_use(agent, rules, speaker), rules.curators
-    if role not in CURATORS and _matters_who(role, others, speaker):
-        raise _not_one(what, agent, role, others, "curator")
+def check_curates(action: str, agent: str, rules: AccessPolicy, speaker: Speaker | None) -> None:
+    """Raise PolicyDenied unless *agent* is a curator; without any curator, every agent may. *action* is the action."""
+    role, curators = role_in_use(agent, rules, speaker), rules.curators
+    if role not in CURATORS and _is_restricted(role, curators, speaker):
+        raise _role_required(action, agent, role, curators, "curator")
 
 
 def untrusted_reason(described: Iterable[Triple], item: Term, view: WriteSnapshot) -> str | None:
@@ -206,10 +210,10 @@ def untrusted_reason(described: Iterable[Triple], item: Term, view: WriteSnapsho
 
 def confirmations(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[Term]:
     """Return the curators who confirmed the memories that *intent* supersedes; an empty list if one is not trusted."""
-    old = [iri(each) for each in intent.supersedes]
-    if any(view.objects(each, _QUARANTINED) for each in old):
+    superseded = [iri(each) for each in intent.supersedes]
+    if any(view.objects(each, _QUARANTINED) for each in superseded):
         return []
-    return sorted({who for each in old for who in view.objects(each, _CONFIRMED)})
+    return sorted({curator for each in superseded for curator in view.objects(each, _CONFIRMED)})
 
 
 def proposal_reason(
@@ -229,37 +233,37 @@ def proposal_reason(
     """
     item = iri(intent.iri or "")
     untrusted = untrusted_reason(described, item, view)
-    if untrusted and permission.is_curator and permission.held_back is None and not waits:
+    if untrusted and permission.is_curator and permission.proposed_because is None and not waits:
         return None, [(item, _CONFIRMED, iri(intent.asserted_by or ""))]
-    if untrusted and confirmed and permission.held_back is None and not waits:
-        return None, [(item, _CONFIRMED, who) for who in confirmed]
-    vouched = None if permission.is_curator or confirmed else _vouched(intent, view)
-    held_back = permission.held_back or untrusted or vouched
-    marks = [(item, jido("proposedBecause"), literal(held_back))] if held_back else []
+    if untrusted and confirmed and permission.proposed_because is None and not waits:
+        return None, [(item, _CONFIRMED, curator) for curator in confirmed]
+    confirmed_end = None if permission.is_curator or confirmed else _confirmed_end(intent, view)
+    reason = permission.proposed_because or untrusted or confirmed_end
+    marks = [(item, jido("proposedBecause"), literal(reason))] if reason else []
     for node in [item, *alternative_nodes(intent)] if untrusted else ():
         marks.append((node, _QUARANTINED, boolean(True)))
-    return held_back, marks
+    return reason, marks
 
 
-def _vouched(intent: MemoryUpdateIntent, view: WriteSnapshot) -> str | None:
+def _confirmed_end(intent: MemoryUpdateIntent, view: WriteSnapshot) -> str | None:
     """Return the reason if *intent* ends an active memory that a curator confirmed; None otherwise."""
     for other in map(iri, (*intent.supersedes, *intent.invalidates)):
-        if (who := view.first(other, _CONFIRMED)) is not None and view.in_force(other):
-            return f"it ends {plain_value(other)}, which {vocab.local_name(who)} accepted"
+        if (curator := view.first(other, _CONFIRMED)) is not None and view.is_current(other):
+            return f"it ends {plain_value(other)}, which {vocab.local_name(curator)} accepted"
     return None
 
 
 def _change(node: Term, view: WriteSnapshot) -> PolicyChange:
     def text(name: str) -> str | None:
-        found = view.first(node, jido(name))
-        return plain_value(found) if found else None
+        value = view.first(node, jido(name))
+        return plain_value(value) if value else None
 
-    roles = {field: vocab.local_name(found) for field, name in _ROLES.items() if (found := text(name))}
-    said = {field: text(name) for field, name in (_TEXTS | _AGENTS).items()}
+    roles = {field: vocab.local_name(value) for field, name in _ROLES.items() if (value := text(name))}
+    texts = {field: text(name) for field, name in (_TEXTS | _AGENTS).items()}
     days = view.first(node, jido("afterDays"))
     recorded = parse_moment(text("recordedAt"))  # an index may leave out the zeros at its end
     return PolicyChange(
-        **said,
+        **texts,
         **roles,
         days=int(parse_literal(days).text) if days else None,
         recorded=format_timestamp(recorded) if recorded else "",
@@ -267,7 +271,7 @@ def _change(node: Term, view: WriteSnapshot) -> PolicyChange:
     )
 
 
-def _matters(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[str, list[str], str | None]]:
+def _judged_kinds(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[str, list[str], str | None]]:
     """Yield kind, places and scope of the content of the intent, and of each memory that it ends or revives."""
     named = (other for field in ("supersedes", "invalidates", "revives") for other in getattr(intent, field))
     ended = [iri(other) for other in named if is_absolute(other)]
@@ -283,27 +287,27 @@ def _matters(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[
         )
 
 
-def _denied(what: str, rule: PolicyChange | None, rules: AccessPolicy, agent: str, role: str) -> PolicyDenied:
+def _denied(message: str, rule: PolicyChange | None, rules: AccessPolicy, agent: str, role: str) -> PolicyDenied:
     may = [kind for kind in vocab.CLASS_OF_TYPE if rules.verdict(agent, role, (kind, family(kind)))[0] != "deny"]
     hint = f"say it as one of: {', '.join(may[:5])}" if may else "ask a curator to record it"
-    return PolicyDenied(f"{what}: {rule}", hint=f"{hint}; the rules: jidomem access policy show")
+    return PolicyDenied(f"{message}: {rule}", hint=f"{hint}; the rules: jidomem access policy show")
 
 
-def _matters_who(role: str, others: Sequence[str], speaker: Speaker | None) -> bool:
+def _is_restricted(role: str, holders: Sequence[str], speaker: Speaker | None) -> bool:
     """Return whether the project restricts an action: it names curators or administrators, or uses tokens."""
-    return bool(others) or speaker is not None or role == "MemoryReader"
+    return bool(holders) or speaker is not None or role == "MemoryReader"
 
 
-def _not_one(what: str, agent: str, role: str, others: Sequence[str], word: str) -> PolicyDenied:
-    hint = f"ask {_named(others)}" if others else f"ask whoever gives out the tokens for one of the role {word}"
-    return PolicyDenied(f"{vocab.local_name(agent)}, {_a(role)}, may not {what}", hint=hint)
+def _role_required(action: str, agent: str, role: str, holders: Sequence[str], word: str) -> PolicyDenied:
+    hint = f"ask {_names(holders)}" if holders else f"ask whoever gives out the tokens for one of the role {word}"
+    return PolicyDenied(f"{vocab.local_name(agent)}, {_article(role)}, may not {action}", hint=hint)
 
 
-def _named(agents: Iterable[str]) -> str:
+def _names(agents: Iterable[str]) -> str:
     return ", ".join(map(vocab.local_name, agents))
 
 
-def _a(role: str) -> str:
+def _article(role: str) -> str:
     return f"{'an' if role[0] in 'AI' else 'a'} {role}"
 
 

@@ -202,20 +202,20 @@ class Pipeline:
             proposal = MemoryUpdateIntent.from_dict(proposal)
         if not submission.options.as_it_was:
             check_entries(proposal)
-        signed = self.signed(proposal)
-        normal = normalize(signed, now=now, new_id=self.new_id, schema=self.rules.schema, literal=self.literal)
+        with_author = self.with_author(proposal)
+        normal = normalize(with_author, now=now, new_id=self.new_id, schema=self.rules.schema, literal=self.literal)
         intent, filled = normal.intent, dict(normal.filled)
-        warnings = self.screened(secrets.screen(intent))
+        warnings = self.screen_secrets(secrets.screen(intent))
         if self.fresh_ids and "iri" in filled:
             view.add_new(iri(intent.iri or ""), ())
-        if signed is not proposal:
+        if with_author is not proposal:
             filled["asserted_by"] = intent.asserted_by
         request = request_digest(proposal) if intent.idempotency_key else ""
         return Draft(proposal, intent, filled, warnings, request)
 
     def _first_receipt(self, draft: Draft, view: WriteSnapshot) -> Receipt | None:
         """Return the receipt of the first intent with the key of the intent; None for a new key, or without a key."""
-        permissions.check_speaks(draft.intent.asserted_by, view, self.rules.policy, self.speaker)
+        permissions.check_author(draft.intent.asserted_by, view, self.rules.policy, self.speaker)
         return first_receipt(draft.intent, draft.request, view) if draft.intent.idempotency_key else None
 
     def _validate(
@@ -257,13 +257,13 @@ class Pipeline:
             ]
         status = self._status(intent, conflicts, statements.described, options, view)
         confirmed = permissions.confirmations(intent, view) if options.relocates else ()
-        held_back, marks = permissions.proposal_reason(
+        proposed_because, marks = permissions.proposal_reason(
             statements.described, intent, permission, view, waits=status == triples.PROPOSED, confirmed=confirmed
         )
         warnings = []
-        if held_back is not None:
+        if proposed_because is not None:
             status = triples.PROPOSED
-            warnings.append(f"{PROPOSED_PREFIX}{held_back}")
+            warnings.append(f"{PROPOSED_PREFIX}{proposed_because}")
         if status == triples.ASSERTED:
             validate.check_reason(intent, statements.described, view)
         warnings += self._check_warnings(intent, status, view)
@@ -283,9 +283,9 @@ class Pipeline:
         intent, conflicts = draft.intent, comparison.conflicts
         warnings = [*draft.warnings, *statements.warnings, *comparison.warnings]
         if not options.as_it_was:
-            warnings += _odd_moments(draft.proposal, intent, now)
+            warnings += _moment_warnings(draft.proposal, intent, now)
         if options.absent:
-            warnings += _absent(options.absent)
+            warnings += _absent_warnings(options.absent)
         status = STATUS_NAMES[comparison.status]
         receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
         rows = [*statements.described, *statements.declared]
@@ -317,7 +317,7 @@ class Pipeline:
         """Raise PolicyDenied unless *agent* may write *thing*, which is no memory."""
         permissions.check_other_write(thing, plain_value(agent), view, self.rules.policy, self.speaker)
 
-    def signed(self, proposal: MemoryUpdateIntent) -> MemoryUpdateIntent:
+    def with_author(self, proposal: MemoryUpdateIntent) -> MemoryUpdateIntent:
         """Return *proposal* with the agent of the token as its author, if it names none."""
         if self.speaker is None or self.speaker.by_rule or proposal.asserted_by is not None:
             return proposal
@@ -330,11 +330,12 @@ class Pipeline:
         IntentRefused for memories, commits and rows that the ontology or a shape forbids.
         """
         subjects = dict.fromkeys(subject for subject, _, _ in rows)
-        validate.check_declared(rows, self.rules.schema, self.literal, validate.WRITERS_OWN - validate.BROUGHT_ALONG)
+        forbidden = validate.WRITER_RECORDS - validate.EXPORTED_RECORDS
+        validate.check_declared(rows, self.rules.schema, self.literal, forbidden)
         validate.check_axioms(rows, self.rules.schema)
-        looks_secret = self.screened(secrets.screen_rows(rows))
+        looks_secret = self.screen_secrets(secrets.screen_rows(rows))
         known = {subject: set(view.about(subject)) for subject in subjects if view.types(subject)}
-        otherwise = [
+        differing = [
             subject
             for subject in known
             # typed literals are left out: a store may write them in another form
@@ -342,31 +343,30 @@ class Pipeline:
         ]
         new = [row for row in rows if row[0] not in known]
         if not new:
-            return None, otherwise
+            return None, differing
         warnings = [*looks_secret, *validate.check_terms(new, view, self.rules.schema, self.rules.policy)]
         warnings += validate.judge_shapes(new, view, self.rules.schema)
         receipt = Receipt(plain_value(new[0][0]), None, Version(), "asserted", {}, (), tuple(warnings))
-        return self.decision(receipt, new, view), otherwise
+        return self.decision(receipt, new, view), differing
 
     def append(self, rows: Sequence[Triple], view: WriteSnapshot, known: Callable[[Triple], bool]) -> Decision:
         """Return the decision on *rows* for a graph without memories, of which the *known* triples are not appended.
 
         Raises IntentRefused for memories, commits and rows that the ontology or a shape forbids.
         """
-        validate.check_declared(rows, self.rules.schema, self.literal, validate.WRITERS_OWN)
+        validate.check_declared(rows, self.rules.schema, self.literal, validate.WRITER_RECORDS)
         validate.check_axioms(rows, self.rules.schema)
-        looks_secret = self.screened(secrets.screen_rows(rows))
+        looks_secret = self.screen_secrets(secrets.screen_rows(rows))
         new = [row for row in rows if not known(row)]
         if not new:
             return UNCHANGED
         warnings = [*looks_secret, *validate.check_terms(new, view, self.rules.schema, self.rules.policy)]
         validate.check_appended(new, view, self.rules.schema)
-        ours = {
+        own_subjects = {
             s for s, p, o in new if p in self.rules.schema.properties or (p == TYPE and o in self.rules.schema.classes)
         }
-        warnings += (
-            validate.judge_shapes([row for row in new if row[0] in ours], view, self.rules.schema) if ours else []
-        )
+        if judged := [row for row in new if row[0] in own_subjects]:
+            warnings += validate.judge_shapes(judged, view, self.rules.schema)
         return self.decision(Receipt("", None, Version(), "asserted", {}, (), tuple(warnings)), new, view)
 
     def decision(self, receipt: Receipt, rows: Sequence[Triple], view: WriteSnapshot) -> Decision:
@@ -407,7 +407,7 @@ class Pipeline:
             raise IntentRefused(faults) from None
         return Statements(described, declared, warnings)
 
-    def screened(self, matches: Iterable[tuple[str, secrets.SecretMatch]]) -> list[str]:
+    def screen_secrets(self, matches: Iterable[tuple[str, secrets.SecretMatch]]) -> list[str]:
         """Return warnings of likely secrets if the policy is to warn; raise IntentRefused if it is to refuse them."""
         policy = self.rules.policy.secrets
         violations = [] if policy == "off" else secrets.refusals(matches)
@@ -431,7 +431,7 @@ class Pipeline:
         )
         if policy == "refuse" or any(each.kind in _NEVER_ACCEPTED for each in conflicts):
             shown = conflicts[:_SHOWN_WHOLE]
-            items = {each.iri: _in_full(each.iri, view) for each in shown}
+            items = {each.iri: _full_fields(each.iri, view) for each in shown}
             conflicts = [
                 conflict.with_differing_fields(each, intent, items[each.iri]) if each.iri in items else each
                 for each in conflicts
@@ -473,22 +473,22 @@ class Pipeline:
         commit, version = commit_of(iri(same), view)
         authors = sorted(map(vocab.local_name, view.objects(iri(same), jido("assertedBy"))))
         text = f"{same} of {' and '.join(authors)} says this already: nothing was added, and your word for it"
-        others = [f"{text} is not recorded; to record it, confirm that memory"]
+        note = [f"{text} is not recorded; to record it, confirm that memory"]
         is_own = vocab.local_name(intent.asserted_by or "") in authors
-        receipt = Receipt(same, commit, version, "deduplicated", warnings=() if is_own else tuple(others))
+        receipt = Receipt(same, commit, version, "deduplicated", warnings=() if is_own else tuple(note))
         if not intent.idempotency_key:
             return Decision(receipt)
         node = iri(f"{vocab.BASE}submissions/{self.new_id()}")
         return self.decision(receipt, submission_triples(node, intent, draft.request, receipt), view)
 
 
-def _absent(files: Mapping[str, str | None]) -> Iterator[str]:
+def _absent_warnings(files: Mapping[str, str | None]) -> Iterator[str]:
     """Yield a warning for each named file that does not exist."""
-    for path, near in files.items():
-        yield f"about names {path}, and there is no such file" + (f"; did you mean {near}?" if near else "")
+    for path, nearest in files.items():
+        yield f"about names {path}, and there is no such file" + (f"; did you mean {nearest}?" if nearest else "")
 
 
-def _odd_moments(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, now: datetime) -> Iterator[str]:
+def _moment_warnings(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, now: datetime) -> Iterator[str]:
     """Yield a warning for each likely mistake in a moment of *proposal*: an end in the past, a future timestamp."""
     for name, word in (("valid_until", "valid no more"), ("expires_on", "due for review at once")):
         end = parse_moment(getattr(intent, name))
@@ -499,7 +499,7 @@ def _odd_moments(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, now: 
         yield f"timestamp {intent.timestamp} is in the future: it says when this came to be known"
 
 
-def _in_full(item: str, view: WriteSnapshot) -> dict[str, Any]:
+def _full_fields(item: str, view: WriteSnapshot) -> dict[str, Any]:
     """Return all fields of a memory, with full moments: a store may have shortened them."""
     fields = restated_in(view, item)
     return {name: (canonical.moment(value) or value) if name in MOMENTS else value for name, value in fields.items()}
@@ -529,38 +529,38 @@ def refusal_with_repair(
     assert not isinstance(intent, JidomemError)
     values: Mapping[str, Any] = intent.to_dict() if isinstance(intent, MemoryUpdateIntent) else intent
 
-    def judged_again(mended: Mapping[str, Any]) -> None:
-        again = pipeline.run(replace(submission, intent=mended), view, now, repairs=False)
+    def judged_again(repaired: Mapping[str, Any]) -> None:
+        again = pipeline.run(replace(submission, intent=repaired), view, now, repairs=False)
         triples.read_back(again.triples)
 
-    mended = mend(values, refusal, judged_again)
+    repaired = repaired_values(values, refusal, judged_again)
     faults = _unique(refusal.violations, _FormCheck(pipeline, submission, view, now).faults(values))
-    if mended is None and faults == [*refusal.violations]:
+    if repaired is None and faults == [*refusal.violations]:
         return refusal
-    return IntentRefused(faults, fixed_intent=mended)
+    return IntentRefused(faults, fixed_intent=repaired)
 
 
-def mend(
+def repaired_values(
     values: Mapping[str, Any], refusal: IntentRefused, judge: Callable[[Mapping[str, Any]], object]
 ) -> dict[str, Any] | None:
     """Return *values* repaired so that *judge* accepts them, None when a person has to decide.
 
     One refusal may hide the next, so repair and judgement alternate; the result has passed every stage.
     """
-    mended = dict(values)
+    repaired = dict(values)
     for _ in range(ROUNDS):
         for violation in refusal.violations:
             if violation.repair is None:
                 return None
-            mended = violation.repair(mended)
+            repaired = violation.repair(repaired)
         try:
-            judge(mended)
+            judge(repaired)
         except IntentRefused as next_refusal:
             refusal = next_refusal
         except JidomemError:
             return None
         else:
-            return {name: value for name, value in mended.items() if value not in (None, [])}
+            return {name: value for name, value in repaired.items() if value not in (None, [])}
     return None
 
 
@@ -581,7 +581,7 @@ class _FormCheck:
         pipeline, view, project = self.pipeline, self.view, self.submission.project
         names = pipeline.memory_names(project)
         faults = faults_of(MemoryUpdateIntent.from_dict, values)
-        meant = {violation.nearest for violation in faults if violation.repair is None}
+        intended = {violation.nearest for violation in faults if violation.repair is None}
         for violation in faults:
             values = violation.repair(values) if violation.repair is not None else values
         given = MemoryUpdateIntent(**{name: value for name, value in values.items() if name in INTENT_FIELDS})
@@ -589,14 +589,14 @@ class _FormCheck:
         if kind := next((fault.nearest for fault in faults if fault.code == "unknown_type"), None):
             given = replace(given, type=kind)  # the following checks use this type
             faults += faults_of(self._normal, given)
-        intent = self._normal(_sound(pipeline.signed(given), self._normal)).intent
+        intent = self._normal(_valid_part(pipeline.with_author(given), self._normal)).intent
         if unknown := faults_of(resolve, intent, view, names.find):
             faults += unknown
             intent = without_names(intent)
         else:
             intent = resolve(intent, view, names.find)
-        left_out = meant | {violation.field for violation in faults}
-        if looks_secret := faults_of(pipeline.screened, secrets.screen(intent)):
+        left_out = intended | {violation.field for violation in faults}
+        if looks_secret := faults_of(pipeline.screen_secrets, secrets.screen(intent)):
             fields = {violation.field for violation in looks_secret}  # no other fault may show their values
             faults = [*(violation for violation in faults if violation.field not in fields), *looks_secret]
             intent, left_out = _without(fields, intent), left_out | fields
@@ -610,8 +610,8 @@ class _FormCheck:
         if intent.type is None:  # the rules of all kinds are judged
             left_out |= {*validate.ONLY_FOR, "extra_triples"}
             intent = replace(intent, type="unknown")
-        whole = _filled(_without(left_out, intent), project)
-        judged = faults_of(pipeline.describe, whole, self.submission.options, view, self.now)
+        complete = _filled(_without(left_out, intent), project)
+        judged = faults_of(pipeline.describe, complete, self.submission.options, view, self.now)
         return faults + [violation for violation in judged if violation.field not in (None, *left_out)]
 
     def _normal(self, intent: MemoryUpdateIntent) -> Normal:
@@ -642,7 +642,7 @@ def _unique(first: Iterable[Violation], more: Iterable[Violation]) -> list[Viola
     return [*unique.values()]
 
 
-def _sound(intent: MemoryUpdateIntent, normal: Callable[[MemoryUpdateIntent], Normal]) -> MemoryUpdateIntent:
+def _valid_part(intent: MemoryUpdateIntent, normal: Callable[[MemoryUpdateIntent], Normal]) -> MemoryUpdateIntent:
     """Return *intent* without the values, and the entries of lists, that *normal* refuses."""
     kind = intent.type if not faults_of(normal, MemoryUpdateIntent(type=intent.type)) else None
 

@@ -21,7 +21,7 @@ from jidomem.records.intent import Receipt, Version
 from jidomem.write import permissions, triples
 from jidomem.write.conflict import end_of_chain
 from jidomem.write.context import WriteContext, project_node
-from jidomem.write.corrections import OWN, blobs_in
+from jidomem.write.corrections import OWN, recorded_blobs
 from jidomem.write.normalize import MOMENTS
 from jidomem.write.other_writes import SessionRows
 from jidomem.write.pipeline import Pipeline
@@ -39,35 +39,35 @@ Restated = Callable[[Term], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Memories to withdraw, and ended memories to restate; `lost` are those that cannot be restated."""
+    """Memories to be `withdrawn`, and ended memories to be `restored`; `lost` are those that cannot be restated."""
 
     withdrawn: tuple[Term, ...] = ()
-    again: tuple[Term, ...] = ()
+    restored: tuple[Term, ...] = ()
     lost: tuple[Term, ...] = ()
 
 
-def rollback_diff(came: Iterable[Term], ended: Iterable[Term], view: WriteSnapshot, restated: Restated) -> Difference:
-    """Return the difference to a past moment: *came* is active and was not then, *ended* was active and is not now.
+def rollback_diff(added: Iterable[Term], ended: Iterable[Term], view: WriteSnapshot, restated: Restated) -> Difference:
+    """Return the difference to a past moment: *added* is active and was not then, *ended* was active and is not now.
 
-    A memory in *came* with the content of one in *ended* stands for it, so that neither is corrected. An alternative
+    A memory in *added* with the content of one in *ended* stands for it, so that neither is corrected. An alternative
     follows its decision. *restated* returns the intent that would restate a memory; a memory whose summary was
     redacted is lost.
     """
-    came, ended = list(came), list(ended)
+    added, ended = list(added), list(ended)
     all_ended, missing = set(ended), defaultdict[str, list[Term]](list)
     for old in ended:
         if _decision_of(old, view) not in all_ended:
             missing[_content_key(restated(old))].append(old)
-    stands: set[Term] = set()
-    for new in came:
+    matched: set[Term] = set()
+    for new in added:
         if _decision_of(new, view) is None and (same := missing[_content_key(restated(new))]):
             same.pop(0)
-            stands.add(new)
-    withdrawn = [new for new in came if not {new, _decision_of(new, view)} & stands]
-    left = {old for same in missing.values() for old in same}
-    again = [old for old in ended if old in left]
-    lost = [old for old in again if not view.objects(old, jido("summary"))]
-    return Difference(tuple(withdrawn), tuple(old for old in again if old not in lost), tuple(lost))
+            matched.add(new)
+    withdrawn = [new for new in added if not {new, _decision_of(new, view)} & matched]
+    unmatched = {old for same in missing.values() for old in same}
+    restored = [old for old in ended if old in unmatched]
+    lost = [old for old in restored if not view.objects(old, jido("summary"))]
+    return Difference(tuple(withdrawn), tuple(old for old in restored if old not in lost), tuple(lost))
 
 
 def _content_key(intent: Mapping[str, Any]) -> str:
@@ -75,27 +75,27 @@ def _content_key(intent: Mapping[str, Any]) -> str:
 
     An index may write a moment or a number in another form than it was given.
     """
-    held = {name: value for name, value in intent.items() if name not in _IGNORED_FIELDS}
-    held |= {name: str(parse_moment(held[name]) or held[name]) for name in MOMENTS if name in held}
-    if "extra_triples" in held:
-        held["extra_triples"] = sorted(map(_comparable, held["extra_triples"]), key=repr)
-    return json.dumps(held, sort_keys=True)
+    content = {name: value for name, value in intent.items() if name not in _IGNORED_FIELDS}
+    content |= {name: str(parse_moment(content[name]) or content[name]) for name in MOMENTS if name in content}
+    if "extra_triples" in content:
+        content["extra_triples"] = sorted(map(_comparable, content["extra_triples"]), key=repr)
+    return json.dumps(content, sort_keys=True)
 
 
 def _comparable(extra: Sequence[Any]) -> list[Any]:
     """Return an extra triple with the value of its literal."""
-    *said, value = extra
+    *prefix, value = extra
     if not isinstance(value, Mapping) or "@value" not in value or "@language" in value:
         return [*extra]
     datatype = value.get("@type", XSD + "string")
-    return [*said, datatype, str(to_value(literal(value["@value"], datatype)))]
+    return [*prefix, datatype, str(to_value(literal(value["@value"], datatype)))]
 
 
 def _decision_of(item: Term, view: WriteSnapshot) -> Term | None:
     """Return the decision that an alternative belongs to; None for any other memory."""
     decision, mark, _ = plain_value(item).rpartition("/alternatives/")
-    found = iri(decision) if mark else None
-    return found if found is not None and item in view.objects(found, jido("hasAlternative")) else None
+    node = iri(decision) if mark else None
+    return node if node is not None and item in view.objects(node, jido("hasAlternative")) else None
 
 
 _ENDED_BY = (jido("supersededBy"), jido("invalidatedBy"))
@@ -158,31 +158,31 @@ class _Recovery:
         difference = self._difference(view)
         self.corrections = [self._correction("lost", old, view) for old in difference.lost]
         self._restated = {}
-        if not difference.withdrawn and not difference.again:
+        if not difference.withdrawn and not difference.restored:
             return
         self._session = iri(f"{vocab.BASE}sessions/recovery-{pipeline.new_id()}")
         yield self._opening(view, now)
         if difference.withdrawn:
             yield self._withdrawal(difference.withdrawn, view)
-        for old in difference.again:
+        for old in difference.restored:
             yield self._restatement(old, view)
-        closing = triples.moved(self._session, self.agent, format_timestamp(now), status="Closed", view=view)
+        closing = triples.session_event(self._session, self.agent, format_timestamp(now), status="Closed", view=view)
         yield SessionRows(self._session, closing)
 
     def _difference(self, view: WriteSnapshot) -> Difference:
         recorded, ended = self.rollbacks.since(self.project, self.moment)
-        came = [item for item in recorded if view.in_force(item) and jido("DeletedMarker") not in view.types(item)]
-        ended = [item for item in ended if self._was_in_force(item, view)]
-        return rollback_diff(came, ended, view, lambda item: restated_in(view, plain_value(item)))
+        added = [item for item in recorded if view.is_current(item) and jido("DeletedMarker") not in view.types(item)]
+        ended = [item for item in ended if self._was_active(item, view)]
+        return rollback_diff(added, ended, view, lambda item: restated_in(view, plain_value(item)))
 
-    def _was_in_force(self, item: Term, view: WriteSnapshot) -> bool:
+    def _was_active(self, item: Term, view: WriteSnapshot) -> bool:
         """Return whether *item*, which has ended since, was active at the moment; markers do not count."""
         if jido("Asserted") not in view.objects(item, ITEM_MARK) or jido("DeletedMarker") in view.types(item):
             return False
         ends = [end for link in _ENDED_BY for end in view.objects(item, link)]
-        return self._by_then(item, view) and not any(self._by_then(end, view) for end in ends)
+        return self._was_recorded(item, view) and not any(self._was_recorded(end, view) for end in ends)
 
-    def _by_then(self, item: Term, view: WriteSnapshot) -> bool:
+    def _was_recorded(self, item: Term, view: WriteSnapshot) -> bool:
         recorded = (parse_moment(plain_value(value)) for value in view.objects(item, jido("recordedAt")))
         return any(moment is not None and moment <= self.moment for moment in recorded)
 
@@ -217,7 +217,7 @@ class _Recovery:
         values |= {"iri": new, "revives": [plain_value(old)], "reason": self.reason}
         self.corrections.append(self._correction("restated", old, view, by=new))
         self._restated[old] = new
-        return self._asserted(values, SubmitOptions(blobs_in(view, old), as_it_was=True))
+        return self._asserted(values, SubmitOptions(recorded_blobs(view, old), as_it_was=True))
 
     def _coexisting(self, old: Term, view: WriteSnapshot) -> list[str]:
         """Return the memories that coexisted with *old*, as restated or as their active successors."""
@@ -267,7 +267,7 @@ class _Correcting:
         return decision
 
 
-_CAME = f"""SELECT DISTINCT ?item ?at WHERE {{ ?item {jido("recordedAt")} ?at ; {ITEM_MARK} {jido("Asserted")}
+_ADDED = f"""SELECT DISTINCT ?item ?at WHERE {{ ?item {jido("recordedAt")} ?at ; {ITEM_MARK} {jido("Asserted")}
 FILTER(?at > %s) }} ORDER BY ?at ?item"""
 _ENDED = f"""SELECT DISTINCT ?item ?was WHERE {{ ?end {jido("recordedAt")} ?at ; {ITEM_MARK} {jido("Asserted")}
 FILTER(?at > %s) ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end ; {jido("recordedAt")} ?was }}
@@ -311,6 +311,6 @@ class Rollbacks:
         stream, then = Stream(project_id), date_time(format_timestamp(moment))
         follower = self._context.queues.follower
         follower.catch_up(stream)
-        results = [follower.index.query(text % then, graphs=[stream.graph]) for text in (_CAME, _ENDED)]
-        came, ended = ([row[0] for row in rows.rows if row[0]] for rows in results if isinstance(rows, Solutions))
-        return [*dict.fromkeys(came)], [*dict.fromkeys(ended)]
+        results = [follower.index.query(text % then, graphs=[stream.graph]) for text in (_ADDED, _ENDED)]
+        added, ended = ([row[0] for row in rows.rows if row[0]] for rows in results if isinstance(rows, Solutions))
+        return [*dict.fromkeys(added)], [*dict.fromkeys(ended)]

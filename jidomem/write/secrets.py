@@ -33,7 +33,7 @@ class SecretPattern(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-_ABOUT = ("pass", "pwd", "secret", "key", "token", "_auth")
+_SECRET_WORDS = ("pass", "pwd", "secret", "key", "token", "_auth")
 
 
 _NAMES = (
@@ -97,7 +97,7 @@ FORMS: tuple[SecretPattern, ...] = (
     SecretPattern(
         "a password in a URL",
         "://",
-        r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://(?P<user>[^\s/:@?#]*):(?!(?P=user)@)(?P<said>[^\s/]{3,})@",
+        r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://(?P<user>[^\s/:@?#]*):(?!(?P=user)@)(?P<value>[^\s/]{3,})@",
         ("@",),
     ),
     SecretPattern("a token in a URL", "://", r"://[A-Za-z0-9_]{32,}@", ("@",)),
@@ -105,43 +105,43 @@ FORMS: tuple[SecretPattern, ...] = (
         "a credential",
         "uthorization",
         r"uthorization[\"']?\s*[:=]\s*[\"']?(?i:bearer|basic|token)\s+"
-        r"(?P<said>(?=\S{0,99}[0-9=])[A-Za-z0-9+/_.~=-]{12,}+)",
+        r"(?P<value>(?=\S{0,99}[0-9=])[A-Za-z0-9+/_.~=-]{12,}+)",
     ),
     SecretPattern(
-        "a password", "curl", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =][\"']?[^\s:\"']+:(?P<said>[^\s\"']{3,})"
+        "a password", "curl", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =][\"']?[^\s:\"']+:(?P<value>[^\s\"']{3,})"
     ),
     SecretPattern(
         "a password",
         "--",
-        rf"--(?:[a-z]{{1,20}}-)?{_NAMES}[ =](?=\S{{0,99}}[0-9])(?P<said>[^\s,;()]{{6,}}+)",
-        _ABOUT,
+        rf"--(?:[a-z]{{1,20}}-)?{_NAMES}[ =](?=\S{{0,99}}[0-9])(?P<value>[^\s,;()]{{6,}}+)",
+        _SECRET_WORDS,
     ),
-    SecretPattern("a password", "</", rf"(?i:(?:{_NAMES}|token)>)\s*(?P<said>[^<\s]{{6,}})\s*</", _ABOUT),
+    SecretPattern("a password", "</", rf"(?i:(?:{_NAMES}|token)>)\s*(?P<value>[^<\s]{{6,}})\s*</", _SECRET_WORDS),
     SecretPattern(
         "a password",
         "=",
-        rf"(?i:{_NAMES}[\"']?{_BLANKS}=>?{_BLANKS})(?P<said>[\"'][^\"'\n]{{6,}}[\"']|[^\s\"',;()]{{6,}}+)(?!\()",
-        _ABOUT,
+        rf"(?i:{_NAMES}[\"']?{_BLANKS}=>?{_BLANKS})(?P<value>[\"'][^\"'\n]{{6,}}[\"']|[^\s\"',;()]{{6,}}+)(?!\()",
+        _SECRET_WORDS,
     ),
     SecretPattern(
         "a password",
         ":",
-        rf"(?i:{_NAMES}[\"']?{_BLANKS}:{_BLANKS})(?=\S{{0,99}}(?:[0-9#%^&*+]|!\S))(?P<said>[^\s,;()]{{6,}}+)(?!\()",
-        _ABOUT,
+        rf"(?i:{_NAMES}[\"']?{_BLANKS}:{_BLANKS})(?=\S{{0,99}}(?:[0-9#%^&*+]|!\S))(?P<value>[^\s,;()]{{6,}}+)(?!\()",
+        _SECRET_WORDS,
     ),
     SecretPattern(
         "a password",
         " is ",
-        r"(?i:\b(?:password|passphrase|passwd) is )(?=\S{0,99}[0-9])(?=\S{0,99}[A-Za-z])(?P<said>[^\s,;()]{6,}+)",
-        _ABOUT,
+        r"(?i:\b(?:password|passphrase|passwd) is )(?=\S{0,99}[0-9])(?=\S{0,99}[A-Za-z])(?P<value>[^\s,;()]{6,}+)",
+        _SECRET_WORDS,
     ),
     *(
         SecretPattern(
             "a token",
             sign,
             rf"(?i:(?:token|_auth)[\"']?{_BLANKS}{sign}{_BLANKS})[\"']?"
-            r"(?=[^\s\"']{0,99}[0-9])(?=[^\s\"']{0,99}[A-Za-z])(?P<said>[A-Za-z0-9+/.~=-]{16,}+)(?!\()",
-            _ABOUT,
+            r"(?=[^\s\"']{0,99}[0-9])(?=[^\s\"']{0,99}[A-Za-z])(?P<value>[A-Za-z0-9+/.~=-]{16,}+)(?!\()",
+            _SECRET_WORDS,
         )
         for sign in "=:"
     ),
@@ -150,8 +150,8 @@ FORMS: tuple[SecretPattern, ...] = (
             "an API key",
             sign,
             rf"(?i:\b(?:api|access|secret|private|account) (?:key|token)[\"'`]?{_BLANKS}{sign}{_BLANKS})[\"'`]?"
-            r"(?=[^\s\"'`]{0,99}[0-9])(?=[^\s\"'`]{0,99}[A-Za-z])(?P<said>[A-Za-z0-9+/=]{16,}+)(?![\w(-])",
-            _ABOUT,
+            r"(?=[^\s\"'`]{0,99}[0-9])(?=[^\s\"'`]{0,99}[A-Za-z])(?P<value>[A-Za-z0-9+/=]{16,}+)(?![\w(-])",
+            _SECRET_WORDS,
         )
         for sign in ("=", ":", " is ")
     ),
@@ -163,7 +163,7 @@ _SAMPLES = (
     "|user|value|your"
 )
 #: A placeholder for a secret: a word, a variable, a call or an attribute, stars; or its kind of encoding.
-_STANDS_FOR_ONE = re.compile(
+_PLACEHOLDER = re.compile(
     rf"[\"']?(?:<.*|\$.*|%.*|\{{.*|\[.*|.*\*\*\*.*|x{{3,}}|.*(?:\.\.\.|…).*|(?i:(?:[-_]?(?:{_SAMPLES}))+)[0-9]?"
     r"|(?i:(?:abc[d-z]*|123[4-90]*)+)|[a-z][a-z0-9]*(?:_[a-z0-9]+)*_(?:password|passwd|pass|pwd|secret|token|key)"
     r"|[a-z]+(?:-[a-z]+)*-(?:password|pass|secret|token|key)|[A-Za-z_]\w*(?:[.:]+\w+)+(?:\[.*)?|\w+\[.*|~?/.*"
@@ -177,11 +177,11 @@ _MARKUP = re.compile(r"[`\u3000-\u303f\uff00-\uffef]")
 _PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9]*)[_-]\Z")
 #: Tokens that no maker issues: a character many times, or the words of a manual.
 _MADE_UP = re.compile(r"([A-Za-z0-9.*])\1{5}|EXAMPLE|(?i:your)[_-]")
-_WIDE = ("=", ":", "://", "--", "</", " is ")
-_SPOKEN = ("PRIVATE KEY", "uthorization", "curl")
+_COMMON_MARKS = ("=", ":", "://", "--", "</", " is ")
+_WORD_MARKS = ("PRIVATE KEY", "uthorization", "curl")
 #: The marks that identify a form by themselves; the forms with other marks; and a word long enough for a token.
-_MARKS = tuple(form.mark for form in FORMS if form.mark not in (*_WIDE, *_SPOKEN))
-_UNMARKED = tuple(form for form in FORMS if form.mark in (*_WIDE, *_SPOKEN))
+_MARKS = tuple(form.mark for form in FORMS if form.mark not in (*_COMMON_MARKS, *_WORD_MARKS))
+_UNMARKED = tuple(form for form in FORMS if form.mark in (*_COMMON_MARKS, *_WORD_MARKS))
 _LONG = re.compile(r"[A-Za-z0-9_.-]{15}")
 #: The fields that may be random, as ids and keys are; they are screened for known forms only.
 _NAME_FIELDS = ("iri", "asserted_by", "asserted_in", "assigned_to", "idempotency_key")
@@ -212,7 +212,7 @@ _ID = re.compile(
 _DIGEST = re.compile(
     r"(?:\b(?:h1|sha[0-9]+|md5):|\b(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ )[A-Za-z0-9+/=-]*\Z", re.IGNORECASE
 )
-_IN_THE_OPEN = re.compile(r"-----BEGIN (?:[A-Z]+ )*(?:CERTIFICATE|PUBLIC KEY)[^-]*-----[A-Za-z0-9+/=\s\\]*\Z")
+_PUBLIC_KEY = re.compile(r"-----BEGIN (?:[A-Z]+ )*(?:CERTIFICATE|PUBLIC KEY)[^-]*-----[A-Za-z0-9+/=\s\\]*\Z")
 
 
 class SecretMatch(NamedTuple):
@@ -228,17 +228,17 @@ def find(text: str) -> SecretMatch | None:
     >>> find("the token is ghp_" + "a1B2" * 9)
     SecretMatch(kind='a GitHub token', at=13)
     """
-    return _of_a_form(text, _forms_in(text)) or (_random_in(text) if len(text) >= 32 else None)
+    return _match_forms(text, _forms_in(text)) or (_random_in(text) if len(text) >= 32 else None)
 
 
 def find_form(text: str) -> SecretMatch | None:
     """Return the first secret of a known form in *text*, which may itself be a random id."""
-    return _of_a_form(text, _forms_in(text))
+    return _match_forms(text, _forms_in(text))
 
 
 def _random_in(text: str) -> SecretMatch | None:
     for match in _RUN.finditer(text):
-        if _is_random(match[0]) and not _is_named_before(text[: match.start()]):
+        if _is_random(match[0]) and not _is_public_after(text[: match.start()]):
             return SecretMatch("a random token", match.start())
     return None
 
@@ -254,8 +254,8 @@ def _forms_in(text: str) -> list[SecretPattern]:
     if not marked:
         return marked
     folded = text.casefold()
-    said = {words: any(map(folded.__contains__, words)) for words in {form.words for form in marked}}
-    return [form for form in marked if not form.words or said[form.words]]
+    has_word = {words: any(map(folded.__contains__, words)) for words in {form.words for form in marked}}
+    return [form for form in marked if not form.words or has_word[form.words]]
 
 
 @cache
@@ -270,19 +270,19 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _of_a_form(text: str, forms: Iterable[SecretPattern]) -> SecretMatch | None:
+def _match_forms(text: str, forms: Iterable[SecretPattern]) -> SecretMatch | None:
     for kind, mark, pattern, _ in forms:
         if mark in text:
             for match in _compiled(pattern).finditer(text):
-                said = match.groupdict().get("said")
-                if said is None and _MADE_UP.search(match[0]):
+                value = match.groupdict().get("value")
+                if value is None and _MADE_UP.search(match[0]):
                     continue
-                if said is None or not _stands_for_one(said, text[: match.start()]):
+                if value is None or not _is_placeholder(value, text[: match.start()]):
                     return SecretMatch(kind, match.start())
     return None
 
 
-def _stands_for_one(value: str, before: str) -> bool:
+def _is_placeholder(value: str, before: str) -> bool:
     """Return whether *value*, which follows the text *before* and a name of secrets, is a placeholder for a secret.
 
     Punctuation and markup around it are ignored, and so is the rest of the query of an IRI. A password equal to its
@@ -290,10 +290,10 @@ def _stands_for_one(value: str, before: str) -> bool:
     """
     if before.endswith(("?", "&")):
         value = value.partition("&")[0]
-    bare = _MARKUP.split(value.lstrip("\"'`*"))[0].strip("\"'*:,;.!)]}>\\") or value
+    stripped = _MARKUP.split(value.lstrip("\"'`*"))[0].strip("\"'*:,;.!)]}>\\") or value
     prefix = _PREFIX.search(before)
-    is_own = prefix is not None and prefix[1].casefold() == bare.casefold()
-    return is_own or any(_STANDS_FOR_ONE.fullmatch(each) for each in (value, bare))
+    is_own = prefix is not None and prefix[1].casefold() == stripped.casefold()
+    return is_own or any(_PLACEHOLDER.fullmatch(each) for each in (value, stripped))
 
 
 def _is_random(run: str) -> bool:
@@ -321,10 +321,10 @@ def _is_encoded_text(run: str) -> bool:
     return sum(32 <= byte < 127 or byte in b"\t\n\r" for byte in data) * 4 >= len(data) * 3
 
 
-def _is_named_before(text: str) -> bool:
+def _is_public_after(text: str) -> bool:
     """Return whether the text after *text* is public though random: in an IRI or a path, a digest or a public key."""
     word = text.rpartition(" ")[2].rpartition("\n")[2]
-    return "/" in word or bool(_DIGEST.search(text[-1000:]) or _ID.search(text[-40:]) or _IN_THE_OPEN.search(text))
+    return "/" in word or bool(_DIGEST.search(text[-1000:]) or _ID.search(text[-40:]) or _PUBLIC_KEY.search(text))
 
 
 def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, SecretMatch]]:
@@ -336,15 +336,15 @@ def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, SecretMatch]]:
     if forms or has_random:
         for name, entries in zip((*_TEXT_FIELDS, *_LIST_FIELDS), (*((text,) for text in texts), *lists), strict=True):
             given = filter(None, entries)
-            looks = (_of_a_form(text, forms) or (_random_in(text) if has_random else None) for text in given)
-            if (found := next(filter(None, looks), None)) is not None:
-                yield name, found
+            matches = (_match_forms(text, forms) or (_random_in(text) if has_random else None) for text in given)
+            if (match := next(filter(None, matches), None)) is not None:
+                yield name, match
     names = [text for text in _NAMED(intent) if text and not text.startswith(MINTED[0])]
     if _is_marked(" ".join(names)):
         for name in _NAME_FIELDS:
             text = getattr(intent, name)
-            if text in names and (found := _of_a_form(text, _forms_in(text))):
-                yield name, found
+            if text in names and (match := _match_forms(text, _forms_in(text))):
+                yield name, match
 
 
 @lru_cache(maxsize=256)  # agents and sessions repeat
@@ -370,9 +370,9 @@ def _entry_texts(entry: object) -> str:
 def screen_rows(rows: Iterable[Triple]) -> Iterator[tuple[str, SecretMatch]]:
     """Yield the property of each triple with a likely secret, and the match."""
     for _, predicate, value in rows:
-        found = find(value[1:-1] if is_iri(value) else parse_literal(value).text)
-        if found is not None:
-            yield local_name(predicate), found
+        match = find(value[1:-1] if is_iri(value) else parse_literal(value).text)
+        if match is not None:
+            yield local_name(predicate), match
 
 
 def refusals(matches: Iterable[tuple[str, SecretMatch]]) -> list[Violation]:

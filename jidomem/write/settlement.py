@@ -80,7 +80,7 @@ class Settlements:
         if other is not None:
             restated_in(view, other)
             _check_pair(iri(item), iri(other), action, view)
-        elif action in ("accept", "reject") and view.in_force(iri(item)) and not self._is_due(iri(item), view, now):
+        elif action in ("accept", "reject") and view.is_current(iri(item)) and not self._is_due(iri(item), view, now):
             _check_unsettled(iri(item), action, view)
         reason = settlement.reason or _REASONS[action]
         if action == "reject":
@@ -107,8 +107,8 @@ class Settlements:
         if is_own or jido("Proposed") not in view.objects(item, ITEM_MARK):
             return
         allowed = self._corrections.permission(view, plain_value(item))
-        if allowed.held_back:
-            raise self._corrections.denied(view, allowed.held_back)
+        if allowed.proposed_because:
+            raise self._corrections.denied(view, allowed.proposed_because)
         if view.objects(item, jido("quarantined")) and not allowed.is_curator:
             raise self._corrections.denied(view, "its source is not trusted")
 
@@ -134,7 +134,7 @@ class Settlements:
                 hint=f"say one in the place of both: jidomem review supersede {plain_value(item)} --against {other}",
             )
         proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
-        replaced = [item, *(twins(item, view) if proposed else [])]
+        replaced = [item, *(identical_proposals(item, view) if proposed else [])]
         old = replaces(item, view) if proposed else []
         replaced += old if action == "accept" else [each for each in old if not view.has_ended(each)]
         replaced += rivals if action == "supersede" else []
@@ -191,7 +191,7 @@ def _is_moot(item: Term, view: WriteSnapshot) -> bool:
 
 def _rivals(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return the active memories that *item* was proposed against, and those that it conflicts with now."""
-    recorded = [other for other in view.objects(item, jido("conflictsWith")) if view.in_force(other)]
+    recorded = [other for other in view.objects(item, jido("conflictsWith")) if view.is_current(other)]
     return [*dict.fromkeys([*recorded, *conflict.rivals(item, view)])]
 
 
@@ -212,10 +212,10 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
                 pending.setdefault(other, what)
     if pending:
         named = ", ".join(f"{plain_value(other)} ({what})" for other, (what, _) in pending.items())
-        ways = [f"jidomem review {way} {plain_value(other)}" for other, (_, way) in pending.items()]
-        ways += [f"jidomem review reject {plain_value(other)}" for other in pending]
+        commands = [f"jidomem review {action_of} {plain_value(other)}" for other, (_, action_of) in pending.items()]
+        commands += [f"jidomem review reject {plain_value(other)}" for other in pending]
         raise InvalidRequest(
-            f"{plain_value(item)} is active; pending on it: {named}", hint=f"choose: {'; '.join(ways)}"
+            f"{plain_value(item)} is active; pending on it: {named}", hint=f"choose: {'; '.join(commands)}"
         )
     status = view.first(item, jido("decisionStatus"))
     if action == "accept" and status is not None and not is_accepted(plain_value(status)):
@@ -234,22 +234,22 @@ def _settled_already(item: Term, view: WriteSnapshot) -> InvalidRequest:
     """Return the refusal to settle an ended memory, with its successor."""
     if (newer := conflict.end_of_chain(item, view)) is not None:
         was_proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
-        how = "accepted as" if was_proposed else "replaced by"
+        verb = "accepted as" if was_proposed else "replaced by"
         return InvalidRequest(
-            f"{plain_value(item)} is settled already: it was {how} {plain_value(newer)}",
+            f"{plain_value(item)} is settled already: it was {verb} {plain_value(newer)}",
             hint=f"see: jidomem show {plain_value(newer)}",
         )
-    again = [new for new in view.subjects(jido("revives"), item) if not view.has_ended(new)]
-    if again and jido("Proposed") in view.objects(again[0], ITEM_MARK):
+    restated = [new for new in view.subjects(jido("revives"), item) if not view.has_ended(new)]
+    if restated and jido("Proposed") in view.objects(restated[0], ITEM_MARK):
         return InvalidRequest(
-            f"{plain_value(item)} is settled already, and pending again as {plain_value(again[0])}",
-            hint=f"settle that one: jidomem review accept {plain_value(again[0])}, or reject",
+            f"{plain_value(item)} is settled already, and pending again as {plain_value(restated[0])}",
+            hint=f"settle that one: jidomem review accept {plain_value(restated[0])}, or reject",
         )
-    ended = "replaced, and what replaced it was withdrawn"
+    outcome = "replaced, and what replaced it was withdrawn"
     if view.objects(item, jido("invalidatedBy")):
-        ended = "rejected" if jido("Proposed") in view.objects(item, ITEM_MARK) else "withdrawn"
+        outcome = "rejected" if jido("Proposed") in view.objects(item, ITEM_MARK) else "withdrawn"
     return InvalidRequest(
-        f"{plain_value(item)} is settled already: it was {ended}", hint=f"see: jidomem show {plain_value(item)}"
+        f"{plain_value(item)} is settled already: it was {outcome}", hint=f"see: jidomem show {plain_value(item)}"
     )
 
 
@@ -259,32 +259,32 @@ def _check_pair(item: Term, other: Term, action: str, view: WriteSnapshot) -> No
         raise InvalidRequest(f"{plain_value(item)} does not disagree with itself", hint="name the other one")
     if view.has_ended(other):
         raise _settled_already(other, view)
-    holds = {"accept": item, "reject": other, "keep-both": other}.get(action)
-    if holds is not None and not view.in_force(holds):
-        rival = plain_value(other if holds == item else item)
+    staying = {"accept": item, "reject": other, "keep-both": other}.get(action)
+    if staying is not None and not view.is_current(staying):
+        rival = plain_value(other if staying == item else item)
         raise InvalidRequest(
-            f"{plain_value(holds)} is only proposed, so it cannot hold in the place of {rival} or beside it",
-            hint=f"assert it in that place: jidomem review supersede {plain_value(holds)} --against {rival}",
+            f"{plain_value(staying)} is only proposed, so it cannot hold in the place of {rival} or beside it",
+            hint=f"assert it in that place: jidomem review supersede {plain_value(staying)} --against {rival}",
         )
 
 
 def replaces(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return the memories that *item* supersedes, and those that a pending proposal among them supersedes."""
     replaced: dict[Term, None] = {}
-    left = [item]
-    while left:
-        for other in view.objects(left.pop(), jido("supersedes")):
+    pending = [item]
+    while pending:
+        for other in view.objects(pending.pop(), jido("supersedes")):
             if (
                 other not in replaced
                 and jido("Proposed") in view.objects(other, ITEM_MARK)
                 and not view.has_ended(other)
             ):
-                left.append(other)
+                pending.append(other)
             replaced[other] = None
     return [*replaced]
 
 
-def twins(item: Term, view: WriteSnapshot) -> list[Term]:
+def identical_proposals(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return the other pending proposals that are identical to *item*."""
     identical = [key for key in view.objects(item, _KEY) if key.startswith('"identical:')]
     others = {other for key in identical for other in view.subjects(_KEY, literal(plain_value(key))) if other != item}

@@ -27,25 +27,25 @@ class WriteSnapshot:
     def __init__(self, probe: Probe) -> None:
         self.size = 0
         self._probe = probe
-        self._whole: dict[Term, dict[Term, list[Term]]] = {}  # all properties of these subjects
-        self._partly: dict[Term, dict[Term, list[Term]]] = {}  # some properties of other subjects
+        self._complete: dict[Term, dict[Term, list[Term]]] = {}  # all properties of these subjects
+        self._partial: dict[Term, dict[Term, list[Term]]] = {}  # some properties of other subjects
         self._added: list[Triple] = []
         self._by_object: dict[Term, dict[Term, list[Term]]] = {}  # the added triples of properties looked up by object
         self._pointed: set[Term] = set()  # the objects of the first _pointed_by added triples
         self._pointed_by = 0
         self._types: dict[Term, frozenset[Term]] = {}
         self._new: set[Term] = set()
-        self._found: dict[tuple[Term, Term], frozenset[Term]] = {}
+        self._stored_subjects: dict[tuple[Term, Term], frozenset[Term]] = {}
         self.derived: dict[str, Any] = {}
 
     def add(self, triples: Iterable[Triple]) -> None:
         """Add *triples*, for the submissions judged later."""
-        whole, by_object, types, before = self._whole, self._by_object, self._types, len(self._added)
+        whole, by_object, types, before = self._complete, self._by_object, self._types, len(self._added)
         self._added += triples
         for subject, predicate, value in self._added[before:] if before else self._added:
             known = whole.get(subject)
             if known is None:
-                self._of(subject, predicate).append(value)
+                self._values_of(subject, predicate).append(value)
             elif predicate in known:
                 known[predicate].append(value)
             else:
@@ -58,21 +58,21 @@ class WriteSnapshot:
 
     def add_new(self, subject: Term, triples: Iterable[Triple]) -> None:
         """Add *triples* of a *subject* that no triple names yet."""
-        self._whole[subject] = {}
+        self._complete[subject] = {}
         self._new.add(subject)
         self.add(triples)
 
     def properties(self, subject: Term) -> dict[Term, list[Term]]:
         """Return the properties of *subject* with their values; callers must not change the mapping."""
-        properties = self._whole.get(subject)
+        properties = self._complete.get(subject)
         if properties is None:
             properties = {}
             for _, predicate, value in self._probe(subject, None, None):
                 properties.setdefault(predicate, []).append(value)
                 self.size += 1
             # replaces the values of the index, which may have applied the added ones
-            properties |= {known: values for known, values in self._partly.pop(subject, {}).items() if values}
-            self._whole[subject] = properties
+            properties |= {known: values for known, values in self._partial.pop(subject, {}).items() if values}
+            self._complete[subject] = properties
         return properties
 
     def about(self, subject: Term) -> list[Triple]:
@@ -83,31 +83,31 @@ class WriteSnapshot:
 
     def objects(self, subject: Term, predicate: Term) -> list[Term]:
         """Return the values of one property."""
-        return [*self._of(subject, predicate)]
+        return [*self._values_of(subject, predicate)]
 
     def subjects(self, predicate: Term, value: Term) -> list[Term]:
         """Return the subjects that have *value* as this property, in a stable order."""
-        found = self._found.get((predicate, value))
-        if found is None:
-            found = frozenset([triple[0] for triple in self._probe(None, predicate, value)])
-            self._found[predicate, value] = found
+        stored = self._stored_subjects.get((predicate, value))
+        if stored is None:
+            stored = frozenset([triple[0] for triple in self._probe(None, predicate, value)])
+            self._stored_subjects[predicate, value] = stored
             self.size += 1
         added = self._added_to(predicate).get(value)
-        return sorted(found.union(added) if added else found)
+        return sorted(stored.union(added) if added else stored)
 
     def _added_to(self, predicate: Term) -> dict[Term, list[Term]]:
         """Return the added triples of one property as value -> subjects."""
         added = self._by_object.get(predicate)
         if added is None:
             added = self._by_object[predicate] = {}
-            for subject, verb, value in self._added:
-                if verb == predicate:
+            for subject, name, value in self._added:
+                if name == predicate:
                     added.setdefault(value, []).append(subject)
         return added
 
     def first(self, subject: Term, predicate: Term) -> Term | None:
         """Return one value of a property, None when it has none."""
-        return next(iter(self._of(subject, predicate)), None)
+        return next(iter(self._values_of(subject, predicate)), None)
 
     def mentions(self, subject: Term) -> bool:
         """Return whether *subject* has a property or is the value of one."""
@@ -120,13 +120,13 @@ class WriteSnapshot:
 
     def describes(self, subject: Term) -> bool:
         """Return whether *subject* has a property; the class is looked up first, as it is cheap."""
-        return bool(self._of(subject, vocab.TYPE) or self.properties(subject))
+        return bool(self._values_of(subject, vocab.TYPE) or self.properties(subject))
 
     def types(self, subject: Term) -> frozenset[Term]:
         """Return the classes of *subject*."""
         types = self._types.get(subject)
         if types is None:
-            types = self._types[subject] = frozenset(self._of(subject, vocab.TYPE))
+            types = self._types[subject] = frozenset(self._values_of(subject, vocab.TYPE))
         return types
 
     def about_all(self, subjects: Collection[Term], pointed: Iterable[Term]) -> list[Triple]:
@@ -145,26 +145,27 @@ class WriteSnapshot:
 
     def is_item(self, subject: Term) -> bool:
         """Return whether *subject* is a memory of this project."""
-        return bool(self._of(subject, ITEM_MARK))
+        return bool(self._values_of(subject, ITEM_MARK))
 
-    def in_force(self, item: Term) -> bool:
+    def is_current(self, item: Term) -> bool:
         """Return whether the memory *item* is asserted, and neither superseded nor invalidated."""
-        return _ASSERTED in self._of(item, ITEM_MARK) and not self.has_ended(item)
+        return _ASSERTED in self._values_of(item, ITEM_MARK) and not self.has_ended(item)
 
     def is_active(self, item: Term) -> bool:
         """Return whether *item* is asserted, has not ended and, if a decision, is accepted; validity is not judged."""
-        return self.in_force(item) and all(is_accepted(plain_value(status)) for status in self._of(item, _DECIDED))
+        statuses = self._values_of(item, _DECIDED)
+        return self.is_current(item) and all(is_accepted(plain_value(status)) for status in statuses)
 
     def has_ended(self, item: Term) -> bool:
         """Return whether *item* is superseded or invalidated."""
-        return any(self._of(item, end) for end in _ENDS)
+        return any(self._values_of(item, end) for end in _ENDS)
 
-    def _of(self, subject: Term, predicate: Term) -> list[Term]:
+    def _values_of(self, subject: Term, predicate: Term) -> list[Term]:
         """Return the values of one property, in a list that callers must not change."""
-        known = self._whole.get(subject)
+        known = self._complete.get(subject)
         if known is not None:
             return known.get(predicate) or []
-        partly = self._partly.setdefault(subject, {})
+        partly = self._partial.setdefault(subject, {})
         values = partly.get(predicate)
         if values is None:
             values = partly[predicate] = [value for _, _, value in self._probe(subject, predicate, None)]

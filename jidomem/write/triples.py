@@ -289,7 +289,7 @@ def restate(item: Term, rows: Iterable[Triple], label_of: Mapping[Term, str]) ->
             continue
         if predicate in _IMPLIED:
             continue
-        _say(values, predicate, value, label_of)
+        _add_value(values, predicate, value, label_of)
     _confidence(values, rows)
     if values.get("type") in DECISIONS and isinstance(values.get("status"), str):
         values["status"] = values["status"].lower()
@@ -309,7 +309,7 @@ def _in_order(row: Triple) -> tuple[Term, int, Term]:
     return predicate, len(value) if predicate == jido("hasAlternative") else 0, value
 
 
-def _say(values: dict[str, Any], predicate: Term, value: Term, label_of: Mapping[Term, str]) -> None:
+def _add_value(values: dict[str, Any], predicate: Term, value: Term, label_of: Mapping[Term, str]) -> None:
     """Add the value of one triple to its field, else to the extra triples."""
     name = vocab.local_name(predicate) if predicate.startswith(f"<{vocab.JIDO}") else ""
     plain = plain_value(value)
@@ -339,10 +339,10 @@ def object_of(term: Term) -> dict[str, str]:
 
 def _confidence(values: dict[str, Any], rows: Iterable[Triple]) -> None:
     """Set the exact confidence if there is one, else the level."""
-    found = {predicate: value for _, predicate, value in rows}
-    if (exact := found.get(jido("confidenceValue"))) is not None:
+    values_by_property = {predicate: value for _, predicate, value in rows}
+    if (exact := values_by_property.get(jido("confidenceValue"))) is not None:
         values["confidence"] = float(parse_literal(exact).text)
-    elif (level := found.get(jido("hasConfidence"))) is not None:
+    elif (level := values_by_property.get(jido("hasConfidence"))) is not None:
         values["confidence"] = vocab.local_name(level).lower()
 
 
@@ -357,7 +357,7 @@ SINGLE_VALUED = frozenset(
 ENDED = ("Closed", "Abandoned")
 
 
-def state(session: Term, view: WriteSnapshot) -> str | None:
+def session_state(session: Term, view: WriteSnapshot) -> str | None:
     """Return the status of a session, by its newest event, else by its declaration; None for an unknown session."""
     newest = (0, view.first(session, jido("hasStatus")))
     for event in view.subjects(jido("ofSession"), session):
@@ -367,7 +367,7 @@ def state(session: Term, view: WriteSnapshot) -> str | None:
     return vocab.local_name(newest[1]) if newest[1] else None
 
 
-def opened(
+def session_opening(
     session: Term, project: Term, agent: Term, at: str, *, continues: Term | None, view: WriteSnapshot
 ) -> list[Triple]:
     """Return the triples that open *session* at *at*; raises IntentRefused if it exists, NotFound for *continues*."""
@@ -387,14 +387,14 @@ def opened(
     return triples
 
 
-def moved(
+def session_event(
     session: Term, agent: Term, at: str, *, status: str | None = None, phase: str | None = None, view: WriteSnapshot
 ) -> list[Triple]:
     """Return the event that gives *session* a status or a phase, and its end if the status ends it.
 
     Raises NotFound for an unknown session, IntentRefused for one that has ended.
     """
-    now = state(session, view)
+    now = session_state(session, view)
     if now is None:
         raise NotFound(f"no session {session[1:-1]}", hint="open it with: jidomem agent session start NAME")
     if now in ENDED:
@@ -451,5 +451,5 @@ def _one_of(field: str, name: str, known: Mapping[str, str]) -> str:
 
 
 def _number(event: Term, view: WriteSnapshot) -> int:
-    found = view.first(event, jido("eventNumber"))
-    return int(parse_literal(found).text) if found else 0
+    term = view.first(event, jido("eventNumber"))
+    return int(parse_literal(term).text) if term else 0

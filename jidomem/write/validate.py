@@ -59,20 +59,20 @@ WRITER_ONLY = frozenset(
     ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
 ) | {"aboutBlob", "confirmedBy", "quarantined", "proposedBecause"}
 #: The properties above that only memories have; other things have a summary, too.
-_WRITERS_TERMS = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"}))
+_WRITER_TERMS = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"}))
 #: Fields with one value that no shape counts: a second value, in an extra triple, would pass the shapes.
 _SINGLE_VALUED = frozenset(
     ("topic", "convention_name", "convention_scope", "source_type", "rationale", "detailed_explanation")
 ) | {"expires_on", "valid_from", "valid_until"}
 #: The properties of a memory that are not its content: author, time, evidence, predecessors.
-_NOT_THE_MATTER = _WRITERS_TERMS | set(
+_NOT_CONTENT = _WRITER_TERMS | set(
     map(jido, ("revisionReason", "derivedFrom", "hasAlternative", "hasSourceType", "verified"))
 )
 #: The properties that change with the work on a task or an error.
-_OF_WORK = frozenset(map(jido, ("hasTaskStatus", "hasErrorStatus", "severityLevel", "assignedTo", "trackedBy")))
+_WORK_STATE = frozenset(map(jido, ("hasTaskStatus", "hasErrorStatus", "severityLevel", "assignedTo", "trackedBy")))
 #: The classes of the writer's own records that are no memories, and those of them that an exported file may contain.
-WRITERS_OWN = frozenset(map(jido, ("Commit", "Submission", "SessionEvent", "PolicyChange")))
-BROUGHT_ALONG = frozenset((jido("SessionEvent"),))
+WRITER_RECORDS = frozenset(map(jido, ("Commit", "Submission", "SessionEvent", "PolicyChange")))
+EXPORTED_RECORDS = frozenset((jido("SessionEvent"),))
 
 
 def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
@@ -82,17 +82,17 @@ def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
         if getattr(intent, name) is None:
             violations.append(_missing(name, project))
     if intent.applies_to_project not in (None, f"{vocab.BASE}projects/{project}"):
-        given, own = intent.applies_to_project or "", f"{vocab.BASE}projects/{project}"
-        meant = misspelling_of(vocab.local_name(given), (project,))
+        given, own_iri = intent.applies_to_project or "", f"{vocab.BASE}projects/{project}"
+        nearest = misspelling_of(vocab.local_name(given), (project,))
         violations.append(
             Violation(
                 "project_mismatch",
                 f"the intent applies to {intent.applies_to_project}, but was submitted to project {project!r}",
                 field="applies_to_project",
                 value=intent.applies_to_project,
-                allowed=(own, project),
-                nearest=meant,
-                repair=put("applies_to_project", own) if meant else None,
+                allowed=(own_iri, project),
+                nearest=nearest,
+                repair=put("applies_to_project", own_iri) if nearest else None,
             )
         )
     if intent.type in DECISIONS and intent.rationale is None:
@@ -122,17 +122,17 @@ def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
 
 def _missing(name: str, project: str) -> Violation:
     """Return the violation for an empty required field: its values where they are few, and how to fill it."""
-    own = f"{vocab.BASE}projects/{project}"
-    allowed, how = {
+    own_iri = f"{vocab.BASE}projects/{project}"
+    allowed, value = {
         "type": (vocab.WRITER_TYPES, "what kind of memory it is"),
         "summary": ((), "the memory in one sentence"),
-        "applies_to_project": ((own, project), f"{project!r}, the project it is submitted to"),
+        "applies_to_project": ((own_iri, project), f"{project!r}, the project it is submitted to"),
         "asserted_by": ((), "the name of the agent that asserts it"),
         "asserted_in": ((), "the name of the work session, such as 2026-11-21-review"),
         "confidence": (tuple(vocab.CONFIDENCE), "low, medium, high or a number from 0 to 1"),
     }[name]
     return Violation(
-        "missing_required_fields", f"{name} is missing", field=name, allowed=allowed, hint=f"give `{name}`: {how}"
+        "missing_required_fields", f"{name} is missing", field=name, allowed=allowed, hint=f"give `{name}`: {value}"
     )
 
 
@@ -188,9 +188,9 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: WriteSnapshot, schema:
             violations.append(
                 broken_triple(predicate, f"{predicate} is no property: it lies in a namespace of jidomem")
             )
-        if iri(predicate) == TYPE and iri(value.get("@id", "")) in WRITERS_OWN:
+        if iri(predicate) == TYPE and iri(value.get("@id", "")) in WRITER_RECORDS:
             violations.append(broken_triple(value["@id"], f"{value['@id']} is what the writer alone makes"))
-        elif iri(predicate) in _properties_of_classes(WRITERS_OWN, schema):
+        elif iri(predicate) in _properties_of_classes(WRITER_RECORDS, schema):
             violations.append(broken_triple(predicate, f"{predicate} is said of what the writer alone makes"))
         if subject != intent.iri:
             if is_reserved(subject) or view.is_item(iri(subject)):
@@ -241,9 +241,9 @@ def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: 
         for other in getattr(intent, field):
             item = iri(other)
             authors = {*view.objects(item, jido("assertedBy")), *view.objects(item, jido("confirmedBy"))}
-            others = sorted(vocab.local_name(who) for who in authors - {iri(intent.asserted_by or "")})
+            others = sorted(vocab.local_name(author) for author in authors - {iri(intent.asserted_by or "")})
             has_own = intent.rationale is not None and literal(intent.rationale) != view.first(item, jido("rationale"))
-            if not others or has_own or (field == "supersedes" and _goes_on(intent, described, item, view)):
+            if not others or has_own or (field == "supersedes" and _has_same_content(intent, described, item, view)):
                 continue
             message = f"{other} was asserted by {' and '.join(others)}: say in reason (or in rationale) why it ends"
             hint = "give `reason`: one sentence that says why"
@@ -252,16 +252,16 @@ def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: 
         raise IntentRefused(violations)
 
 
-def _goes_on(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term, view: WriteSnapshot) -> bool:
+def _has_same_content(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term, view: WriteSnapshot) -> bool:
     """Return whether *intent* has the content of *item*, whatever its author, evidence, and state of work."""
-    free = _NOT_THE_MATTER | (_OF_WORK if intent.type in {"task", *ERRORS} else frozenset())
+    ignored = _NOT_CONTENT | (_WORK_STATE if intent.type in {"task", *ERRORS} else frozenset())
     expires, now = parse_moment(intent.expires_on), parse_moment(intent.timestamp)
     if expires is None or now is None or expires > now:
-        free |= {jido("expiresOn")}
-    own = iri(intent.iri or "")
-    new = {(predicate, _value(value)) for subject, predicate, value in described if subject == own}
+        ignored |= {jido("expiresOn")}
+    subject_iri = iri(intent.iri or "")
+    new = {(predicate, _value(value)) for subject, predicate, value in described if subject == subject_iri}
     old = {(predicate, _value(value)) for _, predicate, value in view.about(item)}
-    return {row for row in new if row[0] not in free} == {row for row in old if row[0] not in free}
+    return {row for row in new if row[0] not in ignored} == {row for row in old if row[0] not in ignored}
 
 
 def _value(term: Term) -> object:
@@ -270,32 +270,32 @@ def _value(term: Term) -> object:
     return parse_moment(parse_literal(term).text) if is_moment else term
 
 
-def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, made: frozenset[Term]) -> None:
-    """Raise IntentRefused when *rows* describe memories or instances of the classes *made*, or end a memory.
+def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, classes: frozenset[Term]) -> None:
+    """Raise IntentRefused when *rows* describe memories or instances of the classes *classes*, or end a memory.
 
     Raises TooLarge for a text of more than *literal* bytes.
     """
-    said_of_made = _properties_of_classes(made, schema)
+    class_properties = _properties_of_classes(classes, schema)
     for subject, predicate, value in rows:
         name = vocab.local_name(predicate)
-        ours = subject.startswith(
+        is_reserved_iri = subject.startswith(
             ("<urn:jido:", f"<{vocab.BASE}memory/", f"<{vocab.BASE}submissions/", f"<{vocab.BASE}policies/")
         )
-        item = predicate == TYPE and (schema.is_a(value, jido("MemoryItem")) or value in made)
-        if ours or item or predicate in _WRITERS_TERMS or predicate in said_of_made:
+        is_item = predicate == TYPE and (schema.is_a(value, jido("MemoryItem")) or value in classes)
+        if is_reserved_iri or is_item or predicate in _WRITER_TERMS or predicate in class_properties:
             term = plain_value(value if predicate == TYPE else predicate).replace(vocab.JIDO, "jido:")
-            what = f"a {term}" if predicate == TYPE else term
-            message = f"{plain_value(subject)} {what}: only the writer says this"
+            statement = f"a {term}" if predicate == TYPE else term
+            message = f"{plain_value(subject)} {statement}: only the writer says this"
             raise IntentRefused([broken_triple(plain_value(subject), message)])
         if not is_iri(value):
             check_size(f"{plain_value(subject)} {name}", parse_literal(value).text, literal)
 
 
 @lru_cache(maxsize=16)
-def _properties_of_classes(made: frozenset[Term], schema: Schema) -> frozenset[Term]:
-    """Return the properties whose domain is among the classes *made*."""
+def _properties_of_classes(classes: frozenset[Term], schema: Schema) -> frozenset[Term]:
+    """Return the properties whose domain is among the classes *classes*."""
     properties = schema.properties.items()
-    return frozenset(term for term, declared in properties if declared.domain and declared.domain <= made)
+    return frozenset(term for term, declared in properties if declared.domain and declared.domain <= classes)
 
 
 def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema) -> list[str]:
@@ -304,15 +304,15 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
     The validator gets the triples of the intent, the known triples of their subjects, and the types of the nodes that
     they point at, but nothing else, so its cost does not depend on the number of memories.
     """
-    described, pointed, focus = dict[Term, None](), dict[Term, None](), dict[Term, None]()
+    described, targets, focus = dict[Term, None](), dict[Term, None](), dict[Term, None]()
     for subject, predicate, value in triples:
         described[subject] = None
         if value[0] == "<":
-            pointed[value] = None
+            targets[value] = None
         if predicate in schema.properties or (predicate == TYPE and value in schema.classes):
             focus[subject] = None
     violations, warnings = [], []
-    for finding in schema.judge([*triples, *view.about_all(described, pointed)], focus):
+    for finding in schema.judge([*triples, *view.about_all(described, targets)], focus):
         if finding.severity != "violation":
             warnings.append(finding.message)
             continue
@@ -374,22 +374,22 @@ def _own_iri(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Violat
 def _unknown_item(field: str, other: str, known: list[str]) -> Violation:
     """Return the violation for an unknown memory, with the one that it abbreviates or misspells in case."""
     tail = other.lower().removeprefix(vocab.BASE + "memory/")
-    near = [iri for iri in known if iri.lower().removeprefix(vocab.BASE + "memory/") == tail]
-    if not near and len(tail) >= 6:
-        near = [iri for iri in known if (name := vocab.local_name(iri)).startswith(tail) or name.endswith(tail)]
-    only = near[0] if len(near) == 1 else None
-    message = f"{other} is no memory of this project" + (f"; did you mean {only}?" if only else "")
-    if len(near) > 1:
-        message += f"; it could be {', '.join(near[:5])}"
+    matches = [iri for iri in known if iri.lower().removeprefix(vocab.BASE + "memory/") == tail]
+    if not matches and len(tail) >= 6:
+        matches = [iri for iri in known if (name := vocab.local_name(iri)).startswith(tail) or name.endswith(tail)]
+    match = matches[0] if len(matches) == 1 else None
+    message = f"{other} is no memory of this project" + (f"; did you mean {match}?" if match else "")
+    if len(matches) > 1:
+        message += f"; it could be {', '.join(matches[:5])}"
     return Violation(
         "unknown_reference",
         message,
         field=field,
         value=other,
-        allowed=tuple(near[:5]),
-        nearest=only,
-        repair=swap(field, other, only) if only else None,
-        hint="" if only else f"find it with recall, and name it in `{field}` by its id",
+        allowed=tuple(matches[:5]),
+        nearest=match,
+        repair=swap(field, other, match) if match else None,
+        hint="" if match else f"find it with recall, and name it in `{field}` by its id",
     )
 
 
@@ -412,9 +412,9 @@ def undeclared_agent(field: str, agent: str, view: WriteSnapshot, policy: Policy
         yield _not_declared(field, agent, f"declare it in config.toml: [agents.{name}]")
 
 
-def _not_declared(field: str, value: str, way: str) -> Violation:
+def _not_declared(field: str, value: str, hint: str) -> Violation:
     message = f"{value} is not declared, and this project is strict"
-    return Violation("unknown_reference", message, field=field, value=value, hint=way)
+    return Violation("unknown_reference", message, field=field, value=value, hint=hint)
 
 
 def broken_triple(value: str, message: str) -> Violation:
@@ -442,7 +442,7 @@ def declare_objects(intent: MemoryUpdateIntent, view: WriteSnapshot, schema: Sch
         if not target or target in described or is_ours(target) or len(classes) != 1 or view.types(iri(target)):
             continue
         (cls,) = classes
-        closed = any(cls in of for of in schema.individuals.values())
+        closed = any(cls in kinds for kinds in schema.individuals.values())
         if cls in schema.classes and not closed and not schema.is_a(cls, jido("MemoryItem")):
             triples.append((iri(target), TYPE, cls))
     return triples
@@ -476,7 +476,7 @@ def check_terms(
             else:
                 kind = kinds.get(value) or view.types(value)
                 kind = kind | individuals[value] if value in individuals else kind
-            if _stands(schema, predicate, kinds.get(subject) or view.types(subject), kind):
+            if _conforms(schema, predicate, kinds.get(subject) or view.types(subject), kind):
                 continue
         problem = _term_problem((subject, predicate, value), kinds_of, schema, policy, warnings)
         if problem is None:
@@ -512,8 +512,8 @@ def check_appended(rows: Iterable[Triple], view: WriteSnapshot, schema: Schema) 
     for subject, predicate, value in rows:
         declared = schema.properties.get(predicate)
         if not is_iri(value) and not is_written(*parse_literal(value)[:2]):
-            said = parse_literal(value)
-            violations.append(broken_triple(said.text, f"{said.text[:80]!r} is not written as a {said.datatype} is"))
+            text, datatype, _ = parse_literal(value)
+            violations.append(broken_triple(text, f"{text[:80]!r} is not written as a {datatype} is"))
         elif declared is not None and declared.functional and view.objects(subject, predicate):
             message = f"{plain_value(predicate)} has one value, and {plain_value(subject)} has one already"
             violations.append(_misplaced((subject, predicate, value), message))
@@ -531,26 +531,26 @@ def _second_values(triples: Iterable[Triple], types: Mapping[Term, frozenset[Ter
 
     The values of a memory's fields are counted by a shape instead.
     """
-    first: dict[tuple[Term, Term], Term] = {}
-    of_one, violations = _functional(schema), list[Violation]()
+    first_values: dict[tuple[Term, Term], Term] = {}
+    single_valued, violations = _functional(schema), list[Violation]()
     items = {subject for subject, given in types.items() if schema.fits(given, _ITEM)}
     for triple in triples:
         subject, predicate, value = triple
-        if predicate not in of_one or (subject in items and field_of(predicate) != "extra_triples"):
+        if predicate not in single_valued or (subject in items and field_of(predicate) != "extra_triples"):
             continue
-        if first.setdefault((subject, predicate), value) != value:
+        if first_values.setdefault((subject, predicate), value) != value:
             message = f"{plain_value(predicate)} has one value, and {plain_value(subject)} was given another"
             violations.append(_misplaced(triple, message))
     return violations
 
 
 @lru_cache(maxsize=4096)
-def _stands(schema: Schema, predicate: Term, have: frozenset[Term], kind: frozenset[Term] | str) -> bool:
+def _conforms(schema: Schema, predicate: Term, classes: frozenset[Term], kind: frozenset[Term] | str) -> bool:
     """Return whether a triple certainly conforms to domain and range, and its property is not deprecated."""
     declared = schema.properties.get(predicate)
     if declared is None or predicate in schema.deprecated:
         return False
-    if declared.domain and have and not schema.fits(have, declared.domain):
+    if declared.domain and classes and not schema.fits(classes, declared.domain):
         return False
     if not declared.range:
         return isinstance(kind, str) or bool(kind)
@@ -587,12 +587,12 @@ def _term_problem(
     return _undeclared_term(term, word, schema.misspelt(term, fitting))
 
 
-def _properties_of(have: frozenset[Term], schema: Schema) -> list[Term]:
-    """Return the properties whose domain has an instance of the classes *have*."""
+def _properties_of(classes: frozenset[Term], schema: Schema) -> list[Term]:
+    """Return the properties whose domain has an instance of the classes *classes*."""
     return [
         term
         for term, declared in schema.properties.items()
-        if declared.is_object is not None and (not declared.domain or schema.fits(have, declared.domain))
+        if declared.is_object is not None and (not declared.domain or schema.fits(classes, declared.domain))
     ]
 
 
@@ -613,7 +613,7 @@ def _value_problem(
     if value in schema.subjects or value in types or kinds_of(value):
         return None
     range_ = schema.properties[predicate].range if predicate in schema.properties else _NONE
-    individuals = [each for each, of in schema.individuals.items() if not range_ or schema.fits(of, range_)]
+    individuals = [each for each, kinds in schema.individuals.items() if not range_ or schema.fits(kinds, range_)]
     return _undeclared_term(value, "value", schema.misspelt(value, individuals), field_of(plain_value(predicate)))
 
 
@@ -626,11 +626,11 @@ def _undeclared_term(term: Term, word: str, near: Term | None, field: str | None
         field=field,
         value=plain_value(term),
         nearest=plain_value(near) if near else None,
-        repair=_respelt(field, plain_value(term), plain_value(near)) if near else None,
+        repair=_spelling_repair(field, plain_value(term), plain_value(near)) if near else None,
     )
 
 
-def _respelt(field: str, old: str, new: str) -> Callable[[Mapping[str, object]], dict[str, object]]:
+def _spelling_repair(field: str, old: str, new: str) -> Callable[[Mapping[str, object]], dict[str, object]]:
     """Return the repair that corrects the spelling of a term in *field*, written in full or as a `jido:` name."""
     full = swap(field, old, new)
     short = swap(field, old.replace(vocab.JIDO, "jido:"), new)
@@ -645,25 +645,25 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
         return None
     name = plain_value(predicate)
     domain, range_ = declared.domain, declared.range
-    have = kinds_of(subject)
-    if domain and have and not schema.fits(have, domain):
-        return _misplaced(triple, f"{name} is said of {_listed(domain)}, and {plain_value(subject)} is none")
+    classes = kinds_of(subject)
+    if domain and classes and not schema.fits(classes, domain):
+        return _misplaced(triple, f"{name} is said of {_or_joined(domain)}, and {plain_value(subject)} is none")
     if not range_:
         return None
     if not is_iri(value):
         given = parse_literal(value)
         if iri(given.datatype) not in range_:
-            return _misplaced(triple, f"{name} takes {_listed(range_)}, not {given.text[:80]!r}")
+            return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not {given.text[:80]!r}")
         return None
     if any(cls.startswith(f"<{XSD}") for cls in range_):
-        return _misplaced(triple, f"{name} takes {_listed(range_)}, not the IRI {plain_value(value)}")
-    have = kinds_of(value) | schema.individuals.get(value, _NONE)
-    if schema.fits(have, range_) or (jido("Evidence") in range_ and schema.fits(have, _ITEM)):
+        return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not the IRI {plain_value(value)}")
+    classes = kinds_of(value) | schema.individuals.get(value, _NONE)
+    if schema.fits(classes, range_) or (jido("Evidence") in range_ and schema.fits(classes, _ITEM)):
         return None
-    if have or any(range_ & of for of in schema.individuals.values()) or value.startswith(f"<{vocab.JIDO}"):
-        allowed = sorted(vocab.local_name(i) for i, of in schema.individuals.items() if range_ & of)
+    if classes or any(range_ & kinds for kinds in schema.individuals.values()) or value.startswith(f"<{vocab.JIDO}"):
+        allowed = sorted(vocab.local_name(i) for i, kinds in schema.individuals.items() if range_ & kinds)
         return _misplaced(
-            triple, f"{name} points at {_listed(range_)}, and {plain_value(value)} is none", tuple(allowed)
+            triple, f"{name} points at {_or_joined(range_)}, and {plain_value(value)} is none", tuple(allowed)
         )
     return None
 
@@ -673,5 +673,5 @@ def _misplaced(triple: Triple, message: str, allowed: tuple[str, ...] = ()) -> V
     return Violation("shape_violation", message, field=field, value=plain_value(triple[2]), allowed=allowed)
 
 
-def _listed(classes: Iterable[Term]) -> str:
+def _or_joined(classes: Iterable[Term]) -> str:
     return " or ".join(sorted(vocab.local_name(cls) for cls in classes))

@@ -9,7 +9,7 @@ from writing import held, open_with
 import jidomem
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, NotFound, PolicyDenied
-from jidomem.write.corrections import in_place_of
+from jidomem.write.corrections import successor_in
 
 CURATED = '[agents.rita]\nrole = "Reviewer"\ncapabilities = ["CanReviewCode"]\n'
 
@@ -387,7 +387,7 @@ def test_who_corrects_what_was_corrected_already_is_pointed_to_what_took_its_pla
     for way in ({"supersede": "three"}, {"confirm": True}, {"invalidate": True, "reason": "wrong"}):
         with pytest.raises(Conflict) as refusal:
             memory.writer.correct("p", old, **way)
-        assert in_place_of(refusal.value) == new
+        assert successor_in(refusal.value) == new
         assert refusal.value.hint.endswith(f"correct that where it is still wrong: {new}")
 
 
@@ -399,7 +399,7 @@ def test_who_disagrees_with_another_memory_is_not_pointed_to_it_as_if_it_had_tak
         memory.writer.correct("p", other, changes={"topic": "store"}, reason="it is that")
 
     assert [found.iri for found in refusal.value.conflicts] == [one]
-    assert in_place_of(refusal.value) is None
+    assert successor_in(refusal.value) is None
     assert refusal.value.hint.startswith("choose one: supersedes=")
 
 

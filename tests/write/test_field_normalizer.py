@@ -9,7 +9,7 @@ from jidomem import MemoryUpdateIntent
 from jidomem.rdf.vocab import BASE, JIDO
 from jidomem.records.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST
 from jidomem.schema import ontology
-from jidomem.write.normalize import FieldNormalizer, check_entries, check_size, shortly
+from jidomem.write.normalize import FieldNormalizer, check_entries, check_size, short_repr
 
 SCHEMA = ontology.load()
 
@@ -26,8 +26,8 @@ def refused(tidy):
 
 
 def test_a_value_is_shown_as_python_writes_it_and_not_whole():
-    assert (shortly("a"), shortly("x" * 300)) == ("'a'", "'" + "x" * 199)
-    assert shortly(10**5000) == "a very large int"
+    assert (short_repr("a"), short_repr("x" * 300)) == ("'a'", "'" + "x" * 199)
+    assert short_repr(10**5000) == "a very large int"
 
 
 def test_a_text_is_as_long_as_it_may_be_in_bytes():

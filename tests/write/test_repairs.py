@@ -166,11 +166,11 @@ def test_mending_goes_on_while_each_refusal_brings_a_repair_and_ends_after_six()
         raise NotFound("it is gone")
 
     given = {"n": 0, "about": [], "topic": None, "confidence": 0}
-    assert pipeline.mend(given, broken(), never) is None
+    assert pipeline.repaired_values(given, broken(), never) is None
     assert judged == [1, 2, 3, 4, 5, 6]
-    assert pipeline.mend(given, broken(), lambda values: None) == {"n": 1, "confidence": 0}
-    assert pipeline.mend(given, broken(), refused) is None
-    assert pipeline.mend(given, broken(None), lambda values: None) is None
+    assert pipeline.repaired_values(given, broken(), lambda values: None) == {"n": 1, "confidence": 0}
+    assert pipeline.repaired_values(given, broken(), refused) is None
+    assert pipeline.repaired_values(given, broken(None), lambda values: None) is None
     assert given["n"] == 0
 
 

@@ -173,7 +173,7 @@ def test_a_conversation_has_the_name_of_its_session_and_a_name_of_its_own_for_a_
     elsewhere = [conversation.conversation_of(iri(f"urn:x:{n}")) for n in range(2)]
     assert len({*elsewhere, *(conversation.conversation_of(iri(f"urn:x:{n}")) for n in range(2))}) == 2
     assert {len(name) for name in elsewhere} == {len(TALK) - 1 + 32}
-    assert conversation.opened(TALK, SESSION, PROJECT) == [
+    assert conversation.describe_conversation(TALK, SESSION, PROJECT) == [
         (TALK, TYPE, conv("Conversation")), (TALK, conv("associatedWithSession"), SESSION),
         (TALK, jido("partOfProject"), PROJECT),
     ]  # fmt: skip

@@ -32,7 +32,7 @@ def answers(view, rows):
     for s in SUBJECTS:
         yield view.is_item(s), bool(held[s, ITEM_MARK])
         yield view.has_ended(s), ended[s]
-        yield view.in_force(s), jido("Asserted") in held[s, ITEM_MARK] and not ended[s]
+        yield view.is_current(s), jido("Asserted") in held[s, ITEM_MARK] and not ended[s]
         yield view.types(s), held[s, TYPE]
         yield view.mentions(s), any(s in (a, o) for a, _, o in rows)
         yield view.describes(s), any(s == a for a, _, _ in rows)
@@ -86,7 +86,7 @@ def test_what_is_new_is_not_looked_up_and_counts_as_what_is_kept():
 
     assert (view.mentions(SUBJECTS[0]), view.mentions(SUBJECTS[1])) == (True, False)
     assert view.types(SUBJECTS[0]) == {jido("Fact")}
-    assert view.in_force(SUBJECTS[0])
+    assert view.is_current(SUBJECTS[0])
     assert view.objects(SUBJECTS[1], TYPE) == []
     assert (index.asked, view.size) == ([], 2)
 
