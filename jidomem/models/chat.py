@@ -28,13 +28,13 @@ from jidomem.records.interfaces import (
 )
 
 T = TypeVar("T")
-#: The maximum of characters in an answer, and in a keyword.
+#: The most characters of an answer, and of a keyword.
 LONGEST, LONGEST_WORD = 200_000, 60
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 
 
 class MalformedAnswer(ValueError):
-    """An answer in a wrong form; the message names the fault, and quotes nothing of the answer."""
+    """A malformed answer; the message names the fault, and quotes nothing of the answer."""
 
 
 def parsed(answer: str) -> Mapping[str, Any]:
@@ -66,7 +66,7 @@ def parse_continues(reply: Mapping[str, Any]) -> bool:
 
 
 def keywords(reply: Mapping[str, Any], bounds: OutputLimits) -> tuple[str, ...]:
-    """Return keywords in lower case, each once, without overlong ones. Raises MalformedAnswer."""
+    """Return distinct keywords in lower case, without overlong ones. Raises MalformedAnswer."""
     listed = _list(reply, "keywords")
     if not all(isinstance(word, str) for word in listed):
         raise MalformedAnswer("keywords has a value that is not a text")
@@ -165,7 +165,7 @@ def _clean(text: str) -> str:
 
 #: The default options of every request.
 OPTIONS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 4_000}
-#: The default of characters of dialogue in one request, and its minimum.
+#: The default number of characters of dialogue in one request, and its minimum.
 ROOM, LEAST_ROOM = 24_000, 1_000
 #: Facts that are rated in one request.
 AT_ONCE = 50
@@ -178,13 +178,13 @@ _AGAIN = "That cannot be used: {}. Do the task again, and answer with the JSON o
 
 
 class ChatModel(offline.ModelBase):
-    """Reads dialogue by asking *model* at *endpoint*; vectors are those of *embedder*.
+    """Analyses dialogue by requests to *model* at *endpoint*; vectors are those of *embedder*.
 
-    *options* are part of every request (`OPTIONS`); *room* is how many characters of dialogue one request has, with
-    long pages cut. *json_mode* requests an answer in JSON; switch it off for endpoints that do not support it.
+    *options* are part of every request (`OPTIONS`); *room* is the number of characters of dialogue in one request, for
+    which long pages are cut. *json_mode* requests an answer in JSON; switch it off for endpoints that lack it.
     """
 
-    #: A call waits for another machine.
+    #: A call sends a request to another machine.
     is_remote = True
 
     def __init__(
@@ -220,7 +220,7 @@ class ChatModel(offline.ModelBase):
 
     @property
     def why(self) -> JidomemError | None:
-        """Return why the endpoint cannot be used, None if no reason is known."""
+        """Return the reason why the endpoint cannot be used, None if none is known."""
         return self._endpoint.why if isinstance(self._endpoint, EndpointUnavailable) else None
 
     def generate_meta_chain(self, pages: Sequence[DialogueTurn]) -> str:
@@ -230,11 +230,11 @@ class ChatModel(offline.ModelBase):
         return self._read(prompt, lambda reply: parse_chain(reply, self._bounds))
 
     def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
-        """Return whether *page* continues *previous*, by the model."""
+        """Return whether *page* continues *previous*, as judged by the model."""
         return self._read(offline.continues_prompt(previous, page, self._room), parse_continues)
 
     def extract_keywords(self, text: str) -> tuple[str, ...]:
-        """Return the keywords that the model finds; a blank text has none, without a request."""
+        """Return the keywords found by the model; none for a blank text, without a request."""
         if not text.strip():
             return ()
         prompt = offline.keywords_prompt(text, self._bounds, self._room)
@@ -246,7 +246,7 @@ class ChatModel(offline.ModelBase):
         return self._read(prompt, lambda reply: summary(reply, self._bounds))
 
     def extract_traits(self, segment: Segment) -> Learned:
-        """Return the facts and traits that the model finds; none without pages, without a request."""
+        """Return the facts and traits found by the model; none without pages, without a request."""
         pages = segment.pages
         if not pages:
             return Learned()
@@ -267,7 +267,7 @@ class ChatModel(offline.ModelBase):
         return self._completion(_messages(system=prompt.system, user=prompt.user), {}).strip()
 
     def _read(self, prompt: ModelPrompt, read: Callable[[Mapping[str, Any]], T]) -> T:
-        """Return the answer as *read* parses it; after a malformed one the model is asked once more, with the fault."""
+        """Return the parsed answer; after a malformed one, ask the model once more, with the fault."""
         messages = _messages(system=prompt.system, user=prompt.user)
         form = {"response_format": {"type": "json_object"}} if self._json_mode else {}
         answer = self._completion(messages, form)

@@ -50,9 +50,9 @@ def so_far(pages: Sequence[DialogueTurn]) -> tuple[str | None, Sequence[Dialogue
 
 #: An example of a model, and its number of dimensions.
 MODEL, DIMENSIONS = "text-embedding-3-large", 3072
-#: The bytes of one text that are sent; the rest of a longer one has no influence on its vector.
+#: The most bytes of a text that are sent; the rest does not affect its vector.
 LONGEST = 16_000
-#: Seconds for a request with a single text, such as a query: the user waits for it.
+#: Seconds for a request with a single text, such as a query for which the user waits.
 AT_ONCE = 5.0
 _TEXTS, _BYTES = 128, 256 * 1024
 _LARGEST = 3e38  # the largest 32-bit float
@@ -72,7 +72,7 @@ class EndpointEmbedder:
 
     @property
     def is_remote(self) -> bool:
-        """Return True: a call waits for another machine."""
+        """Return True: a call sends a request to another machine."""
         return True
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class EndpointEmbedder:
 
     @property
     def name(self) -> str:
-        """Return the model, its address, and its dimension."""
+        """Return the model, its address and its dimension."""
         return f"{self.model} at {self.endpoint.address} ({self.size})"
 
     def dimensions(self) -> int:
@@ -164,10 +164,10 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 class HashedStems:
-    """An embedder without a model: texts are similar by the stems they share, whatever these mean.
+    """An embedder without a model: the similarity of texts is that of their stems, not of their meaning.
 
-    Each stem adds its weight to one dimension of the vector, or subtracts it, by its hash. A text without telling words
-    has the zero vector, which is similar to no other.
+    Each stem adds its weight to one dimension of the vector, or subtracts it, by its hash. A text without significant
+    words has the zero vector, which is similar to no other.
     """
 
     def __init__(self, dimensions: int = 512) -> None:

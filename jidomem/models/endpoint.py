@@ -1,6 +1,6 @@
 """The endpoint client: JSON over HTTP in OpenAI's format, with retries and a total deadline.
 
-A key goes to one host, and appears in no message.
+A key is sent to one host only, and appears in no message.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class EndpointAddress:
 
     @classmethod
     def of(cls, url: str) -> EndpointAddress:
-        """Return the address *url*; raise InvalidRequest if it is none, or has a login or a query."""
+        """Parse *url*; raise InvalidRequest if it is invalid, or has a login or a query."""
         hint = 'give it with its version, as in base_url = "https://api.openai.com/v1"'
         try:
             split = urlsplit(url)
@@ -60,7 +60,7 @@ class EndpointAddress:
 
 
 class ApiKey:
-    """The key of an endpoint; only its `name`, the environment variable or file that it came from, is ever shown."""
+    """The key of an endpoint; only its `name`, the environment variable or file with the key, is ever shown."""
 
     __slots__ = ("_text", "name")
 
@@ -84,12 +84,12 @@ class ApiKey:
         return f"Bearer {self._text}"
 
     def hidden(self, text: str) -> str:
-        """Return *text*, which may come from the server, with the name of the key in place of the key.
+        """Return *text*, which may come from the server, with the key replaced by its name.
 
         >>> ApiKey("K", "abc").hidden("there is no key abc")
         'there is no key <the key in K>'
         """
-        for written in (self._text, self._text.replace("/", "\\/")):  # some servers escape JSON so
+        for written in (self._text, self._text.replace("/", "\\/")):  # some servers escape slashes in JSON
             text = text.replace(written, repr(self))
         return text
 
@@ -106,7 +106,7 @@ _HINTS: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The timeouts and tries of requests, in seconds; `overall` bounds all tries of a request together."""
+    """The timeouts and attempts of requests, in seconds; `overall` limits all attempts of a request together."""
 
     connect: float = 5.0
     silence: float = 30.0
@@ -127,7 +127,7 @@ class Outside:
 
 
 class ModelEndpoint:
-    """An endpoint for any thread."""
+    """An endpoint, for any number of threads."""
 
     def __init__(
         self,
@@ -157,8 +157,8 @@ class ModelEndpoint:
     def post(self, path: str, body: Mapping[str, Any], within: float | None = None) -> dict[str, Any]:
         """Post *body* to *path* and return the JSON object of the answer, *within* so many seconds if given.
 
-        Transient statuses and connection failures are retried after a growing pause, or after the requested one. Raises
-        ModelUnavailable, and InvalidRequest for a body that JSON cannot express.
+        Transient statuses and connection failures are retried after a growing delay, or after the requested one. Raises
+        ModelUnavailable, and InvalidRequest for a body without a JSON form.
         """
         seconds = min(self._patience.overall, self._patience.overall if within is None else within)
         data, until = _written(body), self._outside.monotonic() + seconds
@@ -181,7 +181,7 @@ class ModelEndpoint:
         return self._client.request("POST", self.address.path + path, headers, body, limits)
 
     def _pause(self, tried: int, answer: HttpResponse | HttpFailure) -> float:
-        """Return the seconds until the next try: those of the answer, else twice the last ones, minus a random part."""
+        """Return the seconds until the next attempt: as requested, else twice the last delay, minus a random part."""
         if isinstance(answer, HttpResponse):
             seconds = _retry_after_seconds(answer.header("retry-after"), self._outside.now)
             if seconds is not None:

@@ -28,14 +28,14 @@ things think thinking though thought time times today together told tomorrow too
 understand usually ve wait wanna want wanted wants wasnt way week weeks well went whats whatever wish without won wonder
 wonderful wont work works world worth wouldnt wow year years yeah yep yes yesterday yet youre youve
 """
-#: English words that tell little of the topic, even if they are rare.
+#: English words that say little about the topic, even if they are rare.
 CHAT = frozenset(_CHAT.split()) | TELL_LITTLE
 _SIBILANT, _PLURAL = re.compile("(?:x|ch|sh|ss|zz)es$"), re.compile("[^siu]s$")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a text by its stem: its display form, and its weight as an indication of the topic."""
+    """A word of a text by its stem: its display form, and its weight as an indicator of the topic."""
 
     stem: str
     shown: str
@@ -43,7 +43,7 @@ class Word:
 
 
 def telling(stemmer: Stemmer, text: str) -> list[Word]:
-    """Return the telling words of *text*, each stem once, in the order of their first occurrence.
+    """Return the significant words of *text*, each stem once, in the order of their first occurrence.
 
     A word weighs more if it occurs repeatedly or is long, since function words are short in most languages. Words of
     one character count only if there are no longer ones.
@@ -63,7 +63,7 @@ def telling(stemmer: Stemmer, text: str) -> list[Word]:
 
 
 def keywords(stemmer: Stemmer, text: str, most: int) -> tuple[str, ...]:
-    """Return the *most* telling words of *text*, the best first; of words of one stem the shortest, in the singular.
+    """Return the *most* significant words of *text*, best first; of words of one stem the shortest, in the singular.
 
     >>> keywords(Stemmer(), "The indexes were rebuilt: each index is kept by Oxigraph.", 2)
     ('index', 'oxigraph')
@@ -72,9 +72,9 @@ def keywords(stemmer: Stemmer, text: str, most: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.shown for word in ranked))[:most]
 
 
-@lru_cache(8_192)  # most words of a text are those of the one before
+@lru_cache(8_192)  # consecutive texts share most of their words
 def singular(word: str) -> str:
-    """Return an English *word* without its plural ending, and any other as it is.
+    """Return an English *word* without its plural ending, and any other word unchanged.
 
     >>> [singular(word) for word in ("memories", "boxes", "dogs", "bus", "glass")]
     ['memory', 'box', 'dog', 'bus', 'glass']
@@ -126,9 +126,9 @@ def importance(statement: str) -> float:
 
 
 _ENDS = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
-#: The share of the weight of a sentence in another at which the two count as the same.
+#: The share of the weight of a sentence in another from which on the two count as the same.
 SAME = 0.7
-#: The characters of one sentence, and of all texts together; only the beginning of longer ones is read.
+#: The most characters of one sentence, and of all texts together; only the beginning of longer ones is read.
 LONGEST, READ = 1_000, 24_000
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
@@ -188,7 +188,7 @@ def summary(stemmer: Stemmer, texts: Sequence[str], longest: int) -> str:
 
 
 def _first_sentences(texts: Sequence[str]) -> Iterator[Iterable[str]]:
-    """Yield the first sentences of each text, within its share of the room; at least one."""
+    """Yield the first sentences of each text, within its share of the characters; at least one."""
     prose = [_CODE.sub("\n", text) if "```" in text else text for text in texts]
     read = [prosaic if prosaic.strip() else text for prosaic, text in zip(prose, texts, strict=True)]
     share = _share([len(text) for text in read])
@@ -198,7 +198,7 @@ def _first_sentences(texts: Sequence[str]) -> Iterator[Iterable[str]]:
 
 
 def _share(lengths: Sequence[int]) -> int:
-    """Return how many characters of a text are read at most: room that short texts leave is shared by the others.
+    """Return the most characters read of each text: what short texts leave unused is shared by the others.
 
     >>> _share([100, 200, 50_000, 90_000])
     11850

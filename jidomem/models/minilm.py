@@ -19,7 +19,7 @@ Array = NDArray[Any]
 #: The numbers of element types in the format.
 FLOAT, INT8, INT64 = 1, 3, 7
 _TYPES: Mapping[int, type[np.generic]] = {FLOAT: np.float32, INT8: np.int8, INT64: np.int64}
-_FORM = 9  # of the file; its operators are of the sets below
+_FORM = 9  # version of the file format; the versions of the operator sets are below
 _SETS = {"": 18, "com.microsoft": 1}
 _GRAPH, _ARRAYS = 7, 5
 

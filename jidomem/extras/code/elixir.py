@@ -98,7 +98,7 @@ class AliasScope:
 
 
 def arguments(call: Node) -> list[Node]:
-    """Return the arguments of a call, without those of its block."""
+    """Return the arguments of a call, without its block."""
     for child in call.named_children:
         if child.type == "arguments":
             return [each for each in child.named_children if each.type != "comment"]
@@ -179,7 +179,7 @@ def _plain(node: Node) -> str:
 WORDS = ("def", "defp", "project")
 _COMMANDS, _EVENTS = "Commanded.Commands.Handler", "Commanded.Event.Handler"
 _PROJECTOR = re.compile(r"(Projector|Projection)s?(\.|$)")
-#: The clauses of one module beyond which it is not analysed: no person writes so many, and the time is quadratic.
+#: The most clauses of one module that is analysed: no person writes more, and the time is quadratic.
 _MOST = 1_000
 _NAMED = "(alias) @named"
 _STRUCTS = "(map (struct)) @map"
@@ -241,9 +241,9 @@ def commanded_relations(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield which command emits which event, as far as *module* shows it, and which events it projects.
 
-    An aggregate is known by the events it applies. It emits those that are named in a function that takes a command, or
-    in functions of the same module that are called from there. A command handler emits the structs it builds. A
-    projector is known by `project`, or is an event handler whose name ends in Projector or Projection.
+    An aggregate is recognised by the events it applies. It emits the events named in a function that takes a command,
+    or in functions of the same module that are called from there. A command handler emits the structs it builds. A
+    projector is recognised by `project`, or as an event handler whose name ends in Projector or Projection.
     """
     clauses = [clause for each in written if (clause := _clause(each, module))]
     yield from ((command, "emitsEvent", event) for command, event in _emitted(needs, clauses))
@@ -368,7 +368,7 @@ class _Building:
 
 @dataclass(slots=True)
 class _Frame:
-    """A part of the file with one scope of aliases: up to byte `end`, in a module, maybe in quoted code."""
+    """A part of the file with one scope of aliases: up to byte `end`, in a module, possibly in quoted code."""
 
     end: int
     names: AliasScope
@@ -399,7 +399,7 @@ class _Reading:
     def __init__(self, end: int) -> None:
         self._frames = [_Frame(end + 1, AliasScope(), None)]
         self._built: list[_Building] = []
-        self._passed = self._headed = 0  # names, and calls, before these bytes are processed already
+        self._passed = self._headed = 0  # names, and calls, before these bytes were processed already
 
     def take(self, kind: str, node: Node, start: int, end: int) -> None:
         """Process the node from *start* to *end*."""
@@ -435,7 +435,7 @@ class _Reading:
         outer = _name(frame.module)
         written = names_of(args[0], with_atoms=True) if args else []
         name = frame.names.of(written[0], outer) if written else None
-        if name is None:  # a computed name: its content belongs to no known module
+        if name is None:  # a computed name: the content belongs to no known module
             self._frames.append(_Frame(node.end_byte, frame.names.copy(), None, quoted=True))
             return
         self._passed = max(self._passed, written[0].end_byte)

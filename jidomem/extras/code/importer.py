@@ -105,7 +105,7 @@ def _module(names: CodeNames, language: str, module: Module, version: Term, file
     yield module_version, jido("inFileVersion"), version
     yield module_version, jido("moduleLines"), literal(f"{module.first}-{module.last}")
     for kind, target in module.needs:
-        other = names.module(language, target)  # in whatever file; its class says only that it has a name
+        other = names.module(language, target)  # in any file; its class only states that it has a name
         yield other, TYPE, jido("CodeConcept")
         yield other, jido("codeName"), literal(target)
         yield module_version, _PREDICATE[kind], other
@@ -158,13 +158,13 @@ STREAM = "codebase"
 #: The outcomes of a file.
 FILES = ("new", "changed", "unchanged", "gone", "left out")
 ENDINGS = (".py", ".ex", ".exs")
-#: The largest file that is read, and the longest line in it: no person wrote a larger one.
+#: The largest file that is read, and its longest line: no person writes a larger one.
 LARGEST, LONGEST_LINE = 2 * 1024 * 1024, 100_000
 #: Triples of one commit; a larger first import is stored in several commits, each of whole files.
 AT_ONCE = 150_000
 #: The most triples of one file: a commit takes 200,000.
 OF_FILE = 50_000
-#: To be increased when a reader reads the same file otherwise, so that all files are read again.
+#: Increased when a reader gives another result for the same file, so that all files are read again.
 _READER = {"python": 1, "elixir": 2}
 
 

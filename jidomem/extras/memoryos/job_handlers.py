@@ -1,7 +1,7 @@
 """The handlers of the jobs of an agent: each calls the model outside any transaction, and then makes the move.
 
 `Pages` makes the pages of an agent searchable. `FactPromoting` proposes facts of personas as memories: intents with the
-pages they rest on, judged like all others.
+pages they are based on, validated like all others.
 """
 
 from __future__ import annotations
@@ -209,10 +209,10 @@ def _next_fact(tiers: Tiers, least: float, done: Collection[str]) -> tuple[Objec
 
 
 def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
-    """Yield the texts of the pages that a fact rests on.
+    """Yield the texts of the pages on which a fact is based.
 
-    A page that was added under an IRI, such as that of a turn, is named by it; a page that was evicted, or that has
-    something private, by its id.
+    A page that was added under an IRI, such as that of a turn, is named by it; a page that was evicted, or has private
+    content, by its id.
     """
     private = {page_id for each in tiers.entries() if each.private for page_id in each.evidence}
     for page_id in fact.evidence:
@@ -225,8 +225,7 @@ def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
             yield f"{format_timestamp(page.timestamp)} {page.text}"
 
 
-#: How often a call of the model is repeated after a conflict, how many texts are embedded at once, and how many pages a
-#: lesson has.
+#: Attempts of a model call after conflicts, texts embedded at once, and pages of a lesson.
 AGAIN, AT_ONCE, LESSON = 10, 64, 50
 T = TypeVar("T")
 
@@ -257,7 +256,7 @@ class JobHandlers:
             raise Failed(f"unknown kind of job {job.kind!r}", hint="it was queued by a newer jidomem: use that version")
         try:
             kinds[job.kind](job)
-        except NotFound:  # its page or segment was forgotten, evicted or taught meanwhile: nothing is left to do
+        except NotFound:  # its page or segment was forgotten, evicted or taught meanwhile: there is nothing to do
             self._moves.finish(job)
 
     def describe(self, page_id: str, job: Job | None = None) -> None:

@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS jobs (
 );
 CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, project, agent, failed, due);
 """
-#: How many attempts a job has, and the longest delay between two of them in seconds.
+#: The most attempts of a job, and the longest delay between two of them in seconds.
 MOST, LONGEST = 8, 3_600.0
 #: The error of a job that was started and did not end.
 CUT_OFF = "its process ended during the job"
@@ -72,7 +72,7 @@ class Job:
 class Jobs:
     """The jobs of one queue, for the threads of any number of processes.
 
-    Only the worker that holds the lock of an agent takes its jobs.
+    Only the worker that has the lock of an agent takes its jobs.
     """
 
     def __init__(self, state: StateStore, queue: str, now: Callable[[], datetime], *, most: int = MOST) -> None:
@@ -203,7 +203,7 @@ class JobRunner:
     ) -> list[Outcome]:
         """Run the due jobs in the order of the queue, each once, and return their outcomes.
 
-        If another worker holds the lock, it does the jobs; with *wait* this one waits for the lock. After releasing the
+        If another worker has the lock, it runs the jobs; with *wait* this one waits for the lock. After releasing the
         lock the worker checks the queue once more, for jobs left to it meanwhile. A *hurried* caller waits only once
         for an unreachable model: other jobs of that kind are left for later. No job starts once *until* returns True.
         """
@@ -221,7 +221,7 @@ class JobRunner:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the lock of the agent's jobs, so that no other worker runs them."""
+        """Acquire the lock of the agent's jobs, so that no other worker runs them."""
         with self._state.lock(*self._agent, wait=True):
             yield
 

@@ -149,7 +149,7 @@ class MemoryOS:
         promote_at: float | None = None,
         work: str | None = None,
     ) -> None:
-        """Open the tiers; the model is the one the user chose, with the root's embedder, unless given.
+        """Open the tiers; the default model is the one chosen by the user, with the root's embedder.
 
         *work* is when jobs run: by default inline, or in the background if the model or embedder is remote, so that
         adding a page does not wait for it. *providers* store evicted segments: by default those of the root. With
@@ -288,10 +288,10 @@ class MemoryOS:
         return self.tiers
 
     def promote(self, least: float = LEAST) -> list[PromotionDecision]:
-        """Return the outcome for each fact of the personas with a confidence of *least* or more.
+        """Propose the facts of the personas with a confidence of *least* or more, and return the outcome of each.
 
-        Each fact that is not private is proposed to the project once, with its pages as evidence; it is judged, and can
-        be withdrawn, like every other memory.
+        Each fact that is not private is proposed to the project once, with its pages as evidence; it is validated, and
+        can be withdrawn, like every other memory.
         """
         return self._facts.promote(least)
 
@@ -379,11 +379,11 @@ class MemoryOS:
             return self._moves.forget()
 
     def end(self) -> None:
-        """Let the background thread, if any, start no further job."""
+        """Keep the background thread, if any, from starting further jobs."""
         self._closing.set()
 
     def close(self) -> None:
-        """Stop the background thread, if any: its running job is waited for, the next jobs stay queued."""
+        """Stop the background thread, if any, after its running job; further jobs stay queued."""
         self.end()
         self._timer.stop()
         self._unregister()
@@ -446,7 +446,7 @@ class MemoryOSRegistry:
             return self._open[place]
 
     def close(self) -> None:
-        """Close all instances; their running jobs are waited for together."""
+        """Close all instances; waits for their running jobs together."""
         opened = [*self._open.values()]
         for each in opened:
             each.end()

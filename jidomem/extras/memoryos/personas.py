@@ -63,7 +63,7 @@ class Learnt(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class Lesson(ValidatedModel):
-    """The learnings of a model from a segment; entries without pages rest on all of its pages."""
+    """The learnings of a model from a segment; entries without pages are based on all of its pages."""
 
     segment_id: str
     pages: tuple[str, ...]
@@ -83,7 +83,7 @@ def untaught(segment: DialogueSegment) -> DialogueSegment:
 def learn(tiers: Tiers, learnt: Learnt, policy: TierPolicy) -> Step[Tiers]:
     """Return the step that adds a profile, facts and traits to a persona, which is created if there is none.
 
-    The keys of a profile are merged. A known fact or trait becomes the newest and rests on more pages; a trait whose
+    The keys of a profile are merged. A known fact or trait becomes the newest and is based on more pages; a trait whose
     name is in `single_traits` replaces any other of that name. Raises InvalidRequest for a profile that is invalid for
     its type.
     """
@@ -223,7 +223,7 @@ def lesson(
     """Return the lesson of the findings of a model in *segment*, a result of `untaught`; *vectors* are by `texts_of`.
 
     A finding on the user belongs to the object of its page. Traits of the agent belong to its own persona, and facts
-    about it to the object ("agent", its id). A finding that names a page rests on that page, any other on every page.
+    about it to the object ("agent", its id). A finding that names a page is based on it, any other on every page.
     """
     known = vectors or {}
     by_object: dict[ObjectKey | None, tuple[list[KnowledgeEntry], list[TraitEntry]]] = {}

@@ -22,8 +22,8 @@ from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vecto
 from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment, Tiers, Words, stepped
 from jidomem.records.directive import Step
 
-# Beyond this ratio of lengths the rounding of a distance shows in the product; and the least length whose square does
-# not vanish.
+# Beyond this ratio of lengths the rounding error of a distance shows in the product; and the least length whose square
+# does not underflow.
 _RATIO, _LEAST = 16.0, 1e-150
 
 

@@ -105,7 +105,7 @@ def positions_of(parts: Iterable[StoredPart], known: Mapping[Key, int]) -> dict[
     newest = max(known.values(), default=0)
     positions = {}
     for part in parts:
-        order = part.kind, "" if part.kind == "page" else part.place  # pages move from one queue to the other in order
+        order = part.kind, "" if part.kind == "page" else part.place  # pages move from queue to queue in order
         place = known.get(part.key, 0)
         if place <= last.get(order, 0) and not _in_segment(part):
             newest += 1
@@ -188,7 +188,7 @@ def _with_parts(value: Any, **given: Iterable[Any]) -> Any:
 
 
 M = TypeVar("M", bound=Tiers | SystemMemory)
-#: A holder is an agent, or "" for the memory of all agents of a project. `asked` has the directives not performed yet.
+#: A holder is an agent, or "" for the memory of all agents of a project. `asked` has the pending directives.
 TIER_TABLES = """
 CREATE TABLE IF NOT EXISTS memoryos_holders (
   project TEXT NOT NULL, holder TEXT NOT NULL, lineage TEXT NOT NULL, rev INTEGER NOT NULL,
@@ -299,7 +299,7 @@ class TierStorage(Generic[M]):
             store.execute(_PERFORMED, (self.project, self.holder, request_id))
 
     def forget(self) -> bool:
-        """Remove the memory of the holder, every byte of it; return whether there was any."""
+        """Remove the memory of the holder, every byte of it; return whether it existed."""
         with self._state.changing() as store:
             counts = [store.execute(statement, (self.project, self.holder)).rowcount for statement in _FORGOTTEN]
         self._seen = None

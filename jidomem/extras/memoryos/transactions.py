@@ -60,9 +60,9 @@ class Forgetting(ValidatedModel):
 def forget_page(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to tiers without a page and its effects; nothing changes if there is no trace of it.
 
-    Facts and traits that rest on it are removed, and the other pages that they rest on count as untaught, so these are
-    learned from again. Chains that continue it are removed, as is the summary of its segment, which is to be written
-    again; a segment with only that page is removed. Profiles stay, as their pages are not recorded.
+    Facts and traits based on it are removed, and the other pages on which they are based count as untaught, so these
+    are learned from again. Chains that continue it are removed, as is the summary of its segment, which is written
+    again later; a segment with only that page is removed. Profiles stay, as their pages are not recorded.
     """
     lost = [entry for entry in tiers.entries() if forgetting.page_id in entry.evidence]
     untaught = {page_id for entry in lost for page_id in entry.evidence} - {forgetting.page_id}
@@ -104,7 +104,7 @@ def forget_page(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Ste
 
 
 def unsay(system: SystemMemory, page_id: str) -> Step[SystemMemory]:
-    """Return the step to system memory without the entries that rest on a page."""
+    """Return the step to system memory without the entries based on a page."""
     remaining = tuple(entry for entry in system.entries if page_id not in entry.evidence)
     return Step(system) if remaining == system.entries else Step(SystemMemory(system.rev + 1, remaining))
 
@@ -379,7 +379,6 @@ _DELETE_ARCHIVED = "DELETE FROM key_values WHERE substr(namespace, 1, length(?))
 
 class AgentMoves:
     """The moves of one agent on its tiers, on system memory and on the settings of its project.
-
     A model is called before the move. The move itself is made on the memory in its transaction, so that no other
     process interferes; if the answer no longer fits that memory, it raises RevisionConflict.
     """
@@ -481,7 +480,7 @@ class AgentMoves:
             return storage.configurations(store, self.project, self._policy.config)
 
     def configure(self, edit: Callable[[Configurations], Configurations]) -> MemoryOSConfig:
-        """Replace the settings of the project by `how(settings)`, and return those of the agent."""
+        """Replace the settings of the project by `edit(settings)`, and return those of the agent."""
         with self._state.changing() as store:
             after = edit(storage.configurations(store, self.project, self._policy.config))
             storage.configure(store, self.project, after)

@@ -208,7 +208,7 @@ class AgentPersona(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class SystemEntry(ValidatedModel):
-    """A shared fact: its text, source agent, importance, and the pages it rests on."""
+    """A shared fact: its text, source agent, importance, and the pages on which it is based."""
 
     id: str
     content: str

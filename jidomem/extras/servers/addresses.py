@@ -24,9 +24,9 @@ from jidomem.extras.servers.log import SharedLog, check_file
 
 #: The scheme of an address -> the extra that it needs.
 _EXTRAS = {"postgresql": "postgres", "postgres": "postgres", "s3": "objects"}
-#: The variables that name another object store than AWS.
+#: The environment variables that select an object store other than AWS.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-#: The file in a folder that names the root of which the folder is a copy.
+#: The file that marks a folder as the copy of a root.
 _MARK = "copy-of"
 #: The query parameters that identify the database.
 _NAMING = ("host", "hostaddr", "port", "dbname", "service", "schema", "options")
@@ -63,7 +63,7 @@ def shown(address: str) -> str:
 
 
 def _split(address: str) -> SplitResult:
-    """Return the parts of an address. A # starts no fragment, because a password may contain it."""
+    """Return the parts of an address. A # starts no fragment, as a password may contain it."""
     return urlsplit(address.replace("#", "%23"))
 
 
@@ -167,7 +167,7 @@ NAME = "root.json"
 _ALONE = ("config.toml", "baseline.toml")
 _BELOW = ("ontology", "shapes", "queries")
 _ASIDE = ".ttl.aside"
-#: The file in a local copy with the tag of the NAME that it was written from.
+#: The file in a local copy with the tag of the NAME from which it was written.
 _TAG = "root.tag"
 
 Files = Mapping[str, str]
@@ -179,7 +179,7 @@ def load(log: SharedLog) -> dict[str, str]:
 
 
 def change(log: SharedLog, edit: Callable[[Files], Files]) -> None:
-    """Replace the files of the root by `how(files)`; raises InvalidRequest for a path that is no file of a root."""
+    """Replace the files of the root by `edit(files)`; raises InvalidRequest for a path that is no file of a root."""
     while True:
         files, tag = _read(log)
         changed = edit(files)

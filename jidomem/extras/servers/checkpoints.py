@@ -42,7 +42,7 @@ from jidomem.journal.stream import LOCK, Folder
 from jidomem.journal.stream_files import each_file
 from jidomem.records.intent import SHORT, CommitRef, Version
 
-#: How many entries are written at a time, and make one pack.
+#: The number of entries that are written at a time, and make one pack.
 CHUNK = 2_000
 #: The moment in the file name of a document that does not parse.
 _NO_MOMENT = "00000000T000000.000000Z"
@@ -83,7 +83,7 @@ class CheckpointPosition:
         return (self.reach, self.life) == (reach, life) and reach.last in ("", self.last)
 
     def is_behind(self, reach: Reach, life: str) -> bool:
-        """Return whether a log of that *life* is longer and was not rewritten since."""
+        """Return whether a log of that *life* is longer and has not been rewritten since."""
         return (self.reach.rewrites, self.life) == (reach.rewrites, life) and self.reach.length < reach.length
 
 
@@ -200,7 +200,7 @@ def _write_chunk(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[P
 @contextmanager
 def _changing_folder(folder: Folder, descriptor: int) -> Iterator[None]:
     """Change the files of a folder under its lock; then write the new state of the folder into the lock file."""
-    disk.overwrite(descriptor, replace(folder.snapshot, mtime=-1).dump())  # not valid until it is true again
+    disk.overwrite(descriptor, replace(folder.snapshot, mtime=-1).dump())  # invalid until the change is complete
     yield
     folder.look()
     disk.overwrite(descriptor, folder.snapshot.dump())
@@ -257,7 +257,7 @@ def _gather(home: Path, clones: Clones, folder: Path) -> Mapping[Stream, Checkpo
 
 
 def _matches_streams(snapshot: Snapshot, folder: Path, streams: Mapping[str, Stream]) -> bool:
-    """Return whether a snapshot is of the streams in *folder*, with no redaction after it: it still has that text."""
+    """Return whether a snapshot is of the streams in *folder*, with no redaction after it, whose text it would have."""
     journal = FileJournal(folder)
     try:
         return not any(
@@ -315,7 +315,7 @@ PIECE = 16 << 20
 LEASE, GRACE = 120.0, 3600.0
 #: Bytes of commits that a new server may have to read beyond a checkpoint: some six seconds.
 FAR = 16 << 20
-#: How many pieces are fetched concurrently.
+#: The number of pieces that are fetched concurrently.
 _CONCURRENCY = 4
 
 

@@ -65,7 +65,7 @@ def _put(folder: str, name: str, data: bytes) -> None:
     move(f"{folder}/{INCOMING}", f"{folder}/{name}")
 
 
-#: Held by the one process of this machine that writes to a stream; the lock of its files protects the copy.
+#: Locked by the one process of this machine that writes to a stream; the lock of its files protects the copy.
 _WRITERS = ".writers.lock"
 #: Files of the log: the streams of which a redaction is under way.
 _REDACTING = "redacting/"
@@ -83,12 +83,12 @@ class MirroredJournal(FileJournal):
         super().__init__(home, wait=wait)
         self.log = log
         self._writers: dict[Stream, StreamLock] = {}
-        self._verified: set[Stream] = set()  # whose copy this process has compared with the log
-        self._damaged_reaches: dict[Stream, Reach] = {}  # where the log itself is damaged, and so its copy
+        self._verified: set[Stream] = set()  # streams whose copy this process has compared with the log
+        self._damaged_reaches: dict[Stream, Reach] = {}  # streams whose log, and so their copy, is damaged
         self._reach_requests = SingleFlight(self._look)
         self._local = threading.local()
         self._life = ""
-        #: The tag that the file of the root (configuration, terms and rules) had at the last request.
+        #: The tag of the file of the root (configuration, terms and shapes) at the last request.
         self.rules: str | None = None
 
     @contextmanager
@@ -170,7 +170,7 @@ class MirroredJournal(FileJournal):
         return super().read(stream, after, missed=missed)
 
     def loose(self, stream: Stream) -> int:
-        """Return how many commits of a stream have files of their own in the copy."""
+        """Return the number of commits of a stream that are single files in the copy."""
         self._synchronise(stream)
         return super().loose(stream)
 
@@ -181,7 +181,7 @@ class MirroredJournal(FileJournal):
 
     @contextmanager
     def lock(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
-        """Hold the lock of the writers on this machine and yield the version; other machines may write meanwhile.
+        """Acquire the lock of the writers on this machine and yield the version; other machines may write meanwhile.
 
         Raises the errors of `FileJournal.lock`.
         """
@@ -208,7 +208,7 @@ class MirroredJournal(FileJournal):
 
     @contextmanager
     def redacting(self, stream: Stream, leaves: Mapping[str, frozenset[str]]) -> Iterator[Version]:
-        """Yield the version; then remove the leaves *leaves* from the log, as the record that the caller appended says.
+        """Yield the version; then remove *leaves* from the log, as ordered by the record that the caller appended.
 
         The redaction record comes first: it names commits and leaves. Every process that reads it carries it out before
         it reads anything else, so a process that is killed at any moment leaves nothing half done.
@@ -233,7 +233,7 @@ class MirroredJournal(FileJournal):
         try:
             return self._reach_requests.of(streams)
         except JidomemError:
-            self._verified.clear()  # the next store that answers may be another one
+            self._verified.clear()  # another store may answer next time
             raise
 
     def _look(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
@@ -352,7 +352,7 @@ class MirroredJournal(FileJournal):
             if self.log.append(stream, position.reach.length + 1, commit.id, commit.data, after=position.last):
                 self.on_kept(monotonic() - began)
                 return self._copy_commit(stream, position, commit)
-        except ValueError:  # the log is shorter than the copy: another log has taken its place
+        except ValueError:  # the log is shorter than the copy: another log has replaced it
             self._verified.discard(stream)
         now = self._update_copy(stream).version
         return now if folder.holds(Version.of([commit.head])) else VersionMismatch(now)

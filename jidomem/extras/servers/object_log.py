@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from obstore import ListResult, ObjectMeta, PutMode
     from obstore.store import ClientConfig, RetryConfig, S3Config
 
-#: Seconds for which the store may send nothing.
+#: Seconds of silence after which a request to the store fails.
 ANSWER = 10.0
-#: The size, in bytes, above which a put has minutes, not seconds, to arrive.
+#: The size in bytes from which on a put gets minutes, not seconds.
 LARGE = 1 << 20
 _MINUTES = 300.0
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
@@ -411,13 +411,13 @@ class Rewriter:
         return self._bucket.put(_REWRITES_KEY, data, tag, lambda now, doubt: doubt and now == data, "a rewriting")
 
 
-#: How many requests of one read run concurrently, at most.
+#: The most concurrent requests of one read.
 _AT_ONCE = 32
-#: After how many new entries, each found by its number, the end is found by listing instead.
+#: The number of new entries, each found by its number, after which the end is found by listing instead.
 _STEPS = 4
-#: How many entries are read at once, at most, in the search for a commit.
+#: The most entries that are read at once in the search for a commit.
 _MANY = 1024
-#: Seconds for which the last entry is not read again: an older state of the bucket may have been restored.
+#: Seconds for which the last entry is not read again; after that, since an older bucket may have been restored, it is.
 BELIEVED = 10.0
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 1.0
 
@@ -437,7 +437,7 @@ class ObjectLog:
         self._life = self._rewriter.begin()
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="jidomem-objects")
         self._guard = Lock()
-        self._lengths: dict[Stream, int] = {}  # the largest number seen there
+        self._lengths: dict[Stream, int] = {}  # the largest entry number seen
         self._checked_at: dict[Stream, float] = {}  # when the entry of that number was last read
         self._closed = Event()
 
@@ -467,7 +467,7 @@ class ObjectLog:
         reaches = {stream: Reach(end.result()[0], counts[stream], end.result()[1]) for stream, end in ends.items()}
         if now.life == self._life:
             return reaches
-        with self._guard:  # the log was recreated: what was known is of the one before
+        with self._guard:  # the log was recreated: cached lengths are of the former one
             self._lengths.clear()
             self._life = now.life
         return self._reaches(streams)
@@ -514,7 +514,7 @@ class ObjectLog:
             lambda there, doubt: there.startswith(header),
             f"the commit {commit}",
         )
-        self._record_length(stream, number)  # whichever commit it is, the number is taken
+        self._record_length(stream, number)  # the number is in use, whichever commit has it
         return tag is not None
 
     def rewrite(self, stream: Stream, documents: Mapping[str, bytes]) -> None:

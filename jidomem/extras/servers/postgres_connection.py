@@ -26,7 +26,7 @@ SCHEMA = "jidomem"
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,40}")
 _FORM = "postgresql://USER@HOST:5432/DATABASE"
-#: The default options of a connection: it does not wait for a machine that is gone.
+#: The default options of a connection, which fails soon if the machine is gone.
 _DEFAULT_OPTIONS = {
     "fallback_application_name": "jidomem",
     "connect_timeout": 5,
@@ -104,7 +104,7 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_]*|USER")
 
 #: Seconds that one statement may take.
 LONGEST = 30.0
-#: How many connections a process has to one root, for the log and for the working state each.
+#: The most connections of a process to one root, for the log and for the working state each.
 SIZE = 6
 #: The error states of a schema or table that existed at the opening and is missing now.
 _MISSING_OBJECT_CODES = ("3F000", "42P01")
@@ -112,7 +112,7 @@ _MISSING_OBJECT_CODES = ("3F000", "42P01")
 _SETTINGS = """
 SELECT set_config('statement_timeout', %s, false), set_config('tcp_keepalives_idle', '10', false),
   set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)"""
-#: The errors after which another try may succeed: deadlocks, races, a server that starts, stops or is full.
+#: The errors after which a retry may succeed: deadlocks, races, a server that starts, stops or is full.
 _RETRYABLE = ("40001", "40P01", "25006", "53300", "57P01", "57P02", "57P03", "57P05")
 
 

@@ -114,9 +114,9 @@ class NotificationListener:
                         self._news.notify_all()
 
 
-#: How many entries the first request reads, how many any request reads, and about how many bytes.
+#: Entries read by the first request, by any request, and about how many bytes.
 _FEW, _MANY, _BYTES = 16, 2_000, 4 << 20
-#: Nothing is acknowledged before it is durable, whatever the server, the database or the role have set.
+#: Nothing is acknowledged before it is durable, whatever the settings of the server, database or role.
 _DURABLE = (
     "FROM set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') = 'remote_apply'"
     " THEN 'remote_apply' ELSE 'on' END, true) AS durable WHERE durable IS NOT NULL"
@@ -131,9 +131,9 @@ ON CONFLICT DO NOTHING"""
 _APPEND_NEXT = """
 INSERT INTO {s}.commits (stream, number, commit, document)
 VALUES (%(stream)s, %(number)s, %(commit)s, %(document)b)"""
-#: A separate transaction: notifying transactions run one after the other, each until its commit is durable.
+#: A separate transaction: notifying transactions run one after another, each until its commit is durable.
 _NOTIFY = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)"
-#: A transaction of its own: notifying transactions commit one after the other, and each would wait for the disk.
+#: A separate transaction: notifying transactions commit one after another, and each would wait for the disk.
 _SETTLE = f"""
 UPDATE {{s}}.commits SET commit = commit
 WHERE stream = %(stream)s AND number = %(number)s AND commit = %(commit)s AND EXISTS (SELECT 1 {_DURABLE})"""
@@ -356,7 +356,7 @@ class PostgresLog:
         return int(row[1]), str(row[2])
 
     def _notify(self, connection: PostgresConnection, stream: object) -> None:
-        """Notify the waiting threads; a notification that fails is made up for by their polls."""
+        """Notify the waiting threads; if that fails, their polls find the change."""
         if self._notifies:
             with suppress(Error):
                 connection.execute(_NOTIFY, (self._channel, stream))

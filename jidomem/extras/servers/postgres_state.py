@@ -24,11 +24,11 @@ from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError, MemoryClo
 from jidomem.extras.servers import postgres_connection
 from jidomem.extras.servers.postgres_connection import STATE, PostgresConnection, PostgresPool, may_pass, prepare
 
-#: Seconds that a transaction waits for that of another process.
+#: Seconds that a transaction waits for one of another process.
 WAIT = 5.0
-#: Milliseconds for which a writer may send nothing: it was stopped, and all other writers wait for it.
+#: Milliseconds after which a silent writer is disconnected, as all other writers wait for it.
 _IDLE = 60_000
-#: How many named locks a process may hold at once, each with a connection of its own.
+#: The most named locks of a process, each with its own connection.
 _MAX_LOCKS = 32
 _CHANGING = f"""
 BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path TO {{s}}; SET LOCAL lock_timeout TO {WAIT * 1000:.0f};
@@ -92,7 +92,7 @@ class PostgresState:
 
     @contextmanager
     def lock(self, *name: str, wait: bool = False) -> Iterator[bool]:
-        """Yield whether the caller has the lock *name*, across all processes; with *wait* it waits for the lock.
+        """Acquire the lock *name*, across all processes, and yield whether it was acquired; with *wait*, wait for it.
 
         The server releases the lock when its owner is gone or the connection is lost. Two owners may then do the same
         work; the second one gets an error when it changes what the first one has changed.
@@ -151,7 +151,7 @@ class PostgresState:
         *,
         on: PostgresPool | None = None,
     ) -> tuple[PostgresConnection, Any]:
-        """Return a connection in a transaction, held until *stack* ends, and the row that *statement* returned."""
+        """Return a connection in a transaction, which lasts until *stack* ends, and the row returned by *statement*."""
         self._prepare()
         link = on or self._link
         deadline, pause = monotonic() + link.wait, 0.01
@@ -206,7 +206,7 @@ class PostgresState:
             yield
         except Error as error:
             if isinstance(error, ProgrammingError) and error.sqlstate != "42501":
-                raise  # a faulty statement says nothing about the server
+                raise  # a faulty statement is not a fault of the server
             raise self._error_of(error) from error
 
     def _error_of(self, error: Error) -> JidomemError:
@@ -266,7 +266,7 @@ def _unknown_outcome(name: str, why: str) -> Failed:
 
 #: The row of `writers` with the sum of their counts at the last import.
 _IMPORTED = "came"
-#: How many rows are copied at a time.
+#: Rows that are copied at a time.
 _ROWS = 500
 
 

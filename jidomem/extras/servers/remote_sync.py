@@ -31,7 +31,7 @@ from jidomem.rdf.vocab import JIDO, ONTOLOGY_GRAPH
 from jidomem.records.intent import CommitRef, Version
 
 ROWS = "application/sparql-results+json"
-#: The maximum of lines, and of characters, in one request.
+#: The most lines, and characters, of one request.
 LINES, CHARACTERS = 5_000, 1_000_000
 #: Seconds that a large update may take.
 CLAIM_TIMEOUT = 120.0
@@ -235,7 +235,7 @@ def _lines(graph: str, commits: Sequence[Commit]) -> list[str]:
     return data.decode().rstrip("\n").split("\n")
 
 
-#: After how many rounds without progress the synchronisation of a graph is given up.
+#: Rounds without progress after which the synchronisation of a graph fails.
 TRIES = 5
 
 
@@ -259,7 +259,7 @@ class Feed:
         self._journal = journal
         self._remote = remote
         self._rules = _Rules.of(ontology)
-        self._has_written_rules = False  # whether the store had our ontology once
+        self._has_written_rules = False  # whether the store has ever had our ontology
         self._lock = RLock()
 
     def level(self, streams: Sequence[Stream]) -> None:
@@ -322,7 +322,7 @@ class Feed:
                     f"has another memory in <{stream.graph}>",
                     "give each root a store of its own; to replace the memory there by this one: jidomem root reindex",
                 )
-            return False  # another branch was checked out, or commits were taken back
+            return False  # another branch was checked out, or commits were removed
         damage = {each.path for each in self._journal.damage(stream)}
         return watermark.lacks <= damage  # else a damaged file was restored
 

@@ -86,7 +86,7 @@ class SharedVectors(Vectors):
         """Store below *root* the vectors that *embedder* makes of *texts*, and share them through *common*."""
         super().__init__(root, texts, embedder)
         self._common = common
-        self._elsewhere: set[Stream] = set()  # where another server had the lease at the last attempt
+        self._elsewhere: set[Stream] = set()  # streams for which another server had the lease at the last attempt
 
     def status(self, stream: Stream) -> dict[str, Any]:
         """Return the state of a stream's vectors, with `elsewhere` if another server makes the missing ones."""
@@ -159,7 +159,7 @@ class SharedVectors(Vectors):
 FOLDER, LIST = "vectors/", "list.json"
 #: Seconds until a lease expires that is not renewed.
 LEASE = 60.0
-#: The maximum of vectors, and of bytes, in a segment; smaller segments are merged.
+#: The most vectors, and bytes, of a segment; smaller segments are merged.
 MANY, MUCH = 8_192, 16 << 20
 _FORM, _DIGEST = 1, 16
 

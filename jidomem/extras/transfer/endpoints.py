@@ -1,6 +1,6 @@
 """The ends of a transfer: a root in a folder or a shared log, and its backup as one tar file.
 
-A commit is brought to the target once it is verified. The manifest of a backup has the digest of every file.
+A commit is copied to the target once it is verified. The manifest of a backup has the digest of every file.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _changed(file: Path, what: str) -> Failed:
 #: The files of a root beside its journal and its overlay.
 _OF_GIT = (".gitignore", ".gitattributes")
 FILES = ("config.toml", "baseline.toml", *_OF_GIT)
-#: How many commits are appended at once, if the log can do so.
+#: Commits that are appended at once, if the log supports it.
 _AT_ONCE = 500
 
 
@@ -204,7 +204,7 @@ class FolderEnd:
 
     def verified_chain(self, stream: Stream) -> Chain:
         """Return the commits of a stream, after its files were verified as `jidomem journal verify` does."""
-        self._journal = FileJournal(self.root)  # nothing that was read before is trusted
+        self._journal = FileJournal(self.root)  # a new one, so that nothing cached is trusted
         damage = self._journal.verify(stream)
         if damage:
             raise damage[0]
@@ -361,15 +361,15 @@ def other(where: str, what: str) -> InvalidRequest:
     return InvalidRequest(f"{where} has other content: {what}", hint="name an empty place")
 
 
-#: How many commits are brought in one step, and how often a source that is redacted meanwhile is read again.
+#: Commits that are copied in one step, and attempts if the source is redacted meanwhile.
 STEP, TRIES = 10_000, 5
-#: Called for each commit that was brought, with its size in bytes.
+#: Called for each copied commit, with its size in bytes.
 Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """The result for one stream: its extent at the target, as read again, and the number of commits brought."""
+    """The result for one stream: its extent at the target, as read again, and the number of copied commits."""
 
     stream: Stream
     extent: Extent
@@ -378,7 +378,7 @@ class Brought:
 
 
 def bring(source: TransferEndpoint, target: TransferEndpoint, progress: Progress = id) -> list[Brought]:
-    """Bring all commits of *source*, which is only read, to *target*; return the result for each stream.
+    """Copy all commits of *source*, which is only read, to *target*; return the result for each stream.
 
     Commits that the target has are skipped, so that a second call continues an interrupted one. Raises InvalidRequest
     if the target has content that the source has not, before anything is written; JournalDamaged if either end fails
@@ -406,7 +406,7 @@ def _target_chain(source: TransferEndpoint, target: TransferEndpoint, stream: St
 def _bring_stream(
     source: TransferEndpoint, target: TransferEndpoint, stream: Stream, known_chain: Chain | None, progress: Progress
 ) -> Brought:
-    """Bring one stream, again if it was redacted meanwhile, and verify the target."""
+    """Copy one stream, again if it was redacted meanwhile, and verify the target."""
     count = 0
     target_chain = known_chain or Chain(target.name)
     for _ in range(TRIES):
@@ -435,7 +435,7 @@ def _copy(
             raise other(target.name, f"commit {whole.id} of {stream.project}/{stream.name}, redacted")
         if fresh := [commit for commit in step if bytes.fromhex(commit.id) not in target_chain.forms]:
             target.add(stream, _with_progress(fresh, progress))
-        if redacted:  # last: the records that order it are among the commits just added
+        if redacted:  # last: the records that order the redaction are among the commits just added
             target.redact(stream, redacted)
         count += len(step)
     return count

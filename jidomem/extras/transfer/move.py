@@ -36,7 +36,7 @@ from jidomem.runtime.user_config import ApiToken, change, read
 _TABLES = "".join(
     (agent_memory.TABLES, storage.TIER_TABLES, storage.NOTE_TABLES, jobs.TABLES, KV, logs.READ_LOG_TABLES)
 )
-#: A file beside an imported state with its digest then, so that a state which was used since is not replaced.
+#: A file beside an imported state with its digest at the import, so that a state used since then is not replaced.
 _IMPORT_MARK = FILE.with_name("came")
 
 
@@ -133,7 +133,7 @@ def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=32).hexdigest()
 
 
-#: The file of a shared root that its tokens are in.
+#: The file of a shared root with its tokens.
 TOKENS = "tokens.json"
 _TRIES = 10
 
@@ -148,7 +148,7 @@ def given_out(root: str, log: SharedLog | None) -> list[ApiToken]:
 
 
 def give_out(tokens: Sequence[ApiToken], root: str, log: SharedLog | None) -> tuple[int, int]:
-    """Add *tokens* at *root*; return how many of them are new there, and how many other tokens it has."""
+    """Add *tokens* at *root*; return the number of new ones, and of other tokens that it has."""
     known = {token.digest for token in given_out(root, log)}
     coming = [replace(token, root=root) for token in tokens if token.digest not in known]
     other_count = len(known - {token.digest for token in tokens})
@@ -189,7 +189,7 @@ class MoveReport:
 
     @property
     def grew(self) -> bool:
-        """Return whether the source was written to meanwhile, so that there may be more to bring."""
+        """Return whether the source was written to meanwhile, so that there may be more to copy."""
         return any(each.grew for each in self.streams)
 
     def to_dict(self) -> dict[str, Any]:
@@ -217,14 +217,14 @@ class _Place:
 def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
     """Copy *source*, which is only read, to *target*, verify both, and return the report.
 
-    A second run continues the first, or brings later commits. Raises NotFound if there is no root at the source,
+    A second run continues the first, or copies later commits. Raises NotFound if there is no root at the source,
     InvalidRequest if the target has other content or is the source, JournalDamaged if either fails the verification.
     """
     with _opened(source) as origin, _opened(target) as destination:
         if origin.end.name == destination.end.name:
             raise InvalidRequest(f"{origin.end.name} is source and target", hint="name another target")
         _refuse_nothing(origin.end)
-        # before the journal: the state refers to memories, which never refer to it
+        # before the journal: the state refers to memories, not the other way round
         state = state_snapshot(origin.state)
         streams = bring(origin.end, destination.end, progress)
         tokens = give_out(given_out(origin.end.name, origin.log), destination.end.name, destination.log)

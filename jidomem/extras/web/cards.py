@@ -1,10 +1,9 @@
-"""The parts of the curator's pages: requests, labels, permissions, memories in lists, comparisons
-and refusals.
+"""The parts of the curator's pages: requests, labels, permissions, memories in lists, comparisons and refusals.
 
 `PageRequest` is the project, moment and arguments of a page, and makes links to other pages. A
 `Screen` is one page: its address, its values and its action. `shown` makes text of agents harmless;
-`compared` puts two memories side by side. A page offers only the actions of its user, and names who
-may do the rest.
+`compared` puts two memories side by side. A page offers only the actions of its user, and names the
+roles that may do the rest.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def named(schema: Schema, name: str) -> NamedTerm:
 
 @lru_cache(maxsize=4)
 def _names(schema: Schema) -> Mapping[str, NamedTerm]:
-    """Return the terms by IRI and by local name; ours before those of a root, which are called after them."""
+    """Return the terms by IRI and by local name; the shipped terms come before those of a root of the same name."""
     labels, names = terms.labels(schema), dict[str, NamedTerm]()
     for term in sorted(schema.declared, key=lambda term: (term not in schema.properties, term)):
         name = NamedTerm(labels.get(term) or local_name(term), plain_value(term))
@@ -64,13 +63,13 @@ def _names(schema: Schema) -> Mapping[str, NamedTerm]:
     return names
 
 
-#: The argument every page takes, and hands on to every page it links to.
+#: The argument of every page that is part of all its links.
 AS_OF = "as_of"
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """One request for a page; `as_of` is the moment all of it is shown as of, None for now."""
+    """One request for a page; `as_of` is the moment of everything on the page, None for now."""
 
     site: RequestContext
     project: str
@@ -89,12 +88,12 @@ class PageRequest:
 
     @property
     def moment(self) -> dict[str, str]:
-        """Return the moment as the reader takes it."""
+        """Return the moment as an argument of the reader."""
         return {} if self.as_of is None else {AS_OF: self.as_of}
 
     @property
     def valid_at(self) -> str:
-        """Return the moment at which memories are to hold in the world: that of the page, or now."""
+        """Return the moment of validity of memories: that of the page, or now."""
         return self.as_of or format_timestamp(self.memory.sources.now())
 
     def term(self, name: str) -> NamedTerm:
@@ -145,9 +144,9 @@ def _refusal(page: PageRequest, check: Callable[[MemoryWriter], None]) -> str | 
     return None
 
 
-#: Unicode categories of characters that are invisible, or change the direction of a text.
+#: Unicode categories of characters that are invisible, or change the direction of text.
 _ACTING = frozenset(("Cc", "Cf", "Co", "Cs"))
-#: Those of them that texts need: new lines, tabs, joiners of scripts and of emoji.
+#: The characters of these that texts need: new lines, tabs, joiners of scripts and of emoji.
 _WRITTEN = frozenset("\n\t\u200c\u200d")
 _PICTURES = 0x2400
 _SHORT = 4_000
@@ -155,7 +154,7 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def shown(text: object) -> str:
-    r"""Return *text* with what cannot be seen, or acts, written out.
+    r"""Return *text* with invisible and control characters written out.
 
     >>> shown("a\x07b\u202ec")
     'a\u2407b⟨U+202E⟩c'
@@ -185,12 +184,12 @@ def short(text: object, length: int = 240) -> str:
 
 
 def is_web(address: object) -> bool:
-    """Return whether *address* leads to a page of the web, which alone becomes a link."""
+    """Return whether *address* is a web address; only these become links."""
     try:
         parsed = urlsplit(str(address))
     except ValueError:
         return False
-    is_ours = str(address).startswith(BASE)  # our IRIs are no addresses
+    is_ours = str(address).startswith(BASE)  # our IRIs lead to no page
     return parsed.scheme in ("http", "https") and bool(parsed.netloc) and str(address).isprintable() and not is_ours
 
 
@@ -220,7 +219,7 @@ def words(name: object) -> str:
 
 
 def day(moment: object) -> str:
-    """Return the day of a moment, in words a person reads: Saturday, 21 November 2026."""
+    """Return the day of a moment in words: Saturday, 21 November 2026."""
     at = moment if isinstance(moment, datetime) else datetime.fromisoformat(str(moment))
     return f"{at:%A}, {at.day} {at:%B} {at.year}"
 
@@ -238,7 +237,7 @@ def when(moment: object) -> str:
 
 
 def exact(moment: object) -> str:
-    """Return a moment as it is written down."""
+    """Return a moment in its written form."""
     return format_timestamp(moment) if isinstance(moment, datetime) else str(moment)
 
 
@@ -248,21 +247,21 @@ def is_moment(value: object) -> bool:
 
 
 _TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
-#: Texts of more words are compared as wholes: telling them apart word by word takes the square of their number.
+#: The most words of texts that are compared word by word, in quadratic time; longer ones are compared as a whole.
 _MOST = 2_000
 #: Characters of a text that are shown side by side.
 _LONGEST = 4_000
 
 
 class TextPart(NamedTuple):
-    """A piece of a text, and whether the other one has it not."""
+    """A part of a text, and whether the other text lacks it."""
 
     text: str
     differs: bool
 
 
 def compared(left: Mapping[str, Sequence[Any]], right: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield each property of either with its values on both sides, as parts of texts.
+    """Yield each property of either memory with its values on both sides, as parts of texts.
 
     >>> [row] = compared({"summary": ["use tabs"]}, {"summary": ["use spaces"]})
     >>> [part.text for part in row["right"] if part.differs]
@@ -279,7 +278,7 @@ def _cut(text: str) -> str:
 
 
 def parts(left: str, right: str) -> tuple[list[TextPart], list[TextPart]]:
-    """Return both texts in parts, those marked that the other has not."""
+    """Return both texts in parts; those that the other text lacks are marked."""
     one, other = _TOKENS.findall(left), _TOKENS.findall(right)
     if len(one) + len(other) > _MOST:
         return [TextPart(left, left != right)], [TextPart(right, left != right)]
@@ -297,7 +296,7 @@ _DATES = {
     "expiresOn": ("review due since", "review due"),
     "validUntil": ("valid until", "valid until"),
 }
-#: How many characters of the text that answers a list shows.
+#: The most characters of the rationale or explanation in a list.
 _EXCERPT = 300
 _AGENTS, _SESSIONS = f"{BASE}agents/", f"{BASE}sessions/"
 
@@ -309,7 +308,7 @@ def row(page: PageRequest, item: str) -> dict[str, Any]:
 
 
 def memory_row(page: PageRequest, memory: Mapping[str, Any]) -> dict[str, Any]:
-    """Return in short a memory that was read."""
+    """Return the short form of a memory that was read."""
     properties = memory["properties"]
     return {
         "iri": memory["iri"],
@@ -367,7 +366,7 @@ _MEANWHILE = (400, 404, 409)
 
 
 class RefusalNotice(JidomemError):
-    """A refusal; `rows` have each memory it is about: text, address, reason and hint."""
+    """A refusal; `rows` have each memory concerned: text, address, reason and hint."""
 
     code = "conflict"
 
@@ -377,7 +376,7 @@ class RefusalNotice(JidomemError):
 
 
 class ToFillIn(JidomemError):
-    """A form that cannot be processed as filled in; `model` is the model of the page with each fault."""
+    """A form with invalid values; `model` is the model of the page with each fault."""
 
     def __init__(self, error: JidomemError, model: Mapping[str, Any]) -> None:
         super().__init__(error.detail, hint=error.hint, code=error.code)
@@ -441,8 +440,8 @@ class Screen:
     """One kind of page.
 
     `path` is the address below the project, with parts in braces; `takes` are its arguments besides as_of,
-    with `is_open` there are more. `act` performs one of `acts`; a form has the field `act` and those in
-    `fields`; fields in `several` may be repeated, one value per line. Past states are read-only. A reader's
+    and `is_open` allows others. `act` performs one of `acts`; a form has the field `act` and those in
+    `fields`; fields in `several` may be repeated, one value per line. Past states are read-only. A read-only
     token may act if the screen does not write (`writes`). Screens with a `menu` are in the menu.
     """
 

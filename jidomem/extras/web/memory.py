@@ -1,6 +1,4 @@
-"""The pages of memories: one memory with its sources and corrections, the graph around it, and the
-timeline.
-"""
+"""The pages of memories: one memory with its sources and corrections, the graph around it, and the timeline."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ _LINKED: Mapping[str, str] = {
     "conflicts": "Conflicts with",
     "derived": "Derived from it",
 }
-#: Properties that have places of their own on the page.
+#: Properties with a place of their own on the page.
 _SHOWN_PROPERTIES = frozenset((
     *("summary", "hasConfidence", "assertedBy", "assertedIn", "derivedFrom", "supersedes", "invalidates", "revives"),
     *("recordedAt", "recordedIn", "appliesToProject", "hasAssertionStatus", "conflictKey", "requestDigest", "receipt"),
@@ -56,7 +54,7 @@ _SHOWN_PROPERTIES = frozenset((
 
 
 def show_memory(page: PageRequest, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name of the part of the path
-    """Return all that is known of one memory, by its IRI or a unique part of its id."""
+    """Return the page of one memory, by its IRI or a unique part of its id."""
     reader = page.memory.reader
     item = reader.resolve(page.project, id, as_of=page.as_of)
     memory = reader.get_memory(page.project, item, **page.moment)
@@ -82,13 +80,13 @@ def show_memory(page: PageRequest, id: str) -> Mapping[str, Any]:  # noqa: A002 
 
 
 def _properties(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties that the page lists, texts first."""
+    """Return the properties listed on the page, texts first."""
     names = [name for name in properties if name not in (*_SHOWN_PROPERTIES, *ANSWERS)]
     return {name: properties[name] for name in (*ANSWERS, *names) if name in properties}
 
 
 def _linked(page: PageRequest, one: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a link: another memory, or a text or an address."""
+    """Return the row of a link: another memory, a text, or an address."""
     if "text" in one:
         return {"link": None, "text": one["text"] or one["iri"], "is_text": one["text"] is not None}
     return {
@@ -152,7 +150,7 @@ MEMORY = Screen(
 LINKS = 1_000
 #: Nodes on one page, the default depth, and the number of newest memories without a start.
 MOST, DEPTH, NEWEST = 300, 2, 20
-#: Links as they are drawn: family -> the properties that are of it. All others are of the family "other".
+#: The kinds of links that are drawn: family -> its properties. All others are of the family "other".
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "replaces": ("supersedes", "invalidates", "revives"),
     "rests": ("derivedFrom", "confirms", "justifiedBy", "hasRootCause", "producedLesson"),
@@ -168,7 +166,7 @@ _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def show_graph(page: PageRequest) -> Mapping[str, Any]:
-    """Return the nodes around a memory, or all on a topic, or the newest, with the links between them."""
+    """Return the nodes around a memory, or all memories on a topic, or the newest ones, with the links between them."""
     memory, topic = page.memory, page.given.get("topic", "").strip()
     name, depth = page.given.get("item", "").strip(), wire.whole(page.given, "depth")
     if name and topic:
@@ -197,7 +195,7 @@ def show_graph(page: PageRequest) -> Mapping[str, Any]:
 
 
 def _rank(link: NodeLink) -> int:
-    """Return the rank of a link if there are too many: conflicts come last, for they are many."""
+    """Return the rank of a link if there are too many: conflicts come last, as they are the most numerous."""
     family = _FAMILY.get(link.kind)
     return len(FAMILIES) if family is None or family == "disagrees" else [*FAMILIES].index(family)
 
@@ -215,7 +213,7 @@ def _starts(page: PageRequest, name: str, topic: str) -> list[str]:
 
 
 def _named(page: PageRequest, name: str) -> str:
-    """Return the memory that *name* is short for, or the evidence it is; raises NotFound."""
+    """Return the memory for which *name* is short, or the evidence that it names; raises NotFound."""
     try:
         return page.memory.reader.resolve(page.project, name, as_of=page.as_of)
     except NotFound:
@@ -227,7 +225,7 @@ def _named(page: PageRequest, name: str) -> str:
 def _node(
     page: PageRequest, neighbourhood: Around, node: str, *, is_start: bool, links: Iterable[NodeLink]
 ) -> dict[str, Any]:
-    """Return one node with its texts made harmless: a canvas does not escape them."""
+    """Return one node with its texts made harmless, as a canvas does not escape them."""
     values = neighbourhood.nodes[node]
     is_memory = "properties" in values
     whole = cards.first(values["properties"], "summary") or REDACTED if is_memory else values["text"]
@@ -249,7 +247,7 @@ def _node(
 
 
 def _group(page: PageRequest, kind: str) -> str:
-    """Return the style of a node: the type of its kind of memory, or evidence."""
+    """Return the style of a node: the type of its class of memory, or evidence."""
     family = page.memory.schema.family(jido(kind))
     return TYPE_OF_CLASS.get(kind if family is None else local_name(family), "evidence")
 
@@ -306,7 +304,7 @@ def show_timeline(page: PageRequest) -> Mapping[str, Any]:
 
 
 def _by_words(page: PageRequest, words: str, chosen: Mapping[str, str], within: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the best matches of recall that fit the filters, and the counts of their facets."""
+    """Return the best matches of recall that pass the filters, and the counts of their facets."""
     state = chosen.get("state")
     limit = MOST_HITS if state in (None, "active") else MOST_HITS_OF_STATE
     request = RecallRequest(agent_id=page.memory.settings.agent, query=words, limit=limit)
@@ -337,7 +335,7 @@ def _by_day(listed: Iterable[dict[str, Any]], days: Mapping[str, int]) -> list[d
 
 
 def _facet(page: PageRequest, name: str, facets: Facets, chosen: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of one facet, the most frequent first, each with the page it leads to."""
+    """Return the values of one facet, the most frequent first, each with the address of its page."""
     counted, now = facets[name], chosen.get(name)
     values: list[dict[str, Any]] = [
         {"value": _short(name, value), "count": count} for value, count in counted.items() if value

@@ -1,6 +1,4 @@
-"""The pages of the ontology: its terms and proposals, the SPARQL console and the playbook of named
-queries.
-"""
+"""The pages of the ontology: its terms and proposals, the SPARQL console and the playbook of named queries."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ _NAMED: Mapping[str, str] = {
 
 
 def show_ontology(page: PageRequest) -> Mapping[str, Any]:
-    """Return the classes as a tree with the memories of each, the properties, and the terms that wait for an answer."""
+    """Return the classes as a tree with their numbers of memories, the properties, and the proposed terms."""
     page.memory.catch_up(page.project)
     schema = page.memory.schema
     counts, definitions = _counts(page), terms.definitions(schema)
@@ -55,7 +53,7 @@ def show_ontology(page: PageRequest) -> Mapping[str, Any]:
 
 
 def _counts(page: PageRequest) -> Mapping[str, int] | None:
-    """Return how many memories are of each class; None as long as they are being taken in."""
+    """Return the number of memories of each class; None while the search index is being built."""
     try:
         timeline = page.memory.texts.read_soon(
             Stream(page.project),
@@ -67,7 +65,7 @@ def _counts(page: PageRequest) -> Mapping[str, int] | None:
 
 
 def _class_counts(page: PageRequest, counts: Mapping[str, int] | None, term: Term) -> dict[str, Any]:
-    """Return the number of memories of a class, and the page that lists them."""
+    """Return the number of memories of a class, and the address of their list."""
     name = local_name(term)
     count = None if counts is None else counts.get(name, 0)
     return {"count": count, "memories": page.link("timeline", kind=name) if count else None}
@@ -167,7 +165,7 @@ ONTOLOGY = Screen(
 TERM = Screen("ontology/{name}", "term.html", show_term)
 
 
-#: Rows of an answer that are shown; all of them can be had as CSV.
+#: The most rows of an answer that are shown; the CSV has all of them.
 SHOWN = 1_000
 _BEGINNING = """PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?summary ?recorded WHERE {
@@ -204,14 +202,14 @@ CONSOLE = Screen(
 
 #: Rows on one page.
 COUNT = 100
-#: Parameters that every page has a place of its own for.
+#: Parameters with a place of their own on every page.
 _GIVEN = ("project", "asOf", "validAt", "includeInactive")
 _PAGE = ("limit", "cursor", "include_inactive", "valid_at")
 _INPUTS = {"integer": "number", "boolean": "checkbox", "dateTime": "datetime-local"}
 
 
 def show_playbook(page: PageRequest) -> Mapping[str, Any]:
-    """Return the questions by role."""
+    """Return the named queries by role."""
     by_role = groupby(sorted(page.memory.playbook, key=lambda one: (one.role, one.name)), lambda one: one.role)
     return {"roles": [{"role": role, "queries": [_listed(page, one) for one in queries]} for role, queries in by_role]}
 

@@ -31,12 +31,12 @@ from jidomem.serve.server_state import HTTP, OTHERS, standing
 
 
 def of(page: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity]]:
-    """Return the refusals of this project and of none, and the clients of this project, the latest first."""
+    """Return the refusals of this project and of no project, and the clients of this project, the latest first."""
     ledger = page.site.operation.ledger
     if ledger is not None and ledger.keep():
         try:
             return ledger.log.read(page.project)
-        except JidomemError:  # the log cannot be read: the counts of this server remain
+        except JidomemError:  # the log cannot be read: only the counts of this server are shown
             pass
     return _own_counts(page)
 
@@ -63,7 +63,7 @@ def _own_counts(page: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity
 
 
 def sees_all(page: PageRequest) -> bool:
-    """Return whether the caller sees all agents: a curator does, and everybody without tokens."""
+    """Return whether the caller sees all agents: a curator does, and without tokens every caller."""
     caller = page.site.caller
     return caller is None or role_named(caller.role) in CURATORS
 
@@ -78,7 +78,7 @@ def can_view(page: PageRequest, project: str) -> bool:
     return project == page.project or (not project and not page.site.is_hidden())
 
 
-#: Agents and refusals that are listed, and days on which something was written.
+#: The most agents and refusals in a list, and the days with writes that are shown.
 MOST_AGENTS, REFUSED, DAYS = 100, 200, 14
 
 
@@ -121,7 +121,7 @@ def _refusals(page: PageRequest) -> dict[str, Any]:
 AGENTS = Screen("agents", "agents.html", show_agents, menu="Agents")
 
 
-#: Findings of one rule, and items, that are listed.
+#: The most findings of one rule, and items, in a list.
 MOST_FINDINGS = 50
 
 
@@ -246,12 +246,12 @@ CHECK = Screen(
 )
 
 
-#: Clients that are listed.
+#: The most clients in a list.
 CLIENTS = 50
 
 
 def show_health(page: PageRequest) -> Mapping[str, Any]:
-    """Return the present state of the project, whatever the moment of the page."""
+    """Return the present state of the project, independent of the moment of the page."""
     memory, project = page.memory, page.project
     health = standing(memory, project)
     memory.catch_up(project)
@@ -273,13 +273,13 @@ def show_health(page: PageRequest) -> Mapping[str, Any]:
 
 
 def _snapshots(page: PageRequest) -> list[dict[str, Any]]:
-    """Return the snapshots of the index, which has all projects; none unless the caller reaches all of them."""
+    """Return the snapshots of the index, which has all projects; none unless the caller may access all of them."""
     snapshots = [] if page.site.is_hidden() else page.memory.follower.snapshots()
     return [{"name": each.path.name, "bytes": each.size} for each in snapshots]
 
 
 def _bytes(folder: Path) -> int:
-    """Return the size of the files of a folder; files that vanish meanwhile count nothing."""
+    """Return the size of the files of a folder; files that vanish meanwhile are not counted."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(OSError):

@@ -39,7 +39,7 @@ from jidomem.serve.server_state import RequestContext, Route
 _FOLDER = Path(__file__).parent
 #: The folders of assets: ours, and those that ci/vendor downloaded.
 _FOLDERS = (_FOLDER / "assets", _FOLDER / "vendored")
-#: Suffix -> media type, whatever the machine has configured.
+#: Suffix -> media type, independent of the configuration of the machine.
 _SERVED = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FOR_EVER = "public, max-age=31536000, immutable"
 
@@ -76,13 +76,13 @@ def serve(digest: str, name: str) -> Response:
     return Response(asset.data, content_type=media, headers={"Cache-Control": _FOR_EVER})
 
 
-#: Each branch that was begun apart has a first commit of its own.
+#: Each branch that started separately has a first commit of its own.
 _FIRST = """PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?at WHERE { GRAPH <%s> { ?commit jido:position 1 ; jido:recordedAt ?at } } ORDER BY ?at"""
 
 
 class Span(NamedTuple):
-    """The first and the last moment, and the one that is shown, in whole seconds since 1970."""
+    """The first and the last moment, and the moment shown, in whole seconds since 1970."""
 
     first: int
     last: int
@@ -110,10 +110,10 @@ _HINT = "send the form from the page itself, in a browser that says where it com
 
 
 def check(public_url: str | None) -> None:
-    """Raise PolicyDenied for a request that a page of another origin makes.
+    """Raise PolicyDenied for a request that comes from a page of another origin.
 
     As net/http.CrossOriginProtection of Go 1.25 does it: Sec-Fetch-Site decides, else Origin, compared with the host
-    or the *public_url*; a request with neither comes from no browser.
+    or the *public_url*; a request with neither does not come from a browser.
     """
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None and site not in ("same-origin", "none"):
@@ -139,13 +139,13 @@ SCREENS: tuple[Screen, ...] = (
 
 
 csv.field_size_limit(sys.maxsize)  # texts of memories are longer than the default of the library
-#: The start of a cell that a spreadsheet computes, unless it is a number.
+#: The start of a cell that a spreadsheet takes for a formula, unless it is a number.
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r]")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def inert(cell: str) -> str:
-    """Return the text of a cell with nothing in it that a spreadsheet computes.
+    """Return the text of a cell, escaped if a spreadsheet would take it for a formula.
 
     >>> inert("=HYPERLINK(1)"), inert("-12.5"), inert("a = b")
     ("'=HYPERLINK(1)", '-12.5', 'a = b')
@@ -154,7 +154,7 @@ def inert(cell: str) -> str:
 
 
 def question(site: RequestContext, project: str, name: str) -> Response:
-    """Return the rows of a named question as CSV, all of them."""
+    """Return all rows of a named query as CSV."""
     return _for_sheets(memories.ask(site, project, f"{name}.csv"))
 
 
@@ -169,7 +169,7 @@ def posted(site: RequestContext, project: str) -> Response:
 
 
 def _for_sheets(response: Response) -> Response:
-    """Return an answer that is CSV with its cells made inert, any other as it is."""
+    """Return a CSV answer with its cells escaped, any other answer unchanged."""
     if response.mimetype != memories.CSV:
         return response
     file = io.StringIO(newline="")
@@ -179,9 +179,9 @@ def _for_sheets(response: Response) -> Response:
     return response
 
 
-#: How the cookie that has the token begins, and the pages it is sent to.
+#: The prefix of the name of the cookie with the token, and the path to which it is sent.
 COOKIE, PATH = "jidomem_token", "/ui"
-#: A link from elsewhere, as in a chat, opens its page; forms are checked by `check`.
+#: A link from another site, as in a chat, opens its page; forms are checked by `check`.
 _SITES = "Lax"
 SIGN_IN, SIGN_OUT = f"{PATH}/sign-in", f"{PATH}/sign-out"
 NEXT = "next"
@@ -190,7 +190,7 @@ NEXT = "next"
 def cookie_name(root: Path) -> str:
     """Return the name of the cookie for the server of *root* at the requested host and port.
 
-    Cookies know no ports: each server has a name of its own, so that none signs another one out.
+    Cookies do not distinguish ports, so each server has a name of its own, and none signs another one out.
     """
     return f"{COOKIE}_{sha256(f'{root.resolve()} {request.host.lower()}'.encode()).hexdigest()[:16]}"
 
@@ -210,7 +210,7 @@ def authorization(root: Path) -> str:
 
 
 def next_page(given: Mapping[str, str]) -> str:
-    """Return the page after signing in; raise InvalidRequest for an address elsewhere."""
+    """Return the page to show after signing in; raise InvalidRequest for an address of another site."""
     page = given.get(NEXT) or PATH
     parsed = urlsplit(page)
     is_ours = not parsed.scheme and not parsed.netloc and (page == PATH or page.startswith(f"{PATH}/"))
@@ -220,7 +220,7 @@ def next_page(given: Mapping[str, str]) -> str:
 
 
 def redirect_to(page: str) -> Response:
-    """Return the redirect to *page* by GET."""
+    """Return a redirect to *page* by GET."""
     return Response(status=303, headers={"Location": page})
 
 
@@ -241,7 +241,7 @@ def signed_out(root: Path) -> Response:
 
 HTML = "text/html"
 _TYPE = f"{HTML}; charset=utf-8"
-#: Everything comes from this server, and no text in a page is taken for style or script.
+#: Everything comes from this server, and no text in a page can act as style or script.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src {styles}; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -252,7 +252,7 @@ _HTML = {HTML: "Text"}
 _TOKEN = "the operator of the server creates one: jidomem access token add NAME --role curator"
 #: Seconds after which a browser reloads a page that is not ready.
 _AGAIN = "3"
-#: Arguments that have no meaning at another moment.
+#: Arguments without a meaning at another moment.
 _ONCE = ("cursor", "after", "done", "made", "ended")
 #: The fields of a flash message.
 _FLASH_FIELDS = ("done", "made", "ended")
@@ -285,7 +285,7 @@ def _plain(value: Any) -> Any:
 
 
 def html(template: str, status: int = 200, screen: Screen | None = None, **values: Any) -> Response:
-    """Return one template as a page, under the policy its *screen* needs."""
+    """Return one template as a page, under the content policy of its *screen*."""
     body = _environment().get_template(template).render(screen=screen, menu=_MENU, **values)
     styles = " ".join(["'self'", *(f"'{each}'" for each in (screen.style_hashes if screen else ()))])
     headers = {"Content-Security-Policy": _POLICY.format(styles=styles), "Cache-Control": "no-cache"}
@@ -300,7 +300,7 @@ def _shown(
     status: int = 200,
     refusal: JidomemError | None = None,
 ) -> Response:
-    """Return a screen in the frame; a form that was refused is there again as it was filled in."""
+    """Return a screen in the frame; a refused form is shown again with its values."""
     try:
         model = screen.show(page, **parts)
     except ToFillIn as error:
@@ -323,9 +323,9 @@ def _shown(
 
 
 def _arguments(screen: Screen, site: RequestContext) -> dict[str, str]:
-    """Return the arguments of a request for *screen*; raises InvalidRequest for one it does not take.
+    """Return the arguments of a request for *screen*; raises InvalidRequest for one that it does not take.
 
-    Messages are looked up by name: a link from elsewhere cannot show words of its own.
+    Messages are looked up by name: a link from another site cannot show a text of its own.
     """
     if screen.is_open:
         return wire.once(request.args)
@@ -337,7 +337,7 @@ def _arguments(screen: Screen, site: RequestContext) -> dict[str, str]:
 
 
 def _page_address() -> str:
-    """Return the address of the page, as a link has it."""
+    """Return the address of the page, in the form of a link."""
     return quote(request.path, safe="/:@")
 
 
@@ -461,7 +461,7 @@ def _asset(site: RequestContext, digest: str, name: str) -> Response:
 
 
 def _sign_in_page(site: RequestContext) -> Response:
-    """Return the page on which a token is given."""
+    """Return the page with the sign-in form."""
     page = next_page(wire.arguments(NEXT))
     token = session_token(site.memory.settings.root)
     is_over = bool(token) and site.keyring is not None and site.keyring.whose(token) is None
@@ -485,7 +485,7 @@ def _sign_out(site: RequestContext) -> Response:
 
 
 def _form(site: RequestContext, several: Collection[str] = ()) -> dict[str, str]:
-    """Return the fields of a form that one of our pages sent; raises PolicyDenied, InvalidRequest and NotServed."""
+    """Return the fields of a form sent by one of our pages; raises PolicyDenied, InvalidRequest and NotServed."""
     check(site.public_url)
     wire.content_type("application/x-www-form-urlencoded")
     single = request.form.copy()

@@ -1,6 +1,4 @@
-"""The review page: disagreements side by side, proposals and due memories, settled one by one or
-together.
-"""
+"""The review page: disagreements side by side, proposals and due memories, settled one by one or together."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from jidomem.write.settlement import Settlement
 
 #: Fields of the form with the scope of the left memory, and of the right one.
 _LEFT, _RIGHT = ("about", "scope"), ("other_about", "other_scope")
-#: Field of the form of a merger -> of an intent.
+#: Field of the form of a merger -> field of an intent.
 _MERGED: Mapping[str, str] = {
     "text": "summary",
     "topic": "topic",
@@ -29,7 +27,7 @@ _MERGED: Mapping[str, str] = {
     "confidence": "confidence",
 }
 FIELDS = (*_LEFT, *_RIGHT, *_MERGED)
-#: Fields that a merger takes from the side that has them.
+#: Fields that a merged memory takes from the side that has a value.
 _SINGLE = ("expires_on", "valid_from", "valid_until", "tracked_by", "convention_name")
 _LEVELS = ("low", "medium", "high")
 
@@ -71,10 +69,10 @@ def _otherwise(properties: PropertyRow, form: PropertyRow, names: tuple[str, str
 
 
 def merged(left: PropertyRow, right: PropertyRow, start: str | None = None) -> dict[str, Any]:
-    """Return the first content of the form of a merger: the texts of the side *start*, places and evidence of both.
+    """Return the initial values of the form of a merger: the texts of the side *start*, places and evidence of both.
 
-    A text in which the sides differ is empty until a side is chosen: two sentences that contradict each other, one
-    after the other, say nothing.
+    A text in which the sides differ is empty until a side is chosen: two contradicting sentences, one after the other,
+    would mean nothing.
     """
     chosen = {"left": left, "right": right}.get(
         start or "", {name: left[name] for name in left if left[name] == right.get(name)}
@@ -128,7 +126,7 @@ OF_TWO: Mapping[str, tuple[str, str]] = {
     "both": ("b", "Keep both"),
     "merge": ("m", "Merge into a new one"),
 }
-#: Decisions on a proposal, or a memory that is due.
+#: Decisions on a proposal, or on a memory that is due.
 OF_ONE: Mapping[str, tuple[str, str]] = {"accept": ("a", "Accept"), "reject": ("x", "Reject")}
 #: The names of the writer for decisions on both.
 _OF_BOTH = {"both": "keep-both", "merge": "supersede"}
@@ -143,7 +141,7 @@ _COMPARED = (
 def show(page: PageRequest) -> Mapping[str, Any]:
     """Return the page of the queue by priority, and the selected item in full."""
     page.memory.catch_up(page.project)
-    if page.as_of is not None:  # the queue has no past
+    if page.as_of is not None:  # the queue has no past states
         return {
             "total": None,
             "waiting": [],
@@ -209,14 +207,14 @@ def _looked_at(page: PageRequest, one: Waiting) -> dict[str, Any]:
 
 
 def _replaced(page: PageRequest, one: Waiting) -> str | None:
-    """Return the memory whose text a proposal changes: the only active one that it takes the place of."""
+    """Return the memory whose text a proposal changes: the only active memory that it supersedes."""
     memories = (page.memory.reader.get_memory(page.project, item) for item in one.replaces)
     active = [each["iri"] for each in memories if each["status"] == ACTIVE]
     return active[0] if len(active) == 1 else None
 
 
 def _action(way: str, status: str) -> str:
-    """Return the writer's name of a decision; to keep a proposal is to supersede the other memory."""
+    """Return the writer's name of a decision; to keep a proposal means to supersede the other memory."""
     if way in OF_ONE:
         return way
     return {"left": "supersede" if status == "proposed" else "accept", "right": "reject"}.get(
@@ -225,7 +223,7 @@ def _action(way: str, status: str) -> str:
 
 
 def act(page: PageRequest, form: Mapping[str, str]) -> str:
-    """Decide one item, or all selected ones, as in *form*, and return the page of the queue."""
+    """Decide one item, or all selected ones, as in *form*, and return the address of the queue."""
     way, reason = form["act"], form.get("reason", "").strip() or None
     if "chosen" in form:
         return page.link("review", done=_together(page, way, form["chosen"].split("\n"), reason))
@@ -240,12 +238,12 @@ def act(page: PageRequest, form: Mapping[str, str]) -> str:
 
 
 def _together(page: PageRequest, way: str, chosen: list[str], reason: str | None) -> str:
-    """Return the message of one commit that settles those *chosen*; raises Refused, with a row for each refusal."""
+    """Settle the *chosen* items in one commit, return the message; raises RefusalNotice with a row for each refusal."""
     if way not in OF_ONE:
         raise InvalidRequest(f"several are accepted or rejected together, not {way!r}", hint="settle each by itself")
     digest = page.site.caller.digest if page.site.caller else None
     lines, by = [*dict.fromkeys(chosen)], (digest, page.project, way, reason)
-    # A form that is sent again waits for the first one, and then finds each line done.
+    # A form that is sent again waits for the first one, and then finds every line done.
     return page.site.operation.repeats.once((*by, *lines), partial(_settled_together, page, way, lines, reason, by))
 
 
@@ -256,7 +254,7 @@ def _settled_together(
     for line in lines:
         item, _, other = line.partition(" ")
         status = page.memory.reader.get_memory(page.project, item)["status"]
-        rival = None if status == "proposed" else other or None  # a proposal names all that it disagrees with itself
+        rival = None if status == "proposed" else other or None  # a proposal itself names all memories it contradicts
         settlements.append(Settlement(item, _action(way, status), other=rival, reason=reason))
     outcomes = page.site.writer.settle_many(page.project, settlements)
     for line, settlement, outcome in zip(lines, settlements, outcomes, strict=True):
@@ -264,7 +262,7 @@ def _settled_together(
             page.site.operation.repeats.once((*by, line), partial(_iri, outcome))
         except JidomemError as error:
             if error.http_status in (401, 403) or error.http_status >= 500:
-                raise  # the others met the same
+                raise  # the other items would get the same error
             rows.append(cards.refused_row(page, settlement.item, error))
     if rows:
         done = len(lines) - len(rows)
@@ -300,7 +298,7 @@ def _settled(
                 "the left one is proposed, and asserted by this", hint="say where the left one applies"
             )
         item, other = (item, other) if is_left else (other, item)
-    rival = None if status == "proposed" else other  # a proposal names all that it disagrees with itself
+    rival = None if status == "proposed" else other  # a proposal itself names all memories it contradicts
     try:
         receipt = writer.settle(project, item, _action(way, status), other=rival, reason=reason, changes=changes)
     except Conflict as error:
@@ -313,7 +311,7 @@ def _settled(
 
 
 def _ended(way: str, item: str, other: str | None) -> list[str]:
-    """Return the memories that a decision ended, which can be restored."""
+    """Return the memories ended by a decision, which can be restored."""
     ended = {"left": (other,), "right": (item,), "merge": (item, other)}.get(way, ())
     return [each for each in ended if each]
 
