@@ -109,8 +109,21 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
+SCALE = 1
+
+
 def pytest_addoption(parser):
-    parser.addoption("--scale", type=int, default=1, help="how many times longer the torture tests torture")
+    parser.addoption("--scale", type=int, default=1, help="how many times longer the torture and property tests run")
+
+
+def pytest_configure(config):
+    global SCALE
+    SCALE = config.getoption("--scale")
+
+
+def examples(number):
+    """How many examples a slow property test tries: *number* in CI, more in a longer run (ci/torture)."""
+    return number * SCALE
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 from conftest import START, decision, fixed_sources, intent
 from corpus import append
-from jsonschema import Draft4Validator
 
 import jidomem
 from jidomem.base import clock
@@ -473,6 +472,8 @@ SARIF = json.loads((Path(__file__).parent.parent / "cases" / "sarif" / "sarif-2.
 
 def assert_sarif(log):
     """Raise unless *log* is what the schema of SARIF 2.1.0 has, and nothing besides."""
+    from jsonschema import Draft4Validator  # takes a second, which each test process would spend
+
     Draft4Validator(SARIF).validate(log)
 
 

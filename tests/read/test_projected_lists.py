@@ -9,7 +9,7 @@ from random import Random
 from sys import maxsize
 
 import pytest
-from conftest import fixed_sources, intent
+from conftest import examples, fixed_sources, intent
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -115,7 +115,7 @@ def answers(memory, moments):
 
 #: A history of another seed is no simpler one, so a failure is reported as it is.
 HISTORIES = settings(
-    max_examples=5,
+    max_examples=examples(3),
     deadline=None,
     phases=[Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -4,6 +4,7 @@ from functools import partial
 from itertools import cycle
 from random import Random
 
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of, triples
@@ -282,7 +283,7 @@ def test_every_question_that_is_about_memories_or_sessions_takes_a_moment_of_the
     assert {query.role for query in without if query.name not in ("commits", "policy-changes")} == {"code"}
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(st.integers(0, 2**32))
 def test_every_question_asked_as_of_a_moment_answers_as_the_memory_did_then(seed):
     random = Random(seed)
@@ -299,7 +300,7 @@ def test_every_question_asked_as_of_a_moment_answers_as_the_memory_did_then(seed
         assert answers(reader_of(growing, playbook=PLAYBOOK), worlds, as_of=at(number)) == then[number]
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(st.integers(0, 2**32))
 def test_what_one_memory_disagrees_with_is_what_the_conflicts_say_of_it(seed):
     scribe, index = Scribe(), new_index()
@@ -318,7 +319,7 @@ def test_what_one_memory_disagrees_with_is_what_the_conflicts_say_of_it(seed):
     assert found == pairs
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 6))
 def test_what_does_not_hold_at_a_moment_of_the_world_counts_as_if_it_were_withdrawn(seed, number):
     scribe, index, withdrawn = Scribe(), new_index(), new_index()

@@ -4,6 +4,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from conftest import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of, triples
@@ -40,7 +41,7 @@ def paged(reader, query, *, cursor=None, limit=3, **asked):
             return rows
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(3), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_the_pages_of_every_list_are_its_rows_whatever_comes_in(seed):
     index, scribe = new_index(), Scribe()

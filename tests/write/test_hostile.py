@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from conftest import decision, files, fixed_sources, intent
+from conftest import decision, examples, files, fixed_sources, intent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from writing import GRAPH, MEMORY, held, journalled, refusal, said
@@ -421,7 +421,7 @@ def fuzz_memory(tmp_path_factory):
 
 
 @given(fuzzed, st.booleans())
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=examples(250), deadline=None, derandomize=True)
 def test_no_intent_at_all_ends_in_anything_but_a_receipt_or_a_coded_refusal(fuzz_memory, fields, complete):  # C019
     outcome = sent(fuzz_memory, (decision() | fields) if complete else fields)
     assert str(outcome.to_dict())

@@ -6,7 +6,7 @@ from collections import defaultdict
 from itertools import combinations, count
 from pathlib import Path
 
-from conftest import files, fixed_sources, intent
+from conftest import examples, files, fixed_sources, intent
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -294,7 +294,7 @@ def no_two_agree_to_differ(force, kinds, keys_of, differ=lambda one, other: True
 
 TestMemory = Memory.TestCase  # C014 C079 C118
 TestMemory.settings = settings(
-    max_examples=50,
+    max_examples=examples(30),
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

@@ -1,5 +1,6 @@
 """Under any policy, however it changes, and whatever review settles: the same invariants, and no rule is passed by."""
 
+from conftest import examples
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
@@ -119,7 +120,7 @@ class Policed(Memory):
 
 TestPoliced = Policed.TestCase  # C016 C118
 TestPoliced.settings = settings(
-    max_examples=25,
+    max_examples=examples(15),
     stateful_step_count=20,
     deadline=None,
     derandomize=True,

@@ -1,5 +1,6 @@
 """After any sequence of intents and rollbacks: what was active at the moment is, and the invariants hold."""
 
+from conftest import examples
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
@@ -61,7 +62,7 @@ class TakenBack(Memory):
 
 TestTakenBack = TakenBack.TestCase  # C117 C118
 TestTakenBack.settings = settings(
-    max_examples=10,
+    max_examples=examples(6),
     stateful_step_count=20,
     deadline=None,
     derandomize=True,
