@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -138,7 +137,7 @@ def _report(app: App, arguments: CheckArguments) -> CheckReport:
         options = _options(memory, arguments, memory.settings.root)
         options = replace(options, baseline=baseline or options.baseline)
         # your own memory has the projects of all folders without one
-        is_one = app.project or os.environ.get("JIDOMEM_PROJECT") or memory.settings.found == OWN
+        is_one = memory.settings.requested or memory.settings.found == OWN
         return memory.check(options=options) if is_one else memory.check_all(options)
     if baseline:
         waive(report, baseline, _today(), in_part=bool(arguments.since))

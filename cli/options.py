@@ -89,7 +89,7 @@ class App:
         from jidomem.errors import NotFound, nearest_names
         from jidomem.runtime.settings import FOLDER
 
-        given, root = self.project or os.environ.get("JIDOMEM_PROJECT"), memory.settings.root
+        given, root = memory.settings.requested, memory.settings.root
         can_create = memory.settings.address is not None or root.name == FOLDER
         if not given or not can_create or given in (projects := memory.projects()):
             return

@@ -34,9 +34,10 @@ _USES = ("local", "none")
 class Settings:
     """The settings of an open root.
 
-    `project` is the default project, `configured` the project named in `config.toml`, which exists before its first
-    write. `found` is how the root was found, for `status`. `agent` and `session` are the default author and session;
-    `owner` is the user of this environment, whom hints name as the first curator.
+    `project` is the default project, `requested` the one that the caller or the environment names, `configured` the one
+    that `config.toml` names, which exists before its first write. `found` says how the root was found, for `status`.
+    `agent` and `session` are the default author and session; `owner` is the user of this environment, whom hints name
+    as the first curator.
     With `read_log`, the memories that are shown are recorded. `host` and `port` are the address at which a trusted root
     is served. `limits`, `embedder`, `model` and `index`, the address of a store that answers beside the index of this
     process, come from the user's own configuration only. `address` is that of a shared root, whose copy is in `root`.
@@ -49,6 +50,7 @@ class Settings:
     owner: str = "user"
     session: str | None = None
     policy: Policy = field(default_factory=Policy)
+    requested: str | None = None
     configured: str | None = None
     read_log: bool = True
     host: str | None = None
@@ -87,21 +89,18 @@ def load(
     own = own_config()
     config = root_config.read(folder / CONFIG, own)
     limits, chosen, model, store = _own(own)
-    named = (
-        project
-        or os.environ.get("JIDOMEM_PROJECT")
-        or config.get("project")
-        or _folder_name(folder, found if address is None else OWN)
-    )
+    requested = project or os.environ.get("JIDOMEM_PROJECT") or None
+    default = config.get("project") or _folder_name(folder, found if address is None else OWN)
     owner = os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or account_name()
     return Settings(
         root=folder,
-        project=named,
+        project=requested or default,
         found=found,
         agent=agent or owner,
         owner=owner,
         session=session or os.environ.get("JIDOMEM_SESSION"),
         policy=root_config.policy(config, folder / CONFIG),
+        requested=requested,
         configured=config.get("project"),
         read_log=config.get("read_log", True),
         host=config.get("host"),
