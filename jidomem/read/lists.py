@@ -1,8 +1,8 @@
-"""The list that a named query gives, all of it or a page: walked where its order is kept, else sorted by the engine.
+"""The rows of a named query, all or a page: ordered by the projection where it has the list, else by the engine.
 
-A page of a long list: candidates in order, a few more each time, each judged by the query itself.
-
-Pages of an answer that stay consistent while others write: the cursor holds the moment of the first page.
+A page of an ordered list takes its candidates from the projection, in batches, and runs the query over each batch, so
+the query decides which of them are rows. A cursor names the moment of the first page, so all pages of one answer are
+consistent while others write.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jidomem.index.search_index import Texts
     from jidomem.index.search_tables import SearchIndexReader
 
-#: The most candidates asked about at once.
+#: The most candidates in one batch.
 MAX_CANDIDATES = 1024
 
 Row = tuple[Term | None, ...]
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PagePosition:
-    """Where in a list a page begins: at the candidate of a key, so many of whose rows were given already."""
+    """The place in a list at which a page begins: the key of a candidate, and how many of its rows came before."""
 
     key: str = ""
     given: int = 0
@@ -55,12 +55,12 @@ def fetch_page(
     place: PagePosition,
     size: int,
     candidates: Callable[[str, int], list[str] | None],
-    judged: Callable[[str], Iterable[Row]],
+    run: Callable[[str], Iterable[Row]],
 ) -> tuple[list[Row], PagePosition | None] | None:
-    """Return up to *size* rows from *place* on, and where the next page begins, if there is one.
+    """Return up to *size* rows from *place* on, and the place of the next page, None after the last row.
 
-    `candidates(start, count)` gives keys; None from it, where the order is the engine's to find, is answered by None.
-    `judged(values)` gives the rows of the query, terms in the order of *columns*, for the candidates in *values*.
+    `candidates(start, count)` returns keys, or None where only the engine can order the list; then the result is None.
+    `run(values)` returns the rows of the query, terms in the order of *columns*, for the candidates in *values*.
     """
     rows: list[Row] = []
     wanted, start = place.given + size + 1, place.key
@@ -69,10 +69,10 @@ def fetch_page(
         keys = candidates(start, count)
         if keys is None:
             return None
-        rows += judged(_values(order, keys)) if keys else ()
+        rows += run(_values(order, keys)) if keys else ()
         if len(keys) < count:
             break
-        more = 2 * max(more, wanted - len(rows))  # most candidates are shown, but of some lists hardly any
+        more = 2 * max(more, wanted - len(rows))  # most candidates are rows, but in some lists hardly any
         start, count = keys[-1] + "\0", min(more, MAX_CANDIDATES)
     page, key_of = rows[place.given : place.given + size], _keys(order, columns)
     if len(rows) < wanted:
@@ -82,7 +82,7 @@ def fetch_page(
 
 
 def _values(order: ListOrder, keys: Iterable[str]) -> str:
-    """Return the SPARQL that holds the query to the candidates of *keys*."""
+    """Return the SPARQL that restricts the query to the candidates of *keys*."""
     if order.pairs:
         rows = " ".join(f"({_pair(key)})" for key in keys)
         return f"VALUES ({' '.join(f'?{name}' for name in order.pairs)}) {{ {rows} }}"
@@ -94,7 +94,7 @@ def _values(order: ListOrder, keys: Iterable[str]) -> str:
 
 
 def _pair(key: str) -> str:
-    """Return the memories and the kind that are the key of what disagrees, as SPARQL writes them.
+    """Return the key of a disagreement as SPARQL terms: both memories and the kind.
 
     >>> _pair("urn:a urn:b duplicate")
     '<urn:a> <urn:b> "duplicate"'
@@ -104,7 +104,7 @@ def _pair(key: str) -> str:
 
 
 def _keys(order: ListOrder, columns: Sequence[str]) -> Callable[[Row], str]:
-    """Return what finds the key of a row."""
+    """Return the function that returns the key of a row."""
     if order.pairs:
         places = [columns.index(name) for name in order.pairs]
         return lambda row: " ".join(plain_value(row[place] or "") for place in places)
@@ -121,13 +121,13 @@ def _keys(order: ListOrder, columns: Sequence[str]) -> Callable[[Row], str]:
     return key_of
 
 
-#: How many pages are kept, and how long the longest of them may be.
+#: How many pages the cache holds, and how many rows the longest of them may have.
 CACHED_PAGES, LONGEST_CACHED_PAGE = 256, 200
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some rows of an answer, and the cursor of the next ones; None after the last."""
+    """Some rows of an answer, and the cursor of the next page; None after the last row."""
 
     rows: list[dict[str, Any]]
     cursor: str | None
@@ -135,10 +135,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where to go on: the moment all pages show (as a term), how many rows were given, and of which question.
+    """The start of the next page: the moment that all pages show (a term), the offset, and the question's fingerprint.
 
-    `place` says it again for a list that is walked: the next candidate, and how many of its rows were given.
-    `valid_at` is the moment at which memories are to hold in the world, where the list judges that: a term, or empty.
+    `place` is the start in a list that the projection orders. `valid_at` is the moment at which memories have to be
+    valid, where the list judges validity: a term, or empty.
     """
 
     as_of: Term
@@ -162,8 +162,8 @@ class Cursor:
             raw = b""
         if len(raw) <= _SIZE or _digest(raw[_SIZE:]) != raw[:_SIZE]:
             raise InvalidRequest("the cursor is damaged", hint="use the cursor of the page before, or leave it out")
-        as_of, offset, asked, key, given, *valid_at = json.loads(raw[_SIZE:])  # one made before 0.1.1 has none
-        if asked != question:
+        as_of, offset, fingerprint, key, given, *valid_at = json.loads(raw[_SIZE:])  # one made before 0.1.1 has none
+        if fingerprint != question:
             raise InvalidRequest(
                 "the cursor belongs to another question",
                 hint="repeat the name, the project and every parameter of the first page",
@@ -172,21 +172,21 @@ class Cursor:
 
 
 class PageCache:
-    """The pages read last, each good until what it was read from changes."""
+    """The pages read last, each valid until the state it was read from changes."""
 
     def __init__(self) -> None:
         self._pages = BoundedDict[object, tuple[object, Page]](CACHED_PAGES)
         self._lock = Lock()
 
     def page(self, key: object, state: object, read: Callable[[], Page]) -> Page:
-        """Return the page of *key* as it is in *state*, which was found before: kept from the last time, or *read*."""
+        """Return the page of *key* in *state*, from the cache or by `read()`."""
         with self._lock:
-            then, kept = self._pages.get(key, (None, None))
-        if kept is None or then != state:
-            kept = read()
+            cached_state, page = self._pages.get(key, (None, None))
+        if page is None or cached_state != state:
+            page = read()
             with self._lock:
-                self._pages[key] = state, kept
-        return Page([dict(row) for row in kept.rows], kept.cursor)
+                self._pages[key] = state, page
+        return Page([dict(row) for row in page.rows], page.cursor)
 
 
 _SIZE = 8
@@ -197,7 +197,7 @@ def _digest(data: bytes) -> bytes:
 
 
 def fingerprint(query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> str:
-    """Return what tells one question from another: the query, the project and every parameter."""
+    """Return the digest of a question: of the query, the project and every parameter."""
     return _digest(json.dumps([query.text, project, sorted(bindings.items())]).encode()).hex()
 
 
@@ -209,39 +209,40 @@ def page_size(limit: object) -> int:
 
 
 def first_moment(bindings: Mapping[str, Term], newest: str) -> Term:
-    """Return the moment all pages show: the asked one, but none after the *newest* commit, as others may follow it."""
-    asked = bindings.get("asOf", to_term(FOREVER, "dateTime", "asOf"))
-    return min(asked, to_term(newest, "dateTime", "asOf")) if newest else asked
+    """Return the moment that all pages show: `asOf`, at most that of the *newest* commit, as others may follow."""
+    as_of = bindings.get("asOf", to_term(FOREVER, "dateTime", "asOf"))
+    return min(as_of, to_term(newest, "dateTime", "asOf")) if newest else as_of
 
 
-#: Answers the SELECT of a project, its variables bound to terms, somewhere else.
-Apart = Callable[[str, str, Mapping[str, Term]], Solutions]
+#: Runs the SELECT of a project, its variables bound to terms, in another process.
+QueryRunner = Callable[[str, str, Mapping[str, Term]], Solutions]
 
 
 class Lists:
-    """The rows of named queries whose parameters are bound, in an index that is level already."""
+    """The rows of named queries with bound parameters, in an index that has caught up already."""
 
     def __init__(
         self,
         index: OxigraphIndex,
         texts: Callable[[], Texts] | None,
-        apart: Apart | None,
+        runner: QueryRunner | None,
         remote: RemoteIndex | None,
     ) -> None:
-        """Read from *index*, or from *remote* what it can answer; *apart* answers what came with a root.
+        """Read from *index*, or from *remote* the queries it can answer; *runner* runs the queries that a root brings.
 
-        The order of lists and the disagreements are those in the files of *texts*; without these the engine sorts.
+        The projection in the search files of *texts* orders lists and has the disagreements; without it the engine
+        sorts.
         """
         self._index = index
         self._texts = texts
         self._cached_pages = PageCache()
-        self._isolated = apart or self._in_this_process
+        self._runner = runner or self._in_this_process
         self._remote = remote
 
     def whole(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], start: Cursor | None = None) -> Rows:
         """Return all rows from *start* on."""
         if query.list_order is not None and query.list_order.pairs:
-            page = self._walked(query, project, bindings, maxsize, start.place if start else PagePosition())
+            page = self._ordered_page(query, project, bindings, maxsize, start.place if start else PagePosition())
             return page[0] if page else []
         window = f"\nOFFSET {start.offset:d}" if start else ""
         return _valued(query, self.terms(query, project, bindings, query.text + window))
@@ -249,14 +250,14 @@ class Lists:
     def disagreements(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], items: Collection[str]
     ) -> Rows:
-        """Return those rows of *query*, whose rows are pairs of memories, that have one of *items*."""
-        page = self._walked(query, project, bindings, maxsize, PagePosition(), items) if items else None
+        """Return the rows of *query*, which lists pairs of memories, that contain one of *items*."""
+        page = self._ordered_page(query, project, bindings, maxsize, PagePosition(), items) if items else None
         return page[0] if page else []
 
     def page(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], limit: int | None, start: Cursor
     ) -> Page:
-        """Return up to *limit* rows from *start* on, all unless given; raises InvalidRequest for what is no number."""
+        """Return up to *limit* rows from *start* on, all by default; raises InvalidRequest for an invalid limit."""
         if limit is None:
             return Page(self.whole(query, project, bindings, start), None)
         size = page_size(limit)
@@ -266,7 +267,7 @@ class Lists:
         return self._cached_pages.page((start, size), state, partial(self._read, query, project, bindings, size, start))
 
     def over(self, query: NamedQuery, project: str) -> list[str] | None:
-        """Return what the list of *query* goes over, whatever was known when; None where the engine is to find it."""
+        """Return the keys of all candidates of *query*, at any moment; None where only the engine has them."""
         moment = ticks(to_term(FOREVER, "dateTime", "as_of"))
         return self._candidates(query, project, "", moment, True, maxsize)
 
@@ -277,20 +278,20 @@ class Lists:
     def terms(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], text: str
     ) -> list[tuple[Term | None, ...]]:
-        """Return the columns of the rows of *text*, which is the query's or says more."""
+        """Return the columns of the rows of *text*: the text of the query, perhaps with a restriction or a window."""
         known = {name: term for name, term in bindings.items() if query.takes(name)}
         if query.is_isolated:
-            found = self._isolated(project, text, known)
+            answer = self._runner(project, text, known)
         else:
             index = self._remote if self._remote is not None and self._remote.answers(query.name) else self._index
-            answer = index.query(text, graphs=graphs_of(project), bindings=known)
-            assert isinstance(answer, Solutions)
-            found = answer
-        places = [found.variables.index(column) for column in query.columns]
-        return [tuple(row[at] for at in places) for row in found.rows]
+            result = index.query(text, graphs=graphs_of(project), bindings=known)
+            assert isinstance(result, Solutions)
+            answer = result
+        places = [answer.variables.index(column) for column in query.columns]
+        return [tuple(row[at] for at in places) for row in answer.rows]
 
     def _in_this_process(self, project: str, text: str, bindings: Mapping[str, Term]) -> Solutions:
-        """Return the solutions of a SELECT that came with a root, if there are no worker processes."""
+        """Return the solutions of a SELECT that a root brings, where there are no worker processes."""
         index = self._remote if self._remote is not None and self._remote.answers(None) else self._index
         solutions = index.query(text, graphs=graphs_of(project), bindings=bindings)
         assert isinstance(solutions, Solutions)
@@ -299,16 +300,16 @@ class Lists:
     def _read(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], size: int, start: Cursor) -> Page:
         offset = start.offset + size
         sorted_before = start.offset > 0 and start.place == PagePosition()
-        walked = None if sorted_before else self._walked(query, project, bindings, size, start.place)
-        if walked is not None:
-            rows, place = walked
+        ordered = None if sorted_before else self._ordered_page(query, project, bindings, size, start.place)
+        if ordered is not None:
+            rows, place = ordered
             return Page(rows, None if place is None else str(replace(start, offset=offset, place=place)))
         window = f"\nLIMIT {size + 1:d} OFFSET {start.offset:d}"
         rows = _valued(query, self.terms(query, project, bindings, query.text + window))
         further = replace(start, offset=offset) if len(rows) > size else None
         return Page(rows[:size], str(further) if further else None)
 
-    def _walked(
+    def _ordered_page(
         self,
         query: NamedQuery,
         project: str,
@@ -317,9 +318,9 @@ class Lists:
         place: PagePosition,
         among: Collection[str] | None = None,
     ) -> tuple[Rows, PagePosition | None] | None:
-        """Return a page of a list that need not be sorted to find it; None where it must be.
+        """Return a page of a list that the projection orders, and the place of the next one; None for another list.
 
-        Of a list of pairs it is of those alone that have a memory *among* these, where they are given.
+        A list of pairs can be restricted to those with a memory *among* these.
         """
         order = query.list_order
         if order is None:
@@ -331,11 +332,11 @@ class Lists:
                 return [each for each in self._rivals(project, bindings["item"]) if each >= key][:count]
             return self._candidates(query, project, key, ticks(bindings["asOf"]), inactive, count, among)
 
-        def judged(values: str) -> Iterable[tuple[Term | None, ...]]:
+        def run(values: str) -> Iterable[tuple[Term | None, ...]]:
             return self.terms(query, project, bindings, query.among(values))
 
-        walked = fetch_page(order, query.columns, place, size, candidates, judged)
-        return None if walked is None else (_valued(query, walked[0]), walked[1])
+        page = fetch_page(order, query.columns, place, size, candidates, run)
+        return None if page is None else (_valued(query, page[0]), page[1])
 
     def _candidates(
         self,
@@ -347,7 +348,7 @@ class Lists:
         count: int,
         among: Collection[str] | None = None,
     ) -> list[str] | None:
-        """Return up to *count* keys of a list from *start* on; None where the engine is to find them."""
+        """Return up to *count* keys of a list from *start* on; None where only the engine can order it."""
         order = query.list_order
         if order is None or moment is None:
             return None
@@ -356,12 +357,12 @@ class Lists:
         return self._projected(project, lambda file: file.projection.page(order, start, moment, inactive, count))
 
     def _rivals(self, project: str, item: Term) -> list[str]:
-        """Return the keys of what *item* disagrees with at some time; what is only proposed may do, too."""
-        found = self._projected(project, lambda file: file.projection.rivals(plain_value(item))) or []
-        return sorted({*found, *opposing_keys(IndexedProject(self._index, project), item)})
+        """Return the keys of the disagreements of *item* at any time, those with proposals included."""
+        recorded = self._projected(project, lambda file: file.projection.rivals(plain_value(item))) or []
+        return sorted({*recorded, *opposing_keys(IndexedProject(self._index, project), item)})
 
     def _projected(self, project: str, use: Callable[[SearchIndexReader], T]) -> T | None:
-        """Return what *use* makes of the projection of *project*, which is level with the index; None without one."""
+        """Return `use(file)` for the search file of *project*, which has caught up with the index; None without one."""
         if self._texts is None:
             return None
         return self._texts().read(Stream(project), use, catches_up=False)

@@ -19,7 +19,7 @@ from jidomem.rdf.sparql import Dataset
 from jidomem.rdf.terms import Term, Triple
 from jidomem.read import memory_detail
 from jidomem.read.history import History
-from jidomem.read.lists import Apart, Lists, Page
+from jidomem.read.lists import Lists, Page, QueryRunner
 from jidomem.read.named_queries import NamedQueries
 from jidomem.read.playbook import Architect, Debugger, Planner, Playbook, Role, Rows
 from jidomem.read.provenance import Shown, Why
@@ -53,7 +53,7 @@ class MemoryReader:
         texts: Callable[[], Texts] | None = None,
         past: Callable[[str, str], OxigraphIndex] | None = None,
         shown: Shown | None = None,
-        apart: Apart | None = None,
+        runner: QueryRunner | None = None,
         remote: RemoteIndex | None = None,
         now: Callable[[], datetime] = clock.now,
         projects: Callable[[], Sequence[str]] = tuple,
@@ -62,7 +62,7 @@ class MemoryReader:
         """Read from *index*; *catch_up* applies new commits of a project to it, and refuses an unknown project.
 
         Lists and short ids are read from the files of *texts*; *past* replays a project to a moment
-        for raw SPARQL, and *apart* runs the queries that came with a root in a worker process. A
+        for raw SPARQL, and *runner* runs the queries that a root brings in a worker process. A
         *remote* index answers what it can: the named queries, and SPARQL about the present. *rules*
         has the schema in effect, *shown* when and to whom a memory was shown, *projects* all projects;
         *default_project* is the one of a named query that names none.
@@ -70,7 +70,7 @@ class MemoryReader:
         self.playbook = playbook
         self.index = index
         self._catch_up, self._rules, self._shown, self._now = catch_up, rules, shown, now
-        self._lists = Lists(index, texts, apart, remote)
+        self._lists = Lists(index, texts, runner, remote)
         self._queries = NamedQueries(index, playbook, self._lists, catch_up, rules, now, projects, default_project)
         self._sparql = RawSparql(index, remote, catch_up, past)
         self._history = History(self)
