@@ -286,7 +286,7 @@ def _secret(memory: Jidomem, compared: Synchronisation, step: SyncStep) -> tuple
 
 def _secret_refusal(step: SyncStep, place: str, kind: str) -> dict[str, Any]:
     """Return the fields of a row for a difference that cannot be imported because of a likely secret."""
-    refusal = f"it contains what looks like {kind}, which no memory may contain"
+    refusal = f"it seems to contain {kind}, which no memory may contain"
     return {"place": place, "summary": without_secret(step.summary), "refusal": refusal}
 
 

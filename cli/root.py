@@ -183,6 +183,8 @@ def _check_files(folder: Path) -> None:
 
 T = TypeVar("T")
 
+#: State of the working state after a move -> its description.
+_STATES = {"brought": "copied", "none": "none", "kept": "not copied"}
 _STATE_IN_USE = "the working state of the target has been used since the last copy, and is not replaced"
 _OTHERS = "tokens are valid at the target only: issued there, or revoked at the source; see jidomem access token list"
 _FILE = click.Path(path_type=Path)
@@ -280,7 +282,7 @@ def _print_move(app: App, moved: MoveReport, **more: str) -> None:
     new = sum(each.came for each in moved.streams)
     copied = f"{count:,} commits" + (f" of {len(moved.streams)} streams" if len(moved.streams) > 1 else "")
     copied += f", {new:,} of them new" if new != count else ""
-    app.info(clean(f"{moved.source} -> {moved.target}: {copied}; working state: {moved.state}"))
+    app.info(clean(f"{moved.source} -> {moved.target}: {copied}; working state: {_STATES[moved.state]}"))
     if moved.state == "kept":
         app.info(_STATE_IN_USE)
     if moved.tokens:

@@ -55,7 +55,7 @@ def test_a_project_that_is_only_asked_for_is_unknown_until_something_is_kept_in_
     [
         ("mysql://host/memory", "is not the address of a shared root"),
         ("gs://bucket/key", "is not the address of a shared root"),
-        ("afile", "is no folder"),
+        ("afile", "is not a folder"),
     ],
 )
 def test_what_is_no_folder_is_refused_as_a_root_and_nothing_is_made(nobody, monkeypatch, root, detail):

@@ -25,7 +25,7 @@ class PeriodicTask:
             isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 1e7
         ):
             raise InvalidRequest(
-                f"interval={seconds!r} is no number of seconds", hint="give seconds, or None for never"
+                f"interval={seconds!r} is not a number of seconds", hint="give seconds, or None for never"
             )
         self._seconds, self._run, self._runs_at_end = seconds, run, runs_at_end
         self._stopped = Event()

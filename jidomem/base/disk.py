@@ -162,7 +162,7 @@ def _opened(path: str) -> FileIO:
     descriptor = os.open(path, _TO_READ)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no file, but a folder, a device or a pipe", path)
+        raise OSError(errno.EINVAL, "it is not a file, but a folder, a device or a pipe", path)
     return FileIO(descriptor)
 
 

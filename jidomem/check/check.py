@@ -167,7 +167,7 @@ _COMMAND = "gh issue list --state all --limit 10000 --json number,url,state > is
 
 
 def read_issues(path: str, data: bytes) -> dict[str, str]:
-    """Return the state of each issue, OPEN or CLOSED, by address; raise Failed if *data* is no list of issues."""
+    """Return the state of each issue, OPEN or CLOSED, by address; raise Failed if *data* is not a list of issues."""
     try:
         rows = decode_json(data)
     except ValueError as error:
@@ -295,7 +295,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
         report.unchecked += missing
     if source.damage or lost[stream]:
         findings, others = _by_themselves(findings, source), _by_themselves(others, source)
-        report.notes.append("references between memories are not judged while the journal is damaged")
+        report.notes.append("references between memories are not checked while the journal is damaged")
     findings = brought(findings, source, lambda older: _judged(older, schema, settings)) + brought(others, source)
     findings = _excused(findings, source)
     for each in streams:

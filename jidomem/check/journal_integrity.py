@@ -522,7 +522,7 @@ class Screening:
             more = "" if is_name or is_iri(value) else f", at character {hit.at}"
             way = "--text -" if is_name else f"{item} --property {vocab.local_name(predicate)}"
             text = (
-                f"{field} contains what looks like {hit.kind}{more}: ****; revoke it, and remove it from"
+                f"{field} seems to contain {hit.kind}{more}: ****; revoke it, and remove it from"
                 f" the journal: jidomem journal redact {way} --reason TEXT"
             )
             finding = UnplacedFinding(subject, SECRET, severity, text, predicate, value)

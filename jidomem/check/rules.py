@@ -407,12 +407,13 @@ def _judged(path: str, source: TripleSource, rules: Sequence[Triple]) -> list[Fi
 
 
 def _unknown(path: str, rules: Iterable[Triple]) -> list[str]:
-    """Return the SHACL terms in shapes that are not judged: misspelt, or of an extension."""
+    """Return the SHACL terms in shapes that are not evaluated: misspelt, or of an extension."""
     known = _CONSTRAINTS.split()
     names = sorted({local_name(p) for _, p, _ in rules if p.startswith(f"<{SH}")} - {*known, *_BESIDE.split()})
     near = {name: nearest_names(name, known) for name in names}
     return [
-        f"{path}: sh:{name} is not judged" + (f"; did you mean sh:{near[name][0]}?" if near[name] else "; leave it out")
+        f"{path}: sh:{name} is not evaluated; "
+        + (f"did you mean sh:{near[name][0]}?" if near[name] else "leave it out")
         for name in names
     ]
 

@@ -328,7 +328,7 @@ class JournalMaintenance:
             )
         view, node = self._view(project, "memory", "history"), iri(item)
         if not view.about(node):
-            raise NotFound(f"{item} is no memory of {project}", hint="list them with: jidomem ask timeline")
+            raise NotFound(f"{item} is not a memory of {project}", hint="list them with: jidomem ask timeline")
         chosen = [*map(iri, properties)]
         for name in chosen:
             if name in _STAYS:

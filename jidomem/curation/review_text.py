@@ -103,7 +103,7 @@ def parse(text: str, waiting: Iterable[Waiting]) -> list[ReviewLine]:
         action, named = words[0], words[1:]
         pair = _find_pair(named, known, names)
         if action not in (*ACTIONS, "skip"):
-            raise _bad(number, f"{action!r} is no action", f"begin it with one of: {', '.join((*ACTIONS, 'skip'))}")
+            raise _bad(number, f"{action!r} is not an action", f"begin it with one of: {', '.join((*ACTIONS, 'skip'))}")
         if not named:
             raise _bad(number, f"{action} what? It names no memory", "leave the line as it was written")
         if pair is None:

@@ -159,7 +159,7 @@ class TermProposals:
             hint = (
                 "give a plain name, such as Recipe, or an IRI of your own, such as https://example.org/kitchen#Recipe"
             )
-            raise InvalidRequest(f"{term!r} is no name for a new term", hint=hint)
+            raise InvalidRequest(f"{term!r} is not a name for a new term", hint=hint)
         if node in self._schema.declared:
             raise InvalidRequest(
                 f"{plain_value(node)} is declared", hint=f"read it: jidomem ontology show '{plain_value(node)}'"
@@ -171,7 +171,7 @@ class TermProposals:
         definition: str,
     ) -> list[Triple]:  # fmt: skip
         if kind not in KINDS:
-            raise InvalidRequest(f"{kind!r} is no kind of term", hint=f"one of {', '.join(KINDS)}")
+            raise InvalidRequest(f"{kind!r} is not a kind of term", hint=f"one of {', '.join(KINDS)}")
         if not definition.strip():
             raise InvalidRequest("a term has a definition that stands alone", hint="say in a sentence what it means")
         if kind == "class" and (domain or range_):

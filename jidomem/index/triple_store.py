@@ -42,7 +42,9 @@ class LocalStore:
         try:
             self._open.load(document, ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
         except SyntaxError as error:
-            raise InvalidRequest(f"a statement is no triple: {error.msg}", hint="correct it and try again") from error
+            raise InvalidRequest(
+                f"a statement is not a triple: {error.msg}", hint="correct it and try again"
+            ) from error
         except OSError as error:
             raise _failed(error) from error
 
@@ -220,7 +222,9 @@ class TripleStore:
         _check_options(backend, "disk", path=path)
         _check_options(backend, "sparql", endpoint=endpoint, update_endpoint=update_endpoint)
         if to_iri(base) is None or not base.endswith(("/", "#")):
-            raise InvalidRequest(f"base={base!r} is no IRI that ends in / or #", hint=f"leave it out, or give {BASE!r}")
+            raise InvalidRequest(
+                f"base={base!r} is not an IRI that ends in / or #", hint=f"leave it out, or give {BASE!r}"
+            )
         self.base = base
         self._graphs = {name: f"{base}graphs/{long}" for name, long in {DEFAULT: DEFAULT, **GRAPHS}.items()}
         self._backend: Backend = _remote(endpoint, update_endpoint) if endpoint else LocalStore(path)

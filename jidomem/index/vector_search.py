@@ -36,7 +36,7 @@ def encode(vector: Sequence[float]) -> bytes:
     """
     numbers = np.asarray(vector, np.float32)
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
-        raise ValueError("it is no list of finite numbers")
+        raise ValueError("it is not a list of finite numbers")
     largest = float(np.abs(numbers).max(initial=0.0))
     return bytes(np.round(numbers * (LARGEST / largest if largest else 0.0)).astype(np.int8).tobytes())
 
@@ -123,7 +123,7 @@ class VectorSet:
     def _unit(self, vector: Sequence[float]) -> Numbers:
         numbers = np.asarray(vector, np.float32)
         if numbers.shape != (self.dimensions,) or not np.isfinite(numbers).all():
-            raise ValueError(f"it is no list of {self.dimensions} finite numbers")
+            raise ValueError(f"it is not a list of {self.dimensions} finite numbers")
         return np.asarray(numbers / max(float(np.linalg.norm(numbers)), 1e-9), np.float32)
 
     def _signs_of(self, vectors: NDArray[np.generic]) -> NDArray[np.uint64]:

@@ -225,7 +225,7 @@ class Vectors:
         try:
             return [encode(vector) for vector in vectors]
         except (TypeError, ValueError) as error:
-            detail = f"{self.embedder.name} gave what is no vector: {error}"
+            detail = f"{self.embedder.name} returned an invalid vector: {error}"
             raise ModelUnavailable(detail, hint="use another embedder") from error
 
     def _position(self, stream: Stream) -> tuple[str, int]:

@@ -87,7 +87,7 @@ class Stream:
         if not isinstance(self.project, str) or not _PROJECT.fullmatch(self.project):
             near = re.sub(r"[^a-z0-9_-]+", "-", str(self.project).casefold()).strip("-_")[:64]
             raise NotFound(
-                f"{self.project!r} is no project id",
+                f"{self.project!r} is not a project id",
                 code="invalid_project",
                 hint=f"use lower-case letters, digits, - and _, at most 64: {near or 'my-project'}",
             )

@@ -51,7 +51,7 @@ def parsed(answer: str) -> Mapping[str, Any]:
     except ValueError:
         raise MalformedAnswer("it is no JSON") from None
     if not isinstance(value, dict):
-        raise MalformedAnswer("it is no JSON object")
+        raise MalformedAnswer("it is not a JSON object")
     return value
 
 
@@ -133,14 +133,14 @@ def _validated(place: str, make: Callable[[], T]) -> T:
 def _list(reply: Mapping[str, Any], name: str) -> list[Any]:
     value = reply.get(name)
     if not isinstance(value, list):
-        raise MalformedAnswer(f"{name} is no list")
+        raise MalformedAnswer(f"{name} is not a list")
     return value
 
 
 def _objects(reply: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, value in enumerate(_list(reply, name)):
         if not isinstance(value, dict):
-            raise MalformedAnswer(f"{name}[{number}] is no object")
+            raise MalformedAnswer(f"{name}[{number}] is not an object")
         yield f"{name}[{number}]", value
 
 
@@ -199,7 +199,9 @@ class ChatModel(offline.ModelBase):
         json_mode: bool = True,
     ) -> None:
         if not isinstance(model, str) or not model.strip():
-            raise InvalidRequest(f"model={model!r} is no name", hint='give the name the endpoint knows: "gpt-4o-mini"')
+            raise InvalidRequest(
+                f"model={model!r} is not a name", hint='give the name the endpoint knows: "gpt-4o-mini"'
+            )
         if reserved := [name for name in options if name in OURS]:
             raise InvalidRequest(
                 f"the option {reserved[0]!r} is set by the client", hint=f"leave {reserved[0]} out of options"

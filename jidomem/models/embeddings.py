@@ -24,7 +24,7 @@ def texts_of(texts: Sequence[str]) -> list[str]:
         raise InvalidRequest("a single text was given instead of a list", hint="give a list: [text]")
     for place, text in enumerate(texts):
         if not isinstance(text, str) or not is_unicode(text):
-            raise InvalidRequest(f"text {place} is no Unicode text: {text!r:.40}", hint="give texts alone")
+            raise InvalidRequest(f"text {place} is not a Unicode text: {text!r:.40}", hint="give texts alone")
     return list(texts)
 
 
@@ -77,9 +77,9 @@ class EndpointEmbedder:
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model.strip():
-            raise InvalidRequest(f"model={self.model!r} is no name", hint=f'give the one it knows: "{MODEL}"')
+            raise InvalidRequest(f"model={self.model!r} is not a name", hint=f'give the one it knows: "{MODEL}"')
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
-            raise InvalidRequest(f"size={self.size!r} is no number of dimensions", hint=f"{MODEL} has {DIMENSIONS}")
+            raise InvalidRequest(f"size={self.size!r} is not a number of dimensions", hint=f"{MODEL} has {DIMENSIONS}")
 
     @property
     def name(self) -> str:
@@ -173,7 +173,7 @@ class HashedStems:
     def __init__(self, dimensions: int = 512) -> None:
         if isinstance(dimensions, bool) or not isinstance(dimensions, int) or dimensions < 1:
             raise InvalidRequest(
-                f"dimensions={dimensions!r} is no whole number from 1", hint="give dimensions=512, or leave it out"
+                f"dimensions={dimensions!r} is not a whole number from 1", hint="give dimensions=512, or leave it out"
             )
         self._dimensions = dimensions
         self._stemmer = Stemmer()

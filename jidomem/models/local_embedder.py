@@ -138,7 +138,9 @@ class LocalEmbedder:
         if lacking := [name for name in missing() if not (weights and name == _PACKAGE)]:
             raise not_there(lacking)
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-            raise InvalidRequest(f"threads={threads!r} is no number of threads", hint="give threads=1, or leave it out")
+            raise InvalidRequest(
+                f"threads={threads!r} is not a number of threads", hint="give threads=1, or leave it out"
+            )
         self._weights = weights or _installed()
         self._threads = threads or min(os.cpu_count() or 1, _MOST_THREADS)
 

@@ -507,7 +507,7 @@ class OfflineModel(ModelBase):
         shared: float = SHARED,
     ) -> None:
         if not isinstance(gap, timedelta) or gap < timedelta():
-            raise InvalidRequest(f"gap={gap!r} is no span of time", hint="give timedelta(hours=1), or leave it out")
+            raise InvalidRequest(f"gap={gap!r} is not a span of time", hint="give timedelta(hours=1), or leave it out")
         if isinstance(shared, bool) or not isinstance(shared, int | float) or not 0 <= shared <= 1:
             raise InvalidRequest(f"shared={shared!r} is not from 0 to 1", hint=f"give {SHARED}, or leave it out")
         super().__init__(embedder or HashedStems(), bounds)

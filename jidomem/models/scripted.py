@@ -65,7 +65,8 @@ class ScriptedModel(ModelBase):
                 raise InvalidRequest(f"a language model has no function {function!r}", hint=hint)
             if not callable(answers) and not isinstance(answers, list):
                 raise InvalidRequest(
-                    f"{function}={answers!r:.100} is no script", hint="give a list of answers in order, or a function"
+                    f"{function}={answers!r:.100} is not a script",
+                    hint="give a list of answers in order, or a function",
                 )
         super().__init__(embedder or HashedStems(64))
         self._script: dict[str, list[Any] | Callable[..., Any]] = {

@@ -64,7 +64,7 @@ class Providers:
         then the present provider stays.
         """
         if not isinstance(name, str) or not name.strip():
-            raise InvalidRequest(f"{name!r} is no name", hint='register("notes", provider)')
+            raise InvalidRequest(f"{name!r} is not a name", hint='register("notes", provider)')
         lacking = [call for call in _CALLS if not callable(getattr(provider, call, None))]
         if lacking or isinstance(provider, type):
             what = f"lacks {', '.join(lacking)}" if lacking else "is a class"
@@ -113,7 +113,8 @@ def _performed(directive: Directive, providers: Providers) -> _Outcome:
     try:
         if not isinstance(directive, Directive):
             raise InvalidRequest(
-                f"{type(directive).__name__} is no directive", hint="give a MemoryQuery, MemoryUpsert or MemoryDelete"
+                f"{type(directive).__name__} is not a directive",
+                hint="give a MemoryQuery, MemoryUpsert or MemoryDelete",
             )
         with providers.locked(directive.provider) as registered:
             if isinstance(directive, MemoryQuery):

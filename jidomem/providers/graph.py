@@ -132,7 +132,7 @@ class GraphProvider:
         if ("text" in query) == ("name" in query):
             raise InvalidRequest("a query has either a text or the name of a named query", hint=hint)
         if not isinstance(question := query.get("text", query.get("name")), str):
-            raise InvalidRequest(f"{question!r} is no text", hint=hint)
+            raise InvalidRequest(f"{question!r} is not a text", hint=hint)
         try:
             return Answer(state, _recalled(state, query) if "text" in query else _query_rows(state, query))
         except NotFound as error:

@@ -357,11 +357,11 @@ def _text_of(key: str, value: Any, state: _ProviderState) -> str:
 
 def _embedded(state: _ProviderState, text: object) -> tuple[float, ...]:
     if not isinstance(text, str) or not text.strip():
-        raise InvalidRequest(f"text={text!r} is no text", hint="give a text that is not empty")
+        raise InvalidRequest(f"text={text!r} is not a text", hint="give a text that is not empty")
     if state.embed is None:
         hint = 'ask with {"vector": [...]}, or register the provider with embed=...'
         raise InvalidRequest("there is no embedder", hint=hint)
-    return vector_of(state.embed(text), "what embed gave")
+    return vector_of(state.embed(text), "the result of embed")
 
 
 def _unit(vector: Sequence[float], state: _ProviderState) -> tuple[float, ...]:

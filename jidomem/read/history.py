@@ -150,7 +150,9 @@ def version_of(journal: FileJournal, stream: Stream, text: str) -> Version:
         return Version()
     parsed = parse_version(text)
     if parsed is None:
-        raise InvalidRequest(f"{text!r} is no version", hint="give the version of a line of the feed: 12-0a1b2c3d4e5f")
+        raise InvalidRequest(
+            f"{text!r} is not a version", hint="give the version of a line of the feed: 12-0a1b2c3d4e5f"
+        )
     folder = journal.seen(stream)
     matches = [folder.named(identity) for identity in parsed[1]]
     if not all(len(heads) == 1 for heads in matches):

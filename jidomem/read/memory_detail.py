@@ -210,7 +210,7 @@ def resolve(index: OxigraphIndex, ids: FindIds, project: str, short: object, as_
     elsewhere (the newest of several versions). An imported memory is also named by its file (with or without folders,
     line and extension), the number of its record, its title, or the beginning of the name of its file: the active
     version, else the newest.
-    Raises InvalidRequest if *short* is no text, NotFound for no match or several, which the hint lists.
+    Raises InvalidRequest if *short* is not a text, NotFound for no match or several, which the hint lists.
     """
     text = parse_literal(to_term(short, "string", "item")).text
     if _IRI.fullmatch(text) and _of_project(index, project, to_term(text, "iri", "iri")):

@@ -40,7 +40,7 @@ class UpsertItem:
     embedding: Iterable[float] | None = None
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for a key that is no text, or an embedding that is no list of finite numbers."""
+        """Raise InvalidRequest for a key that is not a text, or an embedding that is not a list of finite numbers."""
         _must_be_text("key", self.key)
         if self.embedding is not None:
             object.__setattr__(self, "embedding", vector_of(self.embedding, "embedding"))
@@ -73,13 +73,13 @@ class MemoryQuery:
     reply_signal_type: str = RESULT_SIGNAL
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for a query that is no mapping or is empty, and for an invalid top_k."""
+        """Raise InvalidRequest for a query that is not a mapping or is empty, and for an invalid top_k."""
         _validate_common(self)
         _must_be_text("reply_signal_type", self.reply_signal_type)
         object.__setattr__(self, "query", _mapping("query", self.query))
         top_k = self.query.get("top_k", TOP_K)
         if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
-            raise InvalidRequest(f"top_k={top_k!r} is no positive whole number", hint=f'give "top_k": {TOP_K}')
+            raise InvalidRequest(f"top_k={top_k!r} is not a positive whole number", hint=f'give "top_k": {TOP_K}')
         if not self.query.keys() - {"top_k"}:
             raise InvalidRequest("the query asks for nothing", hint='give {"text": "..."} or {"key": "..."}')
 
@@ -119,7 +119,7 @@ class MemoryDelete:
     opts: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for an empty list, and for a key that is no text."""
+        """Raise InvalidRequest for an empty list, and for a key that is not a text."""
         _validate_common(self)
         object.__setattr__(self, "keys", tuple(_nonempty_list("keys", self.keys)))
         for key in self.keys:
@@ -184,7 +184,7 @@ def vector_of(values: Iterable[float], name: str) -> tuple[float, ...]:
     except (TypeError, ValueError, OverflowError):
         vector = ()
     if not vector or not all(map(math.isfinite, vector)):
-        raise InvalidRequest(f"{name} is no list of finite numbers", hint=f"give {name}=[0.1, 0.2]")
+        raise InvalidRequest(f"{name} is not a list of finite numbers", hint=f"give {name}=[0.1, 0.2]")
     return vector
 
 
@@ -197,14 +197,14 @@ def _validate_common(directive: Directive) -> None:
 
 def _mapping(name: str, given: object) -> dict[str, Any]:
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise InvalidRequest(f"{name}={given!r} is no mapping of names", hint=f'give {name}={{"text": "..."}}')
+        raise InvalidRequest(f"{name}={given!r} is not a mapping of names", hint=f'give {name}={{"text": "..."}}')
     return dict(given)
 
 
 def _nonempty_list(name: str, given: object) -> Iterable[Any]:
     """Return the entries of a list; raises InvalidRequest for an empty one, a text and a mapping."""
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
-        raise InvalidRequest(f"{name}={given!r} is no list", hint=f"give {name}=[...]")
+        raise InvalidRequest(f"{name}={given!r} is not a list", hint=f"give {name}=[...]")
     items = list(given)
     if not items:
         raise InvalidRequest(f"{name} is empty", hint=f"give at least one of {name}")
@@ -213,7 +213,7 @@ def _nonempty_list(name: str, given: object) -> Iterable[Any]:
 
 def _must_be_text(name: str, value: object) -> None:
     if not isinstance(value, str) or not value.strip():
-        raise InvalidRequest(f"{name}={value!r} is no text", hint=f"give {name} as text that is not empty")
+        raise InvalidRequest(f"{name}={value!r} is not a text", hint=f"give {name} as text that is not empty")
 
 
 State = Any

@@ -136,7 +136,7 @@ def fields_from(cls: type, given: object, more: Mapping[str, Any], refuse: Refus
     if isinstance(given, cls):
         given = {name: getattr(given, name) for name in known}
     if given is not None and not isinstance(given, Mapping):
-        raise refuse(f"a {type(given).__name__} is no mapping", f"give a mapping with {', '.join(known)}")
+        raise refuse(f"a {type(given).__name__} is not a mapping", f"give a mapping with {', '.join(known)}")
     values = {**(given or {}), **more}
     for name in values:
         if name not in known:
@@ -150,7 +150,8 @@ def frozen_metadata(metadata: object, refuse: Refuse) -> Mapping[Any, Any]:
     Raises the error that *refuse* makes of a fault and a hint, unless it is a finite mapping.
     """
     if not isinstance(metadata, Mapping):
-        raise refuse(f"metadata is a {type(metadata).__name__}, no mapping", "give metadata={...}, or leave it out")
+        given = "None" if metadata is None else f"a {type(metadata).__name__}"
+        raise refuse(f"metadata is {given}, not a mapping", "give metadata={...}, or leave it out")
     try:
         frozen: Mapping[Any, Any] = freeze(metadata)
     except InvalidRequest as error:
@@ -161,9 +162,9 @@ def frozen_metadata(metadata: object, refuse: Refuse) -> Mapping[Any, Any]:
 def fault_of_text(value: object) -> str:
     """Return the reason why *value* cannot be stored as a text; empty if it can."""
     if not isinstance(value, str):
-        return f"is a {type(value).__name__}, no text"
+        return f"is a {type(value).__name__}, not a text"
     if not is_unicode(value):
-        return "holds half of a surrogate pair, which is no sign"
+        return "contains half of a surrogate pair, which is not a character"
     return "" if value.strip() else "is missing or empty"
 
 
@@ -228,6 +229,6 @@ def tool_uses(values: Iterable[Any]) -> list[ToolUse]:
     tools = []
     for value in values:
         if not isinstance(value, Mapping) or not isinstance(value.get("name"), str) or set(value) - set(_TOOL):
-            raise InvalidRequest(f"{value!r:.200} is no call of a tool: it has {', '.join(_TOOL)}", hint=_HINT)
+            raise InvalidRequest(f"{value!r:.200} is not a call of a tool: it has {', '.join(_TOOL)}", hint=_HINT)
         tools.append(ToolUse(**value))
     return tools

@@ -200,7 +200,7 @@ class MemoryUpdateIntent:
         """Return the intent with the fields in *values*.
 
         Raises IntentRefused `unknown_field`, with each unknown key and the nearest known one; InvalidRequest when
-        *values* is no mapping.
+        *values* is not a mapping.
         """
         if not isinstance(values, Mapping):
             raise InvalidRequest(

@@ -214,12 +214,12 @@ class OutputLimits:
     statement: int = 200
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for a limit that is no positive whole number."""
+        """Raise InvalidRequest for a limit that is not a positive whole number."""
         for name in self.__slots__:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InvalidRequest(
-                    f"{name}={value!r} is no whole number from 1", hint=f"give a number, or leave {name} out"
+                    f"{name}={value!r} is not a whole number from 1", hint=f"give a number, or leave {name} out"
                 )
 
 
@@ -294,7 +294,7 @@ class LanguageModel(Protocol):
 def _validate(subject: str, confidence: float, **texts: str) -> None:
     for name, text in texts.items():
         if not isinstance(text, str) or not text.strip():
-            raise InvalidRequest(f"{name}={text!r} is no text", hint=f"say in {name} what was found")
+            raise InvalidRequest(f"{name}={text!r} is not a text", hint=f"say in {name} what was found")
     if subject not in (OBJECT, AGENT):
         raise InvalidRequest(f"subject={subject!r} is nobody", hint=f"use {OBJECT!r} or {AGENT!r}")
     number = isinstance(confidence, int | float) and not isinstance(confidence, bool)

@@ -385,7 +385,7 @@ def _header(file: str, text: str) -> dict[str, tuple[int, str]]:
             break
         match = _HEADER.fullmatch(row)
         if match is None or match[1] not in (*_KEYS, *_OPTIONAL_KEYS) or match[1] in header:
-            raise _bad(f"{file}:{number}", f"{row!r} is no header line, or stands twice")
+            raise _bad(f"{file}:{number}", f"{row!r} is not a header line, or stands twice")
         header[match[1]] = (number, match[2])
     missing = [key for key in _KEYS if key not in header or not (header[key][1] or key == "params")]
     if missing:
@@ -431,12 +431,12 @@ def _unless(where: str, pattern: str, list_order: ListOrder | None) -> ListOrder
 def _param(where: str, word: str) -> QueryParameter:
     match = _PARAM.fullmatch(word)
     if match is None:
-        raise _bad(where, f"{word!r} is no parameter")
+        raise _bad(where, f"{word!r} is not a parameter")
     name, kind, default = match.groups()
     defaults = _WELL_KNOWN.get(name, ("string", None))
     kind, default = kind or defaults[0], defaults[1] if default is None else default
     if kind not in TYPES:
-        raise _bad(where, f"{kind!r} is no type; there are {', '.join(TYPES)}")
+        raise _bad(where, f"{kind!r} is not a type; there are {', '.join(TYPES)}")
     if (kind, default) == ("status", ANY):
         default = UNBOUND
     is_now = (name, default) == ("validAt", NOW)
@@ -450,7 +450,7 @@ def _projected(file: str, text: str) -> set[str]:
     code = "\n".join("" if row.startswith("#") else row for row in text.splitlines())
     match = _PROJECTION.search(code)
     if match is None:
-        raise _bad(f"{file}:1", "this is no SELECT query")
+        raise _bad(f"{file}:1", "this is not a SELECT query")
     return set(re.findall(r"[?$](\w+)", match[1]))
 
 

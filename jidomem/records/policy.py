@@ -284,7 +284,7 @@ def _place(path: str, allows: str | None) -> str:
     shown, plain = path, _plain(path.strip())
     if allows != UNSET and "://" not in plain:
         if not path.strip() or plain in (".", "/", ".."):
-            raise InvalidRequest(f"{shown!r} is no place of its own", hint="leave out `path`: the rule is for all")
+            raise InvalidRequest(f"{shown!r} is not a place of its own", hint="leave out `path`: the rule is for all")
         if any(sign in plain for sign in "*?"):
             folder = plain[: min(plain.find(sign) for sign in "*?" if sign in plain)].rpartition("/")[0]
             hint = f"name the folder, for all below it: {folder}" if folder else "name a folder, for all below it"
@@ -313,5 +313,5 @@ def role_named(word: str) -> str:
     by_word = {**{role.lower(): role for role in vocab.AGENT_ROLE}, **ROLE_WORDS}
     role = by_word.get(word.strip().lower())
     if role is None:
-        raise InvalidRequest(f"{word!r} is no role", hint=f"there are {', '.join(sorted(by_word))}")
+        raise InvalidRequest(f"{word!r} is not a role", hint=f"there are {', '.join(sorted(by_word))}")
     return role

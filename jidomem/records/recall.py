@@ -48,7 +48,7 @@ class RecallRequest:
             if not (isinstance(getattr(self, name), str) and getattr(self, name).strip()):
                 raise _invalid(f"{name} is missing or empty", f"give {name} as text")
         if self.session_id is not None and not (isinstance(self.session_id, str) and self.session_id.strip()):
-            raise _invalid("session_id is no name", "give the name of a session, or leave it out")
+            raise _invalid("session_id is not a name", "give the name of a session, or leave it out")
         if self.scope not in SCOPES:
             raise _invalid(f"scope={self.scope!r} is none", f"use one of: {', '.join(SCOPES)}")
         if isinstance(self.limit, bool) or not isinstance(self.limit, int) or not 0 < self.limit <= LARGEST_LIMIT:
@@ -111,17 +111,19 @@ class Narrowing:
         for name in ("kinds", "about"):
             value = getattr(self, name)
             if isinstance(value, str) or not isinstance(value, Sequence) or not all(map(_is_text, value)):
-                raise _invalid(f"{name}={value!r} is no list of texts", f'give {name}=["..."]')
+                raise _invalid(f"{name}={value!r} is not a list of texts", f'give {name}=["..."]')
             object.__setattr__(self, name, tuple(value))
         for name in ("agent", "session"):
             if getattr(self, name) is not None and not _is_text(getattr(self, name)):
-                raise _invalid(f"{name}={getattr(self, name)!r} is no name", f"give a name, or leave {name} out")
+                raise _invalid(f"{name}={getattr(self, name)!r} is not a name", f"give a name, or leave {name} out")
         for name in ("include_inactive", "explain"):
             if not isinstance(getattr(self, name), bool):
-                raise _invalid(f"{name}={getattr(self, name)!r} is no truth", f"give {name}=true, or leave it out")
+                raise _invalid(
+                    f"{name}={getattr(self, name)!r} is not true or false", f"give {name}=true, or leave it out"
+                )
         budget = self.budget_tokens
         if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
-            raise _invalid(f"budget_tokens={budget!r} is no positive whole number", "give budget_tokens=500")
+            raise _invalid(f"budget_tokens={budget!r} is not a positive whole number", "give budget_tokens=500")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +137,9 @@ class RecallResult:
     def __post_init__(self) -> None:
         """Raise InvalidRecall for an invalid request or list, InvalidEntry for an invalid entry."""
         if not isinstance(self.request, RecallRequest):
-            raise _invalid_result("request is no RecallRequest", "give the one that is answered")
+            raise _invalid_result("request is not a RecallRequest", "give the one that is answered")
         if isinstance(self.entries, (str, Mapping)) or not isinstance(self.entries, Iterable):
-            raise _invalid_result("entries is no list", "give a list of entries, or leave it out")
+            raise _invalid_result("entries is not a list", "give a list of entries, or leave it out")
         object.__setattr__(self, "entries", FrozenList(Entry.from_input(entry) for entry in self.entries))
         object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid_result))
 

@@ -200,7 +200,7 @@ class Conversation:
     def turns(self, last: int | None = None, *, as_of: object = None) -> list[Turn]:
         """Return the turns in order, or only the *last* ones, recorded by *as_of*.
 
-        Raises InvalidRequest for a *last* that is no integer from 0, and an invalid *as_of*.
+        Raises InvalidRequest for a *last* that is not an integer from 0, and an invalid *as_of*.
         """
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
             raise InvalidRequest(f"last={last!r} is not a number of turns", hint="give last=10, or leave it out")
@@ -361,7 +361,9 @@ def _narrowing(opts: Options) -> tuple[Narrowing, bool]:
         raise InvalidRequest(f"{of_request[0]} is not an option", hint=f"give {of_request[0]} in the request")
     all_sessions = opts.get("include_sessions", False)
     if not isinstance(all_sessions, bool):
-        raise InvalidRequest(f"include_sessions={all_sessions!r} is no truth", hint="give include_sessions=True")
+        raise InvalidRequest(
+            f"include_sessions={all_sessions!r} is not true or false", hint="give include_sessions=True"
+        )
     for name in opts:
         if name in Narrowing.__slots__ and name not in _HONOURED:
             raise InvalidRequest(f"a store of entries has no option {name}", hint=_HINTS.get(name, _ELSEWHERE))

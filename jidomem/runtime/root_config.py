@@ -148,7 +148,7 @@ def _size(path: Path) -> int:
 
 
 def _no_file(path: Path) -> Failed:
-    return Failed(f"{path} is no file", hint=f"take it away: mv {path} /tmp", code="invalid_config")
+    return Failed(f"{path} is not a file", hint=f"take it away: mv {path} /tmp", code="invalid_config")
 
 
 #: The parts of a root to which trust applies: its configuration, and its own terms, shapes and queries.
@@ -320,7 +320,7 @@ def _agents(tables: Mapping[str, Any], path: Path) -> dict[str, AgentPolicy]:
     for written, table in tables.items():
         name = slug(written)
         if not name or name in found:
-            fault = f"is there twice, as {written!r}" if name else "is no name of an agent"
+            fault = f"is there twice, as {written!r}" if name else "is not the name of an agent"
             hint = f"keep one of them: [agents.{name}]" if name else "write [agents.rita]"
             raise config_fault(path, f"agents.{name or written} {fault}", hint)
         values, default = read_table(path, f"agents.{written}", table, _AGENT), AgentPolicy()

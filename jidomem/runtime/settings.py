@@ -85,7 +85,7 @@ def load(
     """
     (folder, found), address = find(root), address_of(root)
     if folder.exists() and not folder.is_dir():
-        raise InvalidRequest(f"{folder} is no folder ({found})", hint="make a memory root in this one: jidomem init")
+        raise InvalidRequest(f"{folder} is not a folder ({found})", hint="make a memory root in this one: jidomem init")
     own = own_config()
     config = root_config.read(folder / CONFIG, own)
     limits, chosen, model, store = _own(own)

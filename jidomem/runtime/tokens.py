@@ -71,7 +71,7 @@ class Keyring:
         Raise InvalidRequest for an unknown role, NotFound `invalid_project`.
         """
         if role not in ROLES:
-            raise InvalidRequest(f"{role!r} is no role of a token", hint=f"give one of: {', '.join(ROLES)}")
+            raise InvalidRequest(f"{role!r} is not a role of a token", hint=f"give one of: {', '.join(ROLES)}")
         for project in projects:
             if project != EVERY:
                 Stream(project)

@@ -75,7 +75,7 @@ def recall(site: RequestContext, project: str) -> Response:
     wire.content_type(wire.JSON)
     values = parse_json(wire.body())
     if not isinstance(values, dict):
-        raise InvalidRequest("the body is no JSON object", hint='send {"agent_id": "planner", "query": "..."}')
+        raise InvalidRequest("the body is not a JSON object", hint='send {"agent_id": "planner", "query": "..."}')
     recall_request = RecallRequest.from_input(_owned(site, values))
     wait_for_version(site, project, given)
     site.memory.catch_up(project)

@@ -49,7 +49,7 @@ def parse_origins(
     for text in sorted(found):
         if not _ORIGIN.fullmatch(text):
             raise InvalidRequest(
-                f"{text!r} is no origin: a scheme, a host and, if it is not the default, a port",
+                f"{text!r} is not an origin: a scheme, a host and, if it is not the default, a port",
                 hint=hint,
             )
     return found
@@ -282,7 +282,7 @@ def parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     try:
         return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError as error:
-        raise InvalidRequest(f"{host!r} is no address", hint="give an address: --host 127.0.0.1") from error
+        raise InvalidRequest(f"{host!r} is not an address", hint="give an address: --host 127.0.0.1") from error
 
 
 def hosts_of(host: str, names: Collection[str]) -> list[str]:
@@ -294,7 +294,7 @@ def hosts_of(host: str, names: Collection[str]) -> list[str]:
     for name in names:
         if not _HOST_NAME.fullmatch(name):
             hint = "give it without scheme and port: --allow-host memory.example.org"
-            raise InvalidRequest(f"{name!r} is no name of a host", hint=hint)
+            raise InvalidRequest(f"{name!r} is not a host name", hint=hint)
     if address.is_unspecified and not names:
         detail = f"{host} is every address of this machine, and a request names the one that it was sent to"
         raise InvalidRequest(detail, hint="name the host that clients use: --allow-host memory.example.org")

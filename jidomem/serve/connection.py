@@ -202,7 +202,7 @@ class HttpExchange(io.RawIOBase):
         except h11.RemoteProtocolError as error:
             if error.error_status_hint == 431:
                 self._check_size(self._raw)
-            raise InvalidRequest(f"this is no request of HTTP/1.1: {error}", hint=_HINT) from None
+            raise InvalidRequest(f"this is not a request of HTTP/1.1: {error}", hint=_HINT) from None
         assert isinstance(event, h11.Request)
         behind = len(self._h11.trailing_data[0])
         head, self._raw = self._raw[: len(self._raw) - behind], self._raw[-behind - 4 :]
@@ -389,4 +389,4 @@ def check_request(request: h11.Request, environ: dict[str, Any]) -> None:
     if in_chunks and request.http_version == b"1.0":
         raise InvalidRequest("a body comes in chunks by HTTP/1.1 only", hint="give its Content-Length")
     if "#" in target or not (target.startswith("/") or _ABSOLUTE.fullmatch(target)):
-        raise InvalidRequest(f"{target[:80]!r} is no address here", hint="it begins with /")
+        raise InvalidRequest(f"{target[:80]!r} is not an address here", hint="it begins with /")

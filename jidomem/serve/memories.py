@@ -60,7 +60,7 @@ def wait_for_version(site: RequestContext, project: str, given: Mapping[str, str
     version = parse_version(wanted)
     if version is None:
         raise InvalidRequest(
-            f"min_position={wanted!r} is no version", hint="give the version of a receipt: 12-0a1b2c3d4e5f"
+            f"min_position={wanted!r} is not a version", hint="give the version of a receipt: 12-0a1b2c3d4e5f"
         )
     deadline = monotonic() + _VERSION_WAIT
     while not _has_version(site, project, *version):

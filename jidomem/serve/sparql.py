@@ -193,7 +193,7 @@ def _seconds(given: Fields, most: float) -> float:
         seconds = 0.0
     if not 0 < seconds <= most:
         raise InvalidRequest(
-            f"timeout={text!r} is no number of seconds from 0 to {most:g}", hint=f"give timeout={most:g} or less"
+            f"timeout={text!r} is not a number of seconds from 0 to {most:g}", hint=f"give timeout={most:g} or less"
         )
     return seconds
 

@@ -318,19 +318,19 @@ def json_object(known: Mapping[str, type]) -> dict[str, Any]:
     content_type(JSON)
     values = parse_json(body())
     if not isinstance(values, dict):
-        raise InvalidRequest("the body is no JSON object", hint=f"send an object with {_listed(known)}")
+        raise InvalidRequest("the body is not a JSON object", hint=f"send an object with {_listed(known)}")
     for name, value in values.items():
         if name not in known:
             raise unknown(f"{request.path} takes no member {name!r}", name, known)
         if not isinstance(value, known[name]):
-            what, example = _WRITTEN[known[name]]
-            raise InvalidRequest(f"{name} is no {what}", hint=f'write "{name}": {example}')
+            kind, example = _WRITTEN[known[name]]
+            raise InvalidRequest(f"{name} is not {kind}", hint=f'write "{name}": {example}')
     return values
 
 
 _WRITTEN = {
-    str: ("text", '"..."'), bool: ("truth", "true"), dict: ("object", '{"status": "Completed"}'),
-    list: ("list", '["..."]'), int: ("whole number", "5"),
+    str: ("a text", '"..."'), bool: ("true or false", "true"), dict: ("an object", '{"status": "Completed"}'),
+    list: ("a list", '["..."]'), int: ("a whole number", "5"),
 }  # fmt: skip
 
 
@@ -387,7 +387,7 @@ def named(values: Collection[str], names: Mapping[str, Collection[str]], offers:
     """
     wanted = {name for value in values for name in re.split(r"\s*,\s*", value.strip().lower())}
     if unknown := next((name for name in wanted if name and name not in names and "/" not in name), None):
-        raise InvalidRequest(f"{unknown!r} is no format", hint=f"give one of: {', '.join(names)}, or a media type")
+        raise InvalidRequest(f"{unknown!r} is not a format", hint=f"give one of: {', '.join(names)}, or a media type")
     media = wanted.union(*(names.get(name, ()) for name in wanted))
     found = {offer: what for offer, what in offers.items() if offer in media}
     if not found:
@@ -416,7 +416,8 @@ def _range(part: str) -> _Range:
     quality = next((piece[2:] for piece in parameters if piece.startswith("q=")), "1")
     if not (_NAME.fullmatch(name) and _QUALITY.fullmatch(quality)):
         raise InvalidRequest(
-            f"{part.strip()!r} of the header Accept is no media range", hint="write it so: Accept: text/csv, */*;q=0.5"
+            f"{part.strip()!r} of the header Accept is not a media range",
+            hint="write it so: Accept: text/csv, */*;q=0.5",
         )
     return _Range(name, float(quality))
 

@@ -32,7 +32,7 @@ _IN_PARTS = "keep it in parts, or keep a summary and where the whole is"
 def text(name: str, value: str, limit: int) -> Term:
     """Return the literal of a text; raises TooLarge over *limit* bytes of UTF-8, InvalidRequest for invalid Unicode."""
     if not is_unicode(value):
-        raise InvalidRequest(f"{name} holds half of a surrogate pair, which is no sign", hint="leave it out")
+        raise InvalidRequest(f"{name} contains half of a surrogate pair, which is not a character", hint="leave it out")
     check_size(name, value, limit, instead=_IN_PARTS)
     return literal(value)
 
@@ -118,14 +118,16 @@ class TurnTexts:
     timestamp: str
 
     def __post_init__(self) -> None:
-        """Raise InvalidRequest for a value that is no text, and for a turn without any text."""
+        """Raise InvalidRequest for a value that is not a text, and for a turn without any text."""
         for name in ("prompt", "answer"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, str) and value):
-                raise InvalidRequest(f"{name}={value!r:.80} is no text", hint=f"give {name} as text, or leave it out")
+                raise InvalidRequest(
+                    f"{name}={value!r:.80} is not a text", hint=f"give {name} as text, or leave it out"
+                )
         for use in self.tools:
             if not isinstance(use, ToolUse) or not isinstance(use.name, str) or not use.name.strip():
-                raise InvalidRequest(f"{use!r:.80} is no call of a tool", hint='give ToolUse("grep", {...}, result)')
+                raise InvalidRequest(f"{use!r:.80} is not a call of a tool", hint='give ToolUse("grep", {...}, result)')
         if self.prompt is None and self.answer is None and not self.tools:
             raise InvalidRequest("nothing is said in this turn", hint="give a prompt, an answer or the tools used")
 

@@ -286,7 +286,7 @@ class Rollbacks:
         moment, last = parse_moment(to), parse_moment(context.queues.refresh(project_id).recorded_at)
         if moment is None or moment > max(context.now(), last or moment.min.replace(tzinfo=UTC)):
             hint = "give a past moment such as 2026-11-20T12:00:00Z; what there was, says: jidomem journal log"
-            raise InvalidRequest(f"{to!r} is no moment that has been", hint=hint)
+            raise InvalidRequest(f"{to!r} is not a moment in the past", hint=hint)
         if not reason or not reason.strip():
             raise InvalidRequest("a rollback is recorded with its reason", hint="give `reason`: why it goes back")
         pipeline = context.pipeline

@@ -378,6 +378,6 @@ def screen_rows(rows: Iterable[Triple]) -> Iterator[tuple[str, SecretMatch]]:
 def refusals(matches: Iterable[tuple[str, SecretMatch]]) -> list[Violation]:
     """Return the violations for likely secrets: with the field and the kind, never the secret."""
     return [
-        Violation("policy_denied", f"{name} holds what looks like {kind}, at character {at}", field=name)
+        Violation("policy_denied", f"{name} seems to contain {kind}, at character {at}", field=name)
         for name, (kind, at) in matches
     ]

@@ -220,7 +220,7 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
     status = view.first(item, jido("decisionStatus"))
     if action == "accept" and status is not None and not is_accepted(plain_value(status)):
         raise InvalidRequest(
-            f"{plain_value(item)} is no proposal, but a decision with the status {plain_value(status)}",
+            f"{plain_value(item)} is not a proposal, but a decision with the status {plain_value(status)}",
             hint=f"to accept the decision: jidomem edit {plain_value(item)} --set status=accepted",
         )
     if action == "accept" and not _rivals(item, view):

@@ -268,7 +268,7 @@ _IMPLIED = {
 def restated_in(view: WriteSnapshot, item: str) -> dict[str, Any]:
     """Return the intent that restates the memory *item*; raises NotFound when there is no such memory."""
     if not is_absolute(item) or not view.is_item(iri(item)):
-        raise NotFound(f"{item} is no memory of this project", hint="list them with: jidomem ask timeline")
+        raise NotFound(f"{item} is not a memory of this project", hint="list them with: jidomem ask timeline")
     rows = view.about(iri(item))
     pointed = {value for _, predicate, value in rows if predicate in (jido("derivedFrom"), jido("hasAlternative"))}
     labels = {node: plain_value(text) for node in pointed if (text := _text_of(node, view))}

@@ -186,7 +186,7 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: WriteSnapshot, schema:
         name = vocab.local_name(predicate) if predicate.startswith(vocab.JIDO) else ""
         if is_reserved(predicate) and not predicate.startswith(vocab.JIDO):
             violations.append(
-                broken_triple(predicate, f"{predicate} is no property: it lies in a namespace of jidomem")
+                broken_triple(predicate, f"{predicate} is not a property: it lies in a namespace of jidomem")
             )
         if iri(predicate) == TYPE and iri(value.get("@id", "")) in WRITER_RECORDS:
             violations.append(broken_triple(value["@id"], f"{value['@id']} is what the writer alone makes"))
@@ -223,7 +223,9 @@ def check_patterns(intent: MemoryUpdateIntent) -> None:
     for _, predicate, value in intent.extra_triples:
         name, pattern = vocab.local_name(predicate), value.get("@value", "")
         if predicate in _PATTERNS and (why := unsearchable(pattern)) is not None:
-            violations.append(broken_triple(pattern, f"jido:{name} {pattern!r:.200} is no pattern: {why}; {why.hint}"))
+            violations.append(
+                broken_triple(pattern, f"jido:{name} {pattern!r:.200} is not a pattern: {why}; {why.hint}")
+            )
     if violations:
         raise IntentRefused(violations)
 
@@ -378,7 +380,7 @@ def _unknown_item(field: str, other: str, known: list[str]) -> Violation:
     if not matches and len(tail) >= 6:
         matches = [iri for iri in known if (name := vocab.local_name(iri)).startswith(tail) or name.endswith(tail)]
     match = matches[0] if len(matches) == 1 else None
-    message = f"{other} is no memory of this project" + (f"; did you mean {match}?" if match else "")
+    message = f"{other} is not a memory of this project" + (f"; did you mean {match}?" if match else "")
     if len(matches) > 1:
         message += f"; it could be {', '.join(matches[:5])}"
     return Violation(

@@ -155,8 +155,8 @@ def test_what_cannot_be_honoured_is_refused_with_what_to_do(memory, store):
     ("given", "why"),
     [
         ({"memory": "team/.jidomem"}, "JidomemStore takes an open memory, not 'team/.jidomem'"),
-        ({"memory": None}, "takes an open memory, not NoneType"),
-        ({"agent": 5}, "agent=5 is no name"),
+        ({"memory": None}, "takes an open memory, not None"),
+        ({"agent": 5}, "agent=5 is not a name"),
         ({"fields": "text"}, "fields is a list of paths"),
         ({"ttl": {"default_ttl": "an hour"}}, "default_ttl='an hour' is not a number of minutes"),
     ],

@@ -129,11 +129,11 @@ def test_shapes_that_are_ill_formed_or_ask_for_an_entailment_cannot_be_used():
 @pytest.mark.parametrize(
     ("said", "word"),
     [
-        ("sh:property [ sh:path ex:name ; sh:minCnt 1 ]", "sh:minCnt is not judged; did you mean sh:minCount?"),
-        ("sh:js [ sh:jsFunctionName 'f' ]", "sh:js is not judged"),
-        ("sh:rule [ a sh:TripleRule ; sh:subject sh:this ]", "sh:rule is not judged"),
-        ("sh:expression [ sh:path ex:name ]", "sh:expression is not judged"),
-        ("sh:target [ a sh:SPARQLTarget ; sh:select 'SELECT ?this { ?this ?p ?o }' ]", "sh:target is not judged"),
+        ("sh:property [ sh:path ex:name ; sh:minCnt 1 ]", "sh:minCnt is not evaluated; did you mean sh:minCount?"),
+        ("sh:js [ sh:jsFunctionName 'f' ]", "sh:js is not evaluated"),
+        ("sh:rule [ a sh:TripleRule ; sh:subject sh:this ]", "sh:rule is not evaluated"),
+        ("sh:expression [ sh:path ex:name ]", "sh:expression is not evaluated"),
+        ("sh:target [ a sh:SPARQLTarget ; sh:select 'SELECT ?this { ?this ?p ?o }' ]", "sh:target is not evaluated"),
     ],
 )
 def test_what_shapes_ask_for_and_nobody_judges_is_unchecked(said, word):

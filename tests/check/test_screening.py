@@ -69,7 +69,7 @@ def test_a_secret_in_the_journal_is_a_violation_at_its_line_and_is_not_shown(rep
 
     assert (found["item"], found["severity"]) == (item, "violation")
     assert TOKEN in Path(found["path"]).read_text().splitlines()[found["line"] - 1]
-    assert "rationale contains what looks like a GitHub token, at character 13: ****" in found["message"]
+    assert "rationale seems to contain a GitHub token, at character 13: ****" in found["message"]
     for form in ("text", "json", "sarif", "junit", "github"):
         result = run("check", "--format", form, code=1)
         assert "NothingLooksSecret" in result.stdout

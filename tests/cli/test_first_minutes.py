@@ -607,7 +607,7 @@ MISTAKES = {
     "an unknown question": ("shop", "ask xyzzy", 4, "there is no query 'xyzzy'", "jidomem ask"),
     "an unknown memory": ("shop", "show 12345678", 4, "shop has no memory '12345678'", None),
     "an unknown project": ("shop", "ask facts --project shpo", 4, "no project 'shpo'", None),
-    "no project id": ("empty", "init --project 'My Shop'", 4, "is no project id", "jidomem init --project my-shop"),
+    "no project id": ("empty", "init --project 'My Shop'", 4, "is not a project id", "jidomem init --project my-shop"),
     "the home folder": (
         "home",
         "init --from auto",

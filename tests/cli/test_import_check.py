@@ -215,7 +215,7 @@ def test_a_secret_in_a_record_is_named_by_file_and_line_and_never_shown(write, p
     on_github = run("root", "import", "--check", "--format", "github")
     imports = [run("init", "--from", "auto"), run("root", "import", "adr", "docs/adr/0003-token.md")]
 
-    assert f"error: {place}: it contains what looks like a GitHub token" in said
+    assert f"error: {place}: it seems to contain a GitHub token" in said
     assert "jidomem init --from auto\n" in said.partition("hint: remove it from the file")[2]
     assert "import the changes: " not in said
     assert [row["place"] for row in report["differences"]] == [place]

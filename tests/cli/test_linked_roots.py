@@ -144,7 +144,7 @@ def test_every_verb_refuses_a_pipe_or_a_folder_in_the_place_of_a_file(places, cl
     (clone / place).unlink(missing_ok=True)
     make(clone / place)
 
-    refused_by_every_verb(places, tmp_path, "--root", str(clone), word="is no file")
+    refused_by_every_verb(places, tmp_path, "--root", str(clone), word="is not a file")
 
 
 @pytest.mark.parametrize("kind", ["link", "loop", "pipe", "folder"])

@@ -43,7 +43,7 @@ def test_many_are_settled_at_once_in_an_editor(repository, monkeypatch):
 def test_a_line_that_cannot_be_read_is_named_and_the_file_is_kept(repository, monkeypatch):
     editing(repository, monkeypatch, "text = text.replace('\\nskip', '\\nshrug', 1).replace('\\nskip', '\\nreject', 1)")
     refused = run("review", "--edit")
-    assert (refused.exit_code, "'shrug' is no action; nothing was done" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "'shrug' is not an action; nothing was done" in refused.stderr) == (2, True)
     (kept,) = re.findall(r"--from (\S+)", refused.stderr)
     text = Path(kept).read_text().replace("shrug", "accept")
     assert len(rows("review")) == 2

@@ -260,7 +260,7 @@ def test_a_retry_of_a_request_that_was_redacted_is_refused_and_brings_nothing_ba
     ("given", "error", "message"),
     [
         ({"item": None}, InvalidRequest, "say what is to go"),
-        ({"item": "urn:nobody"}, NotFound, "urn:nobody is no memory of p"),
+        ({"item": "urn:nobody"}, NotFound, "urn:nobody is not a memory of p"),
         ({"item": "FIRST", "properties": [jido("topic")[1:-1]]}, NotFound, "says nothing by"),
         ({"item": "FIRST", "properties": [jido("recordedAt")[1:-1]]}, InvalidRequest, "holds the memory together"),
         ({"item": None, "texts": ["ab"]}, InvalidRequest, "2 signs stands everywhere"),

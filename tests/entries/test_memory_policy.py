@@ -63,7 +63,7 @@ def test_what_a_policy_may_say(name, values):
             "the key of a namespace is missing or empty",
             'give namespace={"context": "tenant"}',
         ),
-        ({"metadata": None}, "metadata is a NoneType, no mapping", "give metadata={...}, or leave it out"),
+        ({"metadata": None}, "metadata is None, not a mapping", "give metadata={...}, or leave it out"),
         ({"metadata": {"namespace": "t"}}, "metadata contains a namespace", "give namespace='t' beside it"),
         ({"max_entires": 3}, "there is no 'max_entires'", "did you mean 'max_entries'?"),
         ({"store": object}, "there is no 'store'", None),
@@ -98,7 +98,7 @@ def test_a_mapping_is_parsed_and_digits_are_a_number():
 
 @pytest.mark.parametrize("given", [7, "agent", [], ("scope", "agent"), 1, 0])
 def test_anything_else_is_no_policy(given):
-    with pytest.raises(InvalidPolicy, match=r"(?m)^invalid memory policy: a \w+ is no mapping$"):
+    with pytest.raises(InvalidPolicy, match=r"(?m)^invalid memory policy: a \w+ is not a mapping$"):
         MemoryPolicy.from_input(given)  # B063
 
 

@@ -66,7 +66,7 @@ def test_agent_and_query_are_required(missing):
 @pytest.mark.parametrize("value", ["", "  ", 7, b"s"])
 def test_the_session_asked_for_is_none_or_has_a_name(value):
     assert asking(session_id="s-1").session_id == "s-1"
-    with pytest.raises(InvalidRecall, match=r"(?m)^invalid memory recall request: session_id is no name$"):
+    with pytest.raises(InvalidRecall, match=r"(?m)^invalid memory recall request: session_id is not a name$"):
         asking(session_id=value)  # B017
 
 
@@ -99,7 +99,9 @@ def test_the_metadata_of_a_request_is_a_mapping_kept_unchanged():
     mine["trace"].append("b")
     assert request.metadata == kept
     for value in (None, [], "x"):
-        with pytest.raises(InvalidRecall, match=r"(?m)^invalid memory recall request: metadata is a .*, no mapping$"):
+        with pytest.raises(
+            InvalidRecall, match=r"(?m)^invalid memory recall request: metadata is (?:None|a .*), not a mapping$"
+        ):
             asking(metadata=value)
 
 
@@ -129,8 +131,8 @@ def test_a_request_is_taken_from_a_request_a_mapping_or_keywords():
     [
         ({"agent_id": "a", "query": "q", "max": 3}, "there is no 'max'"),
         ({"agent_id": "a", "query": "q", "querry": "r"}, "there is no 'querry'"),
-        ("hello", "a str is no mapping"),
-        (7, "a int is no mapping"),
+        ("hello", "a str is not a mapping"),
+        (7, "a int is not a mapping"),
     ],
 )
 def test_what_describes_no_request_is_refused(given_, told):
@@ -164,12 +166,12 @@ def test_entries_keep_the_order_of_the_store_and_metadata_is_its_own():
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ({"request": None}, "invalid memory recall result: request is no RecallRequest"),
-        ({"entries": "hello"}, "invalid memory recall result: entries is no list"),
-        ({"entries": {}}, "invalid memory recall result: entries is no list"),
-        ({"entries": None}, "invalid memory recall result: entries is no list"),
-        ({"metadata": None}, "invalid memory recall result: metadata is a NoneType, no mapping"),
-        ({"entries": ["hello"]}, "invalid memory entry: a str is no mapping"),
+        ({"request": None}, "invalid memory recall result: request is not a RecallRequest"),
+        ({"entries": "hello"}, "invalid memory recall result: entries is not a list"),
+        ({"entries": {}}, "invalid memory recall result: entries is not a list"),
+        ({"entries": None}, "invalid memory recall result: entries is not a list"),
+        ({"metadata": None}, "invalid memory recall result: metadata is None, not a mapping"),
+        ({"entries": ["hello"]}, "invalid memory entry: a str is not a mapping"),
     ],
 )
 def test_a_result_of_something_else_is_refused(said, told):
@@ -298,7 +300,7 @@ def test_no_request_covers_what_another_agent_remembers(scope, session, every):
         (lambda: asking(agent_id=""), "request: agent_id is missing or empty", "give agent_id as text"),
         (
             lambda: asking(session_id=""),
-            "request: session_id is no name",
+            "request: session_id is not a name",
             "give the name of a session, or leave it out",
         ),
         (lambda: asking(scope="all"), "request: scope='all' is none", "use one of: agent, session"),
@@ -308,22 +310,22 @@ def test_no_request_covers_what_another_agent_remembers(scope, session, every):
             "request: the query has more than 65,536 bytes",
             "look for the words that matter",
         ),
-        (lambda: RecallResult(7), "result: request is no RecallRequest", "give the one that is answered"),
-        (lambda: RecallResult(REQUEST, 7), "result: entries is no list", "give a list of entries, or leave it out"),
-        (lambda: Narrowing(kinds="fact"), "request: kinds='fact' is no list of texts", 'give kinds=["..."]'),
-        (lambda: Narrowing(about=7), "request: about=7 is no list of texts", 'give about=["..."]'),
-        (lambda: Narrowing(about=["a", ""]), "request: about=['a', ''] is no list of texts", 'give about=["..."]'),
-        (lambda: Narrowing(agent=""), "request: agent='' is no name", "give a name, or leave agent out"),
-        (lambda: Narrowing(session=7), "request: session=7 is no name", "give a name, or leave session out"),
-        (lambda: Narrowing(explain=1), "request: explain=1 is no truth", "give explain=true, or leave it out"),
+        (lambda: RecallResult(7), "result: request is not a RecallRequest", "give the one that is answered"),
+        (lambda: RecallResult(REQUEST, 7), "result: entries is not a list", "give a list of entries, or leave it out"),
+        (lambda: Narrowing(kinds="fact"), "request: kinds='fact' is not a list of texts", 'give kinds=["..."]'),
+        (lambda: Narrowing(about=7), "request: about=7 is not a list of texts", 'give about=["..."]'),
+        (lambda: Narrowing(about=["a", ""]), "request: about=['a', ''] is not a list of texts", 'give about=["..."]'),
+        (lambda: Narrowing(agent=""), "request: agent='' is not a name", "give a name, or leave agent out"),
+        (lambda: Narrowing(session=7), "request: session=7 is not a name", "give a name, or leave session out"),
+        (lambda: Narrowing(explain=1), "request: explain=1 is not true or false", "give explain=true, or leave it out"),
         (
             lambda: Narrowing(budget_tokens=0),
-            "request: budget_tokens=0 is no positive whole number",
+            "request: budget_tokens=0 is not a positive whole number",
             "give budget_tokens=500",
         ),
         (
             lambda: Narrowing(budget_tokens=True),
-            "request: budget_tokens=True is no positive whole number",
+            "request: budget_tokens=True is not a positive whole number",
             "give budget_tokens=500",
         ),
         (lambda: parse_request("hello", {"limt": 2}, "demo"), "request: there is no 'limt'", "did you mean 'limit'?"),

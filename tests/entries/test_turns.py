@@ -293,7 +293,7 @@ def test_a_namespace_keeps_apart_what_one_agent_remembers(store):
 @pytest.mark.parametrize(
     ("context", "told"),
     [({}, "is missing"), ({"tenant": None}, "is missing"), ({"tenant": ""}, "is missing or empty"),
-     ({"tenant": 7}, "is a int, no text"), ({"tenants": "t"}, "is missing")],
+     ({"tenant": 7}, "is a int, not a text"), ({"tenants": "t"}, "is missing")],
 )  # fmt: skip
 def test_a_namespace_that_the_context_does_not_say_is_refused_and_nothing_is_written(store, context, told):
     run = Run(spec(namespace={"context": "tenant"}, capture="conversation"), store, context=context)
@@ -320,7 +320,7 @@ def test_an_entry_of_another_namespace_than_the_runs_is_refused(store):
         run.remember("hello", {"namespace": "blue"})
     assert list_entries(store) == []
     assert run.remember("hello", {"namespace": "red"}).entry.metadata == {"namespace": "red"}
-    with pytest.raises(InvalidEntry, match=r"(?m)^invalid memory entry: metadata is a list, no mapping$"):
+    with pytest.raises(InvalidEntry, match=r"(?m)^invalid memory entry: metadata is a list, not a mapping$"):
         run.remember("hello", [])
 
 

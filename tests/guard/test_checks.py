@@ -194,8 +194,8 @@ def test_a_proposal_checks_nothing(repository):
 
 @pytest.mark.parametrize(
     ("pattern", "why"),
-    [("(?s)a.*c|a", "was not judged in"), ("(", "is none"), ("x{9,1}", "is none"), ("(" * 400, "is none"),
-     ("a" * 1001, "is none"), ("a(?!b)", "it looks around: say what may stand there")],
+    [("(?s)a.*c|a", "was not checked within"), ("(", "is invalid"), ("x{9,1}", "is invalid"), ("(" * 400, "is invalid"),
+     ("a" * 1001, "is invalid"), ("a(?!b)", "it looks around: say what may stand there")],
 )  # fmt: skip
 def test_a_pattern_that_is_none_or_takes_for_ever_stops_nothing_and_is_told(monkeypatch, pattern, why):
     monkeypatch.setattr("jidomem.guard.guard.PATTERN_SECONDS", -1.0)

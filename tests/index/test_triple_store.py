@@ -211,7 +211,7 @@ def test_the_base_of_graph_names_is_an_option():
         "https://example.org/memory#graphs/default",
     ]
     for base in ("", "example.org/", "https://example.org", "urn:a b/"):
-        with pytest.raises(InvalidRequest, match="is no IRI that ends in / or #"):
+        with pytest.raises(InvalidRequest, match="is not an IRI that ends in / or #"):
             TripleStore(base=base)
 
 

@@ -159,7 +159,7 @@ def test_a_secret_and_a_text_beyond_bounds_are_refused_before_anything_is_kept(o
     memory = opened()
     ada = memory.os()
 
-    with pytest.raises(IntentRefused, match=f"{where}.* holds what looks like a GitHub token"):
+    with pytest.raises(IntentRefused, match=f"{where}.* seems to contain a GitHub token"):
         keep(ada, KEY)
     with pytest.raises(TooLarge, match=f"{where}.* bytes"):
         keep(ada, "I said. " * 40_000)

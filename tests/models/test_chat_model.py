@@ -185,7 +185,7 @@ def test_an_argument_that_cannot_be_honoured_is_refused(wrong, match):
 
 
 def test_a_model_without_a_name_is_refused():
-    with pytest.raises(InvalidRequest, match="model=' ' is no name"):
+    with pytest.raises(InvalidRequest, match="model=' ' is not a name"):
         ChatModel(ModelEndpoint("http://127.0.0.1:1/v1", None), " ", HashedStems(8))
 
 

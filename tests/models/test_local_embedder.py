@@ -113,7 +113,7 @@ def test_what_is_no_list_of_texts_is_refused(texts, embedder):
 
 @pytest.mark.parametrize("threads", [0, -1, True, "2"])
 def test_what_is_no_number_of_threads_is_refused(threads):
-    with pytest.raises(InvalidRequest, match="is no number of threads"):
+    with pytest.raises(InvalidRequest, match="is not a number of threads"):
         LocalEmbedder(threads=threads)
 
 

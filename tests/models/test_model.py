@@ -18,11 +18,11 @@ def test_a_fact_and_a_trait_are_believed_from_0_to_1(confidence):
 
 @pytest.mark.parametrize("empty", ["", "  \n", None, 7])
 def test_a_fact_and_a_trait_say_something(empty):
-    with pytest.raises(InvalidRequest, match=r"text=.* is no text"):
+    with pytest.raises(InvalidRequest, match=r"text=.* is not a text"):
         Fact(empty)
-    with pytest.raises(InvalidRequest, match=r"name=.* is no text"):
+    with pytest.raises(InvalidRequest, match=r"name=.* is not a text"):
         Trait(empty, "tea")
-    with pytest.raises(InvalidRequest, match=r"value=.* is no text"):
+    with pytest.raises(InvalidRequest, match=r"value=.* is not a text"):
         Trait("likes", empty)
 
 
@@ -35,7 +35,7 @@ def test_a_fact_is_about_the_one_who_asks_or_the_agent():
 
 @pytest.mark.parametrize("bound", [0, -1, 1.5, True, None])
 def test_a_bound_is_a_whole_number_from_1(bound):
-    with pytest.raises(InvalidRequest, match=r"keywords=.* is no whole number from 1"):
+    with pytest.raises(InvalidRequest, match=r"keywords=.* is not a whole number from 1"):
         OutputLimits(keywords=bound)
 
 

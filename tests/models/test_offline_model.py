@@ -351,7 +351,7 @@ def test_vectors_of_other_dimensions_have_another_name():
 
 @pytest.mark.parametrize("dimensions", [0, -1, 1.5, True, None])
 def test_a_dimension_that_is_none_is_refused(dimensions):
-    with pytest.raises(InvalidRequest, match=r"dimensions=.* is no whole number"):
+    with pytest.raises(InvalidRequest, match=r"dimensions=.* is not a whole number"):
         HashedStems(dimensions)
 
 

@@ -32,10 +32,10 @@ def test_one_json_object_is_read_in_a_fence_or_without(answer):
     (chat.parse_chain, {}, "chain is not a text"),
     (chat.parse_chain, {"chain": " \u200b"}, "chain is not a text"),
     (chat.parse_chain, {"chain": 3}, "chain is not a text"),
-    (chat.keywords, {"keywords": "a, b"}, "keywords is no list"),
+    (chat.keywords, {"keywords": "a, b"}, "keywords is not a list"),
     (chat.keywords, {"keywords": ["a", 1]}, "a value that is not a text"),
     (chat.summary, {"topics": []}, "topics is empty"),
-    (chat.summary, {"topics": ["x"]}, r"topics\[0\] is no object"),
+    (chat.summary, {"topics": ["x"]}, r"topics\[0\] is not an object"),
     (chat.summary, {"topics": [{"theme": "x"}]}, r"topics\[0\].summary is not a text"),
 ])  # fmt: skip
 def test_an_answer_without_what_was_asked_for_is_malformed(read, found, fault):

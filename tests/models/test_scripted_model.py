@@ -82,7 +82,7 @@ def test_a_function_that_no_model_has_is_refused_with_the_nearest():
 
 @pytest.mark.parametrize("wrong", ["text", ("a",), None, 3])
 def test_a_script_that_is_no_list_and_no_function_is_refused(wrong):
-    with pytest.raises(InvalidRequest, match="is no script"):
+    with pytest.raises(InvalidRequest, match="is not a script"):
         ScriptedModel(answer=wrong)
 
 

@@ -181,7 +181,7 @@ def test_what_lacks_a_call_is_no_provider():  # A104
         Providers().register("half", Half())
     with pytest.raises(InvalidRequest, match="is a class"):
         Providers().register("class", InlineProvider)
-    with pytest.raises(InvalidRequest, match="'' is no name"):
+    with pytest.raises(InvalidRequest, match="'' is not a name"):
         Providers().register("", InlineProvider())
 
 
@@ -345,8 +345,8 @@ class Broken(InlineProvider):
         (lookup("a", provider="broken"), "provider_failed", "KeyError: 'a'"),
         (MemoryQuery(query={"key": "a", "text": "b"}), "invalid_argument", "a query for a key has no 'text'"),
         (remember("a", 1, embedding=[1.0]), "invalid_argument", "inline put has no 'embedding'"),
-        ("remember this", "invalid_argument", "str is no directive"),
-        (None, "invalid_argument", "NoneType is no directive"),
+        ("remember this", "invalid_argument", "str is not a directive"),
+        (None, "invalid_argument", "NoneType is not a directive"),
     ],
 )
 def test_a_failure_is_an_error_signal_with_its_reason_and_never_raised(directive, code, says):  # A125

@@ -308,9 +308,9 @@ def test_a_proposal_that_waits_for_a_curator_holds_no_key(tmp_path):
         (upsert("there", {"summary": "x", "supersedes": "urn:x"}), "invalid_argument", "supersedes is a list of texts"),
         (remember("a", "x", embedding=[1.0], provider="graph"), "invalid_argument", "graph put has no 'embedding'"),
         (lookup("\ud800", provider="graph"), "invalid_argument", "half a surrogate pair"),
-        (MemoryQuery(query={"text": 7}, provider="graph"), "invalid_argument", "7 is no text"),
+        (MemoryQuery(query={"text": 7}, provider="graph"), "invalid_argument", "7 is not a text"),
         (MemoryQuery(query={"text": "a", "kinds": "fact"}, provider="graph"), "invalid_argument", "kinds='fact'"),
-        (MemoryQuery(query={"name": 7}, provider="graph"), "invalid_argument", "7 is no text"),
+        (MemoryQuery(query={"name": 7}, provider="graph"), "invalid_argument", "7 is not a text"),
         (MemoryQuery(query={"name": "open-tasks", "params": {7: 7}}, provider="graph"), "invalid_argument", "params"),
         (MemoryQuery(query={"name": "open-task"}, provider="graph"), "unknown_query", "open-task"),
         (

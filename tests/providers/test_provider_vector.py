@@ -175,10 +175,10 @@ def test_what_was_deleted_is_not_found_and_what_was_replaced_is_found_as_it_is(p
         (lambda p, s: p.put(s, "a", "x", {"embedding": [1, 2, 3]}), "a vector of 3 numbers among vectors of 2"),
         (lambda p, s: p.query(s, {"vector": [1]}, {}), "a vector of 1 numbers among vectors of 2"),
         (lambda p, s: p.put(s, "a", "x", {"embedding": [0, 0]}), "a vector of zeros has no direction"),
-        (lambda p, s: p.put(s, "a", "x", {"embedding": [math.inf, 1]}), "embedding is no list of finite numbers"),
+        (lambda p, s: p.put(s, "a", "x", {"embedding": [math.inf, 1]}), "embedding is not a list of finite numbers"),
         (lambda p, s: p.put(s, "a", "x", {}), "'a' has no embedding, and there is no embedder"),
         (lambda p, s: p.query(s, {"text": "x"}, {}), "there is no embedder"),
-        (lambda p, s: p.query(s, {"text": " "}, {}), "text=' ' is no text"),
+        (lambda p, s: p.query(s, {"text": " "}, {}), "text=' ' is not a text"),
         (lambda p, s: p.query(s, {"text": "x", "vector": [1, 1]}, {}), "a query has either a text or a vector"),
         (lambda p, s: p.query(s, {"top_k": 2}, {}), "a query has either a text or a vector"),
         (lambda p, s: p.query(s, {"texts": "x"}, {}), "a query for vectors has no 'texts'"),
@@ -215,4 +215,4 @@ def test_a_model_that_fails_or_gives_no_vector_is_an_error_signal():  # A125
     odd = execute_directive(remember("a", "x", provider="odd"), providers).data["reason"]
 
     assert (down["code"], odd["code"]) == ("provider_failed", "invalid_argument")
-    assert odd["detail"] == "what embed gave is no list of finite numbers"
+    assert odd["detail"] == "the result of embed is not a list of finite numbers"

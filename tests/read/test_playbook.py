@@ -186,12 +186,12 @@ def test_a_question_of_a_project_may_not_reach_outside(tmp_path):
     [
         ("SELECT ?x {}", r"planner/mine\.rq:1: the header has no summary, params, columns, order"),
         (HEADER.replace("#+ order: item\n", "") + "SELECT ?project ?item {}", r"mine\.rq:4: the header has no order"),
-        ("#+ sumary: s\n" + HEADER, r"mine\.rq:1: '#\+ sumary: s' is no header line"),
-        (HEADER.replace("project", "n:number") + "SELECT ?n ?item {}", r"mine\.rq:2: 'number' is no type"),
+        ("#+ sumary: s\n" + HEADER, r"mine\.rq:1: '#\+ sumary: s' is not a header line"),
+        (HEADER.replace("project", "n:number") + "SELECT ?n ?item {}", r"mine\.rq:2: 'number' is not a type"),
         (HEADER.replace("project", "n:integer=x") + "SELECT ?n ?item {}", r"mine\.rq:2: the default 'x' is not"),
         (HEADER + "SELECT ?item {}", r"mine\.rq:2: the query does not select \?project"),
         (HEADER + "SELECT ?project {}", r"mine\.rq:3: the query does not select \?item"),
-        (HEADER + "ASK {}", r"mine\.rq:1: this is no SELECT query"),
+        (HEADER + "ASK {}", r"mine\.rq:1: this is not a SELECT query"),
     ],
 )
 def test_a_bad_header_is_refused_with_its_file_and_line(text, where):

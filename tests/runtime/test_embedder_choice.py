@@ -140,7 +140,7 @@ def test_a_root_chooses_no_embedder(tmp_path):
 def test_a_choice_made_in_python_is_checked_where_it_is_used():
     made = embedder(EmbedderChoice(use="endpoint", model="", key_env=""), environment())
 
-    with pytest.raises(ModelUnavailable, match="model='' is no name"):
+    with pytest.raises(ModelUnavailable, match="model='' is not a name"):
         made.generate(["a"])
     with pytest.raises(InvalidRequest, match="instead of a list"):
         embedder(EmbedderChoice(use="endpoint", key_env=""), environment()).generate("a")

@@ -123,7 +123,7 @@ def test_a_question_whose_vector_is_none_is_answered_by_words(memory, toy, monke
 
     answer = memory.recall("the zebra?")
     assert [hit.content for hit in answer.entries] == ["the zebra runs"]
-    assert answer.metadata["vectors"]["error"].startswith("toy-1 gave what is no vector: ")
+    assert answer.metadata["vectors"]["error"].startswith("toy-1 returned an invalid vector: ")
 
 
 def test_a_slow_embedder_holds_up_no_write_and_the_end_waits_for_its_batch_alone(tmp_path, toy, monkeypatch):

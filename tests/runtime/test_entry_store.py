@@ -127,7 +127,7 @@ def test_recall_gives_only_what_is_of_the_agent_and_of_the_session_it_names(stor
     assert found(store, "of", scope="session") == []
     asked = RecallRequest(agent_id="architect", query="of")
     assert len(store.recall(asked, {"include_sessions": True}).entries) == 3
-    with pytest.raises(InvalidRequest, match="include_sessions='yes' is no truth"):
+    with pytest.raises(InvalidRequest, match="include_sessions='yes' is not true or false"):
         store.recall(asked, {"include_sessions": "yes"})
 
 

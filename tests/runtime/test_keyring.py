@@ -136,7 +136,7 @@ def test_what_it_cannot_say_is_an_error_that_names_the_file(path, text):
 
 
 def test_a_role_or_a_project_that_is_none_gives_out_nothing(keyring, path):
-    with pytest.raises(InvalidRequest, match="is no role of a token"):
+    with pytest.raises(InvalidRequest, match="is not a role of a token"):
         keyring.give_out("ana", "boss", ["p"], fixed_sources())
     with pytest.raises(NotFound) as refused:
         keyring.give_out("ana", "agent", ["Bad Name"], fixed_sources())

@@ -220,9 +220,9 @@ def test_the_store_and_the_base_are_options(tmp_path):
                                   "https://example.org/projects/p/graphs/conversation-history",
                                   "https://other.example/projects/q/graphs/conversation-history"]  # fmt: skip
     for project in ("Bad Name", "", None):
-        with pytest.raises(NotFound, match="is no project id"):
+        with pytest.raises(NotFound, match="is not a project id"):
             LongTerm(project)
-    with pytest.raises(InvalidRequest, match="is no IRI that ends in / or #"):
+    with pytest.raises(InvalidRequest, match="is not an IRI that ends in / or #"):
         LongTerm("p", base="nowhere")
 
 

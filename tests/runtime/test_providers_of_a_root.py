@@ -41,7 +41,7 @@ def test_the_graph_is_the_memory_of_the_project_that_is_named(tmp_path):
         rows = execute_directive(MemoryQuery(query={"name": "facts"}, provider="graph"), providers).data["result"]
         assert [row["key"] for row in rows] == ["planner:fact"]
         assert [row["summary"] for row in memory.reader.ask("facts", project="q")] == ["it embeds"]
-        with pytest.raises(NotFound, match="'A B' is no project id"):
+        with pytest.raises(NotFound, match="'A B' is not a project id"):
             memory.providers(project="A B")
 
 

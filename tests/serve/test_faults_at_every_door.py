@@ -73,7 +73,7 @@ def test_mcp_reports_wrong_arguments_and_the_faults_of_the_intent_at_once(desk):
 
     assert told.is_error
     assert fields(told.values["violations"]) == {"about", "colour", "type", "confidence", "valid_from"}
-    assert "about is no array" in told.words()
+    assert "about is not of type array" in told.words()
     assert "confidence is low, medium, high or a number from 0 to 1" in told.words()
 
 

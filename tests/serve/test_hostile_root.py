@@ -116,7 +116,7 @@ def test_what_is_no_file_in_an_overlay_is_refused_and_keeps_nobody_waiting(root,
     (root / "ontology").mkdir()
     make(root / "ontology" / "mine.ttl")
 
-    with pytest.raises(Failed, match=r"mine\.ttl is no file") as refused:
+    with pytest.raises(Failed, match=r"mine\.ttl is not a file") as refused:
         jidomem.open(root)
 
     assert (refused.value.code, bool(refused.value.hint)) == ("invalid_config", True)

@@ -346,9 +346,9 @@ def test_an_obedient_agent_does_not_replace_what_another_one_asserted(desks):  #
     [
         ("remember", {"txt": "x"}, "invalid_argument", 'call remember with: {"text": "x"}'),
         ("remember", {}, "invalid_argument", "remember needs text"),
-        ("remember", {"text": 7}, "invalid_argument", "text is no string"),
-        ("remember", {"text": "x", "about": ["a", 1]}, "invalid_argument", "an entry of about is no string"),
-        ("remember", {"text": "x", "dry_run": 1}, "invalid_argument", "dry_run is no boolean"),
+        ("remember", {"text": 7}, "invalid_argument", "text is not of type string"),
+        ("remember", {"text": "x", "about": ["a", 1]}, "invalid_argument", "an entry of about is not of type string"),
+        ("remember", {"text": "x", "dry_run": 1}, "invalid_argument", "dry_run is not of type boolean"),
         ("remember", {"text": "x", "fields": {"asserted_by": "the-boss"}}, "invalid_argument", "leave out asserted_by"),
         ("remember", {"text": "x", "topic": "a", "fields": {"topic": "b"}}, "invalid_argument", "topic is given twice"),
         ("remember", {"text": "x", "fields": {"sevrity": "low"}}, "unknown_field", "severity"),

@@ -40,15 +40,15 @@ def test_what_python_finds_is_found_over_http(client, memory):
     ("asked", "says"),
     [
         ({}, "there is no query"),
-        ({"query": 5}, "query is no text"),
+        ({"query": 5}, "query is not a text"),
         ({"query": ""}, "query is missing or empty"),
         ({"query": "x", "kind": "fact"}, "takes no member 'kind'"),
-        ({"query": "x", "kinds": "fact"}, "kinds is no list"),
+        ({"query": "x", "kinds": "fact"}, "kinds is not a list"),
         ({"query": "x", "kinds": ["facd"]}, "'facd' is not a kind of memory"),
-        ({"query": "x", "limit": "5"}, "limit is no whole number"),
+        ({"query": "x", "limit": "5"}, "limit is not a whole number"),
         ({"query": "x", "limit": True}, "limit=True"),
         ({"query": "x", "since": "soon"}, "since='soon'"),
-        ([], "the body is no JSON object"),
+        ([], "the body is not a JSON object"),
     ],
 )
 def test_what_cannot_be_honoured_is_a_problem_with_a_hint(client, asked, says):

@@ -169,7 +169,7 @@ def test_a_memory_is_corrected_over_http_as_it_is_in_python(client, memory):
     assert shown(confirmed["iri"])["invalidated_by"] == [marker["iri"]]
     for values, status, said in (
         ({"confirm": True, "undo": True}, 400, "choose one correction"),
-        ({"confirm": "yes"}, 400, "confirm is no truth"),
+        ({"confirm": "yes"}, 400, "confirm is not true or false"),
         ({"forget": True}, 400, "takes no member 'forget'"),
         ({"set": {"asserted_by": "x"}}, 400, "set cannot set asserted_by"),
         ({"set": {"colour": "red"}}, 422, "colour"),
@@ -352,7 +352,7 @@ def test_a_server_is_asked_by_its_address_and_the_names_it_was_given(host, names
 
 @pytest.mark.parametrize("name", ["http://m.example", "m.example:8443", "m.example/", "", "a b"])
 def test_a_name_that_no_request_can_be_sent_to_is_refused(name):
-    with pytest.raises(InvalidRequest, match="is no name of a host"):
+    with pytest.raises(InvalidRequest, match="is not a host name"):
         hosts_of("127.0.0.1", [name])
 
 

@@ -304,7 +304,7 @@ def test_behind_a_proxy_it_names_the_address_it_was_told_and_believes_no_header(
 
 @pytest.mark.parametrize("url", ["", "memory.example.org", "https://memory.example.org/", "https://a/b", "ftp://a"])
 def test_a_public_address_that_is_no_origin_is_refused(memory, url):
-    with pytest.raises(InvalidRequest, match="is no origin") as refusal:
+    with pytest.raises(InvalidRequest, match="is not an origin") as refusal:
         create_app(memory, public_url=url)
     assert refusal.value.hint.endswith("--public-url https://memory.example.org")
 
@@ -482,7 +482,7 @@ def test_a_page_of_an_origin_that_is_allowed_may_ask_and_no_other(client, memory
 
 @pytest.mark.parametrize("origin", ["*", "null", "example.org", "https://example.org/", "ftp://example.org", ""])
 def test_an_origin_that_is_none_is_refused(memory, origin):
-    with pytest.raises(jidomem.errors.InvalidRequest, match="is no origin"):
+    with pytest.raises(jidomem.errors.InvalidRequest, match="is not an origin"):
         create_app(memory, origins=[origin])
 
 

@@ -72,7 +72,7 @@ def test_what_is_forgotten_is_not_there_any_more(client):
     ("sent", "status", "why"),
     [
         ({}, 400, "there are no changes"),
-        ({"changes": LANGUAGE}, 400, "changes is no list"),
+        ({"changes": LANGUAGE}, 400, "changes is not a list"),
         ({"changes": [{"do": "world_set"}]}, 400, "change 1: do='world_set' is not a change of a memory"),
         ({"changes": [LANGUAGE, {"do": "tasks_complete", "id": "t9"}]}, 404, "change 2: no item of space 'tasks'"),
         ({"changes": [LANGUAGE], "expected_rev": 7}, 409, "the memory of 'ana' is at revision 0, not at 7"),
@@ -163,9 +163,9 @@ def test_turns_recorded_over_http_are_those_python_reads_and_evidence_of_a_memor
     ("sent", "why"),
     [
         ({}, "nothing is said in this turn"),
-        ({"prompt": 5}, "prompt is no text"),
-        ({"prompt": "x", "tools": [5]}, "5 is no call of a tool"),
-        ({"prompt": "x", "tools": [{"name": "a", "given": 1}]}, "is no call of a tool"),
+        ({"prompt": 5}, "prompt is not a text"),
+        ({"prompt": "x", "tools": [5]}, "5 is not a call of a tool"),
+        ({"prompt": "x", "tools": [{"name": "a", "given": 1}]}, "is not a call of a tool"),
         ({"prompt": "x", "timestamp": "soon"}, "timestamp='soon' is not a date or time"),
         ({"prompt": "x", "answered_by": "ana"}, "answered_by='ana' without a text"),
         ({"question": "x"}, "takes no member 'question'"),

@@ -404,7 +404,7 @@ def test_the_verbs_say_what_was_verified(root, tmp_path):
 
     assert "p/memory  5 commits" in told.stdout
     assert told.stdout.count("verified") == 2
-    assert "8 commits of 2 streams; working state: brought" in told.stderr
+    assert "8 commits of 2 streams; working state: copied" in told.stderr
     assert kept["streams"] == [{**row, "came": row["commits"]} for row in back["streams"]]
     assert len(kept["manifest"]) == 64
 

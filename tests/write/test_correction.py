@@ -128,7 +128,7 @@ def test_only_what_has_ended_is_revived(memory):
 
     with pytest.raises(IntentRefused, match="has not ended: there is nothing to revive"):
         kept(memory, summary="again", revives=[here])
-    with pytest.raises(IntentRefused, match="is no memory of this project"):
+    with pytest.raises(IntentRefused, match="is not a memory of this project"):
         kept(memory, summary="again", revives=["https://jido.ai/memory/none"])
 
 
@@ -409,7 +409,7 @@ def test_what_is_no_memory_is_not_corrected(memory, name):
     for correcting in ({"confirm": True}, {"undo": True}, {"supersede": "x"}, {"invalidate": True, "reason": "x"}):
         with pytest.raises(NotFound) as refusal:
             memory.writer.correct("p", name, **correcting)
-        assert refusal.value.detail == f"{name} is no memory of this project"
+        assert refusal.value.detail == f"{name} is not a memory of this project"
         assert refusal.value.hint == "list them with: jidomem ask timeline"
 
 

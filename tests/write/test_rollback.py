@@ -292,7 +292,7 @@ def test_who_may_only_propose_a_kind_rolls_back_none_of_it(tmp_path):
 
 @pytest.mark.parametrize(
     ("to", "reason", "says"),
-    [("2999-01-01", "why", "no moment that has been"), ("0", "  ", "recorded with its reason")],
+    [("2999-01-01", "why", "not a moment in the past"), ("0", "  ", "recorded with its reason")],
 )
 def test_a_moment_to_come_and_a_missing_reason_are_refused(memory, to, reason, says):
     memory.writer.submit_intent("p", intent())

@@ -350,7 +350,7 @@ def test_a_memory_nobody_knows_is_taken_for_another_only_where_it_is_spelt_nearl
         error = refusal(memory.writer.submit_intent, "p", intent(summary="two", supersedes=[other]))
         (violation,) = error.violations
         guess = f"; did you mean {meant}?" if meant else ""
-        assert violation.message == f"{other} is no memory of this project{guess}"
+        assert violation.message == f"{other} is not a memory of this project{guess}"
 
 
 #: What a field says of a memory: the property -> the field.
@@ -402,7 +402,7 @@ def test_an_extra_triple_describes_no_other_memory_and_nothing_of_ours(memory):
             (other, f"{other} is not this memory: an extra triple cannot describe another one")
         ]
     assert messages(memory, ("https://jido.ai/agents/x", "x"), summary="three") == [
-        ("https://jido.ai/agents/x", "https://jido.ai/agents/x is no property: it lies in a namespace of jidomem")
+        ("https://jido.ai/agents/x", "https://jido.ai/agents/x is not a property: it lies in a namespace of jidomem")
     ]
 
 
@@ -570,7 +570,7 @@ def test_what_an_extra_triple_points_at_in_the_memory_namespace_is_there(memory)
     given = intent(summary="two", extra_triples=[["urn:x:p", {"@id": MEMORY + "nobody"}]])
     (violation,) = refusal(memory.writer.submit_intent, "p", given).violations
     assert (violation.code, violation.field) == ("unknown_reference", "extra_triples")
-    assert violation.message == f"{MEMORY}nobody is no memory of this project"
+    assert violation.message == f"{MEMORY}nobody is not a memory of this project"
     itself = [["urn:x:1", "urn:x:p", {"@id": MEMORY + "me"}], ["urn:x:p", {"@id": known}]]
     given = intent(summary="two", iri=MEMORY + "me", extra_triples=itself)
     assert memory.writer.submit_intent("p", given).status == "asserted"

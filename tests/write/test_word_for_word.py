@@ -82,7 +82,10 @@ def test_a_text_is_kept_as_it_is_and_half_a_sign_is_refused():
     assert text("note", ' "x"\n', 10) == '" \\"x\\"\\n"'
     error = refusal(text, "note", "\ud800", 10)
     assert isinstance(error, InvalidRequest)
-    assert (error.detail, error.hint) == ("note holds half of a surrogate pair, which is no sign", "leave it out")
+    assert (error.detail, error.hint) == (
+        "note contains half of a surrogate pair, which is not a character",
+        "leave it out",
+    )
     assert as_json({"ä": [1, None]}, "note") == '{"ä":[1,null]}'
 
 
@@ -150,13 +153,13 @@ def test_what_a_tool_was_given_or_gave_is_named_where_json_does_not_hold_it(use,
     ("turn", "detail", "hint"),
     [
         ({}, "nothing is said in this turn", "give a prompt, an answer or the tools used"),
-        ({"prompt": ""}, "prompt='' is no text", "give prompt as text, or leave it out"),
-        ({"answer": 5, "prompt": "x"}, "answer=5 is no text", "give answer as text, or leave it out"),
-        ({"prompt": "x", "answer": [0] * 99}, f"answer={[0] * 99!s:.80} is no text",
+        ({"prompt": ""}, "prompt='' is not a text", "give prompt as text, or leave it out"),
+        ({"answer": 5, "prompt": "x"}, "answer=5 is not a text", "give answer as text, or leave it out"),
+        ({"prompt": "x", "answer": [0] * 99}, f"answer={[0] * 99!s:.80} is not a text",
          "give answer as text, or leave it out"),
-        ({"tools": ["grep"]}, "'grep' is no call of a tool", 'give ToolUse("grep", {...}, result)'),
-        ({"tools": [ToolUse(" ")]}, f"{ToolUse(' ')!r} is no call of a tool", 'give ToolUse("grep", {...}, result)'),
-        ({"tools": [ToolUse(5)]}, f"{ToolUse(5)!r} is no call of a tool", 'give ToolUse("grep", {...}, result)'),
+        ({"tools": ["grep"]}, "'grep' is not a call of a tool", 'give ToolUse("grep", {...}, result)'),
+        ({"tools": [ToolUse(" ")]}, f"{ToolUse(' ')!r} is not a call of a tool", 'give ToolUse("grep", {...}, result)'),
+        ({"tools": [ToolUse(5)]}, f"{ToolUse(5)!r} is not a call of a tool", 'give ToolUse("grep", {...}, result)'),
     ],
 )  # fmt: skip
 def test_what_is_no_turn_is_told_what_one_has(turn, detail, hint):

@@ -214,7 +214,7 @@ class PostgresLog:
         With *after*, also return False if another commit has the number before.
         """
         if number < 1:
-            raise ValueError(f"{number} is no number of an entry: the first is 1")
+            raise ValueError(f"{number} is not a number of an entry: the first is 1")
         row = {"stream": _key(stream), "number": number, "commit": commit, "document": document, "after": after}
         doubt = False
 

@@ -365,7 +365,7 @@ def _after(text: str | None) -> TimelineEntry | None:
     recorded, _, item = text.partition(" ")
     at = parse_moment(recorded)
     if at is None or not item:
-        raise InvalidRequest(f"after={text[:200]!r} is no place", hint="follow the link to the next page")
+        raise InvalidRequest(f"after={text[:200]!r} is not a place", hint="follow the link to the next page")
     return TimelineEntry(item, format_timestamp(at))
 
 

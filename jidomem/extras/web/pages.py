@@ -215,7 +215,7 @@ def next_page(given: Mapping[str, str]) -> str:
     parsed = urlsplit(page)
     is_ours = not parsed.scheme and not parsed.netloc and (page == PATH or page.startswith(f"{PATH}/"))
     if not is_ours or not page.isprintable() or "\\" in page:
-        raise InvalidRequest(f"{NEXT} is no page of this server", hint=f"leave {NEXT} out")
+        raise InvalidRequest(f"{NEXT} is not a page of this server", hint=f"leave {NEXT} out")
     return page
 
 

@@ -63,7 +63,7 @@ def _otherwise(properties: PropertyRow, form: PropertyRow, names: tuple[str, str
     if scope is not None and scope != where(properties)["scope"]:
         name = scope.removeprefix(JIDO)
         if name not in SCOPE or "convention_scope" not in properties:
-            raise InvalidRequest(f"{scope[:100]!r} is no scope of it", hint=f"one of: {', '.join(SCOPE)}")
+            raise InvalidRequest(f"{scope[:100]!r} is not a scope of it", hint=f"one of: {', '.join(SCOPE)}")
         changed["convention_scope"] = name
     return changed
 

@@ -360,4 +360,4 @@ def _why(error: Exception, too_long: str) -> types.ErrorData:
         return types.ErrorData(code=types.INVALID_REQUEST, message=too_long)
     if first_error["type"] == "json_invalid":
         return types.ErrorData(code=types.PARSE_ERROR, message="a line is no JSON: send one message a line")
-    return types.ErrorData(code=types.INVALID_REQUEST, message="a line is no message of JSON-RPC 2.0")
+    return types.ErrorData(code=types.INVALID_REQUEST, message="a line is not a message of JSON-RPC 2.0")

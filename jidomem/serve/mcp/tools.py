@@ -151,7 +151,7 @@ def _faults_of_type(name: str, field: str, value: Any, schema: Schema) -> Iterat
     kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
     if not any(isinstance(value, _TYPES[kind]) and (kind == "boolean") == isinstance(value, bool) for kind in kinds):
         kind = " or ".join(kinds)
-        yield Violation("invalid_argument", f"{name} is no {kind}", field=field, hint=f"give {name} as {kind}")
+        yield Violation("invalid_argument", f"{name} is not of type {kind}", field=field, hint=f"give {name} as {kind}")
         return
     if isinstance(value, list) and "items" in schema:
         for entry in value:
@@ -394,7 +394,7 @@ def _ask(session: ClientSession, given: Arguments) -> ToolResult:
         return ToolResult({"questions": playbook(session)})
     for taken in ("name", "self", "project", *(each for each in ASK.takes if each != "params")):
         if taken in params:
-            raise InvalidRequest(f"{taken} is no parameter of a question", hint=f"give {taken} beside params")
+            raise InvalidRequest(f"{taken} is not a parameter of a question", hint=f"give {taken} beside params")
     limit = MOST_SHOWN if name == "governing" else ROWS
     page = memory.reader.ask_page(name, project=session.project, **{"limit": limit, **arguments}, **params)
     values = {"rows": plain(page.rows), "cursor": page.cursor}
