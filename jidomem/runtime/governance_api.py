@@ -14,7 +14,6 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base.clock import Sources
-from jidomem.check.report import BASELINE, Baseline, read_baseline
 from jidomem.errors import InvalidRequest
 from jidomem.index.follower import IndexFollower
 from jidomem.index.store import OxigraphIndex
@@ -31,7 +30,7 @@ from jidomem.schema.ontology import EffectiveRules
 
 if TYPE_CHECKING:
     from jidomem.check.check import Options
-    from jidomem.check.report import CheckReport
+    from jidomem.check.report import Baseline, CheckReport
     from jidomem.curation.redact import JournalMaintenance
     from jidomem.curation.term_proposals import TermProposals
     from jidomem.recall.briefing import Briefing
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
 
 def baseline_of_root(root: Path) -> Baseline | None:
     """Return the baseline of waived findings of *root*, None without one; raises InvalidRequest or Failed."""
+    from jidomem.check.report import BASELINE, read_baseline  # imported here, as few commands check
+
     path = root / BASELINE
     try:
         text = root_config.read_config(path, root_config.BASELINE)

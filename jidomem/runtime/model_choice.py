@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jidomem.errors import JidomemError, ModelUnavailable
-from jidomem.models.endpoint import ApiKey
 from jidomem.records.interfaces import Embedder
 from jidomem.runtime.config_table import TRUTH, KeyRule, choice, config_fault, number, read_table, require_keys, text
 
 if TYPE_CHECKING:
+    from jidomem.models.endpoint import ApiKey
     from jidomem.records.interfaces import LanguageModel
 
 #: The default environment variables of the key.
@@ -68,6 +68,8 @@ def key(chosen: OfEndpoint, of: str, environment: Callable[[str], str | None]) -
 
     Raise ModelUnavailable if the key is missing, InvalidRequest if it is malformed. Messages show no part of it.
     """
+    from jidomem.models.endpoint import ApiKey  # imported here, as most roots use no endpoint
+
     if chosen.key_file is not None:
         return _in_file(Path(chosen.key_file).expanduser(), of)
     names = KEYS if chosen.key_env is None else tuple(filter(None, [chosen.key_env]))
@@ -84,6 +86,8 @@ def key(chosen: OfEndpoint, of: str, environment: Callable[[str], str | None]) -
 
 def _in_file(path: Path, of: str) -> ApiKey:
     """Return the key in a file; only its owner may have access to the file."""
+    from jidomem.models.endpoint import ApiKey  # imported here, as most roots use no endpoint
+
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
