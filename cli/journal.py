@@ -538,7 +538,7 @@ def _set_aside(app: App, memory: Jidomem, which: str, reason: str | None) -> int
     if not reason or not reason.strip():
         raise InvalidRequest("a quarantine needs a reason", hint='add --reason "what happened"')
     now, streams = memory.sources.now(), [s for s in memory.journal.streams() if s.project == memory.project]
-    late = {s: beyond(memory.journal.seen(s), now).values() for s in streams}
+    late = {s: beyond(memory.journal.inspect(s), now).values() for s in streams}
     damaged = [s for s in streams if memory.journal.verify(s) or late[s]]
     stream = next(
         (s for s in damaged if _has([*memory.journal.damage(s), *late[s]], which)),

@@ -51,7 +51,7 @@ from jidomem.exchange.synchroniser import BLOB, STATE
 from jidomem.index.follower import IndexFollower, gc_paused
 from jidomem.journal.branches import Revision, head_of
 from jidomem.journal.journal import NAMES, FileJournal, Stream
-from jidomem.journal.stream import lacking
+from jidomem.journal.stream import missing_parent
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import BASE, SHAPE, TYPE, jido, local_name
@@ -371,7 +371,7 @@ def _lost(
 
 def _follows(damage: JournalDamaged, lost: Iterable[JournalFinding]) -> bool:
     """Return whether *damage* is only that the parent of a commit is among the *lost* commits."""
-    parent = lacking(damage.detail)
+    parent = missing_parent(damage.detail)
     return parent is not None and any(parent.startswith(each) for one in lost for each in one.commits)
 
 

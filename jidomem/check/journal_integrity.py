@@ -40,7 +40,7 @@ from jidomem.journal.rewrite import (
     redacted_ids,
     redacted_leaves,
     redaction_records,
-    taken_out,
+    removed_leaves,
 )
 from jidomem.journal.stream import beyond
 from jidomem.journal.stream_files import FROM_ROOT, each_file, in_repository, set_aside
@@ -102,7 +102,7 @@ class Exposure:
 
 def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) -> list[JournalFinding]:
     """Return the findings about a stream other than damage, at the moment *now*; every file of it is read."""
-    records = list(redaction_records(journal.seen(stream)))
+    records = list(redaction_records(journal.inspect(stream)))
     again = f"jidomem journal redact --again --project {stream.project} --reason TEXT"
     restore = f"restore the complete file from git or a backup, or: {again}"
     kinds = (
@@ -116,7 +116,7 @@ def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) 
             for each in exposed
         ),
         *_set_aside(journal, stream, records),
-        *map(_too_late, beyond(journal.seen(stream), now or clock.now()).values()),
+        *map(_too_late, beyond(journal.inspect(stream), now or clock.now()).values()),
     ]
 
 
@@ -127,13 +127,13 @@ def _too_late(error: JournalDamaged) -> JournalFinding:
 
 def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:
     """Return the forms of commits that show redacted content, and redacted forms without a record."""
-    records = list(redaction_records(journal.seen(stream)))
+    records = list(redaction_records(journal.inspect(stream)))
     return [*_showing(journal, stream, records), *_silently(journal, stream, records)]
 
 
 def _showing(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
     """Yield the forms of commits that contain a redacted leaf."""
-    folder = journal.seen(stream)
+    folder = journal.inspect(stream)
     for identity, redacted in redacted_leaves(orders).items():
         for form in forms(folder, identity):
             if shown := {triple: leaf for triple, leaf in leaves(form.commit).items() if leaf in redacted}:
@@ -142,10 +142,10 @@ def _showing(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> 
 
 def _silently(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
     """Yield the forms of commits that lack a leaf without a record of its redaction."""
-    folder, known = journal.seen(stream), redacted_leaves(orders)
+    folder, known = journal.inspect(stream), redacted_leaves(orders)
     for identity in redacted_ids(folder):
         for form in forms(folder, identity):
-            if lost := taken_out(form.commit) - known.get(identity, frozenset()):
+            if lost := removed_leaves(form.commit) - known.get(identity, frozenset()):
                 yield _exposure(folder.path, form, lost)
 
 
@@ -156,7 +156,7 @@ def _exposure(
 
 
 def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[JournalFinding]:
-    folder = journal.seen(stream)
+    folder = journal.inspect(stream)
     orders_by_file = {parse_literal(name).text: order for order in orders for name in record_values(order, "setsAside")}
     for name in sorted(set_aside(folder.path)):
         file, path = name.removesuffix(ASIDE), f"{folder.path}/{name}"
@@ -179,7 +179,7 @@ def anchored(journal: FileJournal, stream: Stream, heads: Collection[str]) -> li
     missing. If all heads exist, each later redaction is a warning: the commits that it names differ from the anchored
     ones.
     """
-    folder = journal.seen(stream)
+    folder = journal.inspect(stream)
     missing = [
         JournalFinding(
             "missing",
@@ -226,7 +226,7 @@ def missing_files(
     A commit that was packed or moved within the folder exists; so does one reported as *damage*. A commit named by the
     record of a redaction or quarantine is not reported.
     """
-    folder = journal.seen(stream)
+    folder = journal.inspect(stream)
     files = {*each_file(folder.path)}
     present = {stem_of(name) for name in files} | {stem_of(name.removesuffix(ASIDE)) for name in set_aside(folder.path)}
     for pack in folder.contents.packs.listed():

@@ -15,7 +15,7 @@ from shlex import quote
 from jidomem.base import disk
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
 from jidomem.journal.commit import is_pack, short_id, stem, stem_of
-from jidomem.journal.stream import Folder, lacking
+from jidomem.journal.stream import Folder, missing_parent
 from jidomem.journal.stream_files import each_file
 from jidomem.records.intent import SHORT, CommitRef
 from jidomem.repository import git
@@ -31,9 +31,10 @@ class Revision:
         self.name = self.ref = ref
         if ref.startswith("-") or git.read_git(folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}") is None:
             hint = "name a commit, branch or tag; in CI fetch it first (actions/checkout with fetch-depth: 0)"
-            if (said := git.complaint(folder)) is not None:
+            if (complaint := git.complaint(folder)) is not None:
                 hint = "--since compares with what git has: leave it out, or make a repository: git init"
-                raise InvalidRequest(f"--since: {folder} is in no git repository that may be read: {said}", hint=hint)
+                detail = f"--since: {folder} is in no git repository that may be read: {complaint}"
+                raise InvalidRequest(detail, hint=hint)
             raise InvalidRequest(f"--since: git knows no revision {ref!r}", hint=hint)
 
     def is_new(self, folder: Path) -> Callable[[CommitRef], bool]:
@@ -51,20 +52,20 @@ class Revision:
         The folder need not exist now. Packs named in *unread* are left out. Two calls of git for any number of
         commits; raises InvalidRequest where git lacks a pack.
         """
-        above = next(each for each in (folder, *folder.parents) if disk.exists(str(each)))
+        above = next(parent for parent in (folder, *folder.parents) if disk.exists(str(parent)))
         place = "/".join((".", *folder.relative_to(above).parts, ""))
         listed = git.read_git(above, "ls-tree", "-z", self.ref, place) or b""
-        found, packs = dict[str, str](), dict[str, str]()
+        files, packs = dict[str, str](), dict[str, str]()
         for row in filter(None, listed.split(b"\0")):
             fields, _, path = row.partition(b"\t")
             name = path.decode(errors="surrogateescape").rpartition("/")[2]
             if is_pack(name):
                 packs |= {} if name in unread else {name: fields.split()[2].decode()}
             elif name.endswith(".ttl"):
-                found[stem_of(name)] = name
+                files[stem_of(name)] = name
         for name, data in zip(packs, git.blobs(above, [*packs.values()]), strict=True):
-            found |= dict.fromkeys(_stems(data), name)
-        return found
+            files |= dict.fromkeys(_stems(data), name)
+        return files
 
     def shared(self, folder: Path) -> Revision:
         """Return the merge base of this revision and HEAD: itself, if HEAD descends from it.
@@ -94,12 +95,12 @@ def head_of(folder: Path) -> Revision | None:
     """
     if git.read_git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") is not None:
         return _Known("HEAD", "HEAD")
-    said = git.complaint(folder)
-    if said is None and git.read_git(folder, "rev-parse", "--verify", "--quiet", "HEAD") is not None:
-        said = "the commit that HEAD names is not there"
-    if said is None or said.startswith("fatal: not a git repository"):
+    complaint = git.complaint(folder)
+    if complaint is None and git.read_git(folder, "rev-parse", "--verify", "--quiet", "HEAD") is not None:
+        complaint = "the commit that HEAD names is not there"
+    if complaint is None or complaint.startswith("fatal: not a git repository"):
         return None
-    raise InvalidRequest(f"{folder} could not be compared with git: {said}", hint="try it there: git log")
+    raise InvalidRequest(f"{folder} could not be compared with git: {complaint}", hint="try it there: git log")
 
 
 def _stems(pack: bytes) -> Iterator[str]:
@@ -128,7 +129,7 @@ def explain(folder: Folder, damage: Sequence[JournalDamaged]) -> tuple[JournalDa
 
     Damage is unchanged if HEAD has the parent, no branch has it, or git cannot be run.
     """
-    parents = {Path(each.path).name: parent for each in damage if (parent := lacking(each.detail))}
+    parents = {Path(each.path).name: parent for each in damage if (parent := missing_parent(each.detail))}
     parents = {name: parent for name, parent in parents.items() if not is_pack(name)}
     if not parents:
         return tuple(damage)
@@ -141,20 +142,20 @@ def explain(folder: Folder, damage: Sequence[JournalDamaged]) -> tuple[JournalDa
 
 def _changed(folder: Folder, parents: dict[str, str], damage: dict[str, JournalDamaged]) -> dict[str, BranchChanged]:
     """Return the errors for the commits whose *parents* another branch has, by the names of their files."""
-    place, found = Path(folder.path), dict[str, BranchChanged]()
+    place, errors = Path(folder.path), dict[str, BranchChanged]()
     current = (git.read_git(place, "symbolic-ref", "--quiet", "--short", "HEAD") or b"").decode().strip()
     listed = git.read_git(place, "for-each-ref", "--sort=-committerdate", f"--count={BRANCHES}",
                        "--format=%(refname:short)", "refs/heads") or b""  # fmt: skip
-    for branch in ["HEAD", *(each for each in listed.decode().split() if each != current)]:
+    for branch in ["HEAD", *(branch_name for branch_name in listed.decode().split() if branch_name != current)]:
         if not parents:
             break
         known = {stem[-SHORT:] for stem in known_revision(branch).commits(place)}
         names = [name for name, parent in parents.items() if parent[:SHORT] in known]
         if names and branch != "HEAD":
             error = _Move(folder, branch, names, known)
-            found |= {name: error.describe(damage[name], current) for name in names}
+            errors |= {name: error.describe(damage[name], current) for name in names}
         parents = {name: parent for name, parent in parents.items() if name not in names}
-    return found
+    return errors
 
 
 class _Move:
@@ -211,8 +212,8 @@ class _Move:
                 steps.append(f"git checkout -q '@{{-1}}' -- {listed if brought == moved else ' '.join(brought)}")
             steps += [f"git add -- {listed}", f"git commit -qm 'Memory: add what stayed behind' -- {listed}"]
             steps.append("git checkout -q -")
-            if left := [name for name in bases if name not in self._committed]:
-                steps.append(f"git restore -s {branch} -- {' '.join(left)}")
+            if restored := [name for name in bases if name not in self._committed]:
+                steps.append(f"git restore -s {branch} -- {' '.join(restored)}")
         if committed:
             own = '"$@"' if committed == moved else _short(committed)
             steps += [f"git rm -q -- {own}", f"git commit -qm 'Memory: move commits to {self._branch}' -- ."]
@@ -238,9 +239,9 @@ def _ancestors(folder: Folder, names: Collection[str]) -> list[str]:
     """Return the present files of all ancestors of *names*."""
     entries = folder.contents.entries
     file_of = {entry.head.id: name for name, entry in entries.items() if not is_pack(name)}
-    found, left = set[str](), [name for name in names if name in entries]
-    while left:
-        before = {file_of[parent] for parent in entries[left.pop()].parents if parent in file_of} - found
-        found |= before
-        left += before
-    return sorted(found.difference(names))
+    ancestors, pending = set[str](), [name for name in names if name in entries]
+    while pending:
+        before = {file_of[parent] for parent in entries[pending.pop()].parents if parent in file_of} - ancestors
+        ancestors |= before
+        pending += before
+    return sorted(ancestors.difference(names))

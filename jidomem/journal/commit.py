@@ -184,25 +184,25 @@ def build(
     """
     if len(nonce) != 32:
         raise FormatError(f"a nonce is 32 bytes, not {len(nonce)}")
-    said, parent_ids = set(body), sorted(parents.ids)
-    _check_size(len(said), TRIPLES_BUILT, "triples")
-    of_itself = [triple for triple in said if vocab.THIS in triple]
-    for subject, predicate, _ in of_itself:
+    statements, parent_ids = set(body), sorted(parents.ids)
+    _check_size(len(statements), TRIPLES_BUILT, "triples")
+    own_rows = [triple for triple in statements if vocab.THIS in triple]
+    for subject, predicate, _ in own_rows:
         if predicate == vocab.THIS or (subject == vocab.THIS and predicate in DESCRIPTION):
             raise FormatError(f"{predicate} of a commit is written by the journal, not given")
-    name, place, moment = literal(ontology_version), integer(parents.position + 1), date_time(recorded_at)
-    single = (iri(committer), _FORMAT_NUMBER, name, place, moment, iri(graph))
-    of_itself += zip(repeat(vocab.THIS), _SINGLE, single)  # as many values as properties
-    of_itself += _CLASS_TRIPLES
+    name, position_term, moment = literal(ontology_version), integer(parents.position + 1), date_time(recorded_at)
+    single = (iri(committer), _FORMAT_NUMBER, name, position_term, moment, iri(graph))
+    own_rows += zip(repeat(vocab.THIS), _SINGLE, single)  # as many values as properties
+    own_rows += _CLASS_TRIPLES
     for parent in parent_ids:
-        of_itself.append((vocab.THIS, _PARENT, iri(COMMIT + parent)))
-    said.update(of_itself)
+        own_rows.append((vocab.THIS, _PARENT, iri(COMMIT + parent)))
+    statements.update(own_rows)
     try:
-        identity = identity_of(parent_ids, leaves_of([f"{s} {p} {o} ." for s, p, o in said], nonce))
+        identity = identity_of(parent_ids, leaves_of([f"{s} {p} {o} ." for s, p, o in statements], nonce))
         own = iri(COMMIT + identity)
-        said.difference_update(of_itself)
-        said.update([(own if s == vocab.THIS else s, p, own if o == vocab.THIS else o) for s, p, o in of_itself])
-        triples, blocks = frozenset(said), _blocks(own, said)
+        statements.difference_update(own_rows)
+        statements.update([(own if s == vocab.THIS else s, p, own if o == vocab.THIS else o) for s, p, o in own_rows])
+        triples, blocks = frozenset(statements), _blocks(own, statements)
         data = _turtle_of([f"# nonce {nonce.hex()}"], blocks)
     except UnicodeEncodeError as error:
         raise FormatError(f"not text: {error.object!r} holds half a character") from error
@@ -217,10 +217,10 @@ def build(
     return _described(identity, triples, data, redacted=False)
 
 
-def _check_size(size: int, most: int, what: str) -> None:
-    """Raise TooLarge for a commit with more than *most* of *what*."""
-    if size > most:
-        raise TooLarge(f"a commit of {size:,} {what}; it has at most {most:,}", hint=_IN_PARTS)
+def _check_size(size: int, limit: int, unit: str) -> None:
+    """Raise TooLarge for a commit with more than *limit* of *unit*."""
+    if size > limit:
+        raise TooLarge(f"a commit of {size:,} {unit}; it has at most {limit:,}", hint=_IN_PARTS)
 
 
 def parse(data: bytes) -> Commit:
@@ -229,18 +229,18 @@ def parse(data: bytes) -> Commit:
         raise TooMuch(f"{len(data):,} bytes; a commit has at most {BYTES:,}")
     text = _text(data)
     secrets = salt_lines(text)
-    own, triples = _turtle(data)
-    match, start = _OWN.fullmatch(own), len(secrets) + _HEADER.count("\n") + 3
+    own_iri, triples = _turtle(data)
+    match, start = _OWN.fullmatch(own_iri), len(secrets) + _HEADER.count("\n") + 3
     if match is None:
-        raise FormatError(f"the first block describes the commit, not {own}", start)
+        raise FormatError(f"the first block describes the commit, not {own_iri}", start)
     if vocab.THIS in text and any(vocab.THIS in triple for triple in triples):
         raise FormatError(f"{vocab.THIS} does not belong in a file", _first(text, vocab.THIS))
-    again = format_document(secrets, own, triples)
-    if again != data:
-        raise FormatError("not as this format writes it", _difference(again.decode(), text))
+    rewritten = format_document(secrets, own_iri, triples)
+    if rewritten != data:
+        raise FormatError("not as this format writes it", _difference(rewritten.decode(), text))
     redacted = not secrets[0].startswith("# nonce")
     commit = _described(match[1], triples, data, redacted=redacted, line=start)
-    lines = [f"{vocab.THIS if s == own else s} {p} {vocab.THIS if o == own else o} ." for s, p, o in triples]
+    lines = [f"{vocab.THIS if s == own_iri else s} {p} {vocab.THIS if o == own_iri else o} ." for s, p, o in triples]
     leaves = _surviving(secrets, lines) if redacted else leaves_of(lines, bytes.fromhex(secrets[0][8:]))
     if identity_of(commit.parents, leaves) != commit.id:
         raise FormatError(EDITED, start)
@@ -343,23 +343,23 @@ def _described(
     identity: str, triples: frozenset[Triple], data: bytes, *, redacted: bool, line: int | None = None
 ) -> Commit:
     """Return the commit of its own description; raise FormatError for a missing or second value."""
-    own = iri(COMMIT + identity)
-    said: dict[Term, list[Term]] = {}
+    own_iri = iri(COMMIT + identity)
+    values: dict[Term, list[Term]] = {}
     for subject, predicate, value in triples:
-        if subject == own:
-            said.setdefault(predicate, []).append(value)
+        if subject == own_iri:
+            values.setdefault(predicate, []).append(value)
     for predicate in _SINGLE:
-        if len(said.get(predicate, ())) != 1:
-            raise FormatError(f"{len(said.get(predicate, ()))} {_prefixed(predicate)} of the commit, not one", line)
-    committer, number, ontology, place, recorded, graph = [said[predicate][0] for predicate in _SINGLE]
-    parents = list(map(_OWN.fullmatch, said.get(_PARENT, ())))
-    position, moment = _POSITION.fullmatch(place), _moment(recorded)
-    if number != _FORMAT_NUMBER or not said.get(vocab.TYPE, []) or not {*_CLASSES} <= {*said[vocab.TYPE]}:
+        if len(values.get(predicate, ())) != 1:
+            raise FormatError(f"{len(values.get(predicate, ()))} {_prefixed(predicate)} of the commit, not one", line)
+    committer, number, ontology, position_term, recorded, graph = [values[predicate][0] for predicate in _SINGLE]
+    parents = list(map(_OWN.fullmatch, values.get(_PARENT, ())))
+    position, moment = _POSITION.fullmatch(position_term), _moment(recorded)
+    if number != _FORMAT_NUMBER or not values.get(vocab.TYPE, []) or not {*_CLASSES} <= {*values[vocab.TYPE]}:
         raise FormatError("not described as a commit of this format", line)
     if committer[0] != "<" or graph[0] != "<" or not ontology.endswith('"') or None in parents:
         raise FormatError("committer, stream, ontology version or a parent is not what it must be", line)
     if moment is None or position is None or (position[1] == "1") == bool(parents):
-        raise FormatError(f"the commit's position {place} or moment {recorded} cannot be", line)
+        raise FormatError(f"the commit's position {position_term} or moment {recorded} cannot be", line)
     return Commit(
         id=identity,
         graph=graph[1:-1],
@@ -386,20 +386,20 @@ def _moment(term: Term) -> str | None:
     return text
 
 
-def format_document(secrets: Sequence[str], own: Term, triples: Iterable[Triple]) -> bytes:
+def format_document(secrets: Sequence[str], own_iri: Term, triples: Iterable[Triple]) -> bytes:
     """Return the one serialisation of a commit."""
-    return _turtle_of(secrets, _blocks(own, triples))
+    return _turtle_of(secrets, _blocks(own_iri, triples))
 
 
-def _blocks(own: Term, triples: Iterable[Triple]) -> list[_Block]:
+def _blocks(own_iri: Term, triples: Iterable[Triple]) -> list[_Block]:
     """Return *triples* in the one order, by subject; the description of the commit itself comes first."""
     about: dict[Term, list[_Row]] = {}
     for subject, predicate, value in triples:
         about.setdefault(subject, []).append((predicate != vocab.TYPE, predicate, value))
     subjects = sorted(about)
-    if own in about:
-        subjects.remove(own)
-        subjects.insert(0, own)
+    if own_iri in about:
+        subjects.remove(own_iri)
+        subjects.insert(0, own_iri)
     return [(subject, sorted(about[subject])) for subject in subjects]
 
 
@@ -448,20 +448,20 @@ def _prefixed(term: Term) -> str:
 def _surviving(secrets: Sequence[str], lines: Iterable[str]) -> list[bytes]:
     """Return the leaves of a redacted commit: those of its remaining lines and those of the removed ones."""
     salts = [bytes.fromhex(line[7:]) for line in secrets if line.startswith("# salt")]
-    bare = [bytes.fromhex(line[7:]) for line in secrets if line.startswith("# leaf")]
+    removed = [bytes.fromhex(line[7:]) for line in secrets if line.startswith("# leaf")]
     ordered = sorted(lines)
-    if len(salts) != len(ordered) or [*secrets[len(salts) :]] != [f"# leaf {leaf.hex()}" for leaf in sorted(bare)]:
+    if len(salts) != len(ordered) or [*secrets[len(salts) :]] != [f"# leaf {leaf.hex()}" for leaf in sorted(removed)]:
         raise FormatError(f"{len(salts)} salts for {len(ordered)} triples, or leaves out of order", 7)
-    kept = [
+    surviving = [
         blake2b(line.encode(), digest_size=32, key=salt).digest() for line, salt in zip(ordered, salts, strict=True)
     ]
-    return kept + bare
+    return surviving + removed
 
 
 def _difference(expected: str, actual: str) -> int:
     """Return the number of the first line in which two texts differ."""
     pairs = enumerate(zip_longest(expected.split("\n"), actual.split("\n")), 1)
-    return next((number for number, (left, right) in pairs if left != right), 1)
+    return next((number for number, (expected_line, actual_line) in pairs if expected_line != actual_line), 1)
 
 
 def _first(text: str, part: str) -> int:

@@ -26,11 +26,11 @@ from jidomem.journal.rewrite import (
     SEAL_LOCK,
     SLICE,
     batches,
-    put_in_place,
-    put_late_aside,
+    install_batch,
     quarantine,
+    quarantine_late,
     remove,
-    take_away,
+    remove_sealed,
     visible_commits,
     write_redacted,
 )
@@ -85,11 +85,11 @@ class Stream:
 
     def __post_init__(self) -> None:
         if not isinstance(self.project, str) or not _PROJECT.fullmatch(self.project):
-            near = re.sub(r"[^a-z0-9_-]+", "-", str(self.project).casefold()).strip("-_")[:64]
+            suggestion = re.sub(r"[^a-z0-9_-]+", "-", str(self.project).casefold()).strip("-_")[:64]
             raise NotFound(
                 f"{self.project!r} is not a project id",
                 code="invalid_project",
-                hint=f"use lower-case letters, digits, - and _, at most 64: {near or 'my-project'}",
+                hint=f"use lower-case letters, digits, - and _, at most 64: {suggestion or 'my-project'}",
             )
         if self.name not in NAMES:
             raise NotFound(f"a project has no stream {self.name!r}", hint=f"use one of: {', '.join(NAMES)}")
@@ -118,8 +118,8 @@ class GitLock:
             sleep(_PAUSE)
 
     def _is_young(self, path: str) -> bool:
-        made = disk.mtime(path)
-        return made is not None and time() - made / 1e9 < YOUNG
+        modified = disk.mtime(path)
+        return modified is not None and time() - modified / 1e9 < YOUNG
 
     @cached_property
     def _path(self) -> str | None:
@@ -164,7 +164,7 @@ class StreamLock:
             self.mutex.release()
 
     @property
-    def is_mine(self) -> bool:
+    def is_own_thread(self) -> bool:
         """Return whether this thread holds the lock."""
         return self.holder == threading.get_ident()
 
@@ -204,7 +204,7 @@ class FileJournal:
         self.folder = folder.absolute()
         self.wait = wait
         #: Called with the seconds that each commit took to be durable.
-        self.on_kept: Callable[[float], object] = lambda seconds: None
+        self.on_durable: Callable[[float], object] = lambda seconds: None
         self._git = GitLock(self.folder)
         self._guard = threading.Lock()
         self._open: dict[Stream, tuple[Folder, StreamLock]] = {}
@@ -220,8 +220,8 @@ class FileJournal:
     def streams(self) -> list[Stream]:
         """Return the streams with commits, sorted."""
         projects = filter(_PROJECT.fullmatch, disk.names(f"{self.folder}/projects"))
-        found = [Stream(project, name) for project in projects for name in NAMES]
-        return sorted(filter(self.exists, found))
+        streams = [Stream(project, name) for project in projects for name in NAMES]
+        return sorted(filter(self.exists, streams))
 
     def exists(self, stream: Stream) -> bool:
         """Return whether the stream has a commit."""
@@ -268,10 +268,10 @@ class FileJournal:
 
         *seen* is called with every intact commit, in no order, perhaps twice.
         """
-        known, apart = self._known(stream)[0], Folder(self.path(stream), stream.graph, seen)  # blocks no reader
-        if damage := apart.verify():
+        known, separate = self._known(stream)[0], Folder(self.path(stream), stream.graph, seen)  # blocks no reader
+        if damage := separate.verify():
             return self._explain(stream, known.verify())
-        if known.snapshot.is_of_names(apart.snapshot) and known.snapshot.version != apart.snapshot.version:
+        if known.snapshot.is_of_names(separate.snapshot) and known.snapshot.version != separate.snapshot.version:
             known.reload()
         return damage
 
@@ -320,11 +320,11 @@ class FileJournal:
             sealed = 0
             for batch in batches(folder, folder.look()):
                 with self._lock_files(stream, self.wait):
-                    placed = put_in_place(folder, lock.descriptor, batch)
+                    placed = install_batch(folder, lock.descriptor, batch)
                 for first in range(0, len(batch.files) if placed else 0, SLICE):
                     sleep(PAUSE)  # waiting writers proceed
                     with self._lock_files(stream, self.wait):
-                        take_away(folder, lock.descriptor, batch.files[first : first + SLICE])
+                        remove_sealed(folder, lock.descriptor, batch.files[first : first + SLICE])
                 sealed += len(batch.files) if placed else 0
             return sealed
         finally:
@@ -394,7 +394,7 @@ class FileJournal:
         finally:
             disk.close(descriptor)
 
-    def seen(self, stream: Stream) -> Folder:
+    def inspect(self, stream: Stream) -> Folder:
         """Return the folder of a stream, after a look at it."""
         folder = self._known(stream)[0]
         folder.look()
@@ -410,7 +410,7 @@ class FileJournal:
         `lock`.
         """
         with self._lock_files(stream, self.wait) as (folder, lock), writing(folder.path):
-            names = put_late_aside(folder, lock.descriptor, which, now) if now is not None else []
+            names = quarantine_late(folder, lock.descriptor, which, now) if now is not None else []
             for name in names or [quarantine(folder, lock.descriptor, which)]:
                 version = folder.look()
                 self._write(stream, version, record(version, name), folder, lock)
@@ -427,7 +427,7 @@ class FileJournal:
         names: the commit was in place, its folder could not be made durable, and the commit could not be removed.
         """
         folder, lock = self._known(stream)
-        with nullcontext() if lock.is_mine else self.lock(stream):
+        with nullcontext() if lock.is_own_thread else self.lock(stream):
             version = folder.snapshot.version if folder.is_as_seen() else checked_version(folder)
             name = file_name(commit.head)
             if disk.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
@@ -456,7 +456,7 @@ class FileJournal:
                 write_durably(folder.path, file_name(commit.head), commit.data)
             self._check_parents(version, commit, folder)
         self._seal_when_due(stream, folder)
-        self.on_kept(monotonic() - began)
+        self.on_durable(monotonic() - began)
         return folder.snapshot.version
 
     def _check_parents(self, expected: Version, commit: Commit, folder: Folder) -> None:

@@ -135,8 +135,8 @@ class Pack:
         data = disk.read_part(self.path, self.table_at, self.table_size)
         if _digest(data) != self.table_digest:
             lines = enumerate(data.decode("utf-8", "replace").splitlines())
-            odd = next((number for number, line in lines if not _ROW.fullmatch(line)), 0)
-            raise FormatError(f"{EDITED}: the table is not what the top of the pack says", self.first_row + odd)
+            bad_line = next((number for number, line in lines if not _ROW.fullmatch(line)), 0)
+            raise FormatError(f"{EDITED}: the table is not what the top of the pack says", self.first_row + bad_line)
         return data
 
     def rows(self) -> dict[str, PackRow]:
@@ -178,16 +178,16 @@ class Pack:
         return disk.read_part(self.path, 0, row.offset).count(b"\n") if row.offset <= _COUNTED else 0
 
 
-def write_pack(sealed: Sequence[tuple[PackEntry, bool, bytes]]) -> tuple[str, bytes]:
+def write_pack(commits: Sequence[tuple[PackEntry, bool, bytes]]) -> tuple[str, bytes]:
     """Return the name and the bytes of the pack of these commits, in order: entry, whether redacted, document."""
-    name, header = _header([(entry, redacted, len(data)) for entry, redacted, data in sealed])
-    return name, b"".join([header, *(data for _, _, data in sealed)])
+    name, header = _header([(entry, redacted, len(data)) for entry, redacted, data in commits])
+    return name, b"".join([header, *(data for _, _, data in commits)])
 
 
 def prepare_pack(path: str, name: str, data: bytes) -> None:
     """Write the pack *name* to *path*, durable and verified; on failure the file is removed."""
     prepare(path, data)
-    prove(path, name, data)
+    verify_file(path, name, data)
 
 
 def place_pack(folder: str, beside: str, name: str) -> None:
@@ -201,7 +201,7 @@ def place_pack(folder: str, beside: str, name: str) -> None:
     raise OSError(errno.EIO, "another wrote at once: a lock file was removed", path)
 
 
-def prove(path: str, name: str, data: bytes) -> None:
+def verify_file(path: str, name: str, data: bytes) -> None:
     """Remove the file and raise OSError unless *path* has exactly *data*, which is the pack *name*."""
     with suppress(FormatError):
         if disk.read_back(path) == data and Pack.load(path, name).rows():
@@ -210,22 +210,22 @@ def prove(path: str, name: str, data: bytes) -> None:
     raise OSError(errno.EIO, "what was read back is not what was written", path)
 
 
-def _header(sealed: Sequence[tuple[PackEntry, bool, int]]) -> tuple[str, bytes]:
+def _header(commits: Sequence[tuple[PackEntry, bool, int]]) -> tuple[str, bytes]:
     """Return the name of a pack, its top and its table."""
-    inside = {entry.head.id for entry, _, _ in sealed}
-    named = {parent for entry, _, _ in sealed for parent in entry.parents}
-    table = "".join(_line(entry, redacted, size) for entry, redacted, size in sealed).encode()
-    first, last = sealed[0][0].head.recorded_at, sealed[-1][0].head.recorded_at
-    tips = [entry.head for entry, _, _ in sealed if entry.head.id not in named]
+    own_ids = {entry.head.id for entry, _, _ in commits}
+    parents = {parent for entry, _, _ in commits for parent in entry.parents}
+    table = "".join(_line(entry, redacted, size) for entry, redacted, size in commits).encode()
+    first, last = commits[0][0].head.recorded_at, commits[-1][0].head.recorded_at
+    tips = [entry.head for entry, _, _ in commits if entry.head.id not in parents]
     lines = [
         "# jidomem pack 1",
-        f"# commits {len(sealed)}",
+        f"# commits {len(commits)}",
         f"# first {first}",
         f"# last {last}",
         *(f"# tip {tip.id} {tip.recorded_at} {tip.position}" for tip in tips),
-        *(f"# after {parent}" for parent in sorted(named - inside)),
+        *(f"# after {parent}" for parent in sorted(parents - own_ids)),
         f"# table {len(table)} {_digest(table)}",
-        f"# blocks {sum(size for _, _, size in sealed)}",
+        f"# blocks {sum(size for _, _, size in commits)}",
     ]
     top = "".join(f"{line}\n" for line in lines).encode()
     return pack_name(first, _digest(top)), top + table
@@ -236,18 +236,18 @@ def _line(entry: PackEntry, redacted: bool, size: int) -> str:
     return " ".join(["# commit", head.id, head.recorded_at, str(head.position), str(size), form, *entry.parents]) + "\n"
 
 
-def outline(data: bytes) -> PackEntry:
+def unverified_entry(data: bytes) -> PackEntry:
     """Return the entry in the description of a commit document, unverified; raise FormatError without one."""
     block = _BLOCK.search(data)
-    said = _DESCRIPTION.findall(block[2] + b" .") if block else []
-    positions, moments = [int(place) for _, place, _ in said if place], [moment for *_, moment in said if moment]
+    rows = _DESCRIPTION.findall(block[2] + b" .") if block else []
+    positions, moments = [int(place) for _, place, _ in rows if place], [moment for *_, moment in rows if moment]
     if block is None or len(positions) != 1 or len(moments) != 1:
         raise FormatError("no description of the commit")
-    parents = tuple(parent.decode() for parent, _, _ in said if parent)
+    parents = tuple(parent.decode() for parent, _, _ in rows if parent)
     return PackEntry(CommitRef(moments[0].decode(), block[1].decode(), positions[0]), parents)
 
 
-def verified(data: bytes, graph: str) -> PackEntry | None:
+def verified_entry(data: bytes, graph: str) -> PackEntry | None:
     """Return the entry of a document, None unless every byte fits its id, and its graph is *graph*."""
     with suppress(FormatError):
         commit = parse(data)
@@ -271,9 +271,9 @@ def _top(path: str) -> tuple[bytes, tuple[str, ...]]:
         size *= 4
 
 
-def _last_line(path: str, most: int) -> int:
-    """Return the number of the last line of a file, or of the line in which a file of *most* bytes would end."""
-    return disk.read_part(path, 0, min(disk.size(path), most)).count(b"\n") + 1
+def _last_line(path: str, limit: int) -> int:
+    """Return the number of the last line of a file, or of the line in which a file of *limit* bytes would end."""
+    return disk.read_part(path, 0, min(disk.size(path), limit)).count(b"\n") + 1
 
 
 def _digest(data: bytes) -> str:
@@ -298,15 +298,15 @@ class PackSet:
         self.broken: dict[str, FormatError] = {}
         self._marks = Marks(path)
 
-    def hold(self, names: Iterable[str]) -> None:
+    def set_names(self, names: Iterable[str]) -> None:
         """Set the packs to exactly those of these names."""
         with self._lock:
-            found = frozenset(names)
-            if found != self._names:
-                self._names, self._sorted = found, None
+            given = frozenset(names)
+            if given != self._names:
+                self._names, self._sorted = given, None
                 for known in (self._packs, self._tables, self.broken):
-                    for gone in known.keys() - found:
-                        del known[gone]
+                    for removed in known.keys() - given:
+                        del known[removed]
 
     def is_as_read(self) -> bool:
         """Return whether all broken packs are certainly unchanged."""
@@ -317,8 +317,8 @@ class PackSet:
         with self._lock:
             before, self._sorted = self.broken, None
             self.broken = {name: error for name, error in before.items() if self._marks.holds(name)}
-            doubted = before.keys() - self.broken.keys()
-            for pack in [pack for pack in self.listed() if pack.name in doubted]:
+            changed = before.keys() - self.broken.keys()
+            for pack in [pack for pack in self.listed() if pack.name in changed]:
                 self._tables.pop(pack.name, None)
                 with suppress(FileNotFoundError):
                     self.rows(pack)
@@ -381,12 +381,12 @@ class PackSet:
 
     def at(self, key: str) -> list[tuple[Pack, PackRow]]:
         """Return the places of the commit of this stem, a redacted form first."""
-        found = []
+        places = []
         for pack in list(self._covering(key.partition("-")[0])):
             with suppress(FileNotFoundError):
                 if (row := self.rows(pack).get(key)) is not None:
-                    found.append((pack, row))
-        return sorted(found, key=lambda place: not place[1].redacted)
+                    places.append((pack, row))
+        return sorted(places, key=lambda place: not place[1].redacted)
 
     def head(self, identity: str) -> CommitRef | None:
         """Return the commit *identity* as a head, None if no pack has it."""

@@ -54,11 +54,11 @@ def redacted_leaves(records: Iterable[Commit]) -> Mapping[str, frozenset[str]]:
     """Return the redacted leaves by the id of their commit; the leaves of a record count for each commit it names."""
     leaves_by_id: dict[str, frozenset[str]] = defaultdict(frozenset)
     for record in records:
-        own = iri(record.iri)
-        named = (parse_literal(o).text for s, p, o in record.triples if s == own and p == jido("redactedLeaf"))
+        own_iri = iri(record.iri)
+        named = (parse_literal(o).text for s, p, o in record.triples if s == own_iri and p == jido("redactedLeaf"))
         redacted = frozenset(named)
         for s, p, commit in record.triples:
-            if s == own and p == jido("redacts"):
+            if s == own_iri and p == jido("redacts"):
                 leaves_by_id[plain_value(commit).rpartition(":")[2]] |= redacted
     return leaves_by_id
 
@@ -72,10 +72,10 @@ def leaves(commit: Commit) -> dict[Triple, str]:
     }
 
 
-def taken_out(commit: Commit) -> frozenset[str]:
+def removed_leaves(commit: Commit) -> frozenset[str]:
     """Return the leaves of the triples that were removed from *commit* before."""
-    lines = salt_lines(commit.data.decode())
-    return frozenset(line.removeprefix(_LEAF) for line in lines if line.startswith(_LEAF))
+    head = salt_lines(commit.data.decode())
+    return frozenset(line.removeprefix(_LEAF) for line in head if line.startswith(_LEAF))
 
 
 def without(commit: Commit, removed: Collection[str]) -> Commit:
@@ -85,13 +85,13 @@ def without(commit: Commit, removed: Collection[str]) -> Commit:
     """
     leaf_of, salts, lines = leaves(commit), _salts(commit), _lines(commit)
     remaining = {triple for triple, leaf in leaf_of.items() if leaf not in removed}
-    bare = taken_out(commit) | {leaf for leaf in leaf_of.values() if leaf in removed}
-    own = iri(commit.iri)
-    if any(s == own and (p in DESCRIPTION or p == TYPE) for s, p, _ in commit.triples - remaining):
+    bare = removed_leaves(commit) | {leaf for leaf in leaf_of.values() if leaf in removed}
+    own_iri = iri(commit.iri)
+    if any(s == own_iri and (p in DESCRIPTION or p == TYPE) for s, p, _ in commit.triples - remaining):
         raise FormatError(f"what commit {commit.id} says of itself cannot be taken out")
     head = [f"{_SALT}{salts[line].hex()}" for line in sorted(lines[triple] for triple in remaining)]
     head += [f"{_LEAF}{leaf}" for leaf in sorted(bare)]
-    return parse(format_document(head, own, remaining))
+    return parse(format_document(head, own_iri, remaining))
 
 
 def _lines(commit: Commit) -> dict[Triple, str]:
@@ -137,7 +137,7 @@ def batches(folder: Folder, version: Version) -> Iterator[PackBatch]:
     oldest = stem(version.heads[0]) if version.heads else ""
     names = sorted(name for name in folder.contents.files() if stem_of(name) < oldest)
     forms = Counter(map(stem_of, names))
-    again: list[str] = []
+    packed: list[str] = []
     sealed: dict[str, tuple[PackEntry, bool, bytes]] = {}
     size = 0
     for name in names:
@@ -145,7 +145,7 @@ def batches(folder: Folder, version: Version) -> Iterator[PackBatch]:
         if commit is None:
             continue
         if _is_packed(folder, commit):
-            again.append(name)
+            packed.append(name)
         elif not folder.contents.packs.at(stem_of(name)):
             sealed[name] = (PackEntry(commit.head, commit.parents), commit.redacted, commit.data)
             size += len(commit.data)
@@ -154,11 +154,11 @@ def batches(folder: Folder, version: Version) -> Iterator[PackBatch]:
             sealed, size = {}, 0
     if len(sealed) > 1:
         yield _prepared(folder, sealed)
-    if again:
-        yield PackBatch(tuple(again), None)
+    if packed:
+        yield PackBatch(tuple(packed), None)
 
 
-def put_in_place(folder: Folder, descriptor: int, batch: PackBatch) -> bool:
+def install_batch(folder: Folder, descriptor: int, batch: PackBatch) -> bool:
     """Install the pack of *batch*, the lock held; return whether its files can now be removed.
 
     Nothing is done if one of the files was removed or redacted in the meantime.
@@ -181,7 +181,7 @@ def install(folder: Folder, descriptor: int, beside: str, name: str | None) -> N
         disk.flush(folder.path)
 
 
-def take_away(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
+def remove_sealed(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
     """Remove files whose commits are in a durable pack, the lock held."""
     folder.look(holding=True)
     with writing(folder.path), folder.changing(descriptor, removed=names):
@@ -214,12 +214,12 @@ class CommitForm:
     commit: Commit
 
 
-def forms(folder: Folder, identity: str) -> list[CommitForm]:
+def forms(folder: Folder, commit_id: str) -> list[CommitForm]:
     """Return every intact form of a commit in the files of *folder*."""
-    return _parted(folder, identity)[0]
+    return _forms_of(folder, commit_id)[0]
 
 
-def _parted(folder: Folder, identity: str) -> tuple[list[CommitForm], list[str]]:
+def _forms_of(folder: Folder, identity: str) -> tuple[list[CommitForm], list[str]]:
     """Return the intact forms of a commit, and the files in which a form is damaged."""
     sound: list[CommitForm] = []
     spoiled_in: list[str] = []
@@ -246,19 +246,19 @@ def _documents(folder: Folder, identity: str) -> Iterator[tuple[str, int, bytes]
 
 def redaction_records(folder: Folder) -> Iterator[Commit]:
     """Yield the commits that record a redaction or a quarantine; unreadable files, which are damage, are skipped."""
-    met: set[str] = set()
+    stems: set[str] = set()
     for pack in folder.contents.packs.listed():
         with suppress(OSError):
             if any(map(is_redaction_record, disk.pieces(pack.path))):
-                met |= {
+                stems |= {
                     key
                     for key, row in folder.contents.packs.rows(pack).items()
                     if is_redaction_record(pack.document(row))
                 }
     for name in folder.contents.files():
         with suppress(OSError):
-            met |= {stem_of(name)} if is_redaction_record(disk.read(f"{folder.path}/{name}")) else set()
-    yield from folder.commits(sorted(met), set())
+            stems |= {stem_of(name)} if is_redaction_record(disk.read(f"{folder.path}/{name}")) else set()
+    yield from folder.commits(sorted(stems), set())
 
 
 def visible_commits(folder: Folder, keys: Iterable[str], missed: set[str]) -> Iterator[Commit]:
@@ -280,7 +280,7 @@ def visible_commits(folder: Folder, keys: Iterable[str], missed: set[str]) -> It
         missed |= before
         if shown := redacted[commit.id].intersection(leaves(commit).values()) if commit.id in redacted else ():
             with suppress(FormatError):  # a record cannot redact a commit's own description
-                commit = without(commit, {*shown, *taken_out(commit)})
+                commit = without(commit, {*shown, *removed_leaves(commit)})
         yield commit
     missed |= late
 
@@ -307,15 +307,15 @@ def pending_redactions(folder: Folder, records: Iterable[str]) -> dict[str, byte
         for form in forms(folder, identity):
             if not redacted.isdisjoint(leaves(form.commit).values()):
                 with suppress(FormatError):
-                    documents[identity] = without(form.commit, redacted | taken_out(form.commit)).data
+                    documents[identity] = without(form.commit, redacted | removed_leaves(form.commit)).data
     return documents
 
 
 def redacted_ids(folder: Folder) -> list[str]:
     """Return the ids of the commits with a redacted form in some file."""
-    found = {row.head.id for pack in folder.contents.packs.listed() for row in _rows(folder, pack) if row.redacted}
+    packed = {row.head.id for pack in folder.contents.packs.listed() for row in _rows(folder, pack) if row.redacted}
     loose = (folder.contents.entry(name) for name in sorted(folder.contents.files()) if ".redacted." in name)
-    return sorted(found.union(entry.head.id for entry in loose if entry is not None))
+    return sorted(packed.union(entry.head.id for entry in loose if entry is not None))
 
 
 def _rows(folder: Folder, pack: Pack) -> Iterable[PackRow]:
@@ -334,30 +334,30 @@ def write_redacted(folder: Folder, descriptor: int, removed: Mapping[str, frozen
     files: dict[str, bytes] = {}
     old: list[str] = []
     packs: dict[str, dict[str, bytes]] = {}
-    for identity, named in removed.items():
-        found, hidden = _parted(folder, identity)
-        out = named.union(*(taken_out(form.commit) for form in found))
-        for form in found:
-            if not out.isdisjoint(leaves(form.commit).values()):
-                clean = without(form.commit, out)
+    for identity, requested in removed.items():
+        intact, damaged_in = _forms_of(folder, identity)
+        all_removed = requested.union(*(removed_leaves(form.commit) for form in intact))
+        for form in intact:
+            if not all_removed.isdisjoint(leaves(form.commit).values()):
+                redacted = without(form.commit, all_removed)
                 if is_pack(form.name):
-                    packs.setdefault(form.name, {})[stem(clean.head)] = clean.data
+                    packs.setdefault(form.name, {})[stem(redacted.head)] = redacted.data
                 else:
-                    name = file_name(clean.head, redacted=True)
-                    files[name] = clean.data
+                    name = file_name(redacted.head, redacted=True)
+                    files[name] = redacted.data
                     old += [] if form.name == name else [form.name]
-        for name in hidden if found else ():
+        for name in damaged_in if intact else ():
             if is_pack(name):
                 packs.setdefault(name, {})
             elif name not in files:
                 old.append(name)
-    left_out = {name: _left_out(folder, name) for name in packs}
+    left_out = {name: _replaceable_stems(folder, name) for name in packs}
     for name, data in files.items():
-        _lay(folder, descriptor, INCOMING, name, data)
+        _replace_file(folder, descriptor, INCOMING, name, data)
     for name, documents in packs.items():
-        rewritten = repacked(folder, name, left_out[name], documents)
+        rewritten = repack(folder, name, left_out[name], documents)
         if rewritten is not None:
-            _lay(folder, descriptor, SEALING, *rewritten)
+            _replace_file(folder, descriptor, SEALING, *rewritten)
         old.append(name)
     return old
 
@@ -371,47 +371,47 @@ def remove(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
         disk.flush(folder.path)
 
 
-def spoiled(folder: Folder, name: str) -> set[str]:
+def damaged_stems(folder: Folder, name: str) -> set[str]:
     """Return the stems of the commits of the pack *name* that do not verify when read again, and record the damage."""
-    pack, rows = _named(folder, name)
+    pack, rows = _pack_named(folder, name)
     return {key for key, row in rows.items() if folder.contents.packed(pack, row) is None}
 
 
-def alone(folder: Folder, name: str, keys: Iterable[str]) -> dict[str, bytes]:
+def only_in_pack(folder: Folder, name: str, keys: Iterable[str]) -> dict[str, bytes]:
     """Return the documents of commits that are intact only in the pack *name*, by their file names."""
-    pack, rows = _named(folder, name)
-    found = [row for row in map(rows.__getitem__, keys) if not folder.contents.stands_beside(row)]
-    return {file_name(row.head, redacted=row.redacted): pack.document(row) for row in found}
+    pack, rows = _pack_named(folder, name)
+    packed_rows = [row for row in map(rows.__getitem__, keys) if not folder.contents.has_intact_file(row)]
+    return {file_name(row.head, redacted=row.redacted): pack.document(row) for row in packed_rows}
 
 
-def repacked(
+def repack(
     folder: Folder, name: str, left_out: Collection[str], documents: Mapping[str, bytes]
 ) -> tuple[str, bytes] | None:
     """Return the pack *name* without some stems, and with redacted *documents* in place of theirs; None if empty."""
-    pack, rows = _named(folder, name)
-    taken = [
+    pack, rows = _pack_named(folder, name)
+    entries = [
         (row.entry, row.redacted or key in documents, documents.get(key) or pack.document(row))
         for key, row in rows.items()
         if key not in left_out
     ]
-    return write_pack(taken) if taken else None
+    return write_pack(entries) if entries else None
 
 
-def _named(folder: Folder, name: str) -> tuple[Pack, Mapping[str, PackRow]]:
+def _pack_named(folder: Folder, name: str) -> tuple[Pack, Mapping[str, PackRow]]:
     """Return the pack *name* and its table."""
     pack = next(pack for pack in folder.contents.packs.listed() if pack.name == name)
     return pack, folder.contents.packs.rows(pack)
 
 
-def _left_out(folder: Folder, name: str) -> set[str]:
+def _replaceable_stems(folder: Folder, name: str) -> set[str]:
     """Return the damaged commits of a pack that are intact in a file; raise JournalDamaged for any other."""
-    keys = spoiled(folder, name)
-    for file in alone(folder, name, keys):
+    keys = damaged_stems(folder, name)
+    for file in only_in_pack(folder, name, keys):
         raise folder.contents.broken[f"{name}#{stem_of(file)}"]
     return keys
 
 
-def _lay(folder: Folder, descriptor: int, beside: str, name: str, data: bytes) -> None:
+def _replace_file(folder: Folder, descriptor: int, beside: str, name: str, data: bytes) -> None:
     """Write a file *beside* and rename it to *name*, replacing a file of that name atomically."""
     is_new = not disk.exists(f"{folder.path}/{name}")
     with writing(folder.path), folder.changing(descriptor, placed=[name] if is_new else []):
@@ -431,89 +431,89 @@ _NO_MOMENT = "00000000T000000.000000Z"
 _MISSING = re.compile(r"its parent ([0-9a-f]{64}) is not here")
 
 
-def quarantine(folder: Folder, descriptor: int, which: str) -> str:
-    """Quarantine the damage *which*, an id or a file name, the lock held; return the name of the commit file.
+def quarantine(folder: Folder, descriptor: int, name_or_id: str) -> str:
+    """Quarantine the damage *name_or_id*, an id or a file name, the lock held; return the name of the commit file.
 
     A file that is quarantined already, but perhaps not recorded, is left. Raise NotFound, with the present damage, for
     another name.
     """
     damaged = folder.damaged()
-    for name, found in damaged.items():
-        missing = _MISSING.search(found.detail)
-        if missing and _means(which, missing[1]):
-            return _replaced(folder, descriptor, f"{_NO_MOMENT}-{missing[1][:SHORT]}.ttl", b"")
-        if missing is None and (which == name.partition("#")[0] or _means(which, found.commit or "")):
+    for name, error in damaged.items():
+        missing = _MISSING.search(error.detail)
+        if missing and _ids_agree(name_or_id, missing[1]):
+            return _write_quarantined(folder, descriptor, f"{_NO_MOMENT}-{missing[1][:SHORT]}.ttl", b"")
+        if missing is None and (name_or_id == name.partition("#")[0] or _ids_agree(name_or_id, error.commit or "")):
             if name in folder.contents.packs.broken:
-                raise found  # its other commits would be lost, too
-            return _put_aside(folder, descriptor, name)
+                raise error  # its other commits would be lost, too
+            return _quarantine_file(folder, descriptor, name)
     for name in set_aside(folder.path):
         file = name.removesuffix(ASIDE)
-        if which in (name, file) or _means(which, short_id(file) or ""):
+        if name_or_id in (name, file) or _ids_agree(name_or_id, short_id(file) or ""):
             return file
     ids = [missing[1] if (missing := _MISSING.search(d.detail)) else d.commit or n for n, d in damaged.items()]
     hint = f"damaged are: {', '.join(dict.fromkeys(ids))}" if ids else "nothing is; see: jidomem journal verify"
-    raise NotFound(f"{which} is not damaged in {folder.path}", hint=hint)
+    raise NotFound(f"{name_or_id} is not damaged in {folder.path}", hint=hint)
 
 
-def put_late_aside(folder: Folder, descriptor: int, which: str, now: datetime) -> list[str]:
+def quarantine_late(folder: Folder, descriptor: int, which: str, now: datetime) -> list[str]:
     """Quarantine all commits beyond the horizon of *now* if *which* is one of them, the lock held.
 
-    Return the names of their files, as `_put_aside` does; an empty list if *which* is none of them.
+    Return the names of their files, as `_quarantine_file` does; an empty list if *which* is none of them.
     """
     names: list[str] = []
     while late := beyond(folder, now):
         known = {name.partition("#")[0] for name in late}
-        if not names and which not in known and not any(_means(which, each.commit or "") for each in late.values()):
+        if not names and which not in known and not any(_ids_agree(which, each.commit or "") for each in late.values()):
             break
-        names.append(_put_aside(folder, descriptor, next(iter(late))))
+        names.append(_quarantine_file(folder, descriptor, next(iter(late))))
         with writing(folder.path):  # these commits were intact: the known version still has them
             disk.overwrite(descriptor, NOTHING.dump())
         folder.forget()
     return names
 
 
-def _put_aside(folder: Folder, descriptor: int, name: str) -> str:
+def _quarantine_file(folder: Folder, descriptor: int, name: str) -> str:
     """Quarantine a file, or a commit of a pack (pack#stem); return the name of the commit file."""
     pack, _, key = name.partition("#")
     if key:
-        return _taken_out(folder, descriptor, pack, key)
-    free = _free(folder, name)
+        return _quarantine_packed(folder, descriptor, pack, key)
+    free_name = _free_name(folder, name)
     with writing(folder.path), folder.changing(descriptor, removed=[name]):
-        disk.rename(f"{folder.path}/{name}", f"{folder.path}/{free}{ASIDE}")
-    return free
+        disk.rename(f"{folder.path}/{name}", f"{folder.path}/{free_name}{ASIDE}")
+    return free_name
 
 
-def _means(which: str, identity: str) -> bool:
+def _ids_agree(which: str, identity: str) -> bool:
     """Return whether *which*, of at least 8 digits, and *identity* agree: one is a prefix of the other."""
     return len(which) >= 8 and bool(identity) and (identity.startswith(which) or which.startswith(identity))
 
 
-def _replaced(folder: Folder, descriptor: int, name: str, data: bytes) -> str:
+def _write_quarantined(folder: Folder, descriptor: int, name: str, data: bytes) -> str:
     """Write *data* as the quarantined file of *name*, or of the next free number; return the name."""
-    free = _free(folder, name, data)
+    free_name = _free_name(folder, name, data)
     with writing(folder.path), folder.changing(descriptor):
         prepare(f"{folder.path}/{INCOMING}", data)
-        move(f"{folder.path}/{INCOMING}", f"{folder.path}/{free}{ASIDE}")
-    return free
+        move(f"{folder.path}/{INCOMING}", f"{folder.path}/{free_name}{ASIDE}")
+    return free_name
 
 
-def _free(folder: Folder, name: str, data: bytes | None = None) -> str:
+def _free_name(folder: Folder, name: str, data: bytes | None = None) -> str:
     """Return the first of name.ttl, name.2.ttl and so on that is not quarantined with bytes other than *data*."""
     for number in count(2):
         path = f"{folder.path}/{name}{ASIDE}"
-        if not disk.exists(path) or _has(path, data):
+        if not disk.exists(path) or _has_bytes(path, data):
             break
         name = f"{aside_of(name).removesuffix('.ttl')}.{number}.ttl"
     return name
 
 
-def _has(path: str, data: bytes | None) -> bool:
+def _has_bytes(path: str, data: bytes | None) -> bool:
     with suppress(OSError):
         return disk.read(path) == data
     return False
 
 
-def _taken_out(folder: Folder, descriptor: int, pack: str, key: str) -> str:
+def _quarantine_packed(folder: Folder, descriptor: int, pack: str, key: str) -> str:
     """Quarantine one commit of a pack, and replace the pack by one of the other commits.
 
     No pack takes on damaged commits: each gets a file of its own unless an intact file has it. If that file is damaged
@@ -521,18 +521,18 @@ def _taken_out(folder: Folder, descriptor: int, pack: str, key: str) -> str:
     """
     rows = folder.contents.packs.rows(next(each for each in folder.contents.packs.listed() if each.name == pack))
     name = file_name(rows[key].head, redacted=rows[key].redacted)
-    keys = spoiled(folder, pack) - {key}
-    files, others = alone(folder, pack, keys), repacked(folder, pack, {*keys, key}, {})
+    keys = damaged_stems(folder, pack) - {key}
+    files, rest = only_in_pack(folder, pack, keys), repack(folder, pack, {*keys, key}, {})
     data = disk.read_part(f"{folder.path}/{pack}", rows[key].offset, rows[key].size)
-    name = _replaced(folder, descriptor, name, data)
+    name = _write_quarantined(folder, descriptor, name, data)
     for file in files:
         if not disk.exists(f"{folder.path}/{file}"):
             prepare(f"{folder.path}/{INCOMING}", files[file])
             install(folder, descriptor, INCOMING, file)
-        elif not _has(f"{folder.path}/{file}", files[file]):
-            _replaced(folder, descriptor, file, files[file])
-    if others:
-        prepare_pack(f"{folder.path}/{SEALING}", *others)
-    install(folder, descriptor, SEALING, others[0] if others else None)
-    take_away(folder, descriptor, [pack])
+        elif not _has_bytes(f"{folder.path}/{file}", files[file]):
+            _write_quarantined(folder, descriptor, file, files[file])
+    if rest:
+        prepare_pack(f"{folder.path}/{SEALING}", *rest)
+    install(folder, descriptor, SEALING, rest[0] if rest else None)
+    remove_sealed(folder, descriptor, [pack])
     return name

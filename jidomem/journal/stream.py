@@ -37,26 +37,26 @@ from jidomem.records.intent import SHORT, CommitRef, Version
 _LACKS = re.compile("its parent ([0-9a-f]{64}) is not here")
 
 
-def lacks(identity: str) -> str:
+def missing_parent_text(identity: str) -> str:
     """Return the message for a commit whose parent is not in the journal."""
     return f"its parent {identity} is not here"
 
 
-def lacking(detail: str) -> str | None:
-    """Return the id of the missing parent in a message of `lacks`; None for any other message."""
+def missing_parent(detail: str) -> str | None:
+    """Return the id of the missing parent in a message of `missing_parent_text`; None for any other message."""
     match = _LACKS.search(detail)
     return match[1] if match else None
 
 
-def broken(entry: PackEntry, contents: Contents, near: Mapping[str, CommitRef] = MappingProxyType({})) -> str:
+def parent_fault(entry: PackEntry, contents: Contents, near: Mapping[str, CommitRef] = MappingProxyType({})) -> str:
     """Return the fault of a commit against its parents, or an empty text; *near* is searched before *contents*."""
     parents = []
     for identity in entry.parents:
         parent = near.get(identity) or contents.head(identity)
         if parent is not None:
             parents.append(parent)
-        elif not contents.explains(identity):
-            return lacks(identity)
+        elif not contents.is_explained(identity):
+            return missing_parent_text(identity)
     if len(parents) < len(entry.parents):
         return ""  # the file of the parent is damaged itself
     if entry.head.position != 1 + max((parent.position for parent in parents), default=0):
@@ -66,7 +66,7 @@ def broken(entry: PackEntry, contents: Contents, near: Mapping[str, CommitRef] =
     return ""
 
 
-def unfit(pack: Pack, contents: Contents, key: str = "") -> dict[str, JournalDamaged]:
+def unfit_commits(pack: Pack, contents: Contents, key: str = "") -> dict[str, JournalDamaged]:
     """Return the damage of the commits of a pack, or of its stem *key* alone, that do not follow from their parents.
 
     The commits are read again; damage of the bytes themselves is recorded in *contents*.
@@ -74,8 +74,8 @@ def unfit(pack: Pack, contents: Contents, key: str = "") -> dict[str, JournalDam
     rows = contents.packs.rows(pack)
     inside, damage = {row.head.id: row.head for row in rows.values()}, dict[str, JournalDamaged]()
     for row in [rows[key]] if key in rows else rows.values():
-        if not contents.stands_beside(row):
-            problem = broken(row.entry, contents, inside)
+        if not contents.has_intact_file(row):
+            problem = parent_fault(row.entry, contents, inside)
             if contents.packed(pack, row) is not None and problem:
                 name = f"{pack.name}#{stem(row.head)}"
                 damage[name] = contents.damaged(name, problem, identity=row.head.id)
@@ -125,10 +125,10 @@ class FolderSnapshot:
 
     def newer(self, names: set[str], total: int) -> list[str] | None:
         """Return the *names*, with the sum *total*, that are new; None unless all others are those of the snapshot."""
-        more = len(names) - self.count
-        if more < 0:
+        new_count = len(names) - self.count
+        if new_count < 0:
             return None
-        newest = nlargest(more, (name for name in names if not is_pack(name)))
+        newest = nlargest(new_count, (name for name in names if not is_pack(name)))
         return newest if self.sum == (total - self.sum_of(newest)) % _WHOLE else None
 
     def changed(self, mtime: int, since: int, placed: Sequence[str], removed: Sequence[str]) -> FolderSnapshot:
@@ -207,14 +207,14 @@ class Folder:
         """
         with self._lock:
             now, mtime, place = time_ns(), disk.mtime(self.path), disk.file_place(self.path)
-            is_same = (self.snapshot.since, self.snapshot.mtime, self.snapshot.place) == (0, mtime, place)
+            is_unchanged = (self.snapshot.since, self.snapshot.mtime, self.snapshot.place) == (0, mtime, place)
             is_damaged = self.is_damaged
-            if is_damaged and not holding and is_same:
+            if is_damaged and not holding and is_unchanged:
                 is_known = self._damaged_then == self._count_damaged()  # else a read found more damage since
                 if is_known and self._is_damaged_still(now):
                     return self.snapshot.version
             if holding or (self._names is not None and not is_damaged):
-                if is_same or is_damaged:
+                if is_unchanged or is_damaged:
                     return self.snapshot.version
                 stored = FolderSnapshot.load(self.lock_path, place)
                 if stored is not None and (stored.holds_at(mtime, now) or (holding and stored.mtime == mtime)):
@@ -267,7 +267,7 @@ class Folder:
         with self._lock:
             self.reload()
             for pack in self.contents.packs.listed():
-                self._gaps |= unfit(pack, self.contents)
+                self._gaps |= unfit_commits(pack, self.contents)
             return tuple(damage for _, damage in sorted(self._damaged().items()))
 
     def reload(self) -> None:
@@ -319,14 +319,14 @@ class Folder:
             if all(entry is not None and set(entry.parents) <= set(version.ids) for entry in entries):
                 return iter([stem(head) for head in new])
             try:
-                aside = self._aside(version)
-                again = self.is_damaged  # the walk may have found it
+                merged = self._merged_stems(version)
+                is_stale = self.is_damaged  # the walk may have found it
             except FileNotFoundError:  # a pack was removed
-                again = True
-            if again:
+                is_stale = True
+            if is_stale:
                 self._list()
-                aside = self._aside(version)
-            return chain(aside, self._later(stem(version.heads[-1])))
+                merged = self._merged_stems(version)
+            return chain(merged, self._later(stem(version.heads[-1])))
 
     def named(self, prefix: str) -> list[CommitRef]:
         """Return the intact commits whose ids begin with *prefix*."""
@@ -339,7 +339,7 @@ class Folder:
             with self._lock:
                 commit = self.contents.commit(key)
                 if commit is None:
-                    missed |= self.contents.lacking(key)
+                    missed |= self.contents.damaged_paths(key)
             if commit is not None:
                 yield commit
         with self._lock:
@@ -392,13 +392,13 @@ class Folder:
         with suppress(OSError):
             disk.overwrite(descriptor, (NOTHING if was_damaged else self.snapshot).dump())
 
-    def _added(self, commit: Commit, seen: FolderSnapshot, since: int) -> FolderSnapshot:
-        """Return the snapshot after this process appended *commit* to *seen*, which was last certain at *since*."""
+    def _added(self, commit: Commit, before: FolderSnapshot, since: int) -> FolderSnapshot:
+        """Return the snapshot after this process appended *commit* to *before*, which was last certain at *since*."""
         head = commit.head
         name, mtime = file_name(head), disk.mtime(self.path)
         self.contents.entries[name] = PackEntry(head, commit.parents)
-        version = advance(seen.version, [commit])
-        if self._names is not None and self._base == seen.version:
+        version = advance(before.version, [commit])
+        if self._names is not None and self._base == before.version:
             self._names.add(name)
             self.contents.places.setdefault(commit.id[:SHORT], set()).add(name)
             self._base = version
@@ -406,24 +406,24 @@ class Folder:
             self._note_unlisted([name])
         if version.heads == (head,):
             self._grounded = version
-        return replace(seen.changed(mtime or -1, since, [name], []), version=version)
+        return replace(before.changed(mtime or -1, since, [name], []), version=version)
 
     def _rearranged(
-        self, placed: Sequence[str], removed: Sequence[str], seen: FolderSnapshot, since: int
+        self, placed: Sequence[str], removed: Sequence[str], before: FolderSnapshot, since: int
     ) -> FolderSnapshot:
-        """Return the snapshot after this process placed or removed files; the version is that of *seen*."""
+        """Return the snapshot after this process placed or removed files; the version is that of *before*."""
         mtime = disk.mtime(self.path)
         self._grounded = None
         self.contents.remove(removed)
         self.contents.forget_quarantined()
         self.contents.place(name for name in placed if not is_pack(name))
         if any(map(is_pack, (*placed, *removed))):
-            self.contents.hold_packs()
-        self._names = self._names if self._base == seen.version and not self.is_damaged else None
+            self.contents.update_packs()
+        self._names = self._names if self._base == before.version and not self.is_damaged else None
         if self._names is not None:
             self._names.difference_update(removed)
             self._names.update(placed)
-        return NOTHING if self.is_damaged else seen.changed(mtime or -1, since, placed, removed)
+        return NOTHING if self.is_damaged else before.changed(mtime or -1, since, placed, removed)
 
     def _list(self, *, trust: bool = True) -> None:
         """List the folder and update all state; a missing parent is searched for twice."""
@@ -435,61 +435,61 @@ class Folder:
                 return
             names = set(each_file(self.path))
             self.contents.forget_quarantined()
-            seen, since = self.snapshot, 0 if is_settled(mtime, now) else now
-            found = FolderSnapshot(mtime, since, len(names), seen.sum, seen.loose, self._base, place)
+            before, since = self.snapshot, 0 if is_settled(mtime, now) else now
+            listing = FolderSnapshot(mtime, since, len(names), before.sum, before.loose, self._base, place)
             is_changed = names != self._names or self.is_damaged
-            if is_changed or (seen.count, seen.version, seen.place) != (len(names), self._base, place):
-                found = replace(found, sum=found.sum_of(names), loose=len(names) - sum(map(is_pack, names)))
+            if is_changed or (before.count, before.version, before.place) != (len(names), self._base, place):
+                listing = replace(listing, sum=listing.sum_of(names), loose=len(names) - sum(map(is_pack, names)))
             if is_changed:
-                self._account(names, found, trust=trust)
-            self.snapshot = replace(found, version=self._base)
+                self._update_base(names, listing, trust=trust)
+            self.snapshot = replace(listing, version=self._base)
             self._damaged_then = self._count_damaged()
             self.unshared = True
             if not self._gaps:
                 return
 
-    def _account(self, names: set[str], listing: FolderSnapshot, *, trust: bool) -> None:
+    def _update_base(self, names: set[str], listing: FolderSnapshot, *, trust: bool) -> None:
         """Set the version of exactly *names*, whose sum is in *listing*, from the cheapest certain source."""
         stored = FolderSnapshot.load(self.lock_path, listing.place) if trust and not self.is_damaged else None
         before, self._names, self._grounded = self._names, names, None
         self.contents.remove(self._unlisted - names)
         self._unlisted = set()
         packs = {name for name in names if is_pack(name)}
-        self.contents.packs.hold(packs)
-        fresh = names - before if before is not None and before <= names else None
-        if fresh is None:
+        self.contents.packs.set_names(packs)
+        added = names - before if before is not None and before <= names else None
+        if added is None:
             self.contents.places = {}
             self.contents.entries = {name: entry for name, entry in self.contents.entries.items() if name in names}
-        self.contents.place((names if fresh is None else fresh) - packs)
+        self.contents.place((names if added is None else added) - packs)
         newest = stored.newer(names, listing.sum) if stored is not None else None
         last = max(map(stem, self._base.heads), default="")  # earlier commits may be known, or in a pack
         if stored is not None and newest is not None:
-            self._base = advance(stored.version, self._enter(newest))
-        elif fresh is not None and not self.is_damaged and not fresh & packs and min(fresh, default="~") > last:
-            self._base = advance(self._base, self._enter(fresh))
+            self._base = advance(stored.version, self._load_entries(newest))
+        elif added is not None and not self.is_damaged and not added & packs and min(added, default="~") > last:
+            self._base = advance(self._base, self._load_entries(added))
         else:
-            self._start_over(names - packs)
+            self._rebuild_base(names - packs)
 
-    def _start_over(self, files: set[str]) -> None:
+    def _rebuild_base(self, files: set[str]) -> None:
         """Set the version of *files* and the packs from their content; damaged files are read again."""
         doubted = [name for name in (*self.contents.broken, *self._gaps) if "#" in name]
         self._gaps = {}
-        self.contents.mend()
+        self.contents.forget_damage()
         self.contents.packs.forget_broken()
-        entries = self._enter(files)
+        entries = self._load_entries(files)
         tips, after = self.contents.packs.heads()
         for pack in self.contents.packs.listed():
-            lacking = (parent for parent in pack.after if not self.contents.head(parent))
-            if missing := next((parent for parent in lacking if not self.contents.explains(parent)), None):
-                self._gaps[pack.name] = self.contents.damaged(pack.name, lacks(missing))
+            absent = (parent for parent in pack.after if not self.contents.head(parent))
+            if missing := next((parent for parent in absent if not self.contents.is_explained(parent)), None):
+                self._gaps[pack.name] = self.contents.damaged(pack.name, missing_parent_text(missing))
             for name in doubted:
                 if name.startswith(f"{pack.name}#"):
-                    self._gaps |= unfit(pack, self.contents, name.partition("#")[2])
+                    self._gaps |= unfit_commits(pack, self.contents, name.partition("#")[2])
         named = after | {parent for entry in entries for parent in entry.parents}
         heads = tips | {entry.head for entry in entries if not self.contents.packs.at(stem(entry.head))}
         self._base = Version.of(head for head in heads if head.id not in named)
 
-    def _enter(self, names: Iterable[str]) -> list[PackEntry]:
+    def _load_entries(self, names: Iterable[str]) -> list[PackEntry]:
         """Return the entries of the intact files among *names*, their parents checked."""
         entries = {name: entry for name in sorted(names) if (entry := self.contents.entry(name)) is not None}
         for name, entry in entries.items():
@@ -498,14 +498,14 @@ class Folder:
 
     def _fits(self, name: str, entry: PackEntry) -> bool:
         """Return whether the commit in a file fits its parents; record the damage if not."""
-        problem = broken(entry, self.contents)
+        problem = parent_fault(entry, self.contents)
         if problem:
-            parent = lacking(problem)
+            parent = missing_parent(problem)
             line, hint = self.contents.line_of(name, parent), _STAYED if parent else ""
             self._gaps[name] = self.contents.damaged(name, problem, line=line, identity=entry.head.id, hint=hint)
         return not problem
 
-    def _aside(self, version: Version) -> list[str]:
+    def _merged_stems(self, version: Version) -> list[str]:
         """Return the stems of a merged branch: not later than *version*, yet neither in it nor before it.
 
         Every later commit is on the way from the heads, as no commit is recorded before its parents. So the walk
@@ -535,7 +535,7 @@ class Folder:
     def _named_after(self, last: str) -> set[str]:
         """Return the ids of the parents of commits later than a stem, without most of those that are later too."""
         entries = [self.contents.entry(name) for name in sorted(self.contents.files()) if stem_of(name) > last]
-        self.contents.hold_packs()  # a commit sealed in the meantime is in one
+        self.contents.update_packs()  # a commit sealed in the meantime is in one
         links = [(entry.head.id, entry.parents) for entry in entries if entry is not None]
         for pack in self.contents.packs.listed():
             if pack.first > last:
@@ -551,7 +551,7 @@ class Folder:
         for _ in range(3):
             with self._lock:
                 loose = set(map(stem_of, self.contents.files()))
-                self.contents.hold_packs()  # after the files: a commit sealed in the meantime is in one of the two
+                self.contents.update_packs()  # after the files: a commit sealed in the meantime is in one of the two
             try:
                 for key in self.contents.packs.merged(loose, last):
                     last = key
@@ -575,7 +575,7 @@ class Folder:
                 return True
         packs = [pack for pack, _ in self.contents.packs.at(stem(head)) if disk.exists(pack.path)]
         if not packs:
-            self.contents.hold_packs()
+            self.contents.update_packs()
         return bool(packs or self.contents.packs.at(stem(head)))
 
     def _note_unlisted(self, names: Iterable[str]) -> None:
@@ -616,13 +616,13 @@ def beyond(folder: Folder, now: datetime) -> dict[str, JournalDamaged]:
     """Return an error for each commit of *folder* beyond the horizon, by the name of its file, or pack#stem."""
     if folder.look().recorded_at <= (last := horizon(now)):
         return {}
-    contents, found = folder.contents, dict[str, CommitRef]()
+    contents, heads = folder.contents, dict[str, CommitRef]()
     for name in contents.files():
         if (entry := contents.entry(name)) is not None:
-            found[name] = entry.head
+            heads[name] = entry.head
     for pack in contents.packs.listed():
-        found |= {f"{pack.name}#{stem(row.head)}": row.head for row in contents.packs.rows(pack).values()}
-    late = {name: head for name, head in sorted(found.items()) if head.recorded_at > last}
+        heads |= {f"{pack.name}#{stem(row.head)}": row.head for row in contents.packs.rows(pack).values()}
+    late = {name: head for name, head in sorted(heads.items()) if head.recorded_at > last}
     return {name: too_late(head, f"{folder.path}/{name.partition('#')[0]}", now) for name, head in late.items()}
 
 

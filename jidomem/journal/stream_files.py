@@ -46,19 +46,19 @@ def beginning(path: str) -> bytes:
 def find_damage(path: str, data: bytes) -> tuple[str, str] | None:
     """Return the damage by git to a file that begins with *data*, and the repair; None for other damage."""
     mark = _MARKS.search(data)
-    marked = data.count(b"\n", 0, mark.start()) + 1 if mark else None
+    line = data.count(b"\n", 0, mark.start()) + 1 if mark else None
     folder, name = path.rpartition("/")[::2]
     place = in_repository(folder)
     enter = f"{FROM_ROOT}: cd {quote(place)}" if place != folder else f"cd {quote(folder)}"
-    if marked is not None and ".redacted." in name:
+    if line is not None and ".redacted." in name:
         return (
-            f"git left the marks of a conflict in line {marked}: both branches redacted this commit, each otherwise",
+            f"git left the marks of a conflict in line {line}: both branches redacted this commit, each otherwise",
             f"{enter} && git checkout --ours -- {name} && git add {name}"
             "   (then jidomem journal redact --again takes out what the other branch did)",
         )
-    if marked is not None:
+    if line is not None:
         return (
-            f"git left the marks of a conflict in line {marked}: it took this file for another one, renamed, as it may"
+            f"git left the marks of a conflict in line {line}: it took this file for another one, renamed, as it may"
             " where both branches were packed",
             f"{enter} && other=$(git rev-parse MERGE_HEAD) && git merge --abort"
             ' && git merge --no-edit -X find-renames=100% "$other"'
@@ -134,20 +134,20 @@ class Contents:
     def commit(self, key: str) -> Commit | None:
         """Return the commit of a stem, None if its file is damaged (see `broken`) or absent."""
         for _ in range(2):
-            redacted, whole = f"{key}.redacted.ttl", f"{key}.ttl"
-            if (commit := self._taken(redacted)) is not None or redacted in self.broken:
+            redacted, plain = f"{key}.redacted.ttl", f"{key}.ttl"
+            if (commit := self._read_cached(redacted)) is not None or redacted in self.broken:
                 return commit
             packed = self.packs.at(key)
             if packed and packed[0][1].redacted:
                 return self.packed(*packed[0])
-            if (commit := self._taken(whole)) is not None:
+            if (commit := self._read_cached(plain)) is not None:
                 return commit
             for pack, row in packed:
                 if (commit := self.packed(pack, row)) is not None:
                     return commit
-            if packed or whole in self.broken:
+            if packed or plain in self.broken:
                 return None
-            self.hold_packs()  # it may have been sealed since the listing
+            self.update_packs()  # it may have been sealed since the listing
         return None
 
     def document(self, key: str) -> tuple[str, int, bytes] | None:
@@ -190,28 +190,28 @@ class Contents:
 
     def _beginning(self, short: str, names: Iterable[str]) -> set[CommitRef]:
         """Return the commits in the files *names* whose ids begin with *short*, and all of packs that mention it."""
-        near = [name for name in names if (short_id(name) or "").startswith(short)]
-        found = {entry.head for name in near if (entry := self.entry(name))}
+        candidates = [name for name in names if (short_id(name) or "").startswith(short)]
+        commits = {entry.head for name in candidates if (entry := self.entry(name))}
         for pack in self.packs.listed():
             with suppress(FileNotFoundError):
                 if self.packs.mentions(pack, short):
-                    found.update(row.head for row in self.packs.rows(pack).values())
-        return found
+                    commits.update(row.head for row in self.packs.rows(pack).values())
+        return commits
 
     def files(self) -> set[str]:
         """Return the names of the commit files now."""
         return {name for name in each_file(self.path) if not is_pack(name)}
 
-    def hold_packs(self) -> None:
+    def update_packs(self) -> None:
         """Set the packs to those of the folder now."""
-        self.packs.hold(filter(is_pack, each_file(self.path)))
+        self.packs.set_names(filter(is_pack, each_file(self.path)))
 
     def head(self, identity: str) -> CommitRef | None:
         """Return the commit *identity* as a head, None where it is absent or does not verify."""
         entry = self._loose(identity)
         return entry.head if entry is not None else self.packs.head(identity)
 
-    def explains(self, identity: str) -> bool:
+    def is_explained(self, identity: str) -> bool:
         """Return whether damage or quarantine of a file explains why the commit *identity* is absent."""
         if self.packs.broken or self.places.get(identity[:SHORT], set()) & self.broken.keys():
             return True
@@ -227,7 +227,7 @@ class Contents:
         """Return the paths of the files that could not be read."""
         return {f"{self.path}/{name.partition('#')[0]}" for name in (*self.broken, *self.packs.broken)}
 
-    def lacking(self, key: str) -> set[str]:
+    def damaged_paths(self, key: str) -> set[str]:
         """Return the paths of the damaged files with the commit of a stem; without any, the path of its own file."""
         names = (f"{key}.redacted.ttl", f"{key}.ttl", *(f"{pack.name}#{key}" for pack, _ in self.packs.at(key)))
         paths = {f"{self.path}/{name.partition('#')[0]}" for name in names if name in self.broken}
@@ -237,13 +237,13 @@ class Contents:
         """Return whether all broken files are certainly unchanged."""
         return all(map(self._marks.holds, self.broken)) and self.packs.is_as_read()
 
-    def mend(self) -> None:
+    def forget_damage(self) -> None:
         """Forget the damage of all files but the unchanged ones.
 
         The damage of commits in packs is forgotten: a new file may have an intact form.
         """
-        keeps = {name for name in self.broken if "#" not in name and self._marks.holds(name)}
-        self.broken = {name: damage for name, damage in self.broken.items() if name in keeps}
+        unchanged = {name for name in self.broken if "#" not in name and self._marks.holds(name)}
+        self.broken = {name: damage for name, damage in self.broken.items() if name in unchanged}
 
     def place(self, names: Iterable[str]) -> None:
         """Add these commit files."""
@@ -273,7 +273,7 @@ class Contents:
                 return entry
         return None
 
-    def _taken(self, name: str) -> Commit | None:
+    def _read_cached(self, name: str) -> Commit | None:
         """Return the commit in a file, from the cache or from disk."""
         commit = self._take_cached(name)
         return self.read(name) if commit is None else commit
@@ -335,7 +335,7 @@ class Contents:
             self._marks.drop(name)
         return None
 
-    def stands_beside(self, row: PackRow) -> bool:
+    def has_intact_file(self, row: PackRow) -> bool:
         """Return whether an intact file has the commit of a pack; an unredacted file replaces no redacted row."""
         own = [file_name(row.head, redacted=True), *([] if row.redacted else [file_name(row.head)])]
         return any(self.entry(name) is not None for name in own)
@@ -353,8 +353,8 @@ class Contents:
         """Return the damage of a file, or of a commit in a pack."""
         path = f"{self.path}/{name.partition('#')[0]}"
         data = beginning(path)
-        what, hint = find_damage(path, data) or (problem, hint or restoring(path, data))
-        return JournalDamaged(what, path=path, line=line, commit=identity or short_id(name), hint=hint)
+        detail, hint = find_damage(path, data) or (problem, hint or restoring(path, data))
+        return JournalDamaged(detail, path=path, line=line, commit=identity or short_id(name), hint=hint)
 
     def _cache_commit(self, name: str, commit: Commit) -> None:
         self._take_cached(name)

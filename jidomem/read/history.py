@@ -153,7 +153,7 @@ def version_of(journal: FileJournal, stream: Stream, text: str) -> Version:
         raise InvalidRequest(
             f"{text!r} is not a version", hint="give the version of a line of the feed: 12-0a1b2c3d4e5f"
         )
-    folder = journal.seen(stream)
+    folder = journal.inspect(stream)
     matches = [folder.named(identity) for identity in parsed[1]]
     if not all(len(heads) == 1 for heads in matches):
         raise NotFound(

@@ -300,9 +300,9 @@ def _size(files: FileJournal) -> int:
 
 def _behind(files: FileJournal, stream: Stream, version: Version) -> int:
     try:
-        return sum(1 for _ in files.seen(stream).after(version))
+        return sum(1 for _ in files.inspect(stream).after(version))
     except NotFound:  # the version is of another branch
-        return sum(1 for _ in files.seen(stream).after(Version()))
+        return sum(1 for _ in files.inspect(stream).after(Version()))
 
 
 def stale_cache_files(root: Path, files: FileJournal) -> Iterator[Diagnostic]:

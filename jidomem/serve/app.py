@@ -214,7 +214,7 @@ def create_app(
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     at_work = operation or Operation()
-    memory.journal.on_kept = at_work.measures.committed
+    memory.journal.on_durable = at_work.measures.committed
     public = None if public_url is None else next(iter(parse_origins([public_url], _PUBLIC_URL_HINT)))
     gate, watch = AccessGate(RequestContext(memory, keyring, operation=at_work, public_url=public)), Watch(at_work)
     cors = Cors(parse_origins(origins))

@@ -439,7 +439,7 @@ def standing(memory: Jidomem, project: str) -> IndexLag:
 
 
 def _behind(memory: Jidomem, stream: Stream) -> int:
-    held, folder = memory.index.mark(stream.graph).version, memory.journal.seen(stream)
+    held, folder = memory.index.mark(stream.graph).version, memory.journal.inspect(stream)
     try:
         return sum(1 for _ in folder.after(held))
     except NotFound:  # another branch was checked out: all commits are missing

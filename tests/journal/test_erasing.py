@@ -15,7 +15,7 @@ from jidomem.base import disk
 from jidomem.journal import rewrite
 from jidomem.journal.commit import FormatError, is_redaction_record, parse
 from jidomem.journal.journal import FileJournal
-from jidomem.journal.rewrite import forms, leaves, redaction_records, taken_out, without
+from jidomem.journal.rewrite import forms, leaves, redaction_records, removed_leaves, without
 from jidomem.rdf import terms, vocab
 from jidomem.records.intent import Version
 
@@ -63,7 +63,7 @@ def test_triples_taken_out_at_once_or_one_after_the_other_leave_the_same_bytes_a
     assert both.data == verifier.redact(whole.data, lambda triple: triple[2] in out)
     assert both.id == whole.id == verifier.read(both.data)[0]
     assert {triple[2] for triple in whole.triples - both.triples} == out
-    assert taken_out(both) == {leaves(whole)[triple] for triple in whole.triples - both.triples}
+    assert removed_leaves(both) == {leaves(whole)[triple] for triple in whole.triples - both.triples}
     assert leaves(both).items() <= leaves(whole).items()
 
 
@@ -116,8 +116,8 @@ def test_a_secret_is_in_no_file_afterwards_and_the_chain_verifies_for_everyone(j
             assert [found[0] for found in verifier.read_pack(name, data)] == ids(written[:3])
         elif name.endswith(".ttl"):
             verifier.read(data)
-    assert [form.commit.redacted for form in forms(journal.seen(STREAM), written[1].id)] == [True]
-    assert ids(redaction_records(reader.seen(STREAM))) == [order.id]
+    assert [form.commit.redacted for form in forms(journal.inspect(STREAM), written[1].id)] == [True]
+    assert ids(redaction_records(reader.inspect(STREAM))) == [order.id]
     assert add(reader, "later").position == 6
 
 
@@ -136,7 +136,7 @@ def test_what_is_redacted_twice_loses_both_and_a_second_time_changes_nothing(jou
     with journal.redacting(STREAM, {whole.id: frozenset([leaf_of(whole, "two")])}):
         pass
     assert [path.name for path in commits_in(journal.path(STREAM))] == names
-    (form,) = forms(journal.seen(STREAM), whole.id)
+    (form,) = forms(journal.inspect(STREAM), whole.id)
     assert {o for _, p, o in whole.triples - form.commit.triples if p == J("summary")} == {'"one"', '"two"'}
     assert FileJournal(journal.folder).verify(STREAM) == ()
 
@@ -155,12 +155,12 @@ def test_forms_that_come_back_lose_what_each_of_them_lost(journal, tmp_path, sea
     first = erase(journal, whole, "one")
     bring(other, journal)
 
-    assert [form.commit.redacted for form in forms(journal.seen(STREAM), whole.id)].count(False) == 1
+    assert [form.commit.redacted for form in forms(journal.inspect(STREAM), whole.id)].count(False) == 1
     (served,) = [commit for commit in FileJournal(journal.folder).read(STREAM) if commit.id == whole.id]
     assert served.redacted
     erase(journal, whole, "two")
 
-    found = {form.commit.data for form in forms(FileJournal(journal.folder).seen(STREAM), whole.id)}
+    found = {form.commit.data for form in forms(FileJournal(journal.folder).inspect(STREAM), whole.id)}
     assert len(found) == 1
     assert b'"one"' not in bytes_below(journal.folder)
     assert b'"two"' not in bytes_below(journal.folder)
@@ -188,7 +188,7 @@ def test_killed_at_any_call_to_the_disk_a_redaction_is_whole_the_next_time(tmp_p
         after = FileJournal(root)
         assert (ids(after.read(STREAM))[:3], after.verify(STREAM)) == (ids(written), ())
         seen = next(c for c in after.read(STREAM) if c.id == written[1].id)
-        if list(redaction_records(after.seen(STREAM))):
+        if list(redaction_records(after.inspect(STREAM))):
             assert seen.redacted  # whoever reads the record reads no secret any more
         if not done:
             erase(after, written[1], "hunter2")

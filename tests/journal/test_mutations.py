@@ -63,7 +63,7 @@ def packs(root):
 def repacked(root, path, change):
     """Write a pack anew, its documents changed, with a table and a name that fit."""
     journal = FileJournal(root)
-    pack = next(pack for pack in journal.seen(STREAM).contents.packs.listed() if pack.name == path.name)
+    pack = next(pack for pack in journal.inspect(STREAM).contents.packs.listed() if pack.name == path.name)
     sealed = change([(row.entry, row.redacted, pack.document(row)) for row in pack.rows().values()])
     path.unlink()
     name, data = write_pack(sealed)

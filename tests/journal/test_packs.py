@@ -20,7 +20,7 @@ from jidomem.journal import journal as files
 from jidomem.journal import rewrite
 from jidomem.journal.commit import stem
 from jidomem.journal.journal import FileJournal
-from jidomem.journal.packs import Pack, PackEntry, outline, write_pack
+from jidomem.journal.packs import Pack, PackEntry, unverified_entry, write_pack
 from jidomem.records.intent import Version
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -90,7 +90,7 @@ def test_the_golden_pack_is_turtle():
 def test_the_outline_of_a_commit_is_what_its_description_says(name):
     data = (GOLDEN / f"{name}.ttl").read_bytes()
     identity, parents, _, _ = verifier.read(data)
-    entry = outline(data)
+    entry = unverified_entry(data)
     assert (entry.head.id, list(entry.parents)) == (identity, sorted(parent.hex() for parent in parents))
     assert entry.head.recorded_at.encode() in data
     assert f'"{entry.head.position}"^^xsd:integer' in data.decode()

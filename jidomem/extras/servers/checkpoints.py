@@ -36,7 +36,7 @@ from jidomem.extras.servers.log import File, LogEntry, Reach, SharedLog
 from jidomem.index.snapshots import FORM, Clones, Snapshot
 from jidomem.journal.commit import FormatError, advance, file_name, is_pack, is_redaction_record
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.journal.packs import PackEntry, outline, prove, verified, write_pack
+from jidomem.journal.packs import PackEntry, unverified_entry, verified_entry, verify_file, write_pack
 from jidomem.journal.rewrite import is_redacted
 from jidomem.journal.stream import LOCK, Folder
 from jidomem.journal.stream_files import each_file
@@ -161,40 +161,40 @@ def fill(
 
 def commit_ref(entry: LogEntry) -> CommitRef | None:
     """Return the reference of an entry's commit; None if its document is not that commit."""
-    outline_ = _outline(entry)
-    return outline_.head if outline_ is not None else None
+    linked = _outline(entry)
+    return linked.head if linked is not None else None
 
 
 def _outline(entry: LogEntry) -> PackEntry | None:
     try:
-        outline_ = outline(entry.document)
+        linked = unverified_entry(entry.document)
     except FormatError:
         return None
-    return outline_ if outline_.head.id == entry.commit else None
+    return linked if linked.head.id == entry.commit else None
 
 
-def _follows(folder: Folder, outline_: PackEntry, known: set[str]) -> bool:
-    return all(parent in known or folder.contents.head(parent) is not None for parent in outline_.parents)
+def _follows(folder: Folder, linked: PackEntry, known: set[str]) -> bool:
+    return all(parent in known or folder.contents.head(parent) is not None for parent in linked.parents)
 
 
 def _write_chunk(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[PackEntry | None]) -> None:
     ordered = list[tuple[PackEntry, bool, bytes]]()
-    for entry, outline_ in zip(chunk, outlines, strict=True):
-        if outline_ is None:
+    for entry, linked in zip(chunk, outlines, strict=True):
+        if linked is None:
             put_copy(folder.path, f"{_NO_MOMENT}-{entry.commit[:SHORT]}.ttl", entry.document)
         else:
-            ordered.append((outline_, is_redacted(entry.document), entry.document))
+            ordered.append((linked, is_redacted(entry.document), entry.document))
     ordered.sort(key=lambda item: item[0].head)
     is_whole = len(chunk) == CHUNK
-    sound = {item[0].head.id: item for item in ordered if is_whole and item[0] == verified(item[2], folder.graph)}
+    sound = {item[0].head.id: item for item in ordered if is_whole and item[0] == verified_entry(item[2], folder.graph)}
     if sound:
         name, data = write_pack(list(sound.values()))
         _write(f"{folder.path}/{INCOMING}", data)
-        prove(f"{folder.path}/{INCOMING}", name, data)
+        verify_file(f"{folder.path}/{INCOMING}", name, data)
         disk.rename(f"{folder.path}/{INCOMING}", f"{folder.path}/{name}")
-    for outline_, redacted, data in ordered:
-        if outline_.head.id not in sound:
-            put_copy(folder.path, file_name(outline_.head, redacted=redacted), data)
+    for linked, redacted, data in ordered:
+        if linked.head.id not in sound:
+            put_copy(folder.path, file_name(linked.head, redacted=redacted), data)
 
 
 @contextmanager
@@ -290,7 +290,7 @@ def _write_loose_pack(target: Path, graph: str, loose: Sequence[tuple[str, bytes
     """Return whether commit files, given by name and document, are sound; then write one pack of them to *target*."""
     sealed = list[tuple[PackEntry, bool, bytes]]()
     for name, data in loose:
-        entry, redacted = verified(data, graph), ".redacted." in name
+        entry, redacted = verified_entry(data, graph), ".redacted." in name
         if entry is None or file_name(entry.head, redacted=redacted) != name:
             return False
         sealed.append((entry, redacted, data))
@@ -298,7 +298,7 @@ def _write_loose_pack(target: Path, graph: str, loose: Sequence[tuple[str, bytes
         name, data = write_pack(sealed)
         target.mkdir(parents=True, exist_ok=True)
         (target / name).write_bytes(data)
-        prove(str(target / name), name, data)
+        verify_file(str(target / name), name, data)
     return True
 
 

@@ -174,10 +174,10 @@ class MirroredJournal(FileJournal):
         self._synchronise(stream)
         return super().loose(stream)
 
-    def seen(self, stream: Stream) -> Folder:
+    def inspect(self, stream: Stream) -> Folder:
         """Return the folder of a stream's copy, up to date with the log."""
         self._synchronise(stream)
-        return super().seen(stream)
+        return super().inspect(stream)
 
     @contextmanager
     def lock(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
@@ -198,7 +198,7 @@ class MirroredJournal(FileJournal):
         If the commit is there already, return the present version. Raises the errors of `FileJournal.append` and of the
         log; after Failed `outcome_unknown` the same append settles the outcome.
         """
-        if self._lock_of(stream).is_mine:
+        if self._lock_of(stream).is_own_thread:
             return self._append_locked(stream, expected, commit)
         with self.lock(stream):
             return self._append_locked(stream, expected, commit)
@@ -350,7 +350,7 @@ class MirroredJournal(FileJournal):
         began = monotonic()
         try:
             if self.log.append(stream, position.reach.length + 1, commit.id, commit.data, after=position.last):
-                self.on_kept(monotonic() - began)
+                self.on_durable(monotonic() - began)
                 return self._copy_commit(stream, position, commit)
         except ValueError:  # the log is shorter than the copy: another log has replaced it
             self._verified.discard(stream)

@@ -40,7 +40,7 @@ from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
 from jidomem.extras.servers.log import File, LogEntry, LogState, Reach, check_file
 from jidomem.journal.commit import FormatError
 from jidomem.journal.journal import Stream
-from jidomem.journal.packs import outline
+from jidomem.journal.packs import unverified_entry
 
 if TYPE_CHECKING:
     from obstore import ListResult, ObjectMeta, PutMode
@@ -644,7 +644,7 @@ def _key(stream: Stream, number: int) -> str:
 
 def _position(document: bytes) -> int:
     try:
-        return max(outline(document).head.position, 1)
+        return max(unverified_entry(document).head.position, 1)
     except FormatError:
         return 1
 

@@ -24,7 +24,7 @@ from jidomem.extras.servers.journal import fill
 from jidomem.extras.servers.log import Chain, Extent, SharedLog, digest
 from jidomem.journal.commit import ASIDE, Commit, FormatError, is_redaction_record, parse, short_id
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.journal.rewrite import taken_out
+from jidomem.journal.rewrite import removed_leaves
 from jidomem.journal.stream_files import set_aside
 
 MANIFEST = "manifest.json"
@@ -225,7 +225,7 @@ class FolderEnd:
 
     def redact(self, stream: Stream, commits: Collection[Commit]) -> None:
         """Redact in every file the leaves that *commits* no longer have."""
-        with self._journal.redacting(stream, {commit.id: taken_out(commit) for commit in commits}):
+        with self._journal.redacting(stream, {commit.id: removed_leaves(commit) for commit in commits}):
             pass
 
     def files(self) -> Iterator[tuple[str, bytes]]:

@@ -156,7 +156,7 @@ def serve_http(
 
     *operation* counts and logs requests.
     """
-    sessions.memory.journal.on_kept = operation.measures.committed
+    sessions.memory.journal.on_durable = operation.measures.committed
     watch = McpWatch(operation, [tool.name for tool in tools], sessions.memory.project)
     speaking = create_server(sessions, tools, operation)
     speaking.middleware.append(watch)
