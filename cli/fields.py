@@ -217,7 +217,7 @@ def entries_now(memory: Jidomem, paths: Collection[str]) -> dict[str, dict[int, 
     for entry in read_sources(files).entries:
         if entry.entry.line is not None:
             items = entries[entry.path].setdefault(entry.entry.line, [])
-            items += [version.iri for version in versions[entry.path] if entry.says(version)]
+            items += [version.iri for version in versions[entry.path] if entry.matches(version)]
     return entries
 
 

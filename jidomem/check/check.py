@@ -75,7 +75,7 @@ def brought(
     if older is None:
         return list(findings)
     own = _Own(source, older)
-    is_brought = [own.says(each) or own.may_have_brought(each) for each in findings]
+    is_brought = [own.has_added(each) or own.may_have_brought(each) for each in findings]
     touched = [
         judge is not None and not is_own and own.touches(each)
         for each, is_own in zip(findings, is_brought, strict=True)
@@ -101,9 +101,9 @@ class _Own:
             self._added.setdefault(triple[0], []).append(triple)
         self._changed = {node for subject, _, value in now ^ before for node in (subject, value)}
 
-    def says(self, finding: UnplacedFinding) -> bool:
+    def has_added(self, finding: UnplacedFinding) -> bool:
         """Return whether the range added the statement at fault, or the node."""
-        return any(self._says(node, finding) for node in (finding.item, *finding.beside))
+        return any(self._has_added(node, finding) for node in (finding.item, *finding.beside))
 
     def touches(self, finding: UnplacedFinding) -> bool:
         """Return whether the range changed statements about a node of a finding."""
@@ -118,7 +118,7 @@ class _Own:
             return False
         return self.touches(finding) or finding.item not in self._known
 
-    def _says(self, node: Term, finding: UnplacedFinding) -> bool:
+    def _has_added(self, node: Term, finding: UnplacedFinding) -> bool:
         rows = self._added.get(node, ())
         if node not in self._types:
             return bool(rows)
@@ -285,7 +285,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
     streams = [stream, *(other for name in NAMES if (other := Stream(project, name)) != stream)]
     screenings = {each: _screening(follower.journal, each, settings) for each in streams}
     for head, triples in source.commits():
-        screenings[stream].take(head, triples)
+        screenings[stream].screen(head, triples)
     damage = {stream: source.damage}
     damage |= {each: _verified(follower.journal, each, screenings[each]) for each in streams if each != stream}
     lost = _lost(follower.journal, damage, settings, report)
@@ -329,7 +329,7 @@ def _screening(journal: FileJournal, stream: Stream, options: Options) -> Screen
 
 def _verified(journal: FileJournal, stream: Stream, screening: Screening) -> tuple[JournalDamaged, ...]:
     """Return the damage of a stream, and screen its sound commits."""
-    return journal.verify(stream, lambda commit: screening.take(commit.head, commit.triples))
+    return journal.verify(stream, lambda commit: screening.screen(commit.head, commit.triples))
 
 
 def _by_themselves(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:

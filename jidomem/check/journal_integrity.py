@@ -507,7 +507,7 @@ class Screening:
         self._journal, self._stream, self._is_wanted = journal, stream, is_wanted
         self.hits: list[SecretHit] = []
 
-    def take(self, head: CommitRef, triples: Iterable[Triple]) -> None:
+    def screen(self, head: CommitRef, triples: Iterable[Triple]) -> None:
         """Screen a commit."""
         if self._is_wanted(head):
             self.hits += _hits(head, triples)

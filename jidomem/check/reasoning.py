@@ -273,19 +273,19 @@ class _Implications:
         With *turned* it leads from the object to the subject, like the inverse of the stated property.
         """
         seen.add((term, turned))
-        of = [False, False, False]
+        ends = [False, False, False]
         for predicate, value in self._axioms.get(term, ()):
             if predicate in (_DOMAIN, _RANGE):
                 end = (predicate == _RANGE) != turned
                 if not (end and signature.datatype is not None):
-                    of[end] |= not self._is_below(signature.object if end else signature.subject, value)
+                    ends[end] |= not self._is_below(signature.object if end else signature.subject, value)
             elif predicate in (_INVERSE, _EQUIVALENT, _SUBPROPERTY):
                 there = (value, turned != (predicate == _INVERSE))
                 implied = (False, False, False) if there in seen else self._follows(value, signature, there[1], seen)
-                of = [one or other for one, other in zip(of, implied, strict=True)]
+                ends = [one or other for one, other in zip(ends, implied, strict=True)]
             elif predicate != TYPE or value not in _KINDS:
-                of[2] = True
-        return of[0], of[1], of[2]
+                ends[2] = True
+        return ends[0], ends[1], ends[2]
 
     def _is_below(self, classes: frozenset[Term], cls: Term) -> bool:
         return any(self._schema.is_a(each, cls) for each in classes)

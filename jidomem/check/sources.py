@@ -133,8 +133,8 @@ class JournalSource(TripleSource):
         self._journal, self._stream = journal, stream
         self._commits: dict[CommitRef, list[Triple]] = {}
         self._terms: dict[Term, Term] = {}
-        self._taken_out: set[Term] = set()
-        self.damage: tuple[JournalDamaged, ...] = journal.verify(stream, self._take)
+        self._redacted_subjects: set[Term] = set()
+        self.damage: tuple[JournalDamaged, ...] = journal.verify(stream, self._add)
         self._commits = {head: self._commits[head] for head in sorted(self._commits)}
         triples = dict.fromkeys(triple for rows in self._commits.values() for triple in rows)
         older = None
@@ -142,11 +142,11 @@ class JournalSource(TripleSource):
             known = (triple for head, rows in self._commits.items() if not is_new(head) for triple in rows)
             older = TripleSource([*dict.fromkeys(known)])
         super().__init__(list(triples), older)
-        self.redacted = frozenset(self._taken_out)
+        self.redacted = frozenset(self._redacted_subjects)
 
-    def _take(self, commit: Commit) -> None:
+    def _add(self, commit: Commit) -> None:
         if commit.redacted or commit.head not in self._commits:  # of two forms of a commit the redacted one counts
-            self._taken_out |= {subject for subject, _, _ in commit.triples} if commit.redacted else set()
+            self._redacted_subjects |= {subject for subject, _, _ in commit.triples} if commit.redacted else set()
             one = self._terms.setdefault
             self._commits[commit.head] = [(one(s, s), one(p, p), one(o, o)) for s, p, o in commit.triples]
 

@@ -220,17 +220,19 @@ def _paths(root: Path) -> Iterator[Path]:
 
 def _hint_of_name(below: tuple[str, ...], path: Path) -> str:
     if below[0] == _JOURNAL and len(below) == 2:
-        return "the name of a project stays: import what it remembers into another one, and delete this one"
+        return "a project cannot be renamed: import its memories into another one, and delete this one"
     return f"rename it: mv {quote(str(path))} NEW-NAME"
 
 
 def _hint(below: tuple[str, ...], path: Path) -> str:
     if path.suffix == _ASIDE:
-        return f"once nobody needs what was set aside: rm {quote(str(path))}"
+        return f"delete the quarantined file once it is not needed: rm {quote(str(path))}"
     if below[0] == _JOURNAL:
-        return f"it is of another project: jidomem journal redact --project {quote(below[1])} --text - --reason TEXT"
+        return (
+            f"it belongs to another project: jidomem journal redact --project {quote(below[1])} --text - --reason TEXT"
+        )
     if below[0] in _STATE:
-        return "stop what uses this root, then redact it again, or delete the file"
+        return "stop the processes that use this root, then redact again, or delete the file"
     return "edit that file, or delete it"
 
 
@@ -338,7 +340,7 @@ class Content:
 
 
 class Occurrences:
-    """The traces of texts in the commits of a project, found in two passes: `look`, then `find`.
+    """The traces of texts in the commits of a project, found in two passes: `collect`, then `find`.
 
     *files* are the paths of files that contain a text now; *versions* has the content of each available file version.
     """
@@ -349,25 +351,25 @@ class Occurrences:
         self._wanted = wanted
         self._versions = versions
         self._named: set[Term] = set()  # nodes that are named after a text
-        self._prints: set[str] = set()  # digests in the blank node IRIs of files that contained one
+        self._file_digests: set[str] = set()  # digests in the blank node IRIs of files that contained one
         self._touched: dict[Term, set[Term]] = {}  # memories that contain one -> the properties with it
         self._entries: set[Term] = set()  # digests of entries of sources that contained one
         self._sources: set[Anchor] = set()  # versions of the files from which memories with one were imported
         self._files = {*files, *(each.path for each, content in versions.items() if content.shows)}
 
-    def look(self, commits: Iterable[Commit]) -> None:
+    def collect(self, commits: Iterable[Commit]) -> None:
         """Collect the nodes that contain one of the texts, or are named after one: the first pass."""
-        for commit in filter(self._may_say, commits):
-            saying = self._saying(commit)
-            for triple in saying:
-                self._note(triple, commit)
-            self._note_sources({subject for subject, _, _ in saying}, commit)
+        for commit in filter(self._may_contain, commits):
+            matching = self._matching(commit)
+            for triple in matching:
+                self._record(triple, commit)
+            self._record_sources({subject for subject, _, _ in matching}, commit)
 
     def find(self, commits: Iterable[Commit]) -> Iterator[Trace]:
         """Yield all triples to remove: the second pass."""
-        for commit in filter(lambda commit: self._may_say(commit) or self._may_name(commit), commits):
-            stated = self._saying(commit)
-            reasons = dict.fromkeys(stated, SAYS)
+        for commit in filter(lambda commit: self._may_contain(commit) or self._may_name(commit), commits):
+            matching = self._matching(commit)
+            reasons = dict.fromkeys(matching, SAYS)
             for triple in sorted(commit.triples - reasons.keys()):
                 if _is_own(triple, commit):
                     continue
@@ -381,9 +383,9 @@ class Occurrences:
                         reasons[triple] = why
                 elif self._is_computed(triple, answered):
                     reasons[triple] = DIGEST
-            yield from (Trace(commit.id, triple, why, stated.get(triple, "")) for triple, why in reasons.items())
+            yield from (Trace(commit.id, triple, why, matching.get(triple, "")) for triple, why in reasons.items())
 
-    def _may_say(self, commit: Commit) -> bool:
+    def _may_contain(self, commit: Commit) -> bool:
         """Return whether a commit may contain a text."""
         document = commit.data.decode()
         if any(plain_value(node) in document for node, _ in self._wanted.properties):
@@ -395,9 +397,9 @@ class Occurrences:
         if self._files and any(local_name(name) in document for name in BLOBS):
             return True
         names = map(plain_value, chain(self._named, self._touched, self._entries))
-        return any(name in document for name in chain(names, self._prints))
+        return any(name in document for name in chain(names, self._file_digests))
 
-    def _saying(self, commit: Commit) -> dict[Triple, str]:
+    def _matching(self, commit: Commit) -> dict[Triple, str]:
         """Return the triples that contain a text, each with its form."""
         form, forms = self._wanted.form, dict[Triple, str]()
         for s, p, o in sorted(commit.triples):
@@ -409,22 +411,22 @@ class Occurrences:
                 forms[s, p, o] = named
         return forms
 
-    def _note(self, triple: Triple, commit: Commit) -> None:
+    def _record(self, triple: Triple, commit: Commit) -> None:
         subject, predicate, value = triple
         if subject.startswith(_EVIDENCE) and predicate == LABEL:
             self._named.add(subject)
         self._named |= {term for term in (subject, value) if is_iri(term) and self._wanted.shows(term, term)}
-        nodes = {term for row in commit.triples for term in row if term.startswith(_GENID)}
-        self._prints |= {node.removeprefix(_GENID).split("-")[0] for node in nodes}
+        blanks = {term for row in commit.triples for term in row if term.startswith(_GENID)}
+        self._file_digests |= {node.removeprefix(_GENID).split("-")[0] for node in blanks}
         item = iri(subject[1:-1].split("/alternatives/")[0])
         judged = {s for s, p, _ in commit.triples if p in (_KEY, _REQUEST)}
         for owner in [item] if item in judged or item.startswith(_EVIDENCE) else judged or [item]:
             self._touched.setdefault(owner, set()).add(predicate if item == subject == owner else TYPE)
 
-    def _note_sources(self, saying: set[Term], commit: Commit) -> None:
-        """Record the source files, and digests of entries, of the memories with triples about the nodes *saying*."""
-        items = {iri(node[1:-1].split("/alternatives/")[0]) for node in saying if is_iri(node)}
-        items |= {s for s, _, o in commit.triples if o in saying and o.startswith(_EVIDENCE)}
+    def _record_sources(self, nodes: set[Term], commit: Commit) -> None:
+        """Record the source files, and digests of entries, of the memories with triples about *nodes*."""
+        items = {iri(node[1:-1].split("/alternatives/")[0]) for node in nodes if is_iri(node)}
+        items |= {s for s, _, o in commit.triples if o in nodes and o.startswith(_EVIDENCE)}
         for subject, predicate, value in commit.triples:
             if subject in items and predicate == SOURCE_DIGEST:
                 self._entries.add(value)
@@ -435,7 +437,7 @@ class Occurrences:
 
     def _is_named(self, term: Term) -> bool:
         if term.startswith(_GENID):
-            return term.removeprefix(_GENID).split("-")[0] in self._prints
+            return term.removeprefix(_GENID).split("-")[0] in self._file_digests
         return term in self._named
 
     def _why_of_blob(self, value: Term) -> str | None:

@@ -126,7 +126,7 @@ class JournalMaintenance:
         working_state = self.working_texts(project, _shown_by(wanted)) if wanted.texts else {}
         if not working_state and not any(trace.why == SAYS for _, trace in traces):
             raise NotFound(
-                f"nothing in the journal of {project} says that",
+                f"nothing in the journal of {project} contains that text",
                 hint="finish an interrupted redaction with: jidomem journal redact --again --reason TEXT",
             )
         return RedactionPlan(project, wanted, tuple(traces), working_state, tuple(self._emptied(project, traces)))
@@ -148,7 +148,7 @@ class JournalMaintenance:
         occurrences, journal = Occurrences(wanted, *self._occurrences_in_files(project, wanted)), self.follower.journal
         streams = self._streams(project)
         for stream in streams:
-            occurrences.look(journal.read(stream))
+            occurrences.collect(journal.read(stream))
         return [(stream, trace) for stream in streams for trace in occurrences.find(journal.read(stream))]
 
     def _occurrences_in_files(self, project: str, wanted: Wanted) -> tuple[list[str], dict[Anchor, Content]]:
@@ -197,7 +197,7 @@ class JournalMaintenance:
         for given, name in ((literal(reason or ""), "the reason"), (literal(agent), "the agent's name"),
                             (_agent(agent), "the agent's name")):  # fmt: skip
             if plan.wanted.shows(given, iri(COMMIT)):
-                raise InvalidRequest(f"{name} says what is to be redacted", hint="say why without saying it")
+                raise InvalidRequest(f"{name} contains a text to be redacted", hint="leave that text out")
 
     def redact_again(self, project: str, *, agent: str, reason: str) -> list[Commit]:
         """Remove redacted triples that are in the journal again, after a merge or an interrupted redaction.
@@ -314,7 +314,7 @@ class JournalMaintenance:
         for text in texts:
             if len(text.strip()) < SHORTEST:
                 raise InvalidRequest(
-                    f"a text of {len(text.strip())} signs stands everywhere",
+                    f"a text of {len(text.strip())} characters occurs everywhere",
                     hint="name the memory and property: jidomem journal redact IRI --property rationale --reason TEXT",
                 )
         linked = self._linked(project, iri(item)) if item else frozenset()
@@ -324,7 +324,7 @@ class JournalMaintenance:
         """Return the texts in *properties* of *item*, by default in all its properties with texts."""
         if item is None:
             raise InvalidRequest(
-                "say what is to go", hint="name a memory, or give --text TEXT (- reads standard input)"
+                "nothing to redact is named", hint="name a memory, or give --text TEXT (- reads standard input)"
             )
         view, node = self._view(project, "memory", "history"), iri(item)
         if not view.about(node):
@@ -333,13 +333,13 @@ class JournalMaintenance:
         for name in chosen:
             if name in _STAYS:
                 raise InvalidRequest(
-                    f"{plain_value(name)} holds the memory together and stays", hint="name what it says"
+                    f"{plain_value(name)} is needed by the memory and cannot be redacted", hint="name another property"
                 )
             if not view.objects(node, name):
                 names = sorted(
                     {plain_value(predicate).replace(jido("")[1:-1], "") for _, predicate, _ in view.about(node)}
                 )
-                raise NotFound(f"{item} says nothing by {plain_value(name)}", hint=f"it says: {', '.join(names)}")
+                raise NotFound(f"{item} has no {plain_value(name)}", hint=f"it has: {', '.join(names)}")
         if not chosen and (spoken := _wanted_of_history(node, view)).properties:
             return spoken
         values = [value for name in chosen or _FREE for value in view.objects(node, name)]

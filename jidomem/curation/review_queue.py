@@ -126,7 +126,7 @@ def _text(reader: MemoryReader, project: str, columns: str, at: object | None, a
 #: The most bytes of items named in one query, whose length is limited.
 _NAMED = 30_000
 #: The properties by which a memory depends on another one.
-_LEANS = tuple(map(jido, ("derivedFrom", "dependsOn", "blockedBy", "about", "supersedes", "invalidates")))
+_DEPENDENCIES = tuple(map(jido, ("derivedFrom", "dependsOn", "blockedBy", "about", "supersedes", "invalidates")))
 _ABOUT = """
 PREFIX jido: <https://jido.ai/ontology#>
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
@@ -190,7 +190,7 @@ class ReviewCache:
 
     def leaning(self, items: Collection[str]) -> dict[str, int]:
         """Return the number of dependents, not ended, of each of *items* that has any."""
-        return self._facts.leaning.get(items, self._leant_on, self._counted)
+        return self._facts.leaning.get(items, self._dependencies, self._counted)
 
     def active_summaries(self, items: Collection[str]) -> dict[str, str]:
         """Return the summaries of those of *items* that are active."""
@@ -243,11 +243,11 @@ class ReviewCache:
         """Return the nodes, and the memories that they end."""
         return _themselves(nodes | IndexedProject(self._index, self._project).ended(nodes))
 
-    def _leant_on(self, nodes: set[Term]) -> Iterator[str]:
+    def _dependencies(self, nodes: set[Term]) -> Iterator[str]:
         """Yield the memories on which nodes depend: their counts change when a node is added or ended."""
         for node in nodes:
             for _, predicate, other in self._index.triples(self._graph, node):
-                if predicate in _LEANS and is_iri(other):
+                if predicate in _DEPENDENCIES and is_iri(other):
                     yield plain_value(other)
 
 

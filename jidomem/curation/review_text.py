@@ -105,12 +105,12 @@ def parse(text: str, waiting: Iterable[Waiting]) -> list[ReviewLine]:
         if action not in (*ACTIONS, "skip"):
             raise _bad(number, f"{action!r} is not an action", f"begin it with one of: {', '.join((*ACTIONS, 'skip'))}")
         if not named:
-            raise _bad(number, f"{action} what? It names no memory", "leave the line as it was written")
+            raise _bad(number, f"{action} names no memory", "restore the line")
         if pair is None:
-            hint = "leave the line as it was written, or take it out; what waits now: jidomem review"
-            raise _bad(number, f"{' '.join(named[:2])} does not wait", hint)
+            hint = "restore the line, or remove it; list the pending items: jidomem review"
+            raise _bad(number, f"{' '.join(named[:2])} is not pending", hint)
         if pair in seen:
-            raise _bad(number, f"{pair[0]} stands in two lines", "say once what becomes of it")
+            raise _bad(number, f"{pair[0]} is in two lines", "leave one of them")
         seen.add(pair)
         one = known[pair]
         if action not in (*one.actions, "skip"):

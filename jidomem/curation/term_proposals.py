@@ -94,17 +94,17 @@ class TermProposals:
         node = self._named(term)
         rows = self._declared(node, kind, parents, domain, range_, label or _spoken(local_name(node)), definition)
         if not reason.strip():
-            raise InvalidRequest("a proposal says why the term is needed", hint="give a reason")
+            raise InvalidRequest("a proposal needs a reason", hint="say why the term is needed")
         for other in self.waiting():
             if other.term == plain_value(node):
                 if set(other.declaration) == set(rows):
                     return other
-                hint = f"a curator settles it first: jidomem ontology reject '{other.term}' --reason TEXT"
-                raise InvalidRequest(f"{other.term} waits with another declaration, by {other.by}", hint=hint)
+                hint = f"a curator has to settle it first: jidomem ontology reject '{other.term}' --reason TEXT"
+                raise InvalidRequest(f"{other.term} is proposed with another declaration, by {other.by}", hint=hint)
         self._refuse_faults(rows)
         own = iri(f"{BASE}term-proposals/{new_id()}")
         text = "\n".join(sorted(map(ntriples_line, rows)))
-        self._keep(own, "TermProposal", proposedTerm=node, proposedDeclaration=literal(text),
+        self._append(own, "TermProposal", proposedTerm=node, proposedDeclaration=literal(text),
                    proposedBy=self._agent(), proposalReason=literal(reason.strip()))  # fmt: skip
         return next(each for each in self.waiting() if each.iri == plain_value(own))
 
@@ -145,7 +145,7 @@ class TermProposals:
         if iri(proposal.by) != self._agent():
             self._check_keeper("reject terms")
         if not reason.strip():
-            raise InvalidRequest("whoever proposed it wants to know why", hint="give a reason")
+            raise InvalidRequest("a rejection needs a reason", hint="say why the term is rejected")
         return self._answer(proposal, False, reason)
 
     def _named(self, term: str) -> Term:
@@ -197,7 +197,7 @@ class TermProposals:
             report = check_overlay(self._root, [path])
         faults = [each.message for each in report.problems if each.severity == "violation"] + report.unchecked
         if faults:
-            raise InvalidRequest(f"the term cannot be declared so: {'; '.join(faults)}", hint="propose it otherwise")
+            raise InvalidRequest(f"the declaration has faults: {'; '.join(faults)}", hint="propose another declaration")
 
     def _check_keeper(self, what: str) -> None:
         self._writer.check_keeper(self._stream.project, self._writer.agent, what)
@@ -208,7 +208,7 @@ class TermProposals:
             if term.strip("<>") in (proposal.term, proposal.iri, local_name(proposal.term)):
                 return proposal
         names = ", ".join(local_name(each.term) for each in waiting) or "none"
-        raise NotFound(f"no term {term!r} waits for an answer", hint=f"there is {names}: jidomem ontology proposals")
+        raise NotFound(f"there is no pending term {term!r}", hint=f"pending: {names}; see jidomem ontology proposals")
 
     def _answer(self, proposal: Proposal, accepted: bool, reason: str) -> Proposal:
         self._writer.answer_term(self._stream.project, iri(proposal.iri), accepted=accepted, reason=reason)
@@ -217,7 +217,7 @@ class TermProposals:
     def _agent(self) -> Term:
         return self._writer.agent_iri()
 
-    def _keep(self, node: Term, cls: str, **properties: Term) -> None:
+    def _append(self, node: Term, cls: str, **properties: Term) -> None:
         rows = [(node, TYPE, jido(cls)), *((node, jido(name), value) for name, value in properties.items())]
         self._writer.append(self._stream.project, _STREAM, rows)
 

@@ -73,7 +73,7 @@ class SourceEntry:
         fields = self.entry.fields
         return " ".join(fields[name] for name in ("summary", "rationale", "detailed_explanation") if fields.get(name))
 
-    def says(self, version: SourceVersion) -> bool:
+    def matches(self, version: SourceVersion) -> bool:
         """Return whether *version* has the content of the entry; False for a redacted version, whose content is
         unknown.
         """
@@ -298,7 +298,7 @@ def _without_redacted(step: SyncStep, blocked: Mapping[str, SourceVersion]) -> S
     holder = blocked.get(step.path)
     if step.entry is not None and step.lineage is not None and step.lineage.redacted is not None:
         holder = step.lineage.redacted
-        if not any(map(step.entry.says, _live(step.lineage))):
+        if not any(map(step.entry.matches, _live(step.lineage))):
             note = f"{REDACTED_SOURCE}; once the text is out of the file, run: {end_of(holder)}"
             return replace(step, change="redacted", write="", supersedes=(), revives=(), ends=(), note=note)
     return replace(step, write="", ends=(), holder=holder) if step.write and holder is not None else step
@@ -369,7 +369,7 @@ class _Planning:
             return "rejected" if last is None else "withdrawn" if last.is_withdrawn else "superseded"
         if not lineage.active:
             return ""
-        return "edited" if lineage.is_edited else "" if any(map(entry.says, lineage.active)) else "rejected"
+        return "edited" if lineage.is_edited else "" if any(map(entry.matches, lineage.active)) else "rejected"
 
     def _step(self, entry: SourceEntry) -> SyncStep:
         lineage = self.lineage_of.get(id(entry))
@@ -450,14 +450,14 @@ class _Planning:
 
     def _settled(self, entry: SourceEntry, lineage: Lineage) -> SyncStep:
         """Return the step of an entry whose memory was ended here."""
-        if entry.digest in lineage.rejected or any(map(entry.says, lineage.versions)):
+        if entry.digest in lineage.rejected or any(map(entry.matches, lineage.versions)):
             return SyncStep("unchanged", entry, lineage)
         return SyncStep("conflict", entry, lineage, "proposal", note="its memory was withdrawn or superseded here")
 
     def _live(self, entry: SourceEntry, lineage: Lineage) -> SyncStep:
         """Return the step of an entry whose memory is active or proposed."""
         links = self._has_new_links(entry)
-        same = (each for each in (*lineage.pending[:1], *lineage.active) if not links and entry.says(each))
+        same = (each for each in (*lineage.pending[:1], *lineage.active) if not links and entry.matches(each))
         if (version := next(same, None)) is not None:
             return self._same(entry, lineage, version)
         ends = _stale(lineage)
@@ -608,7 +608,7 @@ class _Matching:
             candidates = [each for one in names(entry) for each in by_name.get((entry.kind, one), ())]
             free = [each for each in candidates if id(each) not in self.taken]
             if free:
-                self._take(number, min(free, key=lambda each: (_preference(each), _distance(entry, each))))
+                self._assign(number, min(free, key=lambda each: (_preference(each), _distance(entry, each))))
 
     def _alike(
         self,
@@ -632,9 +632,9 @@ class _Matching:
                     rated.append((-likeness, _preference(lineage), number, order, lineage))
         for _, _, number, _, lineage in sorted(rated, key=lambda each: each[:4]):
             if number not in self.lineages and id(lineage) not in self.taken:
-                self._take(number, lineage)
+                self._assign(number, lineage)
 
-    def _take(self, number: int, lineage: Lineage) -> None:
+    def _assign(self, number: int, lineage: Lineage) -> None:
         self.lineages[number] = lineage
         self.taken.add(id(lineage))
 

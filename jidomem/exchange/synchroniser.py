@@ -679,7 +679,7 @@ def _key(entry: SourceEntry) -> tuple[str, str]:
 def _only_links(step: SyncStep) -> bool:
     """Return whether memory has the content of an entry, and the step only writes its supersessions."""
     current = step.lineage.current if step.lineage and step.write in ("version", "proposal") else None
-    return current is not None and step.entry is not None and step.change != "moved" and step.entry.says(current)
+    return current is not None and step.entry is not None and step.change != "moved" and step.entry.matches(current)
 
 
 def _is_undated(entry: SourceEntry) -> bool:

@@ -28,13 +28,13 @@ from jidomem.guard.rules import (
     Rule,
     Rules,
     Stop,
-    follow,
     input_fingerprint,
     is_settled,
-    keep,
     places,
-    read,
+    read_cached,
+    read_outdated,
     rules_for_paths,
+    write_cache,
 )
 from jidomem.recall.briefing import disagreement
 from jidomem.recall.nearness import FORCES, MOST_SHOWN, nearness
@@ -178,7 +178,7 @@ def _missing(shown_pattern: str, pattern: Any, edit: Edit) -> CheckResult:
         return CheckResult()
     if edit.before is not None and not pattern.search(_bytes(edit.before)):
         return CheckResult()
-    return CheckResult(f"it would have nothing that fits {_cut(shown_pattern)}")
+    return CheckResult(f"it would contain nothing that matches {_cut(shown_pattern)}")
 
 
 def _forbidden(shown_pattern: str, pattern: Any, edit: Edit) -> CheckResult:
@@ -191,7 +191,7 @@ def _forbidden(shown_pattern: str, pattern: Any, edit: Edit) -> CheckResult:
     number, text = next(
         (each for each in lines if texts[each[0] - 1 : each[0]] != [] and texts[each[0] - 1] not in before), lines[0]
     )
-    place = f"line {number} has" if edit.whole else "it puts in"
+    place = f"line {number} has" if edit.whole else "it adds"
     return CheckResult(f"{place} {_cut(text)}, which {_cut(shown_pattern)} forbids")
 
 
@@ -216,7 +216,7 @@ def _by_command(command: str, edit: Edit, folder: Path, may_run: Callable[[str],
     if not may_run(command):
         quoted = shlex.quote(command)
         return CheckResult(
-            unjudged=f"{_cut(command)} is not run before you let it: jidomem access trust . --command {quoted}"
+            unjudged=f"{_cut(command)} does not run until you allow it: jidomem access trust . --command {quoted}"
         )
     code, words = _run(command, edit.path, edit.after or "", folder)
     if code is None:
@@ -233,7 +233,7 @@ def _run(command: str, path: str, text: str, folder: Path) -> tuple[int | None, 
         done = subprocess.run(words, cwd=folder, input=text.encode(), stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=COMMAND_SECONDS, check=False)  # fmt: skip
     except subprocess.TimeoutExpired:
-        return None, f"did not end in {COMMAND_SECONDS:g} s"
+        return None, f"did not end within {COMMAND_SECONDS:g} s"
     except (OSError, ValueError, IndexError) as error:
         return None, f"could not be run: {error}"
     return done.returncode, done.stdout.decode("utf-8", "replace")
@@ -376,9 +376,9 @@ class Guard:
         git = self.tree.git if self.tree else None
         state = input_fingerprint(self.root, self.project, git)
         now = format_timestamp(self._now())
-        rules_by_path = read(self.root, self.project, state, paths, now)
+        rules_by_path = read_cached(self.root, self.project, state, paths, now)
         if rules_by_path is None:
-            rules_by_path = follow(self.root, self.project, git, state, paths, now)
+            rules_by_path = read_outdated(self.root, self.project, git, state, paths, now)
         if rules_by_path is None:
             rules_by_path = rules_for_paths(self._gathered(state), paths)
         return {path: sorted((rule for rule in rules if rule.holds(now)), key=partial(_rank, path))
@@ -399,16 +399,16 @@ class Guard:
         stops, notes = self._stops(all_edits, rules, session)
         passed = tuple(stop for stop in stops if self._log is not None and self._log.is_let(stop.path))
         left = tuple(stop for stop in stops if stop not in passed)
-        self._keep(session, [(stop.path, stop.rule.item, OVERRIDDEN) for stop in passed])
+        self._record(session, [(stop.path, stop.rule.item, OVERRIDDEN) for stop in passed])
         if left:
-            self._keep(session, [(stop.path, stop.rule.item, STOPPED) for stop in left])
+            self._record(session, [(stop.path, stop.rule.item, STOPPED) for stop in left])
         if not show_rules or (left and not show_with_stops):
             return Verdict(stops=left, overridden=passed)
         stopping = {stop.rule.item for stop in left}
         by_item = {rule.item: (path, rule) for path, each in rules.items() for rule in each}
         seen = (self._log.seen(session) if self._log is not None else set()) & by_item.keys()
         text, shown = render_rules([by_item[item] for item in by_item if item not in seen | stopping], notes)
-        self._keep(session, [(by_item[rule.item][0], rule.item, SHOWN) for rule in shown])
+        self._record(session, [(by_item[rule.item][0], rule.item, SHOWN) for rule in shown])
         return Verdict(text, shown, left, passed, len(seen - stopping))
 
     def override(self, paths: Iterable[str], session: str, reason: str) -> bool:
@@ -436,14 +436,14 @@ class Guard:
                 if rule.waits:
                     notes[rule.item] = "its check waits for a curator"
                 if rule.item in before and edit.after is not None and not any(each.broken for each in results):
-                    self._keep(session, [(edit.path, rule.item, HEEDED)])
+                    self._record(session, [(edit.path, rule.item, HEEDED)])
         return stops, notes
 
     def _judged(self, rule: Rule, edit: Edit) -> Iterator[CheckResult]:
         for check in rule.checks:
             yield judge(check, edit, self.folder, self._may_run)
 
-    def _keep(self, session: str, rows: list[tuple[str, str, str]]) -> None:
+    def _record(self, session: str, rows: list[tuple[str, str, str]]) -> None:
         if self._log is not None and rows:
             self._log.keep(session, rows, agent=self._settings.agent)
 
@@ -457,7 +457,7 @@ class Guard:
             gathered, made_on = gather_rules(memory, self.project), basis(memory, self.project)
         now = input_fingerprint(self.root, self.project, self.tree.git if self.tree else None)
         if now == state and is_settled(state):
-            keep(self.root, self.project, state, gathered, made_on)
+            write_cache(self.root, self.project, state, gathered, made_on)
         return gathered
 
 

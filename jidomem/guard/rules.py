@@ -166,7 +166,7 @@ def input_fingerprint(root: Path, project: str, git: Path | None) -> dict[str, o
     return {"form": FORM, "root": str(root), "project": project, "seen": [_state(path) for path in seen]}
 
 
-def read(
+def read_cached(
     root: Path, project: str, state: Mapping[str, object], paths: Iterable[str], now: str
 ) -> dict[str, list[Rule]] | None:
     """Return the rules of each of *paths*; None without a cache of *state* that is valid at *now*."""
@@ -179,7 +179,7 @@ def read(
     return None
 
 
-def follow(
+def read_outdated(
     root: Path, project: str, git: Path | None, state: Mapping[str, object], paths: Iterable[str], now: str
 ) -> dict[str, list[Rule]] | None:
     """Return the cached rules of each of *paths*, if no commit since the cache was written changes a rule.
@@ -210,7 +210,7 @@ def follow(
     return None
 
 
-def keep(root: Path, project: str, state: Mapping[str, object], rules: Rules, basis: RuleInputs) -> None:
+def write_cache(root: Path, project: str, state: Mapping[str, object], rules: Rules, basis: RuleInputs) -> None:
     """Cache *rules* with *state* and their *basis*; does nothing if the folder cannot be written."""
     with suppress(OSError, sqlite3.Error):
         folder = root / FOLDER

@@ -383,8 +383,8 @@ class _Item:
         if any(bound > plain_value(moment) for bound in since) or any(bound <= plain_value(moment) for bound in until):
             period = " ".join([*(f"from {bound}" for bound in since), *(f"until {bound}" for bound in until)])
             raise NotFound(
-                f"{plain_value(self._item)} does not hold at {plain_value(moment)}",
-                hint=f"it holds {period}: leave out valid_at",
+                f"{plain_value(self._item)} is not valid at {plain_value(moment)}",
+                hint=f"it is valid {period}: leave out valid_at",
             )
 
     def _moments(self, name: str) -> list[str]:

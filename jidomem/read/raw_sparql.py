@@ -92,5 +92,5 @@ class RawSparql:
             return self._remote if self._remote is not None and self._remote.answers(None) else self._index
         moment = plain_value(to_term(as_of, "dateTime", "as_of"))
         if self._past is None:
-            raise InvalidRequest("raw SPARQL knows the present only here", hint="leave out as_of")
+            raise InvalidRequest("raw SPARQL can only query the present here", hint="leave out as_of")
         return self._past(project, moment)

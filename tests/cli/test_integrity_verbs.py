@@ -224,8 +224,8 @@ def test_a_redaction_is_shown_then_done_and_what_it_cannot_reach_is_said(reposit
         (["--reason", "x"], 2, "--text"),
         ([FACT, "--text", "GiB", "--property", "summary"], 2, "leave one of them out"),
         ([FACT, "--again", "--reason", "x"], 2, "leave out all options but --reason"),
-        ([FACT, "--property", "topic", "--reason", "x"], 4, "it says"),
-        ([FACT, "--property", "summary", "--reason", "the cache holds 2 GiB"], 2, "say why without saying it"),
+        ([FACT, "--property", "topic", "--reason", "x"], 4, "it has: "),
+        ([FACT, "--property", "summary", "--reason", "the cache holds 2 GiB"], 2, "leave that text out"),
         (["--text", "not said by anybody", "--reason", "x"], 4, "--again"),
     ],
 )
@@ -269,7 +269,7 @@ def test_a_preview_of_a_redaction_is_refused_where_the_redaction_would_be(reposi
     assert "ana, an Implementer, may not redact" in result.stderr
 
     result = run("journal", "redact", "--text", "GiB", "--reason", "2 GiB", "--dry-run")
-    assert (result.exit_code, "say why without saying it" in result.stderr) == (2, True), result.output
+    assert (result.exit_code, "leave that text out" in result.stderr) == (2, True), result.output
 
 
 def test_a_preview_of_a_redaction_names_the_fields_whose_whole_value_goes(repository):

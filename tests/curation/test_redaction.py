@@ -213,7 +213,7 @@ def test_a_text_of_which_the_name_of_who_redacts_says_a_part_is_refused(memory):
     memory.writer.submit_intent("p", intent(summary="see https://jido.ai/agents/architect"))
     plan = memory.keeper.plan("p", None, texts=["https://jido.ai/agents/archi"])
 
-    with pytest.raises(InvalidRequest, match="the agent's name says what is to be redacted"):
+    with pytest.raises(InvalidRequest, match="the agent's name contains a text to be redacted"):
         memory.keeper.redact(plan, agent="architect", reason="why not")
 
 
@@ -259,12 +259,16 @@ def test_a_retry_of_a_request_that_was_redacted_is_refused_and_brings_nothing_ba
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"item": None}, InvalidRequest, "say what is to go"),
+        ({"item": None}, InvalidRequest, "nothing to redact is named"),
         ({"item": "urn:nobody"}, NotFound, "urn:nobody is not a memory of p"),
-        ({"item": "FIRST", "properties": [jido("topic")[1:-1]]}, NotFound, "says nothing by"),
-        ({"item": "FIRST", "properties": [jido("recordedAt")[1:-1]]}, InvalidRequest, "holds the memory together"),
-        ({"item": None, "texts": ["ab"]}, InvalidRequest, "2 signs stands everywhere"),
-        ({"item": None, "texts": ["nowhere at all"]}, NotFound, "nothing in the journal of p says that"),
+        ({"item": "FIRST", "properties": [jido("topic")[1:-1]]}, NotFound, "has no https://jido.ai/ontology#topic"),
+        (
+            {"item": "FIRST", "properties": [jido("recordedAt")[1:-1]]},
+            InvalidRequest,
+            "cannot be redacted",
+        ),
+        ({"item": None, "texts": ["ab"]}, InvalidRequest, "2 characters occurs everywhere"),
+        ({"item": None, "texts": ["nowhere at all"]}, NotFound, "nothing in the journal of p contains that text"),
     ],
 )
 def test_what_cannot_be_redacted_is_refused_with_the_way_on(memory, given, error, message):
@@ -279,7 +283,7 @@ def test_the_reason_may_not_say_the_secret(memory):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     plan = memory.keeper.plan("p", None, texts=["hunter2"])
     for who in ({"agent": "ana", "reason": "it was HUNTER2"}, {"agent": "hunter2", "reason": "a password"}):
-        with pytest.raises(InvalidRequest, match="says what is to be redacted"):
+        with pytest.raises(InvalidRequest, match="contains a text to be redacted"):
             memory.keeper.redact(plan, **who)
     assert len(list(memory.journal.read(STREAM))) == 1
 

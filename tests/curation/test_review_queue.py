@@ -198,7 +198,7 @@ def test_what_somebody_settled_since_stops_no_other_line_of_a_review(memory):
     found = [*zip(numbers, waits, strict=True)]
     assert settled == numbers[:2]
     assert [(line.number, line.waiting.item) for line in lines] == [(n, one.item) for n, one in found[2:]]
-    with pytest.raises(InvalidRequest, match=r"line 1: .* does not wait"):
+    with pytest.raises(InvalidRequest, match=r"line 1: .* is not pending"):
         parse(f"reject {first.item} {first.other}", waiting(memory))
     assert [line.reason for line in parse(f"reject {third.item[-8:]} no {third.item[-8:]}", waiting(memory))] == [
         f"no {third.item[-8:]}"

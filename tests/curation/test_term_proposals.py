@@ -160,7 +160,7 @@ def test_the_same_proposal_again_is_the_first_and_another_of_that_name_waits_its
     with proposals(root, "ana") as terms:
         first = terms.propose("serves", **SERVES)
         assert terms.propose("serves", **SERVES) == first
-        with pytest.raises(InvalidRequest, match="waits with another declaration"):
+        with pytest.raises(InvalidRequest, match="is proposed with another declaration"):
             terms.propose("serves", **{**SERVES, "definition": "Something else."})
         assert len(terms.all()) == 1
 
@@ -176,7 +176,7 @@ def test_the_same_proposal_again_is_the_first_and_another_of_that_name_waits_its
         ("https://jido.ai/projects/p#Recipe", {"kind": "class"}, "not a name for a new term"),
         ("Recipe", {"kind": "class", "domain": ["Fact"]}, "a class has no domain"),
         ("Recipe", {"kind": "class", "definition": " "}, "has a definition"),
-        ("Recipe", {"kind": "class", "reason": " "}, "says why"),
+        ("Recipe", {"kind": "class", "reason": " "}, "needs a reason"),
         ("Recipe", {"kind": "klass"}, "not a kind of term"),
         ("serves", {"kind": "property", "range_": ["xsd:integer", "Fact"]}, "can have no value"),
         ("Recipe", {"kind": "class", "parents": ["Fact", "Project"]}, "Disjoint classes"),
@@ -200,7 +200,7 @@ def test_an_unknown_parent_or_proposal_is_answered_with_what_there_is(root):
             terms.propose("Recipe", kind="class", parents=["Fakt"], definition="A way to cook.", reason="x")
         with pytest.raises(NotFound) as refusal:
             terms.accept("Recipe")
-    assert refusal.value.hint == "there is serves: jidomem ontology proposals"
+    assert refusal.value.hint == "pending: serves; see jidomem ontology proposals"
 
 
 def test_the_commands_list_accept_and_reject(root):

@@ -57,7 +57,7 @@ def test_an_edit_that_breaks_what_a_convention_forbids_is_stopped_with_its_reaso
 def test_a_file_that_an_edit_makes_is_judged_as_a_whole(repository, said):
     keep(repository, convention("Licensed", "src", requiresPattern="SPDX"))
     made = hooked(repository, "Edit", file_path=f"{repository}/src/new.py", **said)
-    assert "it would have nothing that fits" in denied(made)
+    assert "it would contain nothing that matches" in denied(made)
 
 
 def test_an_edit_of_a_link_is_one_of_the_file_it_leads_to(repository):
@@ -237,7 +237,7 @@ def test_no_root_has_a_command_run_that_its_user_did_not_let_run(repository, com
     run("guard", "--staged")
 
     assert denied(answer) == ""
-    assert "is not run before you let it" in told(answer)
+    assert "does not run until you allow it" in told(answer)
     assert not list(repository.rglob("ran"))
 
 

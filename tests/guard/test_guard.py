@@ -132,7 +132,7 @@ def test_after_one_more_commit_the_rules_are_those_the_index_gives(repository, w
     guard, root = guard_of(repository), repository / ".jidomem"
     git, paths = guard.tree.git, ["src/a.py"]
     while (
-        rules.read(root, "p", rules.input_fingerprint(root, "p", git), paths, NOW) is None
+        rules.read_cached(root, "p", rules.input_fingerprint(root, "p", git), paths, NOW) is None
     ):  # not before the folder's time has passed
         before = guard.governing(paths)
     says, same = NEXT[what]
@@ -142,7 +142,7 @@ def test_after_one_more_commit_the_rules_are_those_the_index_gives(repository, w
             memory.writer.submit_intent("p", said)
 
     state = rules.input_fingerprint(root, "p", git)
-    followed = rules.follow(root, "p", git, state, paths, NOW)
+    followed = rules.read_outdated(root, "p", git, state, paths, NOW)
     found = guard.governing(paths)
     shutil.rmtree(root / "cache")
     anew = guard.governing(paths)
@@ -170,7 +170,7 @@ sys.exit("jidomem.index.store" in sys.modules)
 def test_what_was_redacted_is_not_told_by_what_was_kept_before(repository):
     keep(repository, choice("topsecretword", "src/a.py"))
     guard, root = guard_of(repository), repository / ".jidomem"
-    while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW) is None:
+    while rules.read_cached(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW) is None:
         guard.governing(["src/a.py"])
 
     done = run("journal", "redact", "--text", "topsecretword", "--reason", "it was a password", "--root", root)
@@ -180,7 +180,9 @@ def test_what_was_redacted_is_not_told_by_what_was_kept_before(repository):
     keep(repository, intent(summary="a fact"))
 
     assert (
-        rules.follow(root, "p", guard.tree.git, rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW)
+        rules.read_outdated(
+            root, "p", guard.tree.git, rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW
+        )
         is None
     )
     assert "topsecretword" not in str(guard.governing(["src/a.py"]))
@@ -189,11 +191,13 @@ def test_what_was_redacted_is_not_told_by_what_was_kept_before(repository):
 def test_what_was_followed_is_kept_for_the_next_and_reads_no_index(repository):
     keep(repository, choice("one", "src/a.py"))
     guard, root = guard_of(repository), repository / ".jidomem"
-    while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW) is None:
+    while rules.read_cached(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW) is None:
         guard.governing(["src/a.py"])
     for number in range(3):
         keep(repository, intent(summary=f"fact {number}"))
-        while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW) is None:
+        while (
+            rules.read_cached(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW) is None
+        ):
             done = subprocess.run([sys.executable, "-c", ASKING, str(root)], capture_output=True, text=True)
             assert (done.returncode, done.stdout) == (0, "one\n"), done.stderr
 
@@ -314,7 +318,9 @@ def test_what_is_kept_is_read_again_only_where_it_was_made(repository, tmp_path)
     (iri,) = keep(repository, choice("Use Oxigraph", "src/a.py"))
     guard = guard_of(repository)
     state = rules.input_fingerprint(guard.root, "p", guard.tree.git)
-    while rules.read(guard.root, "p", state, ["src/a.py"], NOW) is None:  # not before the folder's time has passed
+    while (
+        rules.read_cached(guard.root, "p", state, ["src/a.py"], NOW) is None
+    ):  # not before the folder's time has passed
         guard.governing(["src/a.py"])
     clone = tmp_path / "clone"
     shutil.copytree(repository, clone, symlinks=True)
@@ -324,7 +330,9 @@ def test_what_is_kept_is_read_again_only_where_it_was_made(repository, tmp_path)
     copied = guard_of(clone)
 
     assert (
-        rules.read(copied.root, "p", rules.input_fingerprint(copied.root, "p", copied.tree.git), ["src/a.py"], NOW)
+        rules.read_cached(
+            copied.root, "p", rules.input_fingerprint(copied.root, "p", copied.tree.git), ["src/a.py"], NOW
+        )
         is None
     )
     assert [rule.item for rule in copied.governing(["src/a.py"])["src/a.py"]] == [iri]

@@ -141,6 +141,6 @@ def test_a_memory_that_does_not_hold_at_a_moment_of_the_world_is_not_shown_then(
 
     assert memory.reader.get_memory("p", item, valid_at="2026-12-20")["iri"] == item
     for outside in ("2026-12-19T23:59:59.999999Z", "2027-01-07"):
-        with pytest.raises(NotFound, match="does not hold at") as refusal:
+        with pytest.raises(NotFound, match="is not valid at") as refusal:
             memory.reader.get_memory("p", item, valid_at=outside)
         assert "from 2026-12-20T00:00:00.000000Z until 2027-01-07T00:00:00.000000Z" in refusal.value.hint
