@@ -54,7 +54,8 @@ def number(least: float, most: float, example: float) -> KeyRule:
     is_whole = isinstance(example, int)
     kinds, kind = ((int,), "whole number") if is_whole else ((int, float), "number")
     what = f"a {kind} from {least:,} to {most:,}"
-    return KeyRule(lambda value: type(value) in kinds and least <= value <= most, what, f"{example:g}")
+    shown = str(example).removesuffix(".0")
+    return KeyRule(lambda value: type(value) in kinds and least <= value <= most, what, shown)
 
 
 def _is_filled(value: str) -> bool:

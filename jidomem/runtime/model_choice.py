@@ -44,7 +44,10 @@ def _is_variable(name: str) -> bool:
 
 
 def _is_absolute(path: str) -> bool:
-    return Path(path).expanduser().is_absolute()
+    try:
+        return "\0" not in path and Path(path).expanduser().is_absolute()
+    except RuntimeError:  # the home folder of an unknown user
+        return False
 
 
 #: The rules of the keys of any endpoint.

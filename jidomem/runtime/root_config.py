@@ -257,7 +257,7 @@ _RULES: Mapping[str, KeyRule] = {
     "conflicts": TABLE,
     "agents": TABLE,
     "policy": choice(PRESETS),
-    "host": text("127.0.0.1"),
+    "host": text("127.0.0.1", is_valid=lambda _: True),
     "port": number(0, 65_535, 8700),
 }
 _CONFLICTS = dict.fromkeys(_FAMILIES, choice(ON_CONFLICT))

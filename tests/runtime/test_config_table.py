@@ -1,11 +1,14 @@
 """Every fault of a configuration has one form: file, table, key, value, and what to write instead."""
 
+from dataclasses import fields
+
 import pytest
 
 from jidomem.base.clock import now
 from jidomem.errors import Failed
 from jidomem.runtime import settings
 from jidomem.runtime.root_config import trust
+from jidomem.runtime.user_config import RootLimits
 
 ENDPOINT = '[embedder]\nuse = "endpoint"\n'
 
@@ -112,3 +115,29 @@ def test_a_fault_in_the_users_own_file_does_too(root, own, content, detail, hint
 )
 def test_what_may_be_a_secret_is_not_shown(root, own, content):
     assert "4711" not in "".join(refusal(own, content, root))
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(RootLimits)])
+def test_the_hint_for_a_limit_is_accepted_when_it_is_followed(root, own, name):
+    _, hint = refusal(own, f"[limits]\n{name} = true", root)
+
+    own.write_text(f"[limits]\n{hint.removeprefix('write ')}\n")
+
+    assert settings.load(root).limits == RootLimits()
+
+
+@pytest.mark.parametrize("path", ["~nosuch-user/key", "keys/endpoint", "/keys/\\u0000"])
+def test_a_key_file_without_a_whole_path_is_refused_as_any_value(root, own, path):
+    told, hint = refusal(own, f'{ENDPOINT}key_file = "{path}"', root)
+
+    assert told.startswith("embedder.key_file = ")
+    assert told.endswith(" is not the whole path of a file")
+    assert hint == 'write key_file = "~/.secrets/endpoint"'
+
+
+def test_an_empty_host_is_the_default_address(root, own):
+    own.write_text("")
+    (root / "config.toml").write_text('host = ""\n')
+    trust(own, root, now())
+
+    assert not settings.load(root).host
