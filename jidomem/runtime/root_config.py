@@ -74,7 +74,11 @@ def root_folder(path: str | os.PathLike[str]) -> Path:
 
     Links above it are followed, as a home or temporary folder may be one.
     """
-    given = Path(path).expanduser()
+    try:
+        given = Path(path).expanduser()
+    except RuntimeError as error:
+        hint = "name the whole path of the folder: --root /PATH"
+        raise Failed(f"{path}: there is no home folder of that user", hint=hint, code="invalid_config") from error
     folder = given.parent.resolve() / given.name if given.name not in ("", "..") else given.resolve()
     if folder.is_symlink():
         raise Failed(

@@ -141,3 +141,10 @@ def test_an_empty_host_is_the_default_address(root, own):
     trust(own, root, now())
 
     assert not settings.load(root).host
+
+
+def test_a_root_in_the_home_folder_of_an_unknown_user_is_refused(own):
+    with pytest.raises(Failed, match="~nosuch-user/x: there is no home folder of that user") as refused:
+        settings.load("~nosuch-user/x")
+
+    assert refused.value.code == "invalid_config"
