@@ -105,7 +105,7 @@ def guard(
     verdict = local.guard.judge(edits, name, show_with_stops=True)
     _print_verdict(app, verdict)
     if verdict.earlier and not staged and not app.json:
-        files = shlex.join(given)
+        files = shlex.join(name for name in paths if local.paths.others((name,)))
         app.info(f"{verdict.earlier} shown earlier in session {name}; all: jidomem governing {files}")
     if verdict.stops:
         click.get_current_context().exit(_STOPPED)

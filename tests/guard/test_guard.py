@@ -253,6 +253,17 @@ def test_the_command_line_counts_the_memories_shown_earlier_in_the_session(repos
     assert "jidomem governing src/a.py" in third.stderr
 
 
+def test_the_command_for_memories_shown_earlier_works_in_a_folder_of_the_repository(repository, monkeypatch):
+    keep(repository, choice("Use Oxigraph", "src/a.py"))
+    monkeypatch.chdir(repository / "src")
+    run("guard", "a.py")
+
+    second = run("guard", "a.py", "../.jidomem/config.toml")
+
+    assert second.stderr.endswith("all: jidomem governing a.py\n")
+    assert "Use Oxigraph" in run("governing", "a.py").stdout
+
+
 def test_what_was_told_is_told_again_once_the_client_has_lost_it(repository):
     keep(repository, choice("Use Oxigraph", "src/a.py"))
     said = {"hook_event_name": "SessionStart", "session_id": "s-1", "cwd": str(repository)}
