@@ -457,8 +457,8 @@ class MemoryClosed(Failed):
 
     def __init__(self, place: str) -> None:
         super().__init__(
-            f"the memory in {place} was closed, and is still used",
-            hint="open it anew, and use what holds it while it is open: with jidomem.open(...) as memory: ...",
+            f"the memory in {place} is closed",
+            hint="open it again, and use it inside the block: with jidomem.open(...) as memory: ...",
         )
 
 

@@ -346,7 +346,7 @@ def writing(path: str) -> Iterator[None]:
         closed = obstacle(where) if isinstance(error, PermissionError) else []
         whose = f": {describe(closed)}" if closed else ""
         raise Failed(
-            f"{where}: the journal could not be written, nothing was kept: {error.strerror}{whose}",
+            f"{where}: the journal could not be written, nothing was stored: {error.strerror}{whose}",
             hint=repair(closed) or _HINTS.get(error.errno or 0, "put that right and submit again"),
         ) from error
 
@@ -413,8 +413,8 @@ def flush_above(path: str) -> None:
 def busy(path: str, wait: float) -> Busy:
     """Return the error after waiting *wait* seconds for the lock of a file."""
     return Busy(
-        f"another writer has held {path} for more than {wait:g} second{'' if wait == 1 else 's'}; nothing was written",
-        hint="submit again; if it stays so, stop the process that holds that file",
+        f"another writer has locked {path} for over {wait:g} second{'' if wait == 1 else 's'}; nothing was written",
+        hint="submit again; if this persists, stop the process that has the lock",
     )
 
 

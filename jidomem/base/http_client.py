@@ -144,7 +144,7 @@ class HttpClient:
         except TimeoutError:
             is_over = self._monotonic() >= limits.until
             return HttpFailure(
-                "was not done in the stated time" if is_over else "said nothing for too long", True, True
+                "did not finish in the stated time" if is_over else "was silent for too long", True, True
             )
         except ssl.SSLCertVerificationError as error:
             return HttpFailure(f"is not who it says: {error.verify_message}", may_pass=False)

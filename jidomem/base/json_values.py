@@ -63,7 +63,7 @@ def freeze(value: Any) -> Any:
         return _freeze(value)
     except RecursionError:
         raise InvalidRequest(
-            "a value to be kept contains itself, or is nested too deep", hint="keep a reference to it instead"
+            "the value contains itself, or is nested too deep", hint="store a reference to it instead"
         ) from None
 
 
@@ -127,7 +127,7 @@ def to_json_value(value: Any, place: Place, depth: int = 0) -> Any:
     if isinstance(value, list | Mapping) and depth == DEEPEST_JSON:
         raise InvalidRequest(
             f"{_root(place)} is nested too deep, more than {DEEPEST_JSON} levels",
-            hint="keep its parts under keys of their own",
+            hint="store its parts under separate keys",
         )
     if isinstance(value, list):
         return [to_json_value(inner, (place, index), depth + 1) for index, inner in enumerate(value)]

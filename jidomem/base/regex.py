@@ -58,7 +58,7 @@ def compiled(pattern: str, flags: str = "") -> Any:
     *flags* are any of i (ignore case), m (`^` and `$` match at every line) and s (`.` matches line ends).
     """
     if len(pattern) > LONGEST:
-        raise Unsearchable(f"it has more than {LONGEST:,} signs", "say it in several patterns")
+        raise Unsearchable(f"it has more than {LONGEST:,} characters", "split it into several patterns")
     if unknown := set(flags) - set(FLAGS):
         raise Unsearchable(f"there is no flag {min(unknown)!r}", f"flags are of {', '.join(FLAGS)}")
     import re2  # imported here, as most processes use no pattern
@@ -91,7 +91,7 @@ def _written(pattern: str) -> str:
         match = (_INSIDE if inside else _OUTSIDE).match(pattern, at)
         sign, at = match[0], match.end()  # type: ignore[index, union-attr]  # one of them matches any sign
         if sign == r"\Q" or (inside and sign == r"\W"):
-            raise Unsearchable(f"it has {sign}{' in brackets' if inside else ''}", "write out what is meant")
+            raise Unsearchable(f"it has {sign}{' in brackets' if inside else ''}", "write the characters out")
         if sign.startswith("{,"):
             sign = f"{{0{sign[1:]}"
         parts.append((_ESCAPES_IN_CLASS if inside else _ESCAPES).get(sign, sign))

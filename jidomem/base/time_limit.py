@@ -70,7 +70,7 @@ class _Watch:
         if self._out_of_memory:
             text = f"{what} took more than {self._size:,} bytes of memory, and was stopped"
             return TooLarge(text, hint=_HINT, code="result_too_large")
-        return QueryTimeout(f"{what} was not done in {self._seconds:.3g} seconds, and was stopped", hint=_HINT)
+        return QueryTimeout(f"{what} did not finish in {self._seconds:.3g} seconds, and was stopped", hint=_HINT)
 
     def _look(self) -> None:
         end, most, wait = monotonic() + self._seconds, _used() + self._size, _LOOK

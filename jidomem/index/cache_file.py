@@ -169,8 +169,8 @@ class CacheFolder(Generic[F]):
                     self.discard(name)
                 except OSError:
                     self._unwritable.add(name)
-        hint = "look at the disk: df, and its health"
-        raise Failed(f"the {self._content} of {name} cannot be kept: {reason}", hint=hint)
+        hint = "check the disk: df, and its health"
+        raise Failed(f"the {self._content}of {name} cannot be stored: {reason}", hint=hint)
 
     def open_file(self, name: str) -> F:
         """Return a file, opened again if another process has replaced it on disk; raises CacheInvalid."""
@@ -258,7 +258,7 @@ class CacheFolder(Generic[F]):
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if code in _BUSY:
             raise Busy(
-                f"another process takes in the {self._content} of {name}", hint="ask again in a moment"
+                f"another process is writing the {self._content} of {name}", hint="ask again in a moment"
             ) from error
         if "no such module" in str(error):
             hint = "use a Python whose SQLite has FTS5"

@@ -466,7 +466,7 @@ class Texts:
             fresh = [commit for commit in step if commit.id not in later]
             if any(is_redaction_record(commit.data) for commit in fresh):
                 delete_vectors(self._root, stream.project)
-                raise CacheInvalid("something was taken out of the journal")
+                raise CacheInvalid("a text was redacted in the journal")
             with file.writing():
                 if file.mark != mark:
                     return False
@@ -474,7 +474,7 @@ class Texts:
                 mark, count = mark.after(fresh), count + len(fresh)
                 file.set_metadata(mark=mark.term)
         if count - len(later - read) != target.commits - start.commits:
-            raise CacheInvalid("what was damaged is there again")
+            raise CacheInvalid("a damaged file was restored")
         return True
 
     def _ids_after(self, stream: Stream, mark: Watermark) -> set[str]:

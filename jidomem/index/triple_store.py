@@ -83,12 +83,14 @@ def _open_store(path: str | PathLike[str] | None) -> ox.Store:
     except OSError as error:
         if "lock" in str(error).lower():
             hint = "close it there, or put a SPARQL server before it and use the backend 'sparql'"
-            raise Busy(f"{path} is open already; one process at a time holds a store on disk", hint=hint) from error
+            raise Busy(
+                f"{path} is open already; only one process at a time can open a store on disk", hint=hint
+            ) from error
         raise _failed(error) from error
 
 
 def _failed(error: OSError) -> JidomemError:
-    return Failed(f"the store could not be used: {error}", hint="see to that folder and try again")
+    return Failed(f"the store could not be used: {error}", hint="check that folder, and try again")
 
 
 def _nodes(graphs: Sequence[str]) -> list[Any]:
@@ -333,7 +335,7 @@ def _check_options(backend: str, needs: str, **options: object) -> None:
         raise InvalidRequest(f"the backend {backend!r} needs {_article(first)}: {first}=...", hint=example)
     for name, value in options.items():
         if backend != needs and value is not None:
-            raise InvalidRequest(f"the backend {backend!r} has no use for {name}", hint=f"leave it out, or: {example}")
+            raise InvalidRequest(f"the backend {backend!r} does not use {name}", hint=f"leave it out, or: {example}")
 
 
 def _article(option: str) -> str:

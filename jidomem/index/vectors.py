@@ -214,7 +214,7 @@ class Vectors:
         found = self.embedder.generate(texts) if texts else []
         dimensions = self.embedder.dimensions()
         if len(found) != len(texts) or any(len(vector) != dimensions for vector in found):
-            detail = f"{self.embedder.name} was to give {len(texts)} vectors of {dimensions} numbers, and did not"
+            detail = f"{self.embedder.name} did not return {len(texts)} vectors of {dimensions} numbers"
             raise ModelUnavailable(detail, hint="use another embedder")
         return found
 

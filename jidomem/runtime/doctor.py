@@ -64,7 +64,7 @@ def run_diagnostic(name: str, look: Callable[[], Iterable[Diagnostic]]) -> Itera
         yield Diagnostic(name, "fail", error.detail, error.hint)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        yield Diagnostic(name, "fail", f"{where}{error.strerror or error}", "let this user read it, and look again")
+        yield Diagnostic(name, "fail", f"{where}{error.strerror or error}", "give this user read access, and try again")
 
 
 #: Free bytes of a disk: below the first, writes may soon fail; below the second, a warning is due.
@@ -111,9 +111,7 @@ def disk(root: Path) -> Iterator[Diagnostic]:
     level: Level = "fail" if free < _LEAST else "warn" if free < _FEW else "ok"
     yield Diagnostic("disk", level, f"{free:,} bytes are free", "" if level == "ok" else f"make room: du -sh {root}/*")
     if names.f_files and names.f_favail < _INODES:
-        yield Diagnostic(
-            "disk", "warn", f"room for {names.f_favail} more files", "make room: remove files on that disk"
-        )
+        yield Diagnostic("disk", "warn", f"room for {names.f_favail} more files", "free some space on that disk")
 
 
 def file_system(root: Path) -> Iterator[Diagnostic]:
@@ -123,8 +121,8 @@ def file_system(root: Path) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "file system",
             "warn",
-            f"{kind}, a file system of the network: its locks and flushes may not hold",
-            "keep the root on a disk of this machine, and serve it: jidomem serve",
+            f"{kind}, a file system of the network: its locks and flushes may not work",
+            "put the root on a disk of this machine, and serve it: jidomem serve",
         )
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -132,7 +130,10 @@ def file_system(root: Path) -> Iterator[Diagnostic]:
         os.fsync(descriptor)
     except OSError as error:
         yield Diagnostic(
-            "file system", "fail", f"{kind} cannot lock and flush: {error.strerror}", "keep the root elsewhere"
+            "file system",
+            "fail",
+            f"{kind} cannot lock and flush: {error.strerror}",
+            "put the root on another file system",
         )
         return
     finally:
@@ -170,7 +171,7 @@ def port(host: str, number: int) -> Iterator[Diagnostic]:
             elif _serves(host, number):
                 yield Diagnostic("port", "ok", f"{host}:{number} is served by jidomem")
             else:
-                yield Diagnostic("port", "warn", f"something else listens at {host}:{number}",
+                yield Diagnostic("port", "warn", f"another program listens at {host}:{number}",
                            "give another one: jidomem serve --port 0")  # fmt: skip
         else:
             yield Diagnostic("port", "ok", f"{host}:{number} is free")
@@ -264,11 +265,12 @@ def clock(files: FileJournal, now: datetime) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "clock",
             "warn",
-            f"the newest commit is of {newest}, and this clock is at {format_timestamp(now)}",
+            f"the newest commit is dated {newest}, and this clock shows {format_timestamp(now)}",
             "set the clock: timedatectl set-ntp true",
         )
     else:
-        yield Diagnostic("clock", "ok", f"{format_timestamp(now)}, the newest commit is of {newest or 'no time yet'}")
+        last = f"the newest commit is dated {newest}" if newest else "there is no commit yet"
+        yield Diagnostic("clock", "ok", f"{format_timestamp(now)}, {last}")
 
 
 def index(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
@@ -316,10 +318,12 @@ def stale_cache_files(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
     for stream in files.streams():
         folder = files.path(stream)
         for path in (*folder.glob(".incoming.lock"), *folder.glob(".sealing.lock")):
-            yield Diagnostic("leftovers", "ok", f"{path}: of a writer that was killed, or writes now; never read")
+            yield Diagnostic(
+                "leftovers", "ok", f"{path}: left by a killed writer, or in use by a running one; never read"
+            )
         for path in folder.glob("*.aside"):
             yield Diagnostic(
-                "leftovers", "warn", f"{path} was set aside as damaged", "jidomem journal verify has the reason"
+                "leftovers", "warn", f"{path} was quarantined as damaged", "jidomem journal verify has the reason"
             )
     yield Diagnostic("leftovers", "ok", f"{used} processes work on clones of the index")
 
@@ -356,7 +360,7 @@ def repository(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
         yield Diagnostic("git", "warn", f"git does not ignore {', '.join(name[:-1] for name in ignored)}",
                    f"jidomem init writes {root / '.gitignore'} where there is none")  # fmt: skip
     if text is not None and text.rstrip().endswith(b": unset") and not ignored:
-        yield Diagnostic("git", "ok", "keeps the journal byte by byte, and nothing that is derived")
+        yield Diagnostic("git", "ok", "stores the journal byte by byte, and ignores derived files")
 
 
 def models(given: Settings) -> Iterator[Diagnostic]:

@@ -61,7 +61,7 @@ _ENDPOINT: Mapping[str, KeyRule] = {
 def _check_endpoint(values: Mapping[str, Any], name: str, file: Path | str) -> None:
     """Raise Failed `invalid_config` if the table *name* has keys that exclude each other."""
     if values.get("use") != "endpoint" and (more := sorted(values.keys() - {"use"})):
-        raise config_fault(file, f"{name}.{more[0]} is of an endpoint, and none is used", 'write use = "endpoint"')
+        raise config_fault(file, f"{name}.{more[0]} is for an endpoint, and none is used", 'write use = "endpoint"')
     if {"key_env", "key_file"} <= values.keys():
         raise config_fault(file, f"{name}.key_env and {name}.key_file both name the key", "leave one of them out")
 
@@ -102,7 +102,7 @@ def _in_file(path: Path, of: str) -> ApiKey:
         raise ModelUnavailable(
             f"others may read the key for {of}: {path} has mode {stat.S_IMODE(status.st_mode):04o}"
             f" and is of uid {status.st_uid}",
-            hint=f"chmod 600 {path}, and think of getting another key",
+            hint=f"chmod 600 {path}, and consider replacing the key",
         )
     return ApiKey(str(path), text.strip())
 

@@ -83,7 +83,7 @@ def root_folder(path: str | os.PathLike[str]) -> Path:
     if folder.is_symlink():
         raise Failed(
             f"{folder} is a symbolic link, and a root is the folder itself",
-            hint=f"name it, if you mean it: --root {folder.resolve()}",
+            hint=f"if you mean its target: --root {folder.resolve()}",
             code="invalid_config",
         )
     return folder
@@ -95,7 +95,7 @@ def _check_overlay(top: Path, paths: Iterator[Path], depth: int) -> None:
         size, count = size + _size(path), count + 1
         if size > OVERLAY or count > OVERLAY_FILES or len(path.relative_to(top).parts) == depth:
             most = f"{OVERLAY:,} bytes, {OVERLAY_FILES:,} files or {depth - 1} folders in each other"
-            hint = "an overlay has a few terms, rules and queries: remove all else"
+            hint = "an overlay has a few terms, rules and queries: remove everything else"
             raise Failed(f"{top} has more than {most}", hint=hint, code="invalid_config")
 
 
@@ -108,7 +108,7 @@ def read_config(path: Path, most: int = CONFIG) -> str:
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        hint = "a configuration has a few keys: remove all else"
+        hint = "a configuration has a few keys: remove everything else"
         raise Failed(f"{path} has more than {most:,} bytes", hint=hint, code="invalid_config")
     text = data.decode()
     if long := _LONG_KEY.search(text):
@@ -122,8 +122,8 @@ def refuse_link(path: Path) -> None:
     """Raise Failed `invalid_config` if *path* is a symbolic link."""
     if path.is_symlink():
         raise Failed(
-            f"{path} is a symbolic link, and nothing of a root leads out of it",
-            hint=f"put what it leads to in its place, or remove it: rm {path}",
+            f"{path} is a symbolic link, and the files of a root must not lead out of it",
+            hint=f"replace it by its target, or remove it: rm {path}",
             code="invalid_config",
         )
 
@@ -152,7 +152,7 @@ def _size(path: Path) -> int:
 
 
 def _no_file(path: Path) -> Failed:
-    return Failed(f"{path} is not a file", hint=f"take it away: mv {path} /tmp", code="invalid_config")
+    return Failed(f"{path} is not a file", hint=f"move it away: mv {path} /tmp", code="invalid_config")
 
 
 #: The parts of a root to which trust applies: its configuration, and its own terms, shapes and queries.
@@ -290,7 +290,7 @@ def _refuse_authority(key: str, path: Path, own: Path | None) -> None:
     """Raise Failed for a key that no root may set, or only a trusted one."""
     if key in _AUTHORITY:
         raise Failed(
-            f"{path}: {key} cannot be set by a root that was found on disk",
+            f"{path}: {key} cannot be set by a root on disk",
             hint=f"take {key} out of that file; once you trust it (jidomem access trust {path.parent}) it may set "
             f"{' and '.join(OF_TRUST)}, and tokens are given out with: jidomem access token add AGENT",
             code="invalid_config",
@@ -298,7 +298,7 @@ def _refuse_authority(key: str, path: Path, own: Path | None) -> None:
     if own is not None and key in OF_TRUST and (state := trust_state(own, path.parent.resolve())) != "trusted":
         changed = ", and it was changed since you trusted it" if state == "changed" else ""
         raise Failed(
-            f"{path}: {key} cannot be set by a root that was found on disk{changed}",
+            f"{path}: {key} cannot be set by a root on disk{changed}",
             hint=f"look through that folder, then trust it: jidomem access trust {path.parent}; or take {key} out",
             code="invalid_config",
         )

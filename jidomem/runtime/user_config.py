@@ -136,8 +136,8 @@ class ApiToken:
         """Raise PolicyDenied if the token is read-only."""
         if self.role == "reader":
             raise PolicyDenied(
-                f"{self.agent} has the token of a reader, who writes nothing",
-                hint="ask who runs the server for one of the role agent",
+                f"{self.agent} has a read-only token",
+                hint="ask the operator of the server for a token of the role agent",
             )
 
 

@@ -356,8 +356,8 @@ def _query_died(status: int, memory: int) -> TooLarge:
     if status == _ABORTED:
         return out_of_memory(memory)
     return TooLarge(
-        f"the process that answered the query was ended (status {status}), as the system does where memory runs out",
-        hint="ask again; if it stays so, ask for less",
+        f"the process that answered the query was ended (status {status}), probably because memory ran out",
+        hint="retry; if this persists, ask for less",
         code="result_too_large",
     )
 
@@ -449,7 +449,7 @@ class Checks:
         """Run *job* in a worker of its own and return the answer; no other check runs at the same time."""
         if not self._place.acquire(blocking=False):
             hint = "ask again in a minute, or run it where the memory is: jidomem check"
-            raise Busy("a check is being made, and no more than one at once", hint=hint, code="too_many_requests")
+            raise Busy("a check is already running", hint=hint, code="too_many_requests")
         try:
             with self._lock:
                 if self._closed:
@@ -479,14 +479,14 @@ class Checks:
 
 def _check_timeout(seconds: float) -> QueryTimeout:
     return QueryTimeout(
-        f"the check was not done in {seconds:g} seconds, and was stopped",
+        f"the check did not finish in {seconds:g} seconds, and was stopped",
         hint="run it where the memory is: jidomem check; what a change would fail: jidomem ontology diff",
     )
 
 
 def _check_died(status: int) -> TooLarge:
     return TooLarge(
-        f"the process that made the check was ended (status {status}), as the system does where memory runs out",
+        f"the process that made the check was ended (status {status}), probably because memory ran out",
         hint="run it where the memory is: jidomem check; the server's standard error may say more",
         code="result_too_large",
     )

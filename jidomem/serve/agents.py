@@ -160,7 +160,7 @@ def start(site: RequestContext, project: str) -> Response:
     wire.arguments()
     values = wire.json_object(OPENING)
     if "name" not in values:
-        raise InvalidRequest("a session has a name", hint='send {"name": "s-42"}')
+        raise InvalidRequest("the session needs a name", hint='send {"name": "s-42"}')
     name = values.pop("name")
     receipt = site.writer.start_session(project, name, **values)
     return wire.answer(receipt.to_dict(), 201, Location=f"/projects/{project}/sessions/{quote(name, safe='')}")

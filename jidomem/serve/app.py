@@ -308,7 +308,7 @@ def _refuse_unreadable() -> None:
     has_body = request.content_length or "chunked" in request.headers.get("Transfer-Encoding", "").lower()
     if has_body and request.method in ("GET", "HEAD"):
         raise InvalidRequest(
-            f"a {request.method} has no body here", hint="write it into the query string, or send it with POST"
+            f"a {request.method} request has no body here", hint="write it into the query string, or send it with POST"
         )
 
 

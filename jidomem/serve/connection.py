@@ -197,18 +197,18 @@ class HttpExchange(io.RawIOBase):
             while (event := self._h11.next_event()) is h11.NEED_DATA:
                 self._feed(self.link.receive())
         except TooSlow:
-            detail = "the rest of the request did not come in time"
+            detail = "the rest of the request did not arrive in time"
             raise RequestTimeout(detail, hint="send it without a pause") from None
         except h11.RemoteProtocolError as error:
             if error.error_status_hint == 431:
                 self._check_size(self._raw)
-            raise InvalidRequest(f"this is not a request of HTTP/1.1: {error}", hint=_HINT) from None
+            raise InvalidRequest(f"this is not an HTTP/1.1 request: {error}", hint=_HINT) from None
         assert isinstance(event, h11.Request)
         behind = len(self._h11.trailing_data[0])
         head, self._raw = self._raw[: len(self._raw) - behind], self._raw[-behind - 4 :]
         self._check_size(head)
         if _LOOSE.search(head):
-            raise InvalidRequest("each line of a head ends in CR LF, and none goes on in the next one", hint=_HINT)
+            raise InvalidRequest("end each header line with CR LF, and do not fold lines", hint=_HINT)
         self.environ = build_environ(event)
         if "HTTP_TRANSFER_ENCODING" not in self.environ:
             self._size = len(head) + int(self.environ.get("CONTENT_LENGTH", 0))  # h11 accepts one number only
@@ -254,11 +254,11 @@ class HttpExchange(io.RawIOBase):
             return size
         except TooSlow:
             hint = f"send it without a pause, {SLOWEST:,} bytes a second at least"
-            error: JidomemError = RequestTimeout("the rest of the body did not come in time", hint=hint)
+            error: JidomemError = RequestTimeout("the rest of the body did not arrive in time", hint=hint)
         except ClientDisconnected:
-            error = InvalidRequest("the body was cut", hint="send all of it")
+            error = InvalidRequest("the body is incomplete", hint="send all of it")
             if self.link.interrupted:
-                detail = "the server is stopping, and the rest of the body did not come"
+                detail = "the server is stopping, and the rest of the body did not arrive"
                 error = Busy(detail, hint="send it again after the server has started")
         except h11.RemoteProtocolError as malformed:
             error = InvalidRequest(f"the chunks of the body cannot be read: {malformed}", hint="send it again")
@@ -387,6 +387,6 @@ def check_request(request: h11.Request, environ: dict[str, Any]) -> None:
     if in_chunks and "CONTENT_LENGTH" in environ:
         raise InvalidRequest("a body has a Content-Length or a Transfer-Encoding", hint="give one of them")
     if in_chunks and request.http_version == b"1.0":
-        raise InvalidRequest("a body comes in chunks by HTTP/1.1 only", hint="give its Content-Length")
+        raise InvalidRequest("chunked bodies need HTTP/1.1", hint="give its Content-Length")
     if "#" in target or not (target.startswith("/") or _ABSOLUTE.fullmatch(target)):
         raise InvalidRequest(f"{target[:80]!r} is not an address here", hint="it begins with /")

@@ -43,7 +43,7 @@ def journal(site: RequestContext, project: str) -> Response:
     if form == "lines":
         return _lines(feed, limit or SOME, wait or 0)
     if wait is not None:
-        raise InvalidRequest("a stream of events takes no wait", hint="leave out wait")
+        raise InvalidRequest("a stream of events has no parameter wait", hint="leave out wait")
     return _events(feed, limit)
 
 
@@ -90,7 +90,7 @@ class _Feed:
         """Reserve a place for a waiting reader; raise Busy `too_many_requests` if there is none."""
         if not self.site.operation.feeds.acquire(blocking=False):
             raise Busy(
-                "the number of readers that wait for commits is at its limit",
+                "too many readers are waiting for commits",
                 hint="try again, or leave out wait",
                 code="too_many_requests",
             )

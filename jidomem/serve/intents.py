@@ -173,8 +173,8 @@ def _chunks(site: RequestContext, project: str, parsed: Iterator[Any], dry_run: 
 def _ending() -> Busy:
     """Return the last outcome of a stream when the server stops."""
     return Busy(
-        "the server is stopping; intents without an outcome were not tried",
-        hint="submit those again after its start",
+        "the server is stopping; intents without an outcome were not submitted",
+        hint="submit those again after its restart",
     )
 
 

@@ -138,7 +138,7 @@ def figures(site: RequestContext, connections: int | None = None) -> str:
     """
     if site.is_hidden():
         raise PolicyDenied(
-            "metrics are of all projects, and this token does not reach all of them",
+            "metrics cover all projects, and this token does not give access to all of them",
             hint="ask the operator of the server for another one, made in a shell:"
             " jidomem access token add prometheus --role reader --all-projects",
         )

@@ -57,7 +57,7 @@ class ConnectionPool:
                 if self._admit(link):
                     Thread(target=self._serve, args=(link, address[0]), name="jidomem-connection", daemon=True).start()
                     continue
-            detail = f"the server has {self._limits.connections} connections, and takes no more"
+            detail = f"the server has reached its limit of {self._limits.connections} connections"
             with suppress(ClientDisconnected, TooSlow):
                 self._refuse(self._exchange(link), Busy(detail, hint="try again"), address[0], perf_counter())
                 link.end(0)

@@ -118,7 +118,9 @@ def post(site: RequestContext, project: str | None = None) -> Response:
     data = wire.body()
     if kind == FORM:
         for name in request.args:
-            raise InvalidRequest(f"{name} stands beside the form", hint=f"write {name} in the form, with the query")
+            raise InvalidRequest(
+                f"{name} is in the query string beside the form", hint=f"write {name} in the form, with the query"
+            )
         return _answer(site, project, _known(wire.read(data, "the form"), "query", *_BESIDE))
     return _answer(site, project, {**_known(request.args, *_BESIDE), "query": [_text(data)]})
 
@@ -210,7 +212,7 @@ def _text(data: bytes) -> str:
 def refused(what: str) -> PolicyDenied:
     """Return the refusal of *what*, an update."""
     return PolicyDenied(
-        f"{what}, and the endpoint reads only",
+        f"{what}, and the endpoint is read-only",
         hint="submit an intent: POST /projects/{project}/intents",
         code="update_refused",
     )

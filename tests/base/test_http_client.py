@@ -54,7 +54,7 @@ def test_a_body_that_trickles_ends_at_the_deadline():
         answer = HttpClient(origin).request("POST", "/", {}, b"", limits(0.5))
         done.set()
 
-    assert (type(answer), answer.is_late, answer.why) == (HttpFailure, True, "was not done in the stated time")
+    assert (type(answer), answer.is_late, answer.why) == (HttpFailure, True, "did not finish in the stated time")
 
 
 def test_requests_share_a_pooled_connection_and_one_the_server_closed_is_replaced():

@@ -40,9 +40,9 @@ REFUSED = {
     r"\u00e9": "write the sign itself",
     "a{1001}": "repeat it at most",
     "(a{100}){100}": "repeat it at most",
-    "[\\W_]": "write out what is meant",
-    r"\Q.*\E": "write out what is meant",
-    "x" * (LONGEST + 1): "say it in several patterns",
+    "[\\W_]": "write the characters out",
+    r"\Q.*\E": "write the characters out",
+    "x" * (LONGEST + 1): "split it into several patterns",
     "(": "google/re2/wiki/Syntax",
     "\\": "google/re2/wiki/Syntax",
 }

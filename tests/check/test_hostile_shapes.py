@@ -79,7 +79,7 @@ def test_shapes_that_would_never_be_done_stop_neither_writer_nor_check_for_ever(
 
     # When something is written, and when all is checked
     with jidomem.open(root, project="p") as memory:
-        with pytest.raises(QueryTimeout, match=r"judging by the shapes of this root was not done in .* seconds"):
+        with pytest.raises(QueryTimeout, match=r"judging by the shapes of this root did not finish in .* seconds"):
             memory.writer.submit_intent("p", intent(summary="later"))
         kept = memory.reader.ask("facts", project="p")
     checked = CliRunner().invoke(cli, ["check", "--root", str(root), "--json"])
@@ -95,7 +95,7 @@ def test_a_root_whose_shapes_cannot_be_read_in_time_is_not_opened(tmp_path, monk
     root = root_with(tmp_path, wide(14, 4))
     monkeypatch.setattr(time_limit, "SECONDS", 0.0)
 
-    with pytest.raises(QueryTimeout, match=r"reading the ontology and the shapes of .* was not done"):
+    with pytest.raises(QueryTimeout, match=r"reading the ontology and the shapes of .* did not finish"):
         jidomem.open(root)
 
 

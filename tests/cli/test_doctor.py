@@ -131,7 +131,7 @@ def test_who_listens_at_its_port_is_told(root, monkeypatch):
         monkeypatch.setattr(server, "PORT", other.getsockname()[1])
         monkeypatch.setattr("jidomem.runtime.doctor._SECONDS", 0.1)
         bad, _ = doctor()
-        assert bad["port"]["detail"].startswith("something else listens at 127.0.0.1:")
+        assert bad["port"]["detail"].startswith("another program listens at 127.0.0.1:")
     command = [f"{os.path.dirname(sys.executable)}/jidomem", "serve", "--port", "0", "--json", "-q"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         monkeypatch.setattr("jidomem.runtime.doctor._SECONDS", 30)

@@ -479,7 +479,7 @@ def test_what_the_disk_does_not_take_is_told_once_with_what_helps(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, **full)
 
     assert done.returncode == 1
-    assert done.stderr.count("the journal could not be written, nothing was kept") == 1
+    assert done.stderr.count("the journal could not be written, nothing was stored") == 1
     assert "refused for that reason" not in done.stderr
 
 

@@ -142,7 +142,7 @@ def test_metadata_that_holds_itself_is_refused():
 
     with pytest.raises(
         InvalidEntry,
-        match=r"(?m)^invalid memory entry: metadata: a value to be kept contains itself, or is nested too deep$",
+        match=r"(?m)^invalid memory entry: metadata: the value contains itself, or is nested too deep$",
     ):
         minimal(metadata=endless)
 

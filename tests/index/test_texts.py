@@ -150,7 +150,7 @@ def test_a_redaction_that_was_merged_from_elsewhere_takes_the_text_out_here(root
     with opened(root) as after:
         assert found(after, SECRET) == set()
         assert found(after, "quagga") == {"quagga one", "quagga two"}
-        assert after.texts.status(Stream("p"))["made_because"] == "something was taken out of the journal"
+        assert after.texts.status(Stream("p"))["made_because"] == "a text was redacted in the journal"
     assert SECRET.encode() not in cached_bytes(root)
 
 

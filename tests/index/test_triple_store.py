@@ -230,7 +230,7 @@ def test_memory_is_the_default_and_each_backend_needs_its_own_option():
         ("sparql", "path"),
     ):
         own = {"disk": {"path": "x"}, "sparql": {"endpoint": "http://127.0.0.1:1/query"}}.get(backend, {})
-        with pytest.raises(InvalidRequest, match=f"has no use for {option}"):
+        with pytest.raises(InvalidRequest, match=f"does not use {option}"):
             TripleStore(backend, **own, **{option: "http://127.0.0.1:1/"})
     with pytest.raises(InvalidRequest, match="no backend 'postgres'"):
         TripleStore("postgres")

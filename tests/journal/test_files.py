@@ -495,7 +495,7 @@ def test_a_file_that_cannot_grow_fails_with_a_hint_and_nothing_changes(journal, 
     )
 
     assert told.startswith("write_failed | ")
-    assert "nothing was kept: File too large | raise the file size limit" in told
+    assert "nothing was stored: File too large | raise the file size limit" in told
     assert told.splitlines()[-1] == "2"
     assert [(path, path.read_bytes()) for path in commits_in(folder)][:1] == before
     assert (sorted(os.listdir(folder))[:2], len(os.listdir(folder))) == ([".here.lock", ".lock"], 4)
@@ -557,7 +557,7 @@ def test_a_write_that_fails_at_any_step_leaves_no_commit_and_the_next_one_works(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "rename" if failing == "rename" else "fsync", broken)
-        with pytest.raises(Failed, match="nothing was kept: Input/output error"):
+        with pytest.raises(Failed, match="nothing was stored: Input/output error"):
             add(journal, "lost")
 
     assert os.rename is rename
@@ -693,7 +693,7 @@ def test_a_rename_that_is_done_and_fails_as_over_a_network_keeps_nothing_as_it_s
 
     with monkeypatch.context() as patched:
         patched.setattr(disk, "rename", renames_and_fails)
-        with pytest.raises(Failed, match="nothing was kept"):
+        with pytest.raises(Failed, match="nothing was stored"):
             add(journal, "second")
 
     assert ids(FileJournal(journal.folder).read(STREAM)) == [first.id]

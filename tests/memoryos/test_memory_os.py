@@ -267,7 +267,7 @@ def test_a_model_that_is_slow_to_fail_is_waited_for_once_a_kind_of_job_with_each
     def slowly(*_):
         waited.append(clock.now())
         clock.further += timedelta(minutes=1)
-        raise ModelUnavailable("it said nothing for too long", hint="try again")
+        raise ModelUnavailable("it was silent for too long", hint="try again")
 
     slow = ScriptedModel(generate_meta_chain=slowly, continues=slowly)
     ada = opened().os(model=slow, policy=small())

@@ -128,7 +128,7 @@ def test_all_tries_together_end_in_the_stated_time():
 
 
 def test_a_silent_endpoint_is_retried_and_then_given_up(waits):
-    with served(STALL) as told, pytest.raises(ModelUnavailable, match=r"said nothing for too long \(3 tries\)"):
+    with served(STALL) as told, pytest.raises(ModelUnavailable, match=r"was silent for too long \(3 tries\)"):
         asked(told, waits, Patience(silence=0.1, tries=3))
 
 
@@ -158,7 +158,7 @@ def test_one_that_never_comes_to_an_end_is_left_in_the_stated_time(begun, goes_o
     thread.start()
     endpoint = ModelEndpoint(f"http://127.0.0.1:{listener.getsockname()[1]}", None, Patience(overall=0.2, silence=10))
     try:
-        with pytest.raises(ModelUnavailable, match="was not done in the stated time"):
+        with pytest.raises(ModelUnavailable, match="did not finish in the stated time"):
             endpoint.post("/x", {})
     finally:
         over.set()

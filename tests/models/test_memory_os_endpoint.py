@@ -64,7 +64,7 @@ FAULTS = {
     "too many requests": ([AtFirst(BUSY, False)], "answered 429"),
     "too many vectors": ([AtFirst(BUSY, True)], "answered 429"),
     "an error of theirs": ([AtFirst(reply("{}", "500 Oops"), False)], "answered 500"),
-    "a stall": ([STALL, sound], "said nothing for too long"),
+    "a stall": ([STALL, sound], "was silent for too long"),
     "a cut body": ([AtFirst(reply({"choices": [1, 2, 3]})[:-4], False)], "broke off"),
     "a cut body of vectors": ([AtFirst(vectors(1, 2, 3, 4)[:-4], True)], "broke off"),
     "another dimension": ([AtFirst(vectors(1, 2, 3), True)], "returned a vector of 3 numbers, not 4"),

@@ -117,8 +117,8 @@ def test_a_key_that_others_may_read_is_not_used(kept_key):
         ({"use": "endpoint", "model": "q"}, "model.base_url is missing"),
         ({"use": "endpoint", "base_url": HERE}, "model.model is missing"),
         ({"use": "endpoint", "base_url": " "}, 'model.base_url = " " is not a text'),
-        ({"use": "offline", "model": "q"}, "model.model is of an endpoint, and none is used"),
-        ({"model": "q"}, "model.model is of an endpoint"),
+        ({"use": "offline", "model": "q"}, "model.model is for an endpoint, and none is used"),
+        ({"model": "q"}, "model.model is for an endpoint"),
         ({"use": "endpoint", "key_env": "A", "key_file": "/k"}, "model.key_env and model.key_file both name the key"),
         ({"use": "endpoint", "key_file": "k"}, 'model.key_file = "k" is not the whole path of a file'),
         ({"use": "endpoint", "seconds": 0}, "model.seconds = 0 is not a number from 1 to 3,600"),
@@ -162,7 +162,7 @@ def test_an_embedder_may_have_its_key_in_a_file_too(kept_key):
 def test_a_root_chooses_no_model(tmp_path):
     (tmp_path / "config.toml").write_text(f'[model]\nuse = "endpoint"\nbase_url = "{HERE}"\nmodel = "q"\n')
 
-    with pytest.raises(Failed, match="model cannot be set by a root that was found on disk"):
+    with pytest.raises(Failed, match="model cannot be set by a root on disk"):
         settings.load(tmp_path)
 
 

@@ -101,8 +101,8 @@ def test_an_endpoint_that_cannot_be_asked_says_why_each_time(chosen, told_as):
         ({"use": "endpoint", "dimensions": 70_000}, "embedder.dimensions = 70000"),
         ({"use": "endpoint", "model": " "}, 'embedder.model = " " is not a text'),
         ({"use": "endpoint", "key_env": 1}, "embedder.key_env = 1 is not the name of an environment variable"),
-        ({"use": "local", "model": "m"}, "embedder.model is of an endpoint, and none is used"),
-        ({"base_url": "http://localhost/v1"}, "embedder.base_url is of an endpoint"),
+        ({"use": "local", "model": "m"}, "embedder.model is for an endpoint, and none is used"),
+        ({"base_url": "http://localhost/v1"}, "embedder.base_url is for an endpoint"),
         ({"use": "endpoint", "api_key": "sk-4711"}, "embedder.api_key is not known"),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_root_chooses_no_embedder(tmp_path):
     for key in ("embedder", "models"):
         (tmp_path / "config.toml").write_text(f'[{key}]\nuse = "endpoint"\nbase_url = "http://127.0.0.1:1/v1"\n')
 
-        with pytest.raises(Failed, match=f"{key} cannot be set by a root that was found on disk"):
+        with pytest.raises(Failed, match=f"{key} cannot be set by a root on disk"):
             settings.load(tmp_path)
 
 

@@ -196,7 +196,7 @@ def test_an_embedder_that_does_not_answer_is_waited_for_once_and_for_the_questio
 
     def stalled(texts):
         asked.append([*texts])
-        raise Failed("was not done in the stated time")
+        raise Failed("did not finish in the stated time")
 
     monkeypatch.setattr(toy, "generate", stalled)
     memory.embeds_for = 60.0

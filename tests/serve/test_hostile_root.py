@@ -195,7 +195,7 @@ def test_a_root_that_is_found_as_a_link_is_not_taken_for_the_one_it_leads_to(roo
     with pytest.raises(Failed, match="is a symbolic link, and a root is the folder itself"):
         jidomem.open()
 
-    assert refused.value.hint == f"name it, if you mean it: --root {root}"
+    assert refused.value.hint == f"if you mean its target: --root {root}"
     assert load(root).root == root
 
 

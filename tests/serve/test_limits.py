@@ -137,7 +137,7 @@ def test_limits_are_the_users_own_and_survive_a_change_of_the_tokens(tmp_path):
 
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "config.toml").write_text("[limits]\nquery_seconds = 3600\n")
-    with pytest.raises(Failed, match="limits cannot be set by a root that was found on disk"):
+    with pytest.raises(Failed, match="limits cannot be set by a root on disk"):
         jidomem.open(tmp_path / "root")
 
 

@@ -100,7 +100,7 @@ def test_each_agent_reaches_its_own_and_a_curator_all(client, memory, token):
             assert "ask about the index" not in refused.text
         assert client.get("/projects/p/agents", **who).json["rows"] == []
     own = client.patch("/projects/p/agents/rita/memory", json={"changes": [TASK]}, **reader)
-    assert (own.status_code, "who writes nothing" in own.json["detail"]) == (403, True)
+    assert (own.status_code, "read-only token" in own.json["detail"]) == (403, True)
     assert client.get(PATH, **curator).json["rev"] == 1
     assert [row["agent"] for row in client.get("/projects/p/agents", **curator).json["rows"]] == ["ana"]
     assert client.get("/projects/q/agents/ana/memory", **ana).status_code == 404

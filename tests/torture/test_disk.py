@@ -44,7 +44,7 @@ def test_a_full_disk_refuses_and_keeps_what_it_acknowledged(small_disk):  # C075
         assert "free some space" in refusal.hint
         assert len(kept) > 10
         for _ in range(3):  # again and again: nothing is half written
-            with pytest.raises(JidomemError, match="nothing was kept"):
+            with pytest.raises(JidomemError, match="nothing was stored"):
                 submitted(memory, 5_000)
         assert {row["fact"] for row in memory.reader.list_facts_with_confidence("p")} == set(kept)
 

@@ -221,7 +221,7 @@ def test_what_is_nested_too_deep_for_whoever_reads_it_is_refused():
         InvalidRequest, match=r"(?m)^spaces\['x'\].data is nested too deep, more than 200 levels$"
     ) as no:
         deeper.to_dict()
-    assert no.value.hint == "keep its parts under keys of their own"
+    assert no.value.hint == "store its parts under separate keys"
     with pytest.raises(InvalidRequest, match="is nested too deep"):
         Memory().ensure_space("x", nested(201)).to_dict()
 

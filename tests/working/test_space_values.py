@@ -284,4 +284,4 @@ def test_a_value_that_contains_itself_is_refused():
     with pytest.raises(InvalidRequest, match="contains itself, or is nested too deep") as refusal:
         Memory().world_put("x", ring)
 
-    assert refusal.value.hint == "keep a reference to it instead"
+    assert refusal.value.hint == "store a reference to it instead"

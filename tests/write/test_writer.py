@@ -132,7 +132,7 @@ def test_an_append_that_fails_keeps_nothing(memory):  # C019 C075
     with no_file_above(1000):
         error = refusal(memory.writer.submit_intent, "p", intent(summary="too much"))
     assert error.code == "write_failed"
-    assert "nothing was kept" in error.detail
+    assert "nothing was stored" in error.detail
     assert files(memory.settings.root) == before
     assert held(memory) == known
     assert memory.writer.submit_intent("p", intent(summary="too much")).status == "asserted"

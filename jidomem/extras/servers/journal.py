@@ -222,7 +222,7 @@ class MirroredJournal(FileJournal):
     ) -> str:
         """Raise InvalidRequest: damage in a shared log is repaired in its store."""
         raise InvalidRequest(
-            f"{which} cannot be set aside: this is a copy, and no file is removed from {self.log.name}",
+            f"{which} cannot be quarantined: this is a copy, and no file is removed from {self.log.name}",
             hint="restore that database or bucket from a backup, then: jidomem journal verify",
         )
 

@@ -147,7 +147,7 @@ def check_file(name: str, data: bytes = b"") -> None:
     if len(data) > FILE_BYTES:
         raise TooLarge(
             f"{name} has {len(data):,} bytes, and a file of a shared root at most {FILE_BYTES:,}",
-            hint="keep it in several files",
+            hint="split it into several files",
         )
 
 

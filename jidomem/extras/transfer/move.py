@@ -169,7 +169,7 @@ def _give_out(coming: Sequence[ApiToken], root: str, log: SharedLog | None) -> N
         data = (json.dumps(stored, indent=1) + "\n").encode()
         if log.put(TOKENS, data, file.tag if file is not None else None) is not None:
             return
-    raise Failed(f"the tokens of {root} change all the time", hint="try again")
+    raise Failed(f"the tokens of {root} keep changing", hint="try again")
 
 
 #: Seconds to wait for a shared root.

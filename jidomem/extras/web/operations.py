@@ -159,8 +159,8 @@ def _overlay(page: PageRequest) -> dict[str, Any]:
         raise wire.unknown(f"there is no file {chosen[:100]!r} of terms or rules", chosen, (*FOLDERS, *files))
     text = (root / chosen).read_text("utf-8", "replace") if known else ""
     if len(text) > BYTES:
-        hint = "change it where the memory is, and look with: jidomem ontology diff --from now --to FOLDER"
-        raise InvalidRequest(f"{chosen} is larger than what is looked at here", hint=hint)
+        hint = "change it where the memory is, and compare with: jidomem ontology diff --from now --to FOLDER"
+        raise InvalidRequest(f"{chosen} is too large to be shown here", hint=hint)
     return {"folders": FOLDERS, "files": files, "chosen": chosen, "text": text}
 
 
@@ -171,7 +171,7 @@ def _preview(page: PageRequest) -> Mapping[str, Any] | None:
         return None
     project, preview = page.memory.checks.previews.get(name, ("", b""))
     if project != page.project:
-        raise NotFound("what was found about this change is not kept any more", hint="look at the change again")
+        raise NotFound("the result of this preview is no longer stored", hint="run the preview again")
     values: dict[str, Any] = json.loads(preview)
     return {**values, **{key: [_placed(page, one) for one in values[key]] for key in ("problems", "failing")}}
 

@@ -71,7 +71,7 @@ def serve(digest: str, name: str) -> Response:
     """Return one asset; raise NotFound for an unknown one, or one of another version."""
     asset = _assets().get(name)
     if asset is None or asset.digest != digest:
-        raise NotFound(f"there is no {name} of this version here", hint="load the page anew")
+        raise NotFound(f"there is no {name} of this version here", hint="reload the page")
     media = f"{_SERVED[Path(name).suffix]}; charset=utf-8"
     return Response(asset.data, content_type=media, headers={"Cache-Control": _FOR_EVER})
 
@@ -332,7 +332,7 @@ def _arguments(screen: Screen, site: RequestContext) -> dict[str, str]:
     given = wire.arguments(AS_OF, *screen.takes)
     done = given.pop("done", "")
     if done and not _DEED.fullmatch(done):
-        raise InvalidRequest("this is nothing that is done here", hint="leave done out")
+        raise InvalidRequest("done is not the name of a message", hint="leave done out")
     return {**given, **site.operation.flash_messages.message(request.path.removesuffix(".json"), done)}
 
 
@@ -393,7 +393,7 @@ def _redirect_after(screen: Screen, page: PageRequest, form: Mapping[str, str], 
 def _check_act(screen: Screen, page: PageRequest, form: Mapping[str, str]) -> None:
     """Raise InvalidRequest for an action on a past state, an unknown field, or an unknown action."""
     if page.as_of is not None:
-        raise InvalidRequest("the past is shown, and cannot be changed", hint="go back to now")
+        raise InvalidRequest("past states are read-only", hint="return to the present")
     _check_fields(form, ("act", *screen.fields))
     way = form.get("act", "")
     if way not in screen.acts:

@@ -47,10 +47,10 @@ def apart(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> tuple[boo
     """
     ours, theirs = _otherwise(left, form, _LEFT), _otherwise(right, form, _RIGHT)
     if ours and theirs:
-        raise InvalidRequest("both are said to apply elsewhere", hint="change it for one of them; the other one stays")
+        raise InvalidRequest("both memories have a new scope", hint="change the scope of one of them")
     if not (ours or theirs or left.get("about") or right.get("about")):
         hint = "name the files the left one is about, or the right one"
-        raise InvalidRequest("both are kept where each says where it applies", hint=hint)
+        raise InvalidRequest("to keep both, one of them needs another scope", hint=hint)
     is_left = bool(ours) or (not theirs and bool(left.get("about")))
     return is_left, ours or theirs
 
@@ -78,7 +78,7 @@ def merged(left: PropertyRow, right: PropertyRow, start: str | None = None) -> d
         start or "", {name: left[name] for name in left if left[name] == right.get(name)}
     )
     if start not in (None, "left", "right"):
-        raise InvalidRequest(f"start={start:.40} names no side", hint="start=left or start=right")
+        raise InvalidRequest(f"start={start:.40} is not a side", hint="start=left or start=right")
     levels = [each for each in (left.get("confidence"), right.get("confidence")) if each in _LEVELS]
     return {
         "text": chosen.get("summary", ""),
@@ -96,7 +96,7 @@ def together(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> dict[s
     begun = merged(left, right)
     given = {name: form.get(name, begun[name]).strip() for name in _MERGED}
     if not given["text"]:
-        hint = "start from the left or the right one, or write the text that holds"
+        hint = "start from the left or the right one, or write the text"
         raise InvalidRequest("the merged memory has no text", hint=hint)
     fields: dict[str, Any] = {field: given[name] or None for name, field in _MERGED.items()}
     fields["about"] = _lines(given["merged_about"])
@@ -229,7 +229,7 @@ def act(page: PageRequest, form: Mapping[str, str]) -> str:
         return page.link("review", done=_together(page, way, form["chosen"].split("\n"), reason))
     item, other = form.get("item", ""), form.get("other") or None
     if not item:
-        raise InvalidRequest("nothing is ticked", hint="tick what is to be settled together")
+        raise InvalidRequest("no item is selected", hint="select the items to be settled together")
     try:
         made = _settled(page, way, item, other, reason, form)
     except JidomemError as error:
@@ -240,7 +240,9 @@ def act(page: PageRequest, form: Mapping[str, str]) -> str:
 def _together(page: PageRequest, way: str, chosen: list[str], reason: str | None) -> str:
     """Settle the *chosen* items in one commit, return the message; raises RefusalNotice with a row for each refusal."""
     if way not in OF_ONE:
-        raise InvalidRequest(f"several are accepted or rejected together, not {way!r}", hint="settle each by itself")
+        raise InvalidRequest(
+            f"several items can only be accepted or rejected together, not {way!r}", hint="settle each by itself"
+        )
     digest = page.site.caller.digest if page.site.caller else None
     lines, by = [*dict.fromkeys(chosen)], (digest, page.project, way, reason)
     # A form that is sent again waits for the first one, and then finds every line done.
@@ -288,14 +290,14 @@ def _settled(
     status = page.memory.reader.get_memory(project, item)["status"]
     changes: Mapping[str, Any] | None = None
     if way not in OF_ONE and other is None:
-        raise InvalidRequest(f"{way} is done with two, and there is one", hint="accept or reject it")
+        raise InvalidRequest(f"{way} needs two memories, and there is one", hint="accept or reject it")
     if way == "merge" and other is not None:
         changes = together(writer.restated(project, item), writer.restated(project, other), form)
     elif way == "both" and other is not None:
         is_left, changes = apart(writer.restated(project, item), writer.restated(project, other), form)
         if not is_left and status == "proposed":
             raise InvalidRequest(
-                "the left one is proposed, and asserted by this", hint="say where the left one applies"
+                "the left one is a proposal, which this would assert", hint="say where the left one applies"
             )
         item, other = (item, other) if is_left else (other, item)
     rival = None if status == "proposed" else other  # a proposal itself names all memories it contradicts

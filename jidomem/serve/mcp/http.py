@@ -232,7 +232,9 @@ class _Door:
             caller = self._caller(scope, seen)
             if caller is not None and not caller.reaches(self._site.memory.project):
                 raise NotFound(
-                    "this token reaches no project here", hint="ask for a token that names it", code="unknown_project"
+                    "this token gives access to no project here",
+                    hint="ask for a token that names it",
+                    code="unknown_project",
                 )
         except JidomemError as error:
             return _refused(error, seen)

@@ -262,7 +262,7 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in (*SET_BY_SERVER, "summary"):
         if name in more:
             hint = "give it as text" if name == "summary" else f"leave out {name}"
-            raise InvalidRequest(f"{name} is not set here: the server works it out", hint=hint)
+            raise InvalidRequest(f"{name} is not set here: the server determines it", hint=hint)
     for name in _NAMED:
         if name in more and name in given:
             raise InvalidRequest(f"{name} is given twice", hint="leave it out of fields")
