@@ -208,7 +208,7 @@ class HttpExchange(io.RawIOBase):
         head, self._raw = self._raw[: len(self._raw) - behind], self._raw[-behind - 4 :]
         self._check_size(head)
         if _LOOSE.search(head):
-            raise InvalidRequest("end each header line with CR LF, and do not fold lines", hint=_HINT)
+            raise InvalidRequest("a header line does not end in CR LF, or is folded", hint=_HINT)
         self.environ = build_environ(event)
         if "HTTP_TRANSFER_ENCODING" not in self.environ:
             self._size = len(head) + int(self.environ.get("CONTENT_LENGTH", 0))  # h11 accepts one number only
