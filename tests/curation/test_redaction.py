@@ -1,4 +1,4 @@
-"""A secret is taken out of the journal and of all that was made of it, and no guess at it can be confirmed."""
+"""Redaction removes a secret from the journal and all derived files, and no guess at it can be confirmed."""
 
 import re
 import shutil
@@ -30,7 +30,7 @@ PIN = "the vault opens with {}"
 
 
 def written(root, pin, *, sealed=False):
-    """A root in which a four-digit number was said in every way there is; the memory that said it first."""
+    """A root in which every kind of write contains a four-digit number; the first memory with it."""
     (root).mkdir()
     (root / "config.toml").write_text('project = "p"\n[conflicts]\nfact = "warn"\n')
     memory = jidomem.open(root, sources=fixed_sources())
@@ -59,19 +59,19 @@ def written(root, pin, *, sealed=False):
     if sealed:
         for stream in memory.journal.streams():
             memory.journal.seal(stream)
-    assert memory.recall("vault", "p").entries  # what recall searches holds it too
+    assert memory.recall("vault", "p").entries  # the search text contains it too
     return memory, first.iri
 
 
 def terms(memory):
-    """All terms there are in the journal, as its files write them or a program reads them."""
+    """Return all terms in the journal, as written in its files and as parsed."""
     journal = FileJournal(memory.settings.root)
     found = {term for s in journal.streams() for commit in journal.read(s) for t in commit.triples for term in t}
     return {plain_value(term) for term in found if not term.startswith("<urn:jido:commit:")}
 
 
 def bytes_below(root):
-    """Every byte below *root*, and what the stores in it hold, whatever form they keep it in."""
+    """Return every byte below *root*, and the content of its databases and stores."""
     whole = b"".join(path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file())
     for store in sorted((root / "index").glob("snapshots/*/store")):
         copy = root.parent / f"copy-{store.parent.name}"
@@ -87,7 +87,7 @@ def test_no_byte_depends_on_a_redacted_number_so_none_of_ten_thousand_can_be_con
         monkeypatch.setattr(limits, name, value)
     memory, _ = written(tmp_path / "root", "4711", sealed=sealed)
     other, _ = written(tmp_path / "other", "0815")
-    told = terms(memory) - terms(other)  # what is another for another number, computed or not
+    told = terms(memory) - terms(other)  # what differs for another number, computed or not
     assert len(told) > 20
     assert {digest(f"a note that says {PIN.format('4711')}")} == {
         term.rpartition("/")[2] for term in told if "/evidence/" in term
@@ -112,7 +112,7 @@ def test_no_byte_depends_on_a_redacted_number_so_none_of_ten_thousand_can_be_con
     digests = set(re.findall(r"[0-9a-f]{32}", whole))
     assert not digests & {digest(f"a note that says {PIN.format(f'{number:04}')}") for number in range(10_000)}
     assert not re.search(PIN.format(r"\d{4}"), whole, re.IGNORECASE)
-    assert not re.search(r"vault open with \d{4}", whole)  # as recall keeps it
+    assert not re.search(r"vault open with \d{4}", whole)  # in the form of the search text
     assert all(path.stat().st_mtime_ns > started for path in (tmp_path / "root" / "index").rglob("*.sst"))
     for stream in memory.journal.streams():
         assert memory.journal.verify(stream) == ()
@@ -159,7 +159,7 @@ def test_a_plan_says_what_goes_and_why_and_touches_nothing(tmp_path):
     assert terms(memory) == before
     why = {(trace.triple[1], trace.why) for _, trace in plan.traces if trace.triple[0] == iri(first)}
     assert (jido("summary"), SAYS) in why
-    assert (jido("detailedExplanation"), SAYS) in why  # it says the same
+    assert (jido("detailedExplanation"), SAYS) in why  # the same content
     assert (jido("requestDigest"), DIGEST) in why
     assert (jido("derivedFrom"), NAME) in why
     assert {stream.name for stream, _ in plan.traces} == {"memory", "system"}
@@ -289,7 +289,7 @@ def test_the_reason_may_not_say_the_secret(memory):
 
 
 def tear(memory):
-    """Lose half of a commit; return its id."""
+    """Truncate a commit to half; return its id."""
     lost = memory.writer.submit_intent("p", intent(summary="soon lost")).commit
     (path,) = memory.journal.path(STREAM).glob(f"*-{lost[:12]}.ttl")
     path.write_bytes(path.read_bytes()[:100])

@@ -1,4 +1,4 @@
-"""What waits for a curator: in which order, how each kind is settled, and what rules settle without one."""
+"""The review queue: its order, how each kind of item is settled, and what rules settle without a curator."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -21,7 +21,7 @@ WARN = '[conflicts]\ndecision = "warn"\nfact = "propose"\n'
 
 
 class Clock:
-    """A clock that moves a second a look, and further when told."""
+    """A clock that advances a second at each reading, and further on demand."""
 
     def __init__(self):
         self.now = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -74,7 +74,7 @@ def settle(memory, *args, **more):
 
 
 def one_of_each(memory):
-    """A pair that disagrees, a proposal that binds, one that does not, and an assumption without a date."""
+    """A pair in conflict, a binding proposal, another proposal, and an assumption without a date."""
     memory.writer.change_policy(
         "p", [*CURATED, PolicyChange(kind="lesson_learned", allows="propose", role="Implementer")]
     )
@@ -277,7 +277,7 @@ def test_what_stood_unopposed_is_confirmed_by_rule_when_its_days_are_over(memory
     assert by_rule(memory) == ["the port is 81"]
 
 
-def test_no_rule_ends_what_is_in_force_or_trusts_what_is_not_trusted(memory, clock):
+def test_no_rule_ends_an_active_memory_or_trusts_an_untrusted_source(memory, clock):
     held = say(memory, "the port is 80")
     memory.writer.change_policy("p", [PolicyChange(allows="propose"), PolicyChange(confirms="unopposed", days=1)])
     say(memory, "the port is 81", supersedes=[held])
@@ -311,7 +311,7 @@ def test_what_rests_on_an_untrusted_source_waits_until_a_curator_lends_it_their_
     assert status(memory, say(memory, "we need two queues", evidence=[confirmed])) == "active"
 
 
-def test_any_number_that_waits_is_listed(memory):  # more than one query may name
+def test_any_number_that_waits_is_listed(memory):  # more items than one query may name
     said = [intent(type="assumption", summary=f"it holds {number}") for number in range(700)]
     memory.writer.submit_many("p", said)
 
@@ -329,7 +329,7 @@ def pages(memory, limit):
 
 
 def due_ones(memory, clock):
-    """What is due for each reason, and what is not: before its time, ended, withdrawn, proposed, of later."""
+    """Memories due for each reason, and others: not due yet, ended, withdrawn, proposed, or recorded later."""
     one_of_each(memory)
     for number in range(3):
         say(memory, f"held until {number}", valid_until=clock.now + timedelta(days=1))
@@ -386,7 +386,7 @@ def test_a_page_that_cannot_be_is_refused(memory, asked):
         queued(memory.reader, "p", memory.sources.now(), **asked)
 
 
-def test_a_proposal_is_shown_with_what_came_in_force_after_it_and_disagrees(memory):
+def test_a_proposal_is_shown_with_a_later_active_memory_that_disagrees(memory):
     memory.writer.change_policy("p", CURATED)
     late = say(memory, "the port is 81", topic="port", type="convention")
     given = intent(summary="the port is 80", topic="port", type="convention", asserted_by="rita")

@@ -1,4 +1,4 @@
-"""What the queue keeps of what waits, held against the same queue of a process that has just begun."""
+"""The cache of the review queue, compared with the queue of a new process."""
 
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -16,7 +16,7 @@ STEPS = 40
 
 
 class Life:
-    """Somebody who writes anything, and an hour that passes each time."""
+    """Random writes, with an hour between them."""
 
     def __init__(self, root, seed):
         self.random, self.now, self.known = Random(seed), START, []

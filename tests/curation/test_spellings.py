@@ -1,4 +1,4 @@
-"""The forms in which a text may stand: each is found, said and redacted; what only looks like one is left alone."""
+"""The forms of a text: each is found, reported and redacted; similar texts are left alone."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ from jidomem.rdf.terms import parse_literal
 from jidomem.rdf.vocab import jido
 
 PHONE = "+49 170 1234567"
-SAID = {  # what is said, and in which form it says the number
+SAID = {  # the text, and the form in which it contains the number
     "call +49 170 1234567": "as it is",
     "call +49  170\n1234567 today": "in other case, white space or Unicode form",
     "call +49-170/123 45 67": "with other separators",
@@ -55,7 +55,7 @@ def test_a_number_goes_in_whatever_form_and_stream_it_stands_and_no_other_goes(t
         assert {memory.journal.verify(stream) for stream in memory.journal.streams()} == {()}
     whole = everything_below(tmp_path / "root")
     assert "49-170-1234567" not in whole
-    for other in OTHERS:  # as it was written, and by its stems in the search text
+    for other in OTHERS:  # as written, and by its stems in the search text
         whole = whole.replace(other, "").replace(" ".join(stem for _, stem in Stemmer().stems(other)), "")
     assert re.findall(r"49\W{0,3}(?:%\w\w)?170\W{0,3}(?:%\w\w)?123\W?45\W?67", whole) == []
 

@@ -1,4 +1,4 @@
-"""Terms that agents ask for: from the refusal of an unknown one, over a proposal, to an ontology that has it."""
+"""Proposed terms: from the refusal of an unknown term, by a proposal, to an ontology with it."""
 
 import json
 import re

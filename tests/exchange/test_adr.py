@@ -1,4 +1,4 @@
-"""Decision records come in as intents: every record, its status and its supersessions, and nothing lost unsaid."""
+"""The import of decision records as intents: each record, its status and supersessions; every loss is reported."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from jidomem.exchange.adr import read_records, record_iri
 
 CASES = Path(__file__).parent / "cases" / "adr"
 LARGE = 256 * 1024
-#: The headings and keys that are names of fields in an intent.
+#: The headings and keys that are fields of an intent.
 LABELS = {
     "status",
     "date",
@@ -41,7 +41,7 @@ def load(case):
 
 
 def shown(read_in, files):
-    """The entries as intents, and the notes, as the cases write them: paths for names, a note on one line."""
+    """Return entries as intents, and notes, in the form of the cases: paths for names, one line for a note."""
     paths = {entry.key: entry.place for entry in read_in.entries}
     intents = []
     for entry in read_in.entries:

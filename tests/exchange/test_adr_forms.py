@@ -1,4 +1,4 @@
-"""The forms in which decision records write their title, their status and their date."""
+"""The forms of title, status and date in decision records."""
 
 from types import SimpleNamespace
 
@@ -171,4 +171,4 @@ def test_another_record_of_the_folder_shows_whether_the_day_comes_first():
     assert not [note for note in together.notes if "05/01/2022" in note.message]
     assert (
         dated.digest == next(e for e in alone.entries if e.place == first[0]).digest
-    )  # what the file says is the same
+    )  # the content of the file is the same

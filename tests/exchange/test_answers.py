@@ -1,4 +1,4 @@
-"""Records of decisions in the forms they have in the wild answer a question by the text that is shown of them."""
+"""Decision records of real projects answer questions by the text shown of them."""
 
 import json
 import re

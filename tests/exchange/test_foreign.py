@@ -1,4 +1,4 @@
-"""What other memories hold comes in as proposals: each entry once, with its source, and nothing lost unsaid."""
+"""The import from other memories as proposals: each entry once, with its source; every loss is reported."""
 
 import json
 import re
@@ -22,7 +22,7 @@ JIDOMEM = str(Path(sys.executable).parent / "jidomem")
 
 
 class Kind:
-    """The reader of a kind of files, which gives the file that it read along with its entries."""
+    """Return the reader of a kind of files, which adds the file that it read to its entries."""
 
     def __init__(self, name, reader):
         self.name, self.reader = name, reader
@@ -110,7 +110,7 @@ def test_importing_the_same_file_again_writes_nothing_wherever_it_lies(memory, n
 
     again = bring_in(memory, KINDS[name].read("elsewhere/" + name, (CASES / name).read_bytes()))
 
-    if name != "memory-md/CLAUDE.md":  # a note is known by the file it stands in
+    if name != "memory-md/CLAUDE.md":  # a note is identified by its file
         assert {entry.outcome for entry in again.entries} == {None}
         assert files_of(memory) == before
     same = bring_in(memory, read(name))

@@ -1,4 +1,4 @@
-"""Memory in JSON-LD and N-Quads: out, read alike by other readers, in again, and what is refused."""
+"""Memory in JSON-LD and N-Quads: export, other readers, import, and refusals."""
 
 import json
 
@@ -160,7 +160,7 @@ def test_json_ld_says_the_same_as_turtle_to_two_other_readers_and_to_our_own(row
     as_turtle = documents.turtle("p", [commit], "1")
     expected = sorted(map(str, ox.parse(as_turtle, format=ox.RdfFormat.TURTLE)))
     assert sorted(map(str, ox.parse(said, format=ox.RdfFormat.JSON_LD))) == expected
-    if b'"jido:odd"' not in said:  # a prefix that is no prefix is refused by ours
+    if b'"jido:odd"' not in said:  # our reader refuses an invalid prefix
         assert parse("a.jsonld", said, DocumentFormat.JSON_LD).keys() == {""}
         assert sorted(parse("a.jsonld", said, DocumentFormat.JSON_LD)[""]) == sorted(parse("a.ttl", as_turtle)[""])
     theirs = rdflib.Graph().parse(data=said, format="json-ld")

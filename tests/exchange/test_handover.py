@@ -1,4 +1,4 @@
-"""What is active, handed over: as a page to read, and to the reference MCP memory server."""
+"""The export of active memories: as a page, and for the reference MCP memory server."""
 
 import json
 import subprocess

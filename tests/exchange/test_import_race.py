@@ -1,4 +1,4 @@
-"""Several processes import the same repository at the same moment: all end well, and memory has each entry once."""
+"""Several processes import the same repository at the same moment: all succeed, and each entry is recorded once."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from jidomem_cli.main import cli
 
 RECORD = "# {title}\n\n## Status\n\nAccepted\n\n## Context\n\nOrders come in bursts.\n\n## Decision\n\nWe do it.\n"
 RECORDS = tuple(f"docs/adr/{number:04}-use-queue-{number}.md" for number in range(1, 21))
-#: Waits for the others to be ready, so that all plan on the same memory, and then imports.
+#: Waits until all are ready, so that all plan with the same memory, and then imports.
 TOGETHER = """
 import sys
 from pathlib import Path
@@ -44,7 +44,7 @@ def run(*words):
 
 
 def together(folder, marks, *words):
-    """Run `jidomem WORDS` in several processes at the same moment; return how each ended."""
+    """Run `jidomem WORDS` in several processes at the same moment; return their results."""
     marks.mkdir()
     command = [sys.executable, "-c", TOGETHER]
     children = [

@@ -16,7 +16,7 @@ PAGES = sorted(path.name for path in SAMPLE.glob("*.md") if path.name != "README
 LABELS = [json.loads(line) for line in (SAMPLE / "labels.jsonl").read_text().splitlines()]
 READINGS = [json.loads(line) for line in (SAMPLE / "readings.jsonl").read_text().splitlines()]
 PASSAGES = [json.loads(line) for line in (SAMPLE / "kinds.jsonl").read_text().splitlines()]
-#: The share of junk a curator bears with, the share of statements that come in, and of those that get their kind.
+#: The most junk among entries, the least share of statements imported, and of those with the right kind.
 JUNK, RECALL, KINDS = 0.08, 0.9, 0.95
 
 
@@ -33,7 +33,7 @@ def words(text):
 
 
 def is_in(line, texts):
-    """Whether nearly all runs of four words of a line stand in one of the texts."""
+    """Return whether one of the texts contains nearly all runs of four words of a line."""
     said = words(re.sub(r"^\s*(?:[-*+]|\d+\.)\s", "", line))
     runs = [" ".join(said[at : at + 4]) for at in range(max(1, len(said) - 3))]
     return sum(any(f" {run} " in text for text in texts) for run in runs) >= 0.8 * len(runs)
@@ -77,7 +77,7 @@ def test_of_the_sample_nine_in_ten_lines_that_hold_a_statement_come_in():
 
 
 def made_at(reading):
-    """The entries that the import makes of the line of a reading."""
+    """Return the entries imported from the line of a reading."""
     return [entry for entry in entries(reading["page"]) if entry.line == reading["line"]]
 
 
@@ -476,7 +476,7 @@ ITEMS = [
 
 @st.composite
 def notes(draw):
-    """A page, and for each item's name the names of the denials above it."""
+    """Return a page, and for the name of each item the names of the denials above it."""
     lines, needed, names = [], defaultdict(set), iter(range(10_000))
 
     def lead(kinds, indent, above):

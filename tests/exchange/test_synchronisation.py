@@ -1,4 +1,4 @@
-"""Importing again brings memory level with its sources: repeating is free, and nothing a curator did is undone."""
+"""A repeated import updates memory to its sources: it writes no unchanged entry and undoes no decision of a curator."""
 
 import json
 import shutil
@@ -44,7 +44,7 @@ class Repository:
         (self.base / path).unlink()
 
     def sync(self, path=None):
-        """Import what there is, or what is at *path*; return how many entries changed in which way."""
+        """Import all files, or the file at *path*; return the number of entries by change."""
         found = scan_folder(self.base) if path is None else from_path(self.base, self.base / path)
         scope = Scope(tuple(KINDS)) if path is None else Scope((), (path,))
         self.adopted, self.report = adopt(self.memory, self.base, found.sources, scope)
@@ -72,7 +72,7 @@ class Repository:
         assert [outcome.status for outcome in outcomes] == ["asserted"] * len(outcomes)
 
     def active(self):
-        """The imported memories that are active, by what they say and where it stands."""
+        """Return the active imported memories: summary and position."""
         rows = self.memory.reader.select("p", _ACTIVE)
         return sorted((row["summary"], row["status"] or "", row["why"] or "", row["blob"][41:]) for row in rows)
 
@@ -488,9 +488,9 @@ def test_issues_and_graphs_are_synchronised_like_records(repository):
     assert (repository.differences(), repository.pending()) == ([], {})
 
 
-#: A history opens memories by the dozen, so that a failing one takes minutes to be made smaller.
+#: A history opens dozens of memories, so shrinking a failing one takes minutes.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
-#: Documents that move about: each has a text of its own at every version.
+#: Documents that move: each has its own text at every version.
 TITLES = ("Use a queue", "Render on the server", "Keep one journal", "Sign all releases")
 WHY = {
     "Use a queue": "Orders come in bursts, and the shop must answer while the warehouse is slow.",
@@ -509,7 +509,7 @@ STATUSES = (
 
 @st.composite
 def histories(draw, statuses=STATUSES):
-    """States of a repository, one after the other: which document stands where, and at which version."""
+    """Successive states of a repository: the path and version of each document."""
     states = []
     for _ in range(draw(st.integers(2, 5))):
         places = draw(st.lists(st.sampled_from(PLACES), unique=True, max_size=4))

@@ -1,4 +1,4 @@
-"""Memory in Turtle: out as one file, in through the writer, and round again."""
+"""Memory in Turtle: export as one file, import by the writer, and the round trip."""
 
 import pytest
 from conftest import decision, files, fixed_sources, intent
@@ -44,7 +44,7 @@ def imported(memory, text, project="p"):
 
 
 def fill(memory):
-    """A memory of every shape: alternatives, evidence, a chain, a withdrawal, a session that has ended."""
+    """A memory with alternatives, evidence, a chain of versions, a withdrawal and an ended session."""
     writer = memory.writer
     first = writer.submit_intent("p", decision(topic="store", alternatives=["Jena", "a file"], evidence=["a test"]))
     second = writer.revise("p", first.iri, changes={"summary": 'Use "QLever"\n', "confidence": 0.85}, reason="faster")

@@ -1,4 +1,4 @@
-"""A repository with a memory, its guard, and what clients tell and are told."""
+"""A repository with a memory, its guard, and the messages exchanged with clients."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from jidomem_cli.main import cli
 
 
 def repository_at(folder, monkeypatch):
-    """A repository with a memory and a file, in which all that follows is run."""
+    """A repository with a memory and a file; commands run in it."""
     (folder / "src").mkdir(parents=True)
     subprocess.run(["git", "init", "-q", folder], check=True)
     init(folder, "p")
@@ -26,7 +26,7 @@ def repository_at(folder, monkeypatch):
 
 
 def convention(summary, *about, level="Strict", **checks):
-    """A convention about places; *checks* are forbidsPattern, requiresPattern and checkCommand."""
+    """Return a convention about places; *checks* are forbidsPattern, requiresPattern and checkCommand."""
     extra = [[f"jido:{name}", {"@value": text}] for name, text in checks.items()]
     return intent(type="convention", summary=summary, about=list(about), enforcement_level=level,
                   convention_name=summary, extra_triples=extra)  # fmt: skip
@@ -37,7 +37,7 @@ def choice(summary, *about, **fields):
 
 
 def keep(repository, *intents):
-    """The IRIs of memories kept in the repository."""
+    """Record memories in the repository; return their IRIs."""
     with jidomem.open(repository / ".jidomem") as memory:
         return [memory.writer.submit_intent("p", each).iri for each in intents]
 
@@ -51,7 +51,7 @@ def run(*args, stdin=None):
 
 
 def hooked(repository, tool, client="claude", event="PreToolUse", session="s-1", **told):
-    """What the guard answers a client that calls it with the input of a tool."""
+    """Return the answer of the guard to a client that calls it with the input of a tool."""
     said = {"hook_event_name": event, "session_id": session, "cwd": str(repository), "tool_name": tool,
             "tool_input": told, "transcript_path": "/tmp/t.jsonl", "permission_mode": "default"}  # fmt: skip
     done = run("guard", "--hook", client, stdin=json.dumps(said))

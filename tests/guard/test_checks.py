@@ -1,4 +1,4 @@
-"""Strict conventions that a machine checks: what stops an edit, what comes of it, and what no root may have run."""
+"""Strict conventions with checks: which edits they stop, what is logged, and which commands never run."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""The guard before a commit: what is staged is judged, and what stood in the hook stays in it."""
+"""The guard before a commit: it checks the staged files, and keeps the other content of the hook."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def test_a_commit_that_breaks_a_convention_is_stopped_and_told_why(repository):
     write(repository, "src/a.py", "x = 1\n")
     first = git("commit", "-qm", "first")
     write(repository, "src/a.py", "print(1)\n")
-    (repository / "src" / "a.py").write_text("x = 2\n")  # what is staged counts, not what lies there
+    (repository / "src" / "a.py").write_text("x = 2\n")  # the staged content counts, not the working tree
     stopped = git("commit", "-qm", "second", code=1)
     past = git("commit", "-qm", "second", "--no-verify")
     write(repository, "src/a.py", "print(1)\nx = 3\n")

@@ -1,4 +1,4 @@
-"""What an agent is told before it edits a file: what governs it, once a session, in so many tokens."""
+"""The guard before an edit: it shows the governing memories once a session, within a budget of tokens."""
 
 import json
 import shutil
@@ -99,7 +99,7 @@ def test_rules_in_conflict_are_marked_until_one_ends(repository):
     assert "disagrees" not in one
 
 
-#: What is written next -> whether the rules are what they were.
+#: The next write -> whether the rules stay the same.
 NEXT = {
     "a fact about it": (lambda memory, old: intent(summary="a fact", about=["src/a.py"], evidence=["a log"]), True),
     "a task and its end": (lambda memory, old: intent(type="task", summary="do it", supersedes=[old["task"]]), True),
@@ -133,7 +133,7 @@ def test_after_one_more_commit_the_rules_are_those_the_index_gives(repository, w
     git, paths = guard.tree.git, ["src/a.py"]
     while (
         rules.read_cached(root, "p", rules.input_fingerprint(root, "p", git), paths, NOW) is None
-    ):  # not before the folder's time has passed
+    ):  # until the modification time of the folder is old enough
         before = guard.governing(paths)
     says, same = NEXT[what]
     with jidomem.open(root) as memory:
@@ -154,7 +154,7 @@ def test_after_one_more_commit_the_rules_are_those_the_index_gives(repository, w
         assert found == before
 
 
-#: Asks what governs a file, in a process that has no index then.
+#: Prints the memories that govern a file, in a process without an index.
 ASKING = """
 import sys
 from pathlib import Path
@@ -331,7 +331,7 @@ def test_what_is_kept_is_read_again_only_where_it_was_made(repository, tmp_path)
     state = rules.input_fingerprint(guard.root, "p", guard.tree.git)
     while (
         rules.read_cached(guard.root, "p", state, ["src/a.py"], NOW) is None
-    ):  # not before the folder's time has passed
+    ):  # until the modification time of the folder is old enough
         guard.governing(["src/a.py"])
     clone = tmp_path / "clone"
     shutil.copytree(repository, clone, symlinks=True)

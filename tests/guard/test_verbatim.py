@@ -1,4 +1,4 @@
-"""A pattern and a command are stored as given, through every door, and judged as given."""
+"""A pattern and a command are stored unchanged by every interface, and checked unchanged."""
 
 import json
 import shlex
@@ -26,7 +26,7 @@ def repository(tmp_path, monkeypatch):
 
 
 def stored(repository):
-    """The checks of the only active convention."""
+    """Return the checks of the only active convention."""
     with jidomem.open(repository / ".jidomem") as memory:
         (row,) = memory.reader.ask("conventions", project="p")
         found = memory.reader.get_memory("p", row["conv"])["properties"]

@@ -1,4 +1,4 @@
-"""A small world to read: Turtle files in, a real index and a real reader out."""
+"""A real index and reader, filled from Turtle files."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ PREFIXES = {
 TURTLE = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in PREFIXES.items())
 
 
-#: What is asked where a question needs to be told more than the project.
+#: The values of required parameters beside the project.
 NEEDED = {
     "item": "https://jido.ai/memory/warm",
     "evidence": "the build log",
@@ -68,7 +68,7 @@ def world_index():
 
 
 class ProjectedIndex:
-    """The projection of an index that no journal feeds: level with all that is applied to it."""
+    """The projection of an index without a journal: up to date with all that is applied to the index."""
 
     def __init__(self, index, playbook):
         self.index, self.playbook = index, playbook
@@ -115,12 +115,12 @@ def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=
 
 
 def short(value):
-    """Return the last part of an IRI, a moment as its text, and anything else as it is."""
+    """Return the last part of an IRI, a moment as text, and any other value unchanged."""
     if isinstance(value, str) and "://" in value:
         return value.rsplit("#", 1)[-1].rsplit("/", 1)[-1]
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def shortened(rows):
-    """The values of the columns of *rows*, without the marks that no query has a column for."""
+    """Return the values of the columns of *rows*, without annotations."""
     return [[short(value) for name, value in row.items() if name not in ("state", "conflicts_with")] for row in rows]

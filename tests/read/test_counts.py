@@ -1,4 +1,4 @@
-"""How much there is now is counted in another way than how much there was: both agree."""
+"""The counts of the present and those as of a moment are computed differently, and agree."""
 
 from random import Random
 
@@ -20,7 +20,7 @@ ACCEPTED = """PREFIX jido: <https://jido.ai/ontology#>
 SELECT DISTINCT ?item { ?item jido:hasAssertionStatus jido:Proposed ; jido:supersededBy ?end .
 ?end jido:hasAssertionStatus jido:Asserted
 FILTER NOT EXISTS { ?item jido:invalidatedBy ?by . ?by jido:hasAssertionStatus jido:Asserted } }"""
-#: What the writer sees to.
+#: Ensured by the writer.
 OURS = {"foreign": False, "left_out": ""}
 
 

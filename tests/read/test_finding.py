@@ -1,4 +1,4 @@
-"""The questions of the memory guide: what they find, in which order, and that no text changes what is asked."""
+"""The functions of the memory guide: their rows and order; no text can change the query."""
 
 import re
 
@@ -21,7 +21,7 @@ def reader():
 
 
 def item(name, said, day=1, cls="Fact", summary='"s"'):
-    """A memory in Turtle; *summary* and what is *said* are written as they are."""
+    """Return a memory in Turtle; *summary* and *said* are written unchanged."""
     moment = f"'2026-01-{day:02d}T00:00:00Z'^^xsd:dateTime"
     return triples(
         f"m:{name} a jido:{cls} ; jido:summary {summary} ; jido:appliesToProject p:demo ; jido:hasTimestamp {moment} ;"
@@ -66,7 +66,7 @@ def test_the_confidence_of_a_fact_is_a_number(said, confidence):  # E074
 
 @pytest.mark.parametrize(
     ("detail", "content"),
-    [("more", "said\nmore"), ("said\\nand more", "said\nand more")],  # a long content is imported as the second
+    [("more", "said\nmore"), ("said\\nand more", "said\nand more")],  # the second is an imported long content
 )
 def test_content_is_the_summary_and_what_explains_it(detail, content):  # E074
     rows = holding(item("a", f"jido:detailedExplanation '{detail}'", summary="'said'")).find_facts_about("demo", "MORE")
@@ -134,7 +134,7 @@ def test_items_of_one_moment_come_in_the_order_of_their_subjects():  # E081
     assert [short(row["subject"]) for row in decisions.list_decisions("demo")] == sorted(names)
 
 
-#: Signs that end a text, a pattern or a query, and pieces that would widen one if they were taken for SPARQL.
+#: Characters that end a text, a pattern or a query, and pieces that would widen a query if parsed as SPARQL.
 HOSTILE = st.lists(
     st.sampled_from(
         ['"', "'", "\\", "{", "}", "<", ">", "\n", "\r", "\t", "?", "#", "$", '"""', "\\u0022", " ", "a", "é", "^^",

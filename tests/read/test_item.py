@@ -48,7 +48,7 @@ def test_a_memory_is_shown_whole_as_plain_values(reader):
         ("lock-server", "invalidated", [], ["no-lock-server"]),
         ("one-file", "proposed", [], []),
         ("old-proposal", "invalidated", [], ["proposal-settled"]),
-        ("dangling", "active", [], []),  # what is not there ends nothing
+        ("dangling", "active", [], []),  # a missing memory ends nothing
     ],
 )
 def test_a_memory_says_whether_it_is_in_force_and_what_ended_it(reader, name, status, superseded_by, invalidated_by):

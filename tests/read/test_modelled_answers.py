@@ -1,4 +1,4 @@
-"""What is asked of a lived memory, held against a model: its files as rdflib reads them, its rules in plain Python."""
+"""The answers about a random memory, compared with a model: its files read by rdflib, its rules in plain Python."""
 
 import shutil
 from dataclasses import replace
@@ -21,7 +21,7 @@ from jidomem.read.derived import counts
 NS = rdflib.Namespace(JIDO)
 FAR = datetime.max.replace(tzinfo=UTC)
 KINDS = ["fact", "architectural_decision", "decision", "task", "error", "risk", "assumption"]
-#: question -> the class it lists, and the column that has the memory.
+#: Query -> the class that it lists, and the column of the memory.
 LISTS = {
     "active-decisions": ("ArchitecturalDecision", "decision"),
     "decisions": ("Decision", "decision"),
@@ -36,14 +36,14 @@ ZONES = [UTC, timezone(timedelta(hours=5, minutes=30)), timezone(timedelta(hours
 
 
 class Model:
-    """All that the files of a project say, and when each memory of it counts."""
+    """All triples in the files of a project, and the validity of each memory."""
 
     def __init__(self, root, schema):
         files = sorted(root.glob("projects/p/memory/*.ttl"))
         redacted = {file.name.replace(".redacted", "") for file in files if ".redacted." in file.name}
         self.said, self.schema = rdflib.Graph(), schema
         commits = [parse(file.read_bytes()) for file in files if file.name not in redacted]
-        gone = redacted_leaves(commits)  # an order that came from elsewhere counts before its commits are written anew
+        gone = redacted_leaves(commits)  # a redaction from elsewhere counts before its commits are rewritten
         for commit in commits:
             ordered = gone.get(commit.id, frozenset()) & {*leaves(commit).values()}
             left = without(commit, ordered) if ordered else commit
@@ -55,7 +55,7 @@ class Model:
         return [datetime.fromisoformat(str(moment)) for moment in self.said.objects(item, NS[name])]
 
     def ended(self, item, link, moment):
-        """When what ended a memory by a moment was recorded."""
+        """Return the recording times of the memories that ended a memory by a moment."""
         asserted = (NS.hasAssertionStatus, NS.Asserted)
         ends = (end for end in self.said.objects(item, NS[link]) if (end, *asserted) in self.said)
         return [at for end in ends for at in self.moments(end, "recordedAt") if at <= moment]
@@ -71,14 +71,14 @@ class Model:
         return "active" if stated == "accepted" else stated
 
     def state(self, item, moment, now):
-        """The status of a memory, of one that is active also whether it holds in the world."""
+        """Return the status of a memory; for an active one also its validity in the world."""
         status, world = self.status(item, moment), min(moment, now)
         if status == "active" and any(until <= world for until in self.moments(item, "validUntil")):
             return "expired"
         return status
 
     def known(self, moment, world):
-        """The memories that were recorded by a moment and hold at one of the world."""
+        """Return the memories recorded by a moment and valid at one of the world."""
         found = {item for item, at in self.recorded.items() if at <= moment}
         if world is None:
             return found
@@ -86,7 +86,7 @@ class Model:
         return {item for item in found if not any(until <= world for until in self.moments(item, "validUntil"))}
 
     def listed(self, cls, moment, world, inactive):
-        """What a question lists: what has a summary, is of the class, and active unless *inactive*."""
+        """Return the rows of a list: memories of the class with a summary, active unless *inactive*."""
         with_summary = (item for item in self.known(moment, world) if any(self.said.objects(item, NS.summary)))
         chosen = {item for item in with_summary if inactive or self.status(item, moment) == "active"}
         kinds = {item: [iri(kind) for kind in self.said.objects(item, rdflib.RDF.type)] for item in chosen}
@@ -99,17 +99,17 @@ class Model:
             status = self.status(item, moment)
             is_proposal = (item, NS.hasAssertionStatus, NS.Proposed) in self.said
             if is_proposal and status == "superseded":
-                continue  # an accepted proposal is counted as the memory that took its place
+                continue  # an accepted proposal is counted as the memory that superseded it
             if is_proposal and status == "proposed":
                 status = "pending"
             if kind == "DeletedMarker" and status != "pending":
-                continue  # it withdraws a memory, and is none itself
+                continue  # a marker withdraws a memory, and is not counted itself
             of = found.setdefault(kind, {})
             of[status] = of.get(status, 0) + 1
         return found
 
     def changed(self, since, until):
-        """Each memory that was added or ended in between, if by a second one, with its status before and after."""
+        """Return each memory added or ended in between, with its status before and after."""
         news = set()
         for item in self.known(until, None):
             at = self.recorded[item]
@@ -119,7 +119,7 @@ class Model:
 
 
 def sources(random, start, still=()):
-    """A clock that stands still at times, at the moment in *still* too, and is set back at others; ids at random."""
+    """A clock that sometimes stops, also at the moment in *still*, and is sometimes set back; random ids."""
     now = [start]
 
     def tick():
@@ -137,7 +137,7 @@ def sources(random, start, still=()):
 
 
 def live(memory, random, items, steps=25):
-    """Do what several agents may do, at random; what is refused is left."""
+    """Perform random actions of several agents; refusals are ignored."""
     writer = memory.writer
     deeds = [*["say"] * 5, "propose", "revise", "revise", "withdraw", "undo", "accept", "reject", "roll back", "redact"]
     for _ in range(steps):
@@ -171,7 +171,7 @@ def live(memory, random, items, steps=25):
 
 
 def must_agree(memory, root, random, still):
-    """Ask at several moments of both clocks, in several zones, of the reader and of the model."""
+    """Query reader and model at several moments of both clocks, in several time zones."""
     now = memory.sources.now().replace(microsecond=0)
     still.append(now)
     model, reader = Model(root, memory.schema), memory.reader
@@ -204,7 +204,7 @@ def must_agree(memory, root, random, still):
 
 
 def gone(model):
-    """What only says that others hold no more: recall leaves it out."""
+    """The markers of withdrawals, which recall leaves out."""
     return {str(item) for item in model.said.subjects(rdflib.RDF.type, NS.DeletedMarker)}
 
 

@@ -19,7 +19,7 @@ from jidomem.schema import ontology
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "queries" / "cases"
 SHIPPED = {query.name: query for query in Playbook()}
-#: The 23 questions of the playbook, by their number.
+#: The 23 queries of the playbook, by number.
 NUMBERED = {
     "architect": ["active-decisions", "conventions", "risks"],
     "planner": ["open-tasks", "task-dependencies", "blocked-tasks"],

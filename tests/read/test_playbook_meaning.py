@@ -1,4 +1,4 @@
-"""The 23 questions of the playbook by their meaning: each finds what its condition says, and nothing that misses it."""
+"""The 23 queries of the playbook by meaning: each finds exactly the memories that meet its condition."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ def item(name, kind, said="", of=OF):
     return f'm:{name} a jido:{kind} ; {of} ; jido:summary "{name}" {"; " + said if said else ""} .\n'
 
 
-#: Superseded, withdrawn and of another project: no condition on what is active finds them.
+#: Superseded, withdrawn, and in another project: no query of active memories finds them.
 def gone(name, kind, said=""):
     ends = f"jido:supersededBy m:{name}-next", "jido:invalidatedBy m:marker"
     every = [item(f"{name}-old{n}", kind, f"{said} ; {end}" if said else end) for n, end in enumerate(ends)]
@@ -134,7 +134,7 @@ def rows(name, turtle):
         turtle += ends if "a-old0" in turtle else ""
     index.apply(graph_iri("demo", "codebase" if name in CODE else "context"), "1", triples(turtle))
     found = shortened(reader_of(index).ask(name, project="demo"))
-    width = len(MEANING[name][1][0])  # what the playbook asks for; further columns may follow
+    width = len(MEANING[name][1][0])  # the columns of the playbook; further columns may follow
     return [row[:width] for row in found]
 
 

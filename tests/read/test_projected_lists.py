@@ -1,4 +1,4 @@
-"""Lists, disagreements and short ids read from the projection, held against the engine and against a rebuilt file."""
+"""Lists, disagreements and short ids of the projection, compared with the engine and with a rebuilt file."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ LISTS = ["facts", "open-tasks", "proposals", "recent-lessons", "timeline", "bloc
          "decisions", "recent-decisions", "decision-log", "unexplained-root-causes", "dangling-supersessions",
          "stale"]  # fmt: skip
 EVERYTHING = SearchFilter(inactive=True)
-#: When a decision says that it was made: before all others, when it was recorded, after that, or nowhere.
+#: The date that a decision states: before all others, when it was recorded, after that, or none.
 DATES = [{"timestamp": "2020-01-01"}, {}, {"timestamp": "2027-01-01"}, {"extra_triples": [["jido:isUndated", True]]}]
 OF = {"fact": "facts", "task": "open-tasks", "lesson_learned": "lessons", "decision": "decisions"}
 
@@ -65,7 +65,7 @@ def remember(memory, random, sort=None):
 
 
 def live(memory, random):
-    """Do something that the memory of a team meets."""
+    """Perform a random action of a team."""
     one = remember(memory, random).iri
     way = random.randrange(8)
     if way == 0:
@@ -83,7 +83,7 @@ def pairs(memory, **moment):
 
 
 def listed(memory, name, as_of=FOREVER):
-    """The nodes or pairs that the projection has at a moment, in order, but for what was redacted."""
+    """Return the nodes or pairs of the projection at a moment, in order, without redacted ones."""
     order, moment = memory.playbook.get(name).list_order, ticks(to_term(as_of, "dateTime", "as_of"))
     if order.pairs:
         return memory.texts.read(Stream("p"), lambda file: file.projection.pairs("", moment, maxsize))
@@ -93,7 +93,7 @@ def listed(memory, name, as_of=FOREVER):
 
 
 def shown(memory, name, **moment):
-    """The nodes or pairs of the rows that the engine finds."""
+    """Return the nodes or pairs of the rows that the engine finds."""
     order = memory.playbook.get(name).list_order
     names = order.pairs or [order.variable]
     rows = memory.reader.ask(name, project="p", **moment)
@@ -105,7 +105,7 @@ def everything(memory):
 
 
 def answers(memory, moments):
-    """What the projection is asked for, at each of some moments."""
+    """Return the results of the projection, at each of some moments."""
     lists = [paged(memory.reader, name, **moment) for moment in moments for name in LISTS]
     items = [row["item"] for row in everything(memory)]
     ids = [memory.reader.resolve("p", item[-9:]) for item in items]
@@ -113,7 +113,7 @@ def answers(memory, moments):
     return lists, [pairs(memory, **moment) for moment in moments], ids, rivals
 
 
-#: A history of another seed is no simpler one, so a failure is reported as it is.
+#: A history of another seed is not simpler, so failures are not shrunk.
 HISTORIES = settings(
     max_examples=examples(3),
     deadline=None,
@@ -149,7 +149,7 @@ def test_lists_of_merged_streams_are_what_the_engine_finds_now_and_at_any_moment
                 for name in [*LISTS, "conflicts"]:
                     assert listed(memory, name, **moment) == shown(memory, name, **moment)
             found = answers(memory, moments)
-        shutil.rmtree(folder / "one" / "cache")  # so that the next file is made from the whole journal
+        shutil.rmtree(folder / "one" / "cache")  # so that the next file is built from the whole journal
         with pytest.MonkeyPatch.context() as patch, jidomem.open(folder / "one", sources=sources) as memory:
             patch.setattr(follower, "STEP", random.choice([1, 10_000, follower.STEP]))  # at once or in parts
             assert answers(memory, moments) == found
@@ -159,7 +159,7 @@ SOURCES = [iri(f"https://jido.ai/evidence/{number}") for number in range(2)]
 
 
 def statements(random):
-    """What is said of some memories in each commit: first what they are, later what they are to each other."""
+    """The triples about some memories in each commit: first their types, later their links."""
     names = [iri(f"https://jido.ai/memory/{number}") for number in range(10)]
     kinds = {name: random.choice(["Fact", "Fact", "Decision", "Decision", "Error", "RootCause"]) for name in names}
     first, later = [], []

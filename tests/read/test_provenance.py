@@ -100,7 +100,7 @@ def test_what_a_link_names_and_nobody_keeps_is_a_node_without_a_text(index):
 
 
 def test_a_topic_has_its_newest_memories_first(index):
-    assert on_topic(index, "demo", "store") == [M + "old", M + "new"]  # ids tell when something was made
+    assert on_topic(index, "demo", "store") == [M + "old", M + "new"]  # ids contain the time of creation
 
 
 def test_of_many_triples_so_many_as_are_wanted_are_given(index):

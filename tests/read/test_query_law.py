@@ -1,4 +1,4 @@
-"""The law of time: the answer as of t is the answer of a memory that holds only what was recorded by t."""
+"""The law of time: the answer as of t is that of a memory with only the content recorded by t."""
 
 from functools import partial
 from itertools import cycle
@@ -32,10 +32,10 @@ CLASSES = [
     "Risk",
     "Assumption",
 ]
-#: What each link points to: an item of that class, evidence, or anything there is.
+#: The target of each link: an item of that class, evidence, or any node.
 LINKS = {"dependsOn": "Task", "blockedBy": "Task", "hasRootCause": "RootCause", "derivedFrom": "Evidence"}
 LINKS |= {"contradicts": "", "coexistsWith": "", "conflictsWith": "", "revives": ""}
-#: What an item may say besides.
+#: Further properties of an item.
 SAID = [
     "jido:context 'c'",
     "jido:affectedModule 'Core'",
@@ -49,7 +49,7 @@ SAID = [
     "jido:verified true",
     "jido:detailedExplanation 'more'",
 ]
-#: What is asked of the questions that need to be told more than the project.
+#: The values of required parameters beside the project.
 NEEDED = {
     "item": [f"https://jido.ai/memory/i{serial * 37 % 101:03d}" for serial in (1, 2, 5, 9, 14)],
     "evidence": ["log", "https://jido.ai/memory/i037"],
@@ -60,10 +60,10 @@ NEEDED = {
     "topic": ["n 1"],
     "since": ["2026-01-01T00:00:02Z"],
 }
-#: The modules that are read, and where what is kept of a reading begins.
+#: The modules that are read, and the prefix of their versions.
 CORE = ("Core", "Core.In", "Out")
 IMPORTS = "https://jido.ai/projects/demo/code/imports/"
-#: Questions of which a memory that is withdrawn tells something else than one that does not hold, or nothing.
+#: Queries that answer differently about a withdrawn memory and about one that is not valid.
 OTHERWISE = ("stale", "active-sessions", "entries-of-agent")
 STATUSES = ["Active", "Paused", "Paused", "Closed", "Abandoned", ""]
 LEFT_OUT = ["", "", "", "hasConfidence", "rationale", "assignedTo", "appliesToProject", "dangles"]
@@ -88,7 +88,7 @@ def drawn_item(random):
 
 
 def drawn_history(random):
-    """Return commits of news: dense, so that every way an answer can depend on time comes up."""
+    """Return random commits, dense enough for every dependency of an answer on time."""
 
     def news():
         draw = random.randrange(12)
@@ -114,7 +114,7 @@ def moment(commit):
 
 
 class Scribe:
-    """Writes down a history as the writer would: who ends an item says so in its own commit."""
+    """Builds a history as the writer would: the memory that ends an item states it in its own commit."""
 
     def __init__(self):
         self.known, self.sessions, self.serial, self.entry = [], {}, 0, None
@@ -130,7 +130,7 @@ class Scribe:
         return {graph: triples(text) for graph, text in texts.items()}
 
     def pick(self, number, kind=""):
-        """Return one of what was written so far: of the class *kind* where there is one, else anything."""
+        """Return a node written so far: of the class *kind* if there is one, else any."""
         fitting = [name for name, cls in self.known if cls == kind] or [name for name, _ in self.known]
         return fitting[number % len(fitting)] if fitting else None
 
@@ -197,7 +197,7 @@ class Scribe:
         return f"{name} a jido:Evidence ; {LABEL} 'log' ; jido:recordedAt {at}{said} .\n{dangling}"
 
     def said(self, piece, at):
-        """Write down a turn, or an entry, which may replace the one before it; some are of a moment to come."""
+        """Write a turn, or an entry, which may replace the previous one; some have a later moment."""
         _, agent, is_turn, second = piece
         who, said = f"<https://jido.ai/agents/{agent}>", f"'2026-01-01T00:00:{second:02d}Z'^^xsd:dateTime"
         if is_turn:
@@ -228,7 +228,7 @@ class Scribe:
         )
 
     def module_version(self, at):
-        """Write down that a file was read: a version of its module, which may end those before it."""
+        """Write a reading of a file: a version of its module, which may end earlier versions."""
         name, number, path = (
             f"<urn:module:{self.serial % 3}>",
             self.serial,
@@ -254,7 +254,7 @@ class Scribe:
 
 
 def questions(query):
-    """Return each way *query* is asked: with and without what is inactive, of everything it needs to be told."""
+    """Return each call of *query*: with and without inactive memories, for all values of its parameters."""
     own = [param.name for param in query.params if param.default is None and param.name != "project"]
     told = [{name: value} for name in own for value in NEEDED[name]] or [{}]
     inactive = [False, True] if query.takes("includeInactive") else [False]
@@ -264,12 +264,12 @@ def questions(query):
 def answer(reader, name, asked):
     try:
         return reader.ask(name, project="demo", **asked)
-    except NotFound:  # the memory asked about is not there yet
+    except NotFound:  # the requested memory is not recorded yet
         return []
 
 
 def answers(reader, worlds, **moment):
-    """Return what each question answers, each asked of one of *worlds* in turn: moments of the world, or none."""
+    """Return the answers of all queries, each at one of *worlds* in turn: moments of the world, or none."""
     asked = [
         (query, {**asked, "valid_at": world} if query.takes("validAt") else asked)
         for (query, asked), world in zip(((q, a) for q in PLAYBOOK for a in questions(q)), cycle(worlds), strict=False)

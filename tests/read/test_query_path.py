@@ -30,7 +30,7 @@ def test_a_named_query_takes_at_most_four_calls_from_ask_to_the_store():
 
 
 def own_calls(frame):
-    """The functions of the package from the outermost one to *frame*."""
+    """Return the functions of the package from the outermost one to *frame*."""
     names = []
     while frame is not None:
         if frame.f_code.co_filename.startswith(PACKAGE):

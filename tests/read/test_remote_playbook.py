@@ -1,4 +1,4 @@
-"""The questions of the playbook, asked of stores behind an endpoint: the answers are those of the engine here."""
+"""The queries of the playbook on remote stores: the answers are those of the local engine."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ MOMENTS = (
 
 @pytest.fixture(scope="module", params=STORES)
 def worlds(request, tmp_path_factory):
-    """A reader of the world of files in the index of this process, and one of the same world in a store."""
+    """A reader of the files in the index of this process, and one of the same files in a remote store."""
     own, address = world_index(), request.getfixturevalue(f"{request.param}_server")
     ontology = triples((DATA / "ontology.ttl").read_text("utf-8"))
     remote = RemoteIndex(address, FileJournal(tmp_path_factory.mktemp("none")), own, ontology)

@@ -1,4 +1,4 @@
-"""Active memories that disagree: the pairs the index finds are those that looking at every two finds."""
+"""Conflicting active memories: the index finds the pairs that a comparison of every two finds."""
 
 from itertools import combinations
 from random import Random
@@ -11,19 +11,19 @@ from jidomem.rdf.vocab import graph_iri
 
 GRAPH = graph_iri("demo")
 KEYS = ["duplicate:1", "overlapping_decision:2", "contradiction:3", "identical:4", "similar_decision:5"]
-#: Two properties with two values each: what is said of one thing.
+#: Two properties with two values each, of one subject.
 SLOTS = [{f"value:{slot}", f"value-is:{slot}{value}"} for slot in "ab" for value in "xy"]
 LASTING = ("stale_supersession", "contradicting_value")
 
 
 class World:
-    """Memories in plain Python, each as (moment, what it ended, its keys, whether it is asserted, beside what)."""
+    """Memories in plain Python, each as (moment, ended memories, keys, is asserted, coexisting memories)."""
 
     def __init__(self, random):
         self.items, self.random = {}, random
 
     def grow(self, moment):
-        """Record some memories at once; return what the writer would say of them, now and then with a strange end."""
+        """Record some memories in one commit; return the triples of the writer, sometimes with an unusual end."""
         text = ""
         for _ in range(self.random.randrange(1, 5)):
             name = f"{self.random.randrange(10**6):06d}"
@@ -52,7 +52,7 @@ class World:
         return text + "".join(f"m:{old} jido:{how}By m:{name} .\n" for old, how in ends.items() if asserted)
 
     def disagreeing(self, moment):
-        """Return every two that disagree at a moment, by looking at every two."""
+        """Return the pairs in conflict at a moment, by comparing every two."""
         known = {name: said for name, said in self.items.items() if said[0] <= moment and said[3]}
         ended = {old for _, ends, *_ in known.values() for old in ends}
         found = set()
@@ -66,7 +66,7 @@ class World:
         return found
 
     def _origins(self, name, known):
-        """Return what *name* took, in the end, the place of, and what it or one that it replaced withdrew."""
+        """Return the first predecessors of *name*, and the memories that it or a predecessor withdrew."""
         ends = known[name][1]
         replaced = [old for old, how in ends.items() if how == "superseded" and old in known]
         return {*ends}.union(*(self._origins(old, known) for old in replaced))
@@ -125,7 +125,7 @@ def test_what_one_memory_disagrees_with_is_what_all_that_disagrees_says_of_it(se
 
 
 def test_two_memories_in_one_line_never_disagree_even_once_the_line_forks():
-    """The first of the line ended only in name, so both are active; a fork of the line was recorded later."""
+    """The end of the first version is not effective, so both are active; a fork was recorded later."""
     items = {"a": (0, "b"), "b": (1, "x"), "c": (3, None), "d": (4, None), "e": (5, None)}
     text = [
         f"m:{name} jido:summary '{name}' ; jido:appliesToProject p:demo ; jido:hasAssertionStatus jido:Asserted ;"
@@ -136,7 +136,7 @@ def test_two_memories_in_one_line_never_disagree_even_once_the_line_forks():
     index = new_index()
     for number, each in enumerate(text):
         index.apply(GRAPH, str(number), triples(each))
-    index.apply(GRAPH, "x", triples("m:x jido:supersededBy m:c .\n"))  # nobody asserted m:x
+    index.apply(GRAPH, "x", triples("m:x jido:supersededBy m:c .\n"))  # m:x is not asserted
     index.apply(GRAPH, "d", triples("m:a jido:supersededBy m:d .\n"))
 
     for moment in range(6):

@@ -114,7 +114,7 @@ def test_an_update_is_refused(reader, text):  # C013, C086
 
 @pytest.fixture(scope="module")
 def listener():
-    """A port that remembers whether anybody connected."""
+    """A port that records whether a client connected."""
     called = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -194,7 +194,7 @@ def test_a_query_that_is_too_long_is_refused(reader):
         "SELECT (1" + "+1" * 7000 + " AS ?x) {}",
         "SELECT * {" + "".join(f"BIND(1 AS ?x{n})" for n in range(3000)) + "}",
     ],
-)  # each of these ended the process when the engine was handed it
+)  # each of these crashed the engine and its process
 def test_a_query_too_deep_for_the_engine_is_refused(reader, text):
     with pytest.raises(InvalidRequest) as refusal:
         reader.select("demo", text)

@@ -17,7 +17,7 @@ KINDS = ["fact", "assumption", "discovery", "decision", "task"]
 
 
 def lived(memory, seed, steps=14):
-    """Write at random: new memories, changes, withdrawals, sessions and code; return the memories."""
+    """Write random memories, changes, withdrawals, sessions and code; return the memories."""
     random, items = Random(seed), []
     writer = memory.writer
     for step in range(steps):
@@ -43,7 +43,7 @@ def lived(memory, seed, steps=14):
                 writer.append("p", "codebase", rows)
                 if random.random() < 0.4:
                     writer.clear("p", "codebase")
-        except (Conflict, InvalidRequest):  # what ended already, or did not
+        except (Conflict, InvalidRequest):  # it ended already, or not
             continue
     return items
 
@@ -66,7 +66,7 @@ def asked(call, *args, **options):
 
 
 def told(memory, items, *moments, **options):
-    """What every function says."""
+    """Return the answers of all functions."""
     reader, found = memory.reader, []
     for item in items:
         for valid in ({}, {"valid_at": "2026-12-24"}):
@@ -97,7 +97,7 @@ def test_every_function_as_of_a_moment_answers_as_the_memory_did_then(seed, tmp_
                     assert memory.reader.diff("p", "0", row["version"]) == then.reader.diff("p", "0")
 
 
-def test_a_difference_adds_up_to_what_is_in_force(tmp_path):
+def test_a_difference_adds_up_to_the_active_memories(tmp_path):
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
         lived(memory, 7, steps=20)
         versions = [row["version"] for row in reversed(memory.reader.log("p").rows) if row["graph"] == "context"]

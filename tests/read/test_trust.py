@@ -1,4 +1,4 @@
-"""A memory is trusted as far as the least of itself and all it is derived from."""
+"""The trust of a memory is the least of its own and that of all its sources."""
 
 import tempfile
 

@@ -1,4 +1,4 @@
-"""Lists ordered by time that hold memories without one."""
+"""Lists ordered by time with undated memories."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_memories_without_a_time_count_as_the_oldest_and_show_no_date_however_th
         memory.writer.submit_intent(PROJECT, DECISION | when | {"summary": name, "topic": name})
 
     whole = memory.reader.ask(question, project=PROJECT)
-    for _ in range(2):  # the second time from the list that the index keeps
+    for _ in range(2):  # the second time from the list of the index
         rows, cursor = [], None
         while rows == [] or cursor:
             page = memory.reader.ask_page(question, project=PROJECT, limit=1, cursor=cursor)

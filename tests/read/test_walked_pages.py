@@ -1,4 +1,4 @@
-"""Pages of lists that are walked, beside the same question answered whole."""
+"""Pages of lists read in order, compared with the whole answer."""
 
 from dataclasses import replace
 from random import Random
@@ -20,7 +20,7 @@ WALKED = [query for query in PLAYBOOK if query.list_order and not query.list_ord
 
 
 class Sorted(Playbook):
-    """The same questions, each answered whole and sorted by the engine, but for pairs, which the engine cannot find."""
+    """The same queries without lists: the engine sorts whole answers, except those of pairs, which it cannot find."""
 
     def get(self, name):
         query = super().get(name)

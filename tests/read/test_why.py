@@ -1,4 +1,4 @@
-"""Why a memory is there: who, when, on what grounds, by which rules, and what came of it."""
+"""The provenance of a memory: author, time, evidence, rules and later memories."""
 
 import pytest
 from conftest import START, decision, intent

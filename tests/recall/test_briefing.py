@@ -122,7 +122,7 @@ def test_what_others_recorded_since_the_agent_did_is_news_and_nothing_to_who_nev
     assert "news" not in shown(told.briefing("p", agent="zoe"))
 
 
-def test_conflicts_in_force_are_told(told, tmp_path):
+def test_conflicts_of_active_memories_are_shown(told, tmp_path):
     (tmp_path / "root" / "config.toml").write_text('[conflicts]\ndecision = "warn"\n')
     with jidomem.open(tmp_path / "root") as memory:
         keep(memory, decision(summary="Use no WAL", topic="wal"))

@@ -57,7 +57,7 @@ def test_a_memory_about_a_file_keeps_its_blob_id_and_the_file_is_unchanged(memor
     assert memory.changed_files() == []
 
 
-def test_a_file_that_is_changed_or_gone_is_said_to_be_with_what_is_in_force_about_it(memory, folder):
+def test_a_changed_or_removed_file_is_reported_with_the_active_memories_about_it(memory, folder):
     first = about(memory, "src/a.py", "src/b.py")
     ended = about(memory, "src/c.py", topic="c")
     about(memory, "src", topic="c", supersedes=[ended])

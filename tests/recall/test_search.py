@@ -105,10 +105,10 @@ def plainly(corpus, query, *, until, inactive, about, limit):
                 return min(own, after * 0.999)
         return own
 
-    def is_in_force(n):
+    def is_active(n):
         return not corpus[n]["proposed"] and not (_ends(corpus, n) and corpus[n]["ended_by"] <= until)
 
-    found = [(score(n), n) for n in known if inactive or is_in_force(n)]
+    found = [(score(n), n) for n in known if inactive or is_active(n)]
     return sorted((entry for entry in found if entry[0]), key=lambda entry: (-entry[0], -entry[1]))[:limit]
 
 

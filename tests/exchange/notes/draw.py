@@ -1,8 +1,8 @@
-"""Draw the sections of agents' notes that the sample holds: `python draw.py CHECKOUTS`, a folder for each repository.
+"""Draw the sections of agents' notes for the sample: `python draw.py CHECKOUTS`, a folder for each repository.
 
-A page is cut at its headings; sections are drawn in an order that a seed gives, until they have LINES lines with words.
-The headings above a section are kept. What is drawn is written beside this file. Of the pages in SECOND the sections
-are drawn that follow those in the same order, or that follow none.
+A page is cut at its headings; a seed gives the order in which sections are drawn, until they have LINES lines of words.
+The headings above a section stay. The result is written beside this file. For the pages in SECOND the next sections in
+the same order are drawn, or the first ones if none were drawn before.
 """
 
 import random
@@ -38,7 +38,7 @@ SECOND = {
 
 
 def sections(text):
-    """The sections of a page, each with the headings above it, as lists of lines."""
+    """Return the sections of a page, each with the headings above it, as lists of lines."""
     found, above, fence = [[]], [], ""
     for line in text.splitlines():
         mark = re.match(r"\s*(`{3,}|~{3,})", line)
@@ -57,7 +57,7 @@ def sections(text):
 
 
 def drawn(name, text, *, second=False):
-    """The page of the sections that are drawn first, or next, in the order they stand in."""
+    """Return a page of the sections drawn first, or next, in their original order."""
     parts = [part for part in enumerate(sections(text)) if sum(bool(line.strip()) for line in part[1]) > 1]
     random.Random(f"notes {name}").shuffle(parts)
     taken, count = [], 0
@@ -79,7 +79,7 @@ def drawn(name, text, *, second=False):
 
 
 def page_of(folder, page):
-    """The page as the newest commit has it."""
+    """Return the page at the newest commit."""
     git = ["git", "-C", folder, "show", f"HEAD:{page}"]
     return subprocess.run(git, capture_output=True, text=True, check=True).stdout
 

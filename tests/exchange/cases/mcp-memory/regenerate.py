@@ -54,7 +54,7 @@ def talk(server: str, file: Path, calls: list[tuple[str, dict]]) -> None:
 
 
 def main(server: str) -> None:
-    """Write both files anew."""
+    """Rewrite both files."""
     first, later = HERE / "memory.jsonl", HERE / "memory-later.jsonl"
     first.unlink(missing_ok=True)
     talk(server, first.resolve(), FIRST)
