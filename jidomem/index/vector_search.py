@@ -31,7 +31,7 @@ Kind = TypeVar("Kind", bound=np.generic)
 def encode(vector: Sequence[float]) -> bytes:
     """Encode a vector: one byte a component, scaled to its largest; raises ValueError for an invalid one.
 
-    >>> [*np.frombuffer(written([0.5, -1.0]), np.int8)]
+    >>> [*np.frombuffer(encode([0.5, -1.0]), np.int8)]
     [np.int8(64), np.int8(-127)]
     """
     numbers = np.asarray(vector, np.float32)
