@@ -296,7 +296,8 @@ def edit(
 ) -> int:
     """Supersede the memory IRI, keeping its other fields; or withdraw, confirm or undo it.
 
-    --invalidate needs a --reason.
+    --invalidate needs a --reason. With another summary, the reason replaces the rationale, if there is one, unless you
+    --set it.
 
     Examples:
       jidomem edit 1a2b3c4d --supersede "Use Oxigraph 0.5" --reason "faster loading"

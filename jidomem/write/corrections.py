@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any
 
 from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.words import cut
 from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, plain_value
@@ -29,6 +30,8 @@ _TEXTS = ("summary", "detailed_explanation")
 #: The fields that may explain the old text only, and the warning that a memory with another text has them.
 _EXPLAINING = ("rationale", "detailed_explanation", "alternatives", "evidence")
 _CARRIED = "carried over from the old text: {}; set anew what does not explain the new text"
+#: The warning that the reason of another text replaces the rationale, of which so many characters are shown.
+_REPLACED, _MAX_RATIONALE = "the reason replaces the rationale: {}; to keep it, set rationale too", 300
 #: The fields whose change implies that the author looked at the files that the memory is about.
 _LOOKED_AT = frozenset((*_TEXTS, "rationale", "about"))
 _VERIFIED = vocab.JIDO + "verified"
@@ -256,13 +259,15 @@ class Corrections:
             old = restated_in(self._context.snapshot(project_id), item)
             if changed.get("summary", old.get("summary")) == old.get("summary"):
                 return self.revise(project_id, item, changes=changed | author, reason=reason, dry_run=dry_run)
-            if reason and old.get("rationale"):
-                changed.setdefault("rationale", reason)
+            warnings = []
+            if reason and old.get("rationale") and "rationale" not in changed:
+                changed["rationale"] = reason
+                if reason != old["rationale"]:
+                    warnings.append(_REPLACED.format(cut(old["rationale"], _MAX_RATIONALE)[0]))
             receipt = self.revise(project_id, item, changes=changed | author, reason=reason, dry_run=dry_run)
-            carried = [name.replace("_", " ") for name in _EXPLAINING if old.get(name) and name not in changed]
-            if not carried:
-                return receipt
-            return replace(receipt, warnings=(*receipt.warnings, _CARRIED.format(", ".join(carried))))
+            if carried := [name.replace("_", " ") for name in _EXPLAINING if old.get(name) and name not in changed]:
+                warnings.append(_CARRIED.format(", ".join(carried)))
+            return replace(receipt, warnings=(*receipt.warnings, *warnings))
 
     def _blobs_of(self, project_id: str, item: Term) -> dict[str, str]:
         """Return the recorded blob ids of the files that *item* is about, by path."""

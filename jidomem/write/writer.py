@@ -338,9 +338,9 @@ class MemoryWriter:
         """Return the receipt of one correction, as all interfaces offer it; raises InvalidRequest unless one is chosen.
 
         *changes* are fields to set, alone or beside `supersede` (another summary), `confirm` or `undo`. With another
-        summary *reason* becomes the rationale of the new memory if the old one has a rationale, and a warning names
-        the explaining fields that are carried over. *who* are the fields of the author, such as asserted_by. Raises
-        Conflict, which names the successor, if *item* is superseded already.
+        summary *reason* becomes the rationale of the new memory if the old one has a rationale; warnings name the
+        replaced rationale and the explaining fields that are carried over. *who* are the fields of the author, such as
+        asserted_by. Raises Conflict, which names the successor, if *item* is superseded already.
         """
         return self._corrections.correct(
             project_id,

@@ -607,6 +607,17 @@ def test_another_text_is_explained_by_the_reason_of_the_change(memory, reason, r
 
     assert memory.writer.restated("p", receipt.iri)["rationale"] == rationale
     assert f"carried over from the old text: {named};" in receipt.warnings[-1]
+    replaced = "the reason replaces the rationale: A is fast; to keep it, set rationale too"
+    assert (replaced in receipt.warnings) == (reason is not None)
+
+
+def test_a_reason_that_replaces_a_long_rationale_shows_its_beginning(memory):
+    old = memory.writer.submit_intent("p", decision(summary="Use A", rationale="it is fast " * 100)).iri
+
+    (warning,) = memory.writer.correct("p", old, supersede="Use A 2", reason="fix typo").warnings
+
+    assert warning.startswith("the reason replaces the rationale: it is fast")
+    assert len(warning) < 400
 
 
 def test_a_rationale_that_is_given_explains_another_text(memory):
