@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import indent
 from types import MappingProxyType
 from typing import Any
 
@@ -298,6 +299,8 @@ HEADINGS: Mapping[str, str] = {
     "LessonLearned": "Lessons", "Unknown": "Open questions", "Fact": "Facts", "MemoryItem": "Further memories",
 }  # fmt: skip
 _MARKUP = re.compile(r"[\\`*_\[\]<>&#~|!]")
+#: The line that opens fenced code, unless it closes it too: its indent and its mark.
+_FENCE = re.compile(r"(\s*)(`{3,}(?!.*`)|~{3,}(?!.*~~~))")
 #: A line of a text that begins a list item, a heading, a table row, a quotation or code.
 _BLOCK = re.compile(r"\s*(?:[-*+•]\s+|\d+[.)]\s|#{1,6}\s|[|>]|```|~~~)")
 _BULLET, _HEADING = re.compile(r"\s*[-*+•]\s+"), re.compile(r"\s*#{1,6}\s+")
@@ -409,29 +412,44 @@ def _markdown_entry(memory: Memory) -> str:
     author = _author_and_date(memory)
     confidence = [f"confidence {_short(value).lower()}" for value in properties.get("hasConfidence", ())]
     origin = f"{_words(memory['class'])}, {', '.join([*author, *confidence])}, {memory['iri']}"
-    paragraphs = [lines for text in [*more, origin] if text for lines in _paragraphs(text)]
-    below = "".join("\n  " + "\\\n  ".join(map(escaped, lines)) + "\n" for lines in paragraphs)
+    below = "".join(f"\n{indent(block, '  ')}\n" for text in [*more, origin] for block in _blocks(text))
     return f"- {box}{escaped(_one(memory, 'summary'))}\n{below}\n"
 
 
-def _paragraphs(text: str) -> Iterator[list[str]]:
-    """Yield the paragraphs of a text, each as its lines; a list item, heading, table row or line of code is a line.
+def _blocks(text: str) -> Iterator[str]:
+    """Yield the paragraphs and the fenced code of a text as Markdown; code is unchanged.
 
-    A dash stands for the mark of a list, so that the entry remains one item of the page, also for an import.
+    A list item, heading or table row is a line of a paragraph. A dash stands for the mark of a list, so that the entry
+    remains one item of the page, also for an import. A fence without an end encloses the rest of the text.
     """
-    is_code = False
-    for part in re.split(r"\n\s*\n", text):
-        lines: list[str] = []
-        is_heading = False
-        for line in part.splitlines():
-            starts = is_code or is_heading or not lines or _BLOCK.match(line)
-            is_code ^= line.strip().startswith(("```", "~~~"))
-            is_heading = bool(_HEADING.match(line)) and not is_code
-            line = line if is_code else _HEADING.sub("", _BULLET.sub("– ", line))
-            if line.strip():
-                lines[len(lines) if starts else -1 :] = [line if starts else f"{lines[-1]} {line}"]
-        if lines:
-            yield lines
+    lines: list[str] = []
+    rest, is_heading = iter(text.splitlines()), False
+    for line in rest:
+        fence = _FENCE.match(line)
+        if lines and (fence or not line.strip()):
+            yield "\\\n".join(map(escaped, lines))
+            lines = []
+        if fence:
+            yield "\n".join(_code(fence, line, rest))
+        elif line.strip():
+            starts = is_heading or not lines or _BLOCK.match(line)
+            shown = _HEADING.sub("", _BULLET.sub("– ", line))
+            lines[len(lines) if starts else -1 :] = [shown if starts else f"{lines[-1]} {shown}"]
+        is_heading = bool(_HEADING.match(line))
+    if lines:
+        yield "\\\n".join(map(escaped, lines))
+
+
+def _code(fence: re.Match[str], line: str, rest: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of code from the opening *fence* in *line* to its end in *rest*, without the fence's indent."""
+    margin, mark = fence.groups()
+    yield line.strip()
+    for line in rest:
+        end = line.strip()
+        if end.startswith(mark) and not end.strip(mark[0]):
+            break
+        yield line.removeprefix(margin) if line.startswith(margin) else line.lstrip(" ")
+    yield mark
 
 
 def _author_and_date(memory: Memory) -> list[str]:

@@ -1,6 +1,7 @@
 """The export of active memories: as a page, and for the reference MCP memory server."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -72,11 +73,37 @@ def test_lists_headings_and_code_of_an_explanation_keep_their_lines_on_the_page(
 
     texts = ["".join(child.content or "\n" for child in token.children) for token in tokens if token.type == "inline"]
     first = texts.index("No floats") + 1
-    assert texts[first : first + 4] == [
-        "Money is\n– Decimal or\n– Integer cents", "Consequences\nNone.", "```\na = 1", "b = 2\n```",
-    ]  # fmt: skip
+    assert texts[first : first + 2] == ["Money is\n– Decimal or\n– Integer cents", "Consequences\nNone."]
+    assert [token.content for token in tokens if token.type == "fence"] == ["a = 1\n\nb = 2\n"]
     (note,) = memory_md.read("p_memory.md", page(memory).encode()).entries
     assert note.summary == "No floats"
+
+
+@pytest.mark.parametrize(("text", "shown"), [
+    ("```python\nif x:\n    y = 1  # *\n```", ["if x:\n    y = 1  # *\n"]),
+    ("Run:\n```\na\n```\nthen wait\nfor it", ["Run:", "a\n", "then wait for it"]),
+    ("```a()``` returns\nnothing\n\n- at\n- all", ["```a()``` returns nothing", "– at\n– all"]),
+    ("~~~a~~~\n  b", ["~~~a~~~ b"]),
+    ("  ~~~~ sh\n   a\n\tb\n ~~~\n```\n  ~~~~~\nend", [" a\n\tb\n~~~\n```\n", "end"]),
+    ("- one\n\n  ```\n  a\n b\n  ```\n- two", ["– one", "a\nb\n", "– two"]),
+    ("## Use\n```\nno end\n\n* a", ["Use", "no end\n\n* a\n"]),
+    ("```\n```", [""]),
+])  # fmt: skip
+def test_fenced_code_is_code_of_the_entry_and_the_text_around_it_is_text(text, shown):
+    properties = {"summary": ["S"], "detailedExplanation": [text]}
+    memory = {"iri": "urn:a", "type": "fact", "class": "Fact", "properties": properties}
+    page = other_formats.markdown("p", [memory], lambda cls, above: "MemoryItem" in above, "now").decode()
+
+    tokens = MarkdownIt().parse(page.split("## Further memories\n\n")[1])
+
+    texts = [
+        token.content if token.type == "fence" else "".join(each.content or "\n" for each in token.children)
+        for token in tokens
+        if token.type in ("fence", "inline")
+    ]
+    assert texts[1:-1] == shown
+    assert sum(token.type == "list_item_open" for token in tokens) == 1
+    assert all(token.level == 2 for token in tokens if token.type == "fence")
 
 
 def test_the_page_comes_in_as_notes_of_the_same_kinds(memory):
@@ -107,7 +134,7 @@ def test_markdown_shows_any_text_as_it_is_in_one_entry(text):
     assert sum(token.type == "list_item_open" for token in tokens) == 1
     assert {token.type for token in tokens} <= {
         "bullet_list_open", "list_item_open", "paragraph_open", "inline", "paragraph_close", "list_item_close",
-        "bullet_list_close",
+        "bullet_list_close", *(["fence"] if re.search(r"^\s*(```|~~~)", text, re.MULTILINE) else []),
     }  # fmt: skip
     if words.isprintable() and words:
         assert {child.type for child in first.children} <= {"text", "text_special"}
