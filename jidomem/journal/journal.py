@@ -20,7 +20,7 @@ from jidomem.base.background import BackgroundTask
 from jidomem.base.disk import busy, flush_above, make_folders, write_durably, writing
 from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal.branches import explain
-from jidomem.journal.commit import Commit, FormatError, file_name
+from jidomem.journal.commit import Commit, FormatError, advance, file_name
 from jidomem.journal.rewrite import (
     PAUSE,
     SEAL_LOCK,
@@ -457,7 +457,7 @@ class FileJournal:
             self._check_parents(version, commit, folder)
         self._seal_when_due(stream, folder)
         self.on_durable(monotonic() - began)
-        return folder.snapshot.version
+        return advance(version, [commit])  # a reader may have moved the snapshot on to commits that git brought
 
     def _check_parents(self, expected: Version, commit: Commit, folder: Folder) -> None:
         """Remove *commit* and raise Busy if git removed its parents in the meantime."""

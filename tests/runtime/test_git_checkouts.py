@@ -4,15 +4,16 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from conftest import intent
+from conftest import decision, intent
 
 import jidomem
 from jidomem.base import disk
-from jidomem.errors import BranchChanged, Busy, JournalDamaged
+from jidomem.errors import BranchChanged, Busy, Conflict, JournalDamaged
 from jidomem.journal.commit import parse
 from jidomem.journal.journal import Stream
 from jidomem.runtime.location import init
@@ -132,6 +133,32 @@ def test_a_writer_waits_for_the_young_lock_of_gits_index_and_not_for_an_old_one(
         os.utime(lock, (1, 1))  # git was killed long ago
         keep(memory, "did not wait")
     assert len(files(repository)) == 4
+
+
+def test_a_commit_that_git_brings_while_another_is_written_is_judged_by_the_next(tmp_path, repository, monkeypatch):
+    clone = tmp_path.with_name(f"{tmp_path.name}-clone")
+    git(repository, "clone", "-q", repository, clone)
+    with jidomem.open(clone / ".jidomem") as theirs:
+        pulled = theirs.writer.submit_intent("p", decision(summary="cache in Redis", topic="cache store"))
+    (name,) = set(files(clone)) - set(files(repository))
+    lock = repository / ".git" / "index.lock"
+    with jidomem.open(repository / ".jidomem") as memory:
+        keep(memory, "warm")
+        before = len(files(repository))
+        during(monkeypatch, "flush", lambda: lock.write_bytes(b""))  # git begins once the commit is in place
+        writing = threading.Thread(target=keep, args=(memory, "written meanwhile"))
+        writing.start()
+        while len(files(repository)) == before:
+            time.sleep(0.01)
+        time.sleep(0.3)  # the writer waits for git's lock
+        (repository / MEMORY / name).write_bytes((clone / MEMORY / name).read_bytes())
+        assert pulled.commit in memory.journal.head(STREAM).ids  # a reader sees it
+        lock.unlink()
+        writing.join()
+
+        with pytest.raises(Conflict) as conflict:
+            memory.writer.submit_intent("p", decision(summary="cache in Valkey", topic="cache store"))
+        assert [each.iri for each in conflict.value.conflicts] == [pulled.iri]
 
 
 def test_a_worktree_has_an_index_lock_of_its_own(repository):
