@@ -306,7 +306,7 @@ class Command(click.Command):
         shared = [option for option in shared_options(hidden=True) if not taken.intersection(option.opts)]
         super().__init__(*args, **{**_help(attributes), "params": [*own, *shared]})
         self.takes = {"as_of": as_of, "valid_at": valid_at}
-        self.is_writing = "agent" in writes
+        self.is_writing = not {"agent", "client agent"}.isdisjoint(writes)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; raises InvalidRequest for an empty option, and for a moment option that it does not take."""

@@ -78,6 +78,7 @@ class Jidomem:
         place: InFolder | SharedLocation | None = None,
     ) -> None:
         self.settings = given
+        self._configured = given.configured  # `jidomem mcp` adds its project to the settings before the first memory
         self.place = place or InFolder(given.root)
         self.sources = sources
         self.embedder = embedder
@@ -169,9 +170,12 @@ class Jidomem:
 
     def projects(self) -> list[str]:
         """Return the projects of this root, the configured one included, sorted."""
-        recorded = {stream.project for stream in self.journal.streams()}
-        configured = {self.settings.configured} if self.settings.configured else set()
-        return sorted(recorded | configured)
+        return sorted(self._recorded_projects() | ({self.settings.configured} if self.settings.configured else set()))
+
+    def _recorded_projects(self) -> set[str]:
+        """Return the projects of the journal, and the one that `config.toml` names."""
+        configured = {self._configured} if self._configured else set()
+        return configured.union(stream.project for stream in self.journal.streams())
 
     @property
     def writer(self) -> MemoryWriter:
@@ -194,7 +198,7 @@ class Jidomem:
                     blobs=self.tree.blobs if self.tree else lambda paths: {},
                     absent=self.tree.absent if self.tree else lambda paths: {},
                     # in the user's own memory a new project is expected: each folder without a memory has one
-                    projects=self.projects if given.found != settings.OWN else tuple,
+                    projects=(lambda: sorted(self._recorded_projects())) if given.found != settings.OWN else tuple,
                 )
             return self._writer
 

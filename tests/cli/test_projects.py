@@ -22,7 +22,9 @@ def projects(folder):
         return memory.projects()
 
 
-@pytest.mark.parametrize("command", [("remember", "API is v2"), ("submit", "-"), ("agent", "session", "start", "s-1")])
+@pytest.mark.parametrize(
+    "command", [("remember", "API is v2"), ("submit", "-"), ("agent", "session", "start", "s-1"), ("mcp",)]
+)
 def test_a_command_that_writes_refuses_a_project_spelled_like_another(repository, monkeypatch, command):
     given = json.dumps(intent(applies_to_project="parcl"))
 

@@ -551,6 +551,21 @@ def test_the_configuration_that_the_page_shows_serves_the_memory_of_the_folder(t
 # -- processes ---------------------------------------------------------------------------------------------------------
 
 
+def test_the_first_memory_of_a_client_warns_that_its_project_is_new_beside_others(memory):
+    root, command = memory.settings.root, str(BIN / "jidomem")
+    new, known = (
+        StdioServerParameters(command=command, args=["mcp", "--root", str(root), "--project", name])
+        for name in ("billing", "p")
+    )
+
+    async def asks(client):
+        return await client.call_tool("remember", {"text": "invoices are in EUR"})
+
+    (warning,) = talk(stdio_client(new), asks).structured_content["warnings"]
+    assert warning.startswith("this begins the project billing beside p; ")
+    assert talk(stdio_client(known), asks).structured_content["warnings"] == []
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_process_serves_a_root_nothing_was_written_to_and_closes_its_session_when_the_client_leaves(tmp_path, mode):
     async def asks(client):
