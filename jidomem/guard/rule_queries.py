@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -46,7 +46,8 @@ _PAIRS = {
     "requires": "SELECT ?item ?value WHERE { ?item jido:requiresPattern ?value } ORDER BY ?value",
     "command": "SELECT ?item ?value WHERE { ?item jido:checkCommand ?value } ORDER BY ?value",
 }
-_KEYS = "SELECT ?item ?key WHERE { ?item jido:conflictKey|jido:supersedes ?key }"
+_KEYS = "SELECT ?item ?key WHERE { ?item jido:conflictKey ?key }"
+_SUCCESSORS = "SELECT ?old ?new WHERE { ?old jido:supersededBy|jido:invalidatedBy ?new }"
 #: The classes of nodes beside memories in commits; they govern no file.
 _BESIDE = ("Agent", "Project", "WorkSession", "SessionEvent", "Evidence", "Submission", "Commit")
 _ACTIVITY = "<http://www.w3.org/ns/prov#Activity>"
@@ -66,7 +67,7 @@ def gather_rules(memory: Jidomem, project: str) -> Rules:
             by_item[row["item"]] = replace(memories.rule(row), about=named)
     now = memory.now()
     # Building the list of conflicts, which may be missing, takes longer than all else here.
-    suspects = {item for item in memories.with_shared_keys() if item in by_item}
+    suspects = memories.in_possible_conflict() & by_item.keys()
     rivals = memory.reader.conflicts_with(project, suspects, valid_at=now) if suspects else {}
     rules = [replace(rule, rivals=tuple(rivals.get(item, ()))) for item, rule in by_item.items()]
     bounds = [bound for rule in rules for bound in (rule.valid_from, rule.valid_until) if bound > now]
@@ -101,17 +102,26 @@ class _RuleRows:
                 pairs[row["item"]].append(row)
             self._by[name] = pairs
         self._curators = memory.writer.authority(project).curators
-        self._keys = select(_KEYS)
+        self._keys, self._successors = select(_KEYS), select(_SUCCESSORS)
 
-    def with_shared_keys(self) -> Iterator[str]:
-        """Yield the active memories that share a conflict key, or a predecessor, with another one."""
-        active_items, by_key = {row["item"] for row in self.rows}, defaultdict[str, list[str]](list)
+    def in_possible_conflict(self) -> set[str]:
+        """Return the active memories that share a conflict key, or came after a memory with several successors."""
+        active_items, by_key = {row["item"] for row in self.rows}, defaultdict[str, set[str]](set)
         for row in self._keys:
             if row["item"] in active_items:
-                by_key[row["key"]].append(row["item"])
-        for items in by_key.values():
-            if len(items) > 1:
-                yield from items
+                by_key[row["key"]].add(row["item"])
+        sharing = {item for items in by_key.values() if len(items) > 1 for item in items}
+        successors = defaultdict[str, set[str]](set)
+        for row in self._successors:
+            successors[row["old"]].add(row["new"])
+        later = set[str]()
+        further = [item for items in successors.values() if len(items) > 1 for item in items]
+        while further:
+            item = further.pop()
+            if item not in later:
+                later.add(item)
+                further += successors.get(item, ())
+        return active_items & (sharing | later)
 
     def rule(self, row: Mapping[str, Any]) -> Rule:
         """Return the rule of one memory."""

@@ -99,6 +99,37 @@ def test_rules_in_conflict_are_marked_until_one_ends(repository):
     assert "disagrees" not in one
 
 
+def withdraw(memory, old):
+    memory.writer.invalidate("p", old, reason="too slow")
+
+
+def replace_by(*summaries):
+    def write(memory, old):
+        for summary in summaries:
+            old = memory.writer.submit_intent("p", choice(summary, "src/a.py", supersedes=[old])).iri
+
+    return write
+
+
+@pytest.mark.parametrize("theirs", [withdraw, replace_by("Cache in Valkey")])
+def test_what_two_branches_made_of_one_decision_is_marked_as_governing_marks_it(repository, tmp_path, theirs):
+    (old,) = keep(repository, choice("Cache in memory", "src/a.py"))
+    other = tmp_path / "other"
+    shutil.copytree(repository / ".jidomem", other)
+    with jidomem.open(repository / ".jidomem") as memory:
+        replace_by("Cache in Redis 6", "Cache in Redis 7")(memory, old)
+    with jidomem.open(other) as memory:
+        theirs(memory, old)
+    stream = "projects/p/memory"
+    for path in (other / stream).glob("*.ttl"):
+        shutil.copy(path, repository / ".jidomem" / stream)
+
+    (found,) = [each for each in json.loads(run("governing", "src/a.py", "--json").stdout)["rows"]
+                if each["summary"] == "Cache in Redis 7"]  # fmt: skip
+    (rival,) = found["conflicts_with"]
+    assert f"disagrees with {rival[-8:]}" in run("guard", "src/a.py").stdout
+
+
 #: The next write -> whether the rules stay the same.
 NEXT = {
     "a fact about it": (lambda memory, old: intent(summary="a fact", about=["src/a.py"], evidence=["a log"]), True),
