@@ -497,7 +497,8 @@ class Texts:
         source, reader = self._project(stream), _READERS[stream.name]
         source.refresh()
         new = file.projection.missing(sorted(changes)) if fills and stream.name == "memory" else []
-        source.describe(new, commits)
+        if new:
+            source.describe(new, commits)
         others = {node: changes[node] for node in changes.keys() - {*new}}
         for node in file.projection.labelled([node for node, names in others.items() if LABEL in names]):
             if len([*source.triples(stream.graph, node, LABEL)]) == 1:  # only repeated, as of a common source
