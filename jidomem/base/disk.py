@@ -361,7 +361,7 @@ def write_durably(path: str, name: str, data: bytes) -> None:
     try:
         move(f"{path}/{INCOMING}", target)  # on a network file system it may succeed and raise
         if read_part(target, 0, len(data) + 1) != data:
-            raise OSError(errno.EIO, "another wrote at once: a lock file was removed", target)
+            raise OSError(errno.EIO, "another process wrote at the same time: a lock file was removed", target)
         flush(path)
     except OSError as error:
         try:

@@ -183,7 +183,7 @@ def _key(key: Any, place: Place) -> str:
 def _formless(value: Any, place: Place) -> InvalidRequest:
     kind = type_name(value)
     if type(value) is int:
-        kind = "number of thousands of digits"
+        kind = "number with thousands of digits"
     shown = repr(value) if isinstance(value, float) else f"a {kind}"
     hint = "keep it as a list" if kind in ("set", "tuple") else "keep a text, a number, a list or a mapping"
     return InvalidRequest(f"{_shown(place)} is {shown}, and JSON has no form for that", hint=hint)

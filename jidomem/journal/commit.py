@@ -55,7 +55,7 @@ BYTES, TRIPLES = 48 << 20, 300_000
 _EXPANDED = 80 << 20
 #: A document of fewer bytes cannot exceed these limits.
 _SMALL = 1 << 16
-_IN_PARTS = "keep it in parts: several intents, or several files"
+_IN_PARTS = "split it: several intents, or several files"
 
 _PREFIXES = {"jido": vocab.JIDO, "prov": vocab.PROV, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD}
 _NAMESPACES = tuple(f"<{namespace}" for namespace in _PREFIXES.values())
@@ -205,7 +205,7 @@ def build(
         triples, blocks = frozenset(statements), _blocks(own, statements)
         data = _turtle_of([f"# nonce {nonce.hex()}"], blocks)
     except UnicodeEncodeError as error:
-        raise FormatError(f"not text: {error.object!r} holds half a character") from error
+        raise FormatError(f"not text: {error.object!r} contains half of a surrogate pair") from error
     _check_size(len(data), BYTES_BUILT, "bytes")
     try:
         read_back = _n_triples(data)
@@ -237,7 +237,7 @@ def parse(data: bytes) -> Commit:
         raise FormatError(f"{vocab.THIS} does not belong in a file", _first(text, vocab.THIS))
     rewritten = format_document(secrets, own_iri, triples)
     if rewritten != data:
-        raise FormatError("not as this format writes it", _difference(rewritten.decode(), text))
+        raise FormatError("not in the form of this format", _difference(rewritten.decode(), text))
     redacted = not secrets[0].startswith("# nonce")
     commit = _described(match[1], triples, data, redacted=redacted, line=start)
     lines = [f"{vocab.THIS if s == own_iri else s} {p} {vocab.THIS if o == own_iri else o} ." for s, p, o in triples]
@@ -280,7 +280,7 @@ def salt_lines(text: str) -> list[str]:
     nonces = [number for number, line in enumerate(lines) if _NONCE.fullmatch(line)]
     if nonces:
         if len(lines) > 1:
-            raise FormatError("one nonce stands alone, and nothing else beside it", 8)
+            raise FormatError("a nonce must be the only line", 8)
         return lines
     kinds = [match[1] if (match := _SALT_OR_LEAF.fullmatch(line)) else None for line in lines]
     if None in kinds or "leaf" not in kinds:
@@ -357,7 +357,7 @@ def _described(
     if number != _FORMAT_NUMBER or not values.get(vocab.TYPE, []) or not {*_CLASSES} <= {*values[vocab.TYPE]}:
         raise FormatError("not described as a commit of this format", line)
     if committer[0] != "<" or graph[0] != "<" or not ontology.endswith('"') or None in parents:
-        raise FormatError("committer, stream, ontology version or a parent is not what it must be", line)
+        raise FormatError("committer, stream, ontology version or a parent is malformed", line)
     if moment is None or position is None or (position[1] == "1") == bool(parents):
         raise FormatError(f"the commit's position {position_term} or moment {recorded} cannot be", line)
     return Commit(

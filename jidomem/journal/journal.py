@@ -469,7 +469,7 @@ class FileJournal:
             disk.unlink(path)
         folder.forget()
         raise Busy(
-            f"{folder.path}: the commits that this one follows were taken away while it was written, as git does when"
+            f"{folder.path}: the commits that this one follows were removed while it was written, as git does when"
             " another branch is checked out; nothing was kept",
             hint="submit again: it is judged by the memory of the branch that is checked out now",
         )

@@ -101,15 +101,15 @@ class Pack:
         heads = [_TIP.fullmatch(line) for line in tips.splitlines()]
         parents = [_AFTER.fullmatch(line) for line in after.splitlines()]
         if None in heads or None in parents:
-            raise FormatError("a tip or a parent of the pack is not what it must be", 5)
+            raise FormatError("a tip or a parent of the pack is malformed", 5)
         expected = pack_name(first, _digest(top))
         if (name or path.rpartition("/")[2]) != expected:
-            raise FormatError(f"what begins like this is named {expected}: it was moved or changed", 1)
+            raise FormatError(f"the name for this content is {expected}: it was moved or changed", 1)
         if int(table) > _TABLE_BYTES:
             raise FormatError(f"a table of {int(table):,} bytes; it has at most {_TABLE_BYTES:,}")
         if disk.size(path) != len(top) + int(table) + int(blocks):
             raise FormatError(
-                f"{disk.size(path)} bytes, not {len(top) + int(table) + int(blocks)}: it was cut short or added to",
+                f"{disk.size(path)} bytes, not {len(top) + int(table) + int(blocks)}: it was truncated or extended",
                 _last_line(path, len(top) + int(table) + int(blocks)),
             )
         return cls(
@@ -198,7 +198,7 @@ def place_pack(folder: str, beside: str, name: str) -> None:
         if Pack.load(path).rows():
             return
     disk.unlink(path)
-    raise OSError(errno.EIO, "another wrote at once: a lock file was removed", path)
+    raise OSError(errno.EIO, "another process wrote at the same time: a lock file was removed", path)
 
 
 def verify_file(path: str, name: str, data: bytes) -> None:
@@ -207,7 +207,7 @@ def verify_file(path: str, name: str, data: bytes) -> None:
         if disk.read_back(path) == data and Pack.load(path, name).rows():
             return
     disk.unlink(path)
-    raise OSError(errno.EIO, "what was read back is not what was written", path)
+    raise OSError(errno.EIO, "the bytes read back differ from those written", path)
 
 
 def _header(commits: Sequence[tuple[PackEntry, bool, int]]) -> tuple[str, bytes]:

@@ -88,7 +88,7 @@ def without(commit: Commit, removed: Collection[str]) -> Commit:
     bare = removed_leaves(commit) | {leaf for leaf in leaf_of.values() if leaf in removed}
     own_iri = iri(commit.iri)
     if any(s == own_iri and (p in DESCRIPTION or p == TYPE) for s, p, _ in commit.triples - remaining):
-        raise FormatError(f"what commit {commit.id} says of itself cannot be taken out")
+        raise FormatError(f"what commit {commit.id} says of itself cannot be removed")
     head = [f"{_SALT}{salts[line].hex()}" for line in sorted(lines[triple] for triple in remaining)]
     head += [f"{_LEAF}{leaf}" for leaf in sorted(bare)]
     return parse(format_document(head, own_iri, remaining))

@@ -606,9 +606,9 @@ def too_late(head: CommitRef, path: str, now: datetime) -> JournalDamaged:
         f" ({format_timestamp(now)}): nothing can be recorded after it",
         path=path,
         commit=head.id,
-        hint="take back the merge that brought it, or:"
+        hint="revert the merge that added it, or:"
         f" jidomem journal verify --quarantine {head.id[:SHORT]} --reason TEXT;"
-        " where the clock is wrong, set that",
+        " if the clock is wrong, set it",
     )
 
 

@@ -54,7 +54,7 @@ def find_damage(path: str, data: bytes) -> tuple[str, str] | None:
         return (
             f"git left the marks of a conflict in line {line}: both branches redacted this commit, each otherwise",
             f"{enter} && git checkout --ours -- {name} && git add {name}"
-            "   (then jidomem journal redact --again takes out what the other branch did)",
+            "   (then jidomem journal redact --again removes what the other branch removed)",
         )
     if line is not None:
         return (

@@ -73,9 +73,7 @@ def check(text: str, most: int = MAX_BYTES, depth: int = MAX_DEPTH) -> tuple[Spa
         raise InvalidRequest(f"{text!r:.80} is not a text", hint="write a SPARQL query", code="malformed_query")
     size = len(text.encode())
     if size > most:
-        raise TooLarge(
-            f"the query has {size:,} bytes, more than {most:,}", hint="ask for less at once, or use a named query"
-        )
+        raise TooLarge(f"the query has {size:,} bytes, more than {most:,}", hint="ask for less, or use a named query")
     code = tuple(token for token in tokens(text) if token.kind not in ("space", "comment"))
     _refuse_service(code)
     _refuse_update(code)
@@ -127,7 +125,7 @@ def _refuse_service(code: Sequence[SparqlToken]) -> None:
 def _refuse_update(code: Sequence[SparqlToken]) -> None:
     if first_word(code) in _UPDATES:
         raise PolicyDenied(
-            f"{first_word(code)} is an update, and the reader writes nothing",
+            f"{first_word(code)} is an update, and the reader does not write",
             hint="submit an intent: jidomem submit FILE, or memory.writer.submit_intent(...)",
             code="update_refused",
         )

@@ -35,7 +35,7 @@ def entry_id(generator: IdGenerator = time_ordered) -> str:
     """Return a new id; raises InvalidEntry for a *generator* that returns no text."""
     new_id = generator(PREFIX)
     if fault_of_text(new_id):
-        raise _invalid_entry(f"the id generator gave {new_id!r} for the prefix {PREFIX!r}", "let it return a text")
+        raise _invalid_entry(f"the id generator gave {new_id!r} for the prefix {PREFIX!r}", "return a text")
     return new_id
 
 
@@ -116,9 +116,10 @@ class WriteResult:
     def __post_init__(self) -> None:
         """Raise InvalidWrite for an invalid request or status, InvalidEntry for an invalid entry."""
         if not isinstance(self.request, WriteRequest):
-            raise _invalid_result(f"request={self.request!r} is no WriteRequest", "give the one answered")
+            raise _invalid_result(f"request={self.request!r} is no WriteRequest", "give the request that is answered")
         if self.status != OK:
-            raise _invalid_result(f"status={self.status!r} is none", f"a write that failed raises; use {OK!r}")
+            hint = f"a failed write raises an error; use {OK!r}"
+            raise _invalid_result(f"status={self.status!r} is not a status", hint)
         object.__setattr__(self, "entry", Entry.from_input(self.entry))
         object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid_result))
 

@@ -328,7 +328,7 @@ def parse_json(text: str | bytes) -> Any:
         ) from error
     except ValueError as error:
         raise InvalidRequest(
-            "a number of thousands of digits", hint="write it as text", code="malformed_json"
+            "a number with thousands of digits", hint="write it as text", code="malformed_json"
         ) from error
 
 
@@ -351,7 +351,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise InvalidRequest(f"the key {twice!r} stands twice", hint="give it once", code="malformed_json")
+        raise InvalidRequest(f"the key {twice!r} is given twice", hint="give it once", code="malformed_json")
     return result
 
 
@@ -398,7 +398,7 @@ def _extra_property(key: str, name: str, values: Mapping[str, Any]) -> Violation
     triple = json.dumps([f"jido:{name}", example])
     return Violation(
         "unknown_field",
-        f"{key!r} is not a field of an intent; jido:{name} says it, in extra_triples",
+        f"{key!r} is not a field of an intent; jido:{name} is the property to use, in extra_triples",
         field=key,
         value=value,
         repair=partial(_as_triples, key=key, name=name) if is_texts else None,

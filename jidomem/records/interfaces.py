@@ -294,7 +294,7 @@ class LanguageModel(Protocol):
 def _validate(subject: str, confidence: float, **texts: str) -> None:
     for name, text in texts.items():
         if not isinstance(text, str) or not text.strip():
-            raise InvalidRequest(f"{name}={text!r} is not a text", hint=f"say in {name} what was found")
+            raise InvalidRequest(f"{name}={text!r} is not a text", hint=f"give {name} as a text that is not empty")
     if subject not in (OBJECT, AGENT):
         raise InvalidRequest(f"subject={subject!r} is nobody", hint=f"use {OBJECT!r} or {AGENT!r}")
     number = isinstance(confidence, int | float) and not isinstance(confidence, bool)

@@ -270,12 +270,12 @@ def validated(change: PolicyChange) -> PolicyChange:
     _one_of("scope", change.scope, vocab.SCOPE)
     _one_of("confirms", change.confirms, CONFIRMS)
     if change.grants is not None and change.agent is None:
-        raise InvalidRequest("a role is granted to somebody", hint="give `agent`")
+        raise InvalidRequest("a role is granted to an agent", hint="give `agent`")
     counted = change.confirms == "unopposed" and change.allows != UNSET
     if counted != (change.days is not None):
-        raise InvalidRequest("days are for proposals that stand unopposed", hint="give `days` beside `confirms`")
+        raise InvalidRequest("days are for unopposed proposals", hint="give `days` beside `confirms`")
     if change.days is not None and change.days < 1:
-        raise InvalidRequest("proposals wait for a day at least", hint="give `days`: 14, for example")
+        raise InvalidRequest("proposals wait at least one day", hint="give `days`: 14, for example")
     return change if change.path is None else replace(change, path=_place(change.path, change.allows))
 
 
@@ -284,14 +284,14 @@ def _place(path: str, allows: str | None) -> str:
     shown, plain = path, _plain(path.strip())
     if allows != UNSET and "://" not in plain:
         if not path.strip() or plain in (".", "/", ".."):
-            raise InvalidRequest(f"{shown!r} is not a place of its own", hint="leave out `path`: the rule is for all")
+            raise InvalidRequest(f"{shown!r} is not a place", hint="leave out `path` for a rule on all places")
         if any(sign in plain for sign in "*?"):
             folder = plain[: min(plain.find(sign) for sign in "*?" if sign in plain)].rpartition("/")[0]
             hint = f"name the folder, for all below it: {folder}" if folder else "name a folder, for all below it"
             raise InvalidRequest(f"a rule is for a file, a folder or a module, not for a pattern: {shown}", hint=hint)
         if plain.startswith(("/", "../")):
-            hint = "name it from the folder that holds the memory: src/billing"
-            raise InvalidRequest(f"{shown} lies where no memory is about", hint=hint)
+            hint = "give it relative to the folder of the memory: src/billing"
+            raise InvalidRequest(f"{shown} is outside of the places that memories are about", hint=hint)
     return plain
 
 

@@ -50,7 +50,7 @@ class RecallRequest:
         if self.session_id is not None and not (isinstance(self.session_id, str) and self.session_id.strip()):
             raise _invalid("session_id is not a name", "give the name of a session, or leave it out")
         if self.scope not in SCOPES:
-            raise _invalid(f"scope={self.scope!r} is none", f"use one of: {', '.join(SCOPES)}")
+            raise _invalid(f"scope={self.scope!r} is not a scope", f"use one of: {', '.join(SCOPES)}")
         if isinstance(self.limit, bool) or not isinstance(self.limit, int) or not 0 < self.limit <= LARGEST_LIMIT:
             raise _invalid(
                 f"limit={self.limit!r} is not from 1 to {LARGEST_LIMIT:,}",
@@ -59,7 +59,7 @@ class RecallRequest:
         object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid))
         if len(self.query.encode("utf-8", "replace")) > LONGEST_QUERY:
             detail = f"{_INVALID}the query has more than {LONGEST_QUERY:,} bytes"
-            raise LongQuery(detail, hint="look for the words that matter")
+            raise LongQuery(detail, hint="search for the important words only")
 
     @classmethod
     def from_input(cls, given: object = None, /, **more: Any) -> RecallRequest:
@@ -137,7 +137,7 @@ class RecallResult:
     def __post_init__(self) -> None:
         """Raise InvalidRecall for an invalid request or list, InvalidEntry for an invalid entry."""
         if not isinstance(self.request, RecallRequest):
-            raise _invalid_result("request is not a RecallRequest", "give the one that is answered")
+            raise _invalid_result("request is not a RecallRequest", "give the request that is answered")
         if isinstance(self.entries, (str, Mapping)) or not isinstance(self.entries, Iterable):
             raise _invalid_result("entries is not a list", "give a list of entries, or leave it out")
         object.__setattr__(self, "entries", FrozenList(Entry.from_input(entry) for entry in self.entries))

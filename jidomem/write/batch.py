@@ -66,7 +66,7 @@ class SubmissionResults(Iterator[Outcome]):
         if self._pending or self._end is None:
             message = f"{self.submitted - len(self._pending)} of {self.submitted} submitted intents were answered"
             warnings.warn(
-                f"{message}, and none after them was submitted: use the outcomes up", ResourceWarning, 2, self
+                f"{message}, and none after them was submitted: consume the outcomes", ResourceWarning, 2, self
             )
 
     def _read(self) -> list[Given]:

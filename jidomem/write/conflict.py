@@ -47,8 +47,8 @@ WHY: Mapping[str, str] = {
     "duplicate": "{iri} already says {summary!r}; another field differs",
     "overlapping_decision": "{iri} is active on {topic!r}: {summary}",
     "convention_clash": "{iri} is active under that name or topic at the same scope: {summary}",
-    "contradiction": "{iri} says otherwise on the same matter: {summary}",
-    "same_key": "{iri} was put under that key meanwhile: {summary}",
+    "contradiction": "{iri} says something else on the same matter: {summary}",
+    "same_key": "{iri} was added with that key in the meantime: {summary}",
 }
 
 

@@ -26,7 +26,7 @@ from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Outcome
 
-_IN_PARTS = "keep it in parts, or keep a summary and where the whole is"
+_IN_PARTS = "split it, or store a summary and the place of the full text"
 
 
 def text(name: str, value: str, limit: int) -> Term:
@@ -129,7 +129,7 @@ class TurnTexts:
             if not isinstance(use, ToolUse) or not isinstance(use.name, str) or not use.name.strip():
                 raise InvalidRequest(f"{use!r:.80} is not a call of a tool", hint='give ToolUse("grep", {...}, result)')
         if self.prompt is None and self.answer is None and not self.tools:
-            raise InvalidRequest("nothing is said in this turn", hint="give a prompt, an answer or the tools used")
+            raise InvalidRequest("the turn is empty", hint="give a prompt, an answer or the tools used")
 
     @property
     def agents(self) -> list[Term]:

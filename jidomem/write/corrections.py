@@ -29,8 +29,8 @@ OWN = ("iri", "supersedes", "invalidates", "revives", "coexists_with", "reason")
 _TEXTS = ("summary", "detailed_explanation")
 #: The fields that may explain the old text only, and the warning that a memory with another text has them.
 _EXPLAINING = ("rationale", "detailed_explanation", "alternatives", "evidence")
-_CARRIED = "carried over from the old text: {}; set anew what does not explain the new text"
-#: The warning that the reason of another text replaces the rationale, of which so many characters are shown.
+_CARRIED = "carried over from the old text: {}; replace what does not explain the new text"
+#: The warning that the reason of another text replaces the rationale, and the number of its characters shown.
 _REPLACED, _MAX_RATIONALE = "the reason replaces the rationale: {}; to keep it, set rationale too", 300
 #: The fields whose change implies that the author looked at the files that the memory is about.
 _LOOKED_AT = frozenset((*_TEXTS, "rationale", "about"))
@@ -150,7 +150,7 @@ class Corrections:
             return PolicyDenied(f"{name} may not settle this: {reason}", hint=hint)
         # the hint must not make an agent a curator; with a token the owner may be on another machine
         owner = "NAME" if pipeline.speaker else quote(self._context.owner)
-        no_curator = "nobody is a curator; the owner of the repository, not an agent, becomes one with"
+        no_curator = "the project has no curator; the owner of the repository, not an agent, becomes one with"
         hint = f"ask a curator: {names}" if names else f"{no_curator}: jidomem access policy grant {owner} admin"
         return PolicyDenied(f"{name} may not settle this: {reason}", hint=hint)
 
@@ -198,7 +198,7 @@ class Corrections:
                     intents.append(values | {"revives": [plain_value(old)], "supersedes": [plain_value(accepted)]})
             if len(revived) > 1:
                 raise InvalidRequest(
-                    f"{plain_value(accepted)} took the place of several",
+                    f"{plain_value(accepted)} replaced several memories",
                     hint=f"undo them one by one: {', '.join(revived)}",
                 )
             if not revived:
@@ -325,7 +325,7 @@ def _successor_hint() -> Iterator[None]:
     except Conflict as error:
         is_withdrawn = any(each.is_withdrawn for each in error.conflicts)
         if not is_withdrawn and (newer := successor_in(error)):
-            error.hint = f"read first what took its place, and correct that where it is still wrong: {newer}"
+            error.hint = f"read its successor first, and correct that if it is still wrong: {newer}"
         raise
 
 
@@ -372,8 +372,8 @@ def _next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime) -> 
     span = due - since if since and due else timedelta()
     if span <= timedelta():
         raise InvalidRequest(
-            f"it was to be looked at again by {old['expires_on']}, before it was said",
-            hint="give `expires_on`: when to look at it next",
+            f"its review was due on {old['expires_on']}, before its own date",
+            hint="give `expires_on`: the date of the next review",
         )
     return format_timestamp(now + span)
 
@@ -398,7 +398,7 @@ def _undo_target(item: Term, view: WriteSnapshot) -> tuple[Term, list[str]]:
         return replaced[0], [plain_value(item)]
     if view.is_current(item) and replaced:
         hint = f"undo them one by one: {', '.join(map(plain_value, replaced))}"
-        raise InvalidRequest(f"{plain_value(item)} took the place of several", hint=hint)
+        raise InvalidRequest(f"{plain_value(item)} replaced several memories", hint=hint)
     raise InvalidRequest(
         f"{plain_value(item)} has not ended, and ended nothing: there is nothing to undo",
         hint="to withdraw it: `invalidate`, and say why in `reason`",

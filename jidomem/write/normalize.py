@@ -57,7 +57,7 @@ def check_size(
     if len(text) * 4 > most and (size := len(text.encode("utf-8", "replace"))) > most:
         hint = instead
         if size <= LITERAL_MOST:
-            hint += f"; or let who runs this memory write literal = {size} below [limits] of their own "
+            hint += f"; or the operator sets literal = {size} in [limits] of "
             hint += "~/.config/jidomem/config.toml"
         field = name if name in INTENT_FIELDS else None
         raise TooLarge(f"{name} has {size:,} bytes; a text holds at most {most:,}", hint=hint, field=field)
@@ -119,7 +119,8 @@ class FieldNormalizer:
             if isinstance(entry, str):
                 texts.append(self.text(name, entry))
             else:
-                self.refuse("invalid_argument", name, entry, f"{name} holds texts, not {type(entry).__name__}")
+                message = f"{name} is a list of texts, not of {type(entry).__name__}"
+                self.refuse("invalid_argument", name, entry, message)
         return canonical.unique(filter(None, texts))
 
     def text(self, name: str, value: str) -> str:
@@ -133,9 +134,9 @@ class FieldNormalizer:
         check_size(name, value, self.literal)
         if not value.isprintable() and (bad := _FORBIDDEN.search(value)):
             what = (
-                "a control character" if bad[0] < " " else "a lone surrogate" if bad[0] < "\ue000" else "no character"
+                "a control character" if bad[0] < " " else "a lone surrogate" if bad[0] < "\ue000" else "a noncharacter"
             )
-            message = f"{name} holds {what}, U+{ord(bad[0]):04X}, at character {bad.start()}: leave it out"
+            message = f"{name} contains {what}, U+{ord(bad[0]):04X}, at character {bad.start()}: leave it out"
             self.refuse("invalid_argument", name, value, message)
             return ""
         return value

@@ -146,7 +146,7 @@ class PolicyChanges:
         agent = context.agent_node
         signed = tuple(self._signed(change, plain_value(agent), reason) for change in changes)
         if not signed or len({change.slot for change in signed}) < len(signed):
-            raise InvalidRequest("a change of policy says something, and nothing twice", hint="give each rule once")
+            raise InvalidRequest("a change of policy has at least one rule, and none twice", hint="give each rule once")
         nodes = tuple(f"{vocab.BASE}policies/{context.new_id()}" for _ in signed)
         submission = _PolicySubmission(project_node(project_id), agent, signed, nodes)
         if dry_run:

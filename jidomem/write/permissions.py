@@ -181,8 +181,8 @@ def check_may_change(agent: str, rules: AccessPolicy, after: AccessPolicy, speak
     if role != "Administrator" and _is_restricted(role, administrators, speaker):
         raise _role_required("change the policy", agent, role, administrators, "admin")
     if administrators and not after.administrators:
-        hint = "make another one first: jidomem access policy grant AGENT admin"
-        raise PolicyDenied(f"{_names(administrators)} would be no administrator, and there is no other", hint=hint)
+        hint = "appoint another one first: jidomem access policy grant AGENT admin"
+        raise PolicyDenied(f"{_names(administrators)} would lose the role, and no administrator is left", hint=hint)
 
 
 def check_curates(action: str, agent: str, rules: AccessPolicy, speaker: Speaker | None) -> None:
@@ -289,7 +289,7 @@ def _judged_kinds(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[t
 
 def _denied(message: str, rule: PolicyChange | None, rules: AccessPolicy, agent: str, role: str) -> PolicyDenied:
     may = [kind for kind in vocab.CLASS_OF_TYPE if rules.verdict(agent, role, (kind, family(kind)))[0] != "deny"]
-    hint = f"say it as one of: {', '.join(may[:5])}" if may else "ask a curator to record it"
+    hint = f"submit it as one of: {', '.join(may[:5])}" if may else "ask a curator to record it"
     return PolicyDenied(f"{message}: {rule}", hint=f"{hint}; the rules: jidomem access policy show")
 
 
@@ -299,7 +299,7 @@ def _is_restricted(role: str, holders: Sequence[str], speaker: Speaker | None) -
 
 
 def _role_required(action: str, agent: str, role: str, holders: Sequence[str], word: str) -> PolicyDenied:
-    hint = f"ask {_names(holders)}" if holders else f"ask whoever gives out the tokens for one of the role {word}"
+    hint = f"ask {_names(holders)}" if holders else f"ask the administrator of the tokens for one with the role {word}"
     return PolicyDenied(f"{vocab.local_name(agent)}, {_article(role)}, may not {action}", hint=hint)
 
 
@@ -330,7 +330,7 @@ def check_promotion(intent: MemoryUpdateIntent, view: WriteSnapshot, is_curator:
         return replace(intent, evidence=[f"judged by {agent}" + (f": {intent.reason}" if intent.reason else "")])
     other, kind = next(iter(kinds.items()))
     message = f"{other[1:-1]} is an {kind}: " if kind == "assumption" else f"{other[1:-1]} is a {kind}: "
-    message += "it becomes a fact by evidence, or when a curator says so"
+    message += "it becomes a fact by evidence, or when a curator confirms it"
     shape = _PROMOTION_SHAPE if kind == "hypothesis" else None
     hint = "give `evidence`: the texts, IRIs or memories that show it"
     raise IntentRefused([Violation("shape_violation", message, field="evidence", shape=shape, hint=hint)])

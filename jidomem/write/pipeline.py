@@ -63,7 +63,7 @@ PROPOSED_PREFIX = "proposed, not asserted: "
 _CHECK_WAITS = "its check waits for a curator: the guard applies it once one accepts or confirms it"
 _CHECK_NOT_APPLIED = "its check stops no edit: the guard applies the checks of Strict conventions only"
 STATUS_NAMES = {triples.ASSERTED: "asserted", triples.PROPOSED: "proposed"}
-_STORED_ELSEWHERE = "leave it out, and say where it is kept instead; if it is none, say it in other words"
+_STORED_ELSEWHERE = "leave it out, and say where it is stored; if it is not a secret, word it differently"
 _WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
 
 #: Conflicts that are refused under every policy.
@@ -472,8 +472,8 @@ class Pipeline:
         intent = draft.intent
         commit, version = commit_of(iri(same), view)
         authors = sorted(map(vocab.local_name, view.objects(iri(same), jido("assertedBy"))))
-        text = f"{same} of {' and '.join(authors)} says this already: nothing was added, and your word for it"
-        note = [f"{text} is not recorded; to record it, confirm that memory"]
+        text = f"{same} of {' and '.join(authors)} says this already, and nothing was added"
+        note = [f"{text}; to record that you agree, confirm that memory"]
         is_own = vocab.local_name(intent.asserted_by or "") in authors
         receipt = Receipt(same, commit, version, "deduplicated", warnings=() if is_own else tuple(note))
         if not intent.idempotency_key:
@@ -496,7 +496,7 @@ def _moment_warnings(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, n
             yield f"{name} {getattr(intent, name)} is in the past: this memory is {word}"
     timestamp = parse_moment(intent.timestamp) if proposal.timestamp is not None else None
     if timestamp is not None and timestamp > now + timedelta(days=1):
-        yield f"timestamp {intent.timestamp} is in the future: it says when this came to be known"
+        yield f"timestamp {intent.timestamp} is in the future: it is the time at which this became known"
 
 
 def _full_fields(item: str, view: WriteSnapshot) -> dict[str, Any]:

@@ -255,14 +255,14 @@ class _Correcting:
         except IntentRefused as refusal:
             intent = self.submission.intent
             for old in intent.get("revives", ()) if isinstance(intent, Mapping) else ():
-                hint = f"{old} cannot be said again as it was: {refusal.hint}"
+                hint = f"{old} cannot be restated: {refusal.hint}"
                 raise IntentRefused(refusal.violations, hint=hint) from None
             raise
         if decision.receipt.status == "proposed":
             why = "; ".join(decision.receipt.warnings)
             raise PolicyDenied(
                 f"{vocab.local_name(self.agent)} may not roll a memory back: {why}",
-                hint="ask a curator; who is one says: jidomem access policy show",
+                hint="ask a curator, listed by: jidomem access policy show",
             )
         return decision
 
@@ -285,7 +285,7 @@ class Rollbacks:
         context = self._context
         moment, last = parse_moment(to), parse_moment(context.queues.refresh(project_id).recorded_at)
         if moment is None or moment > max(context.now(), last or moment.min.replace(tzinfo=UTC)):
-            hint = "give a past moment such as 2026-11-20T12:00:00Z; what there was, says: jidomem journal log"
+            hint = "give a past moment such as 2026-11-20T12:00:00Z; earlier commits: jidomem journal log"
             raise InvalidRequest(f"{to!r} is not a moment in the past", hint=hint)
         if not reason or not reason.strip():
             raise InvalidRequest("a rollback is recorded with its reason", hint="give `reason`: why it goes back")

@@ -73,7 +73,7 @@ class Settlements:
         if action not in ACTIONS:
             raise InvalidRequest(f"{action!r} settles nothing", hint=f"one of: {', '.join(ACTIONS)}")
         if settlement.changes and action not in ("supersede", "keep-both"):
-            raise InvalidRequest(f"{action} says nothing otherwise", hint="leave out `changes`")
+            raise InvalidRequest(f"{action} takes no changes", hint="leave out `changes`")
         old = restated_in(view, item)  # raises NotFound
         if view.has_ended(iri(item)):
             raise _settled_already(iri(item), view)
@@ -130,8 +130,8 @@ class Settlements:
         if action == "keep-both" and any(conflict.of_one_origin(item, rival, view) for rival in rivals):
             other = plain_value(rivals[0])
             raise InvalidRequest(
-                "they took the place of one memory, which has one successor: both cannot be kept",
-                hint=f"say one in the place of both: jidomem review supersede {plain_value(item)} --against {other}",
+                "both replaced one memory, which has one successor: they cannot both stay",
+                hint=f"replace both by one: jidomem review supersede {plain_value(item)} --against {other}",
             )
         proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
         replaced = [item, *(identical_proposals(item, view) if proposed else [])]
@@ -245,7 +245,7 @@ def _settled_already(item: Term, view: WriteSnapshot) -> InvalidRequest:
             f"{plain_value(item)} is settled already, and pending again as {plain_value(restated[0])}",
             hint=f"settle that one: jidomem review accept {plain_value(restated[0])}, or reject",
         )
-    outcome = "replaced, and what replaced it was withdrawn"
+    outcome = "replaced, and its successor was withdrawn"
     if view.objects(item, jido("invalidatedBy")):
         outcome = "rejected" if jido("Proposed") in view.objects(item, ITEM_MARK) else "withdrawn"
     return InvalidRequest(
@@ -263,7 +263,7 @@ def _check_pair(item: Term, other: Term, action: str, view: WriteSnapshot) -> No
     if staying is not None and not view.is_current(staying):
         rival = plain_value(other if staying == item else item)
         raise InvalidRequest(
-            f"{plain_value(staying)} is only proposed, so it cannot hold in the place of {rival} or beside it",
+            f"{plain_value(staying)} is only proposed, so it cannot be active in place of {rival} or beside it",
             hint=f"assert it in that place: jidomem review supersede {plain_value(staying)} --against {rival}",
         )
 

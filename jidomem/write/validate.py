@@ -186,30 +186,31 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: WriteSnapshot, schema:
         name = vocab.local_name(predicate) if predicate.startswith(vocab.JIDO) else ""
         if is_reserved(predicate) and not predicate.startswith(vocab.JIDO):
             violations.append(
-                broken_triple(predicate, f"{predicate} is not a property: it lies in a namespace of jidomem")
+                broken_triple(predicate, f"{predicate} is not a property: it is in a namespace of jidomem")
             )
         if iri(predicate) == TYPE and iri(value.get("@id", "")) in WRITER_RECORDS:
-            violations.append(broken_triple(value["@id"], f"{value['@id']} is what the writer alone makes"))
+            violations.append(broken_triple(value["@id"], f"{value['@id']} is created by the writer only"))
         elif iri(predicate) in _properties_of_classes(WRITER_RECORDS, schema):
-            violations.append(broken_triple(predicate, f"{predicate} is said of what the writer alone makes"))
+            message = f"{predicate} is a property of records that only the writer creates"
+            violations.append(broken_triple(predicate, message))
         if subject != intent.iri:
             if is_reserved(subject) or view.is_item(iri(subject)):
                 violations.append(
                     broken_triple(subject, f"{subject} is not this memory: an extra triple cannot describe another one")
                 )
             elif name and (name in OWN_FIELD or name in WRITER_ONLY):
-                violations.append(broken_triple(subject, f"jido:{name} is said of memories only"))
+                violations.append(broken_triple(subject, f"jido:{name} is a property of memories only"))
         elif name in OWN_FIELD:
             violations.append(broken_triple(predicate, f"jido:{name} has a field of its own: use {OWN_FIELD[name]}"))
         elif name in WRITER_ONLY:
-            violations.append(broken_triple(predicate, f"jido:{name} is written by the writer alone: leave it out"))
+            violations.append(broken_triple(predicate, f"jido:{name} is set by the writer only: leave it out"))
         elif (field := LIFTED.get(predicate)) in _SINGLE_VALUED and getattr(intent, field) is not None:
-            message = f"jido:{name} is said twice: {field} is {getattr(intent, field)!r:.200} already"
+            message = f"jido:{name} is given twice: {field} is {getattr(intent, field)!r:.200} already"
             violations.append(broken_triple(predicate, message))
         elif iri(predicate) == TYPE and value.get("@id", "").startswith(vocab.JIDO) and value["@id"] != own:
             violations.append(broken_triple(value["@id"], "a memory has the class of its type: set type instead"))
         elif iri(predicate) == TYPE and (kind := other_kind(iri(value.get("@id", "")), iri(own), schema)):
-            message = f"{value['@id']} lies below {kind}, and this is a {intent.type}: set type to {kind!r}"
+            message = f"{value['@id']} is a subclass of {kind}, and this is a {intent.type}: set type to {kind!r}"
             violations.append(broken_triple(value["@id"], message))
         if is_ours(value.get("@id", "")) and not view.describes(iri(value["@id"])) and value["@id"] != intent.iri:
             violations.append(_unknown_item("extra_triples", value["@id"], []))
@@ -287,7 +288,7 @@ def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, classes
         if is_reserved_iri or is_item or predicate in _WRITER_TERMS or predicate in class_properties:
             term = plain_value(value if predicate == TYPE else predicate).replace(vocab.JIDO, "jido:")
             statement = f"a {term}" if predicate == TYPE else term
-            message = f"{plain_value(subject)} {statement}: only the writer says this"
+            message = f"{plain_value(subject)} {statement}: only the writer states this"
             raise IntentRefused([broken_triple(plain_value(subject), message)])
         if not is_iri(value):
             check_size(f"{plain_value(subject)} {name}", parse_literal(value).text, literal)
@@ -359,7 +360,7 @@ def _own_iri(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Violat
     if own.startswith(RESERVED) and not (own.startswith(memory) and "/" not in own[len(memory) :] and own != memory):
         yield Violation(
             "invalid_iri",
-            f"{own} lies in a namespace of jidomem: leave iri out, or use {memory}<id> or your own namespace",
+            f"{own} is in a namespace of jidomem: leave iri out, or use {memory}<id> or your own namespace",
             field="iri",
             value=own,
             repair=put("iri", None),
@@ -504,7 +505,7 @@ def check_axioms(rows: Iterable[Triple], schema: Schema) -> None:
     for row in rows:
         if row[1] in _AXIOMS and row[0] in terms and row not in schema.triples:
             name = plain_value(row[0]).replace(vocab.JIDO, "jido:")
-            message = f"{name} is a term of the ontology: how it relates to others is said in ontology/, not in memory"
+            message = f"{name} is a term of the ontology: its relations to others belong in ontology/, not in memory"
             raise IntentRefused([broken_triple(plain_value(row[2]), message)])
 
 
@@ -649,7 +650,8 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
     domain, range_ = declared.domain, declared.range
     classes = kinds_of(subject)
     if domain and classes and not schema.fits(classes, domain):
-        return _misplaced(triple, f"{name} is said of {_or_joined(domain)}, and {plain_value(subject)} is none")
+        message = f"{name} is a property of {_or_joined(domain)}, and {plain_value(subject)} is not one"
+        return _misplaced(triple, message)
     if not range_:
         return None
     if not is_iri(value):
@@ -665,7 +667,7 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
     if classes or any(range_ & kinds for kinds in schema.individuals.values()) or value.startswith(f"<{vocab.JIDO}"):
         allowed = sorted(vocab.local_name(i) for i, kinds in schema.individuals.items() if range_ & kinds)
         return _misplaced(
-            triple, f"{name} points at {_or_joined(range_)}, and {plain_value(value)} is none", tuple(allowed)
+            triple, f"{name} takes {_or_joined(range_)}, and {plain_value(value)} is not one", tuple(allowed)
         )
     return None
 

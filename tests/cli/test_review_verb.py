@@ -357,7 +357,7 @@ def test_accepting_what_contradicts_is_refused_in_words_with_the_commands_there_
     refused = run("review", "accept", proposed)
 
     assert (refused.exit_code, refused.stdout) == (5, "")
-    assert refused.stderr.startswith(f"error: {active} says otherwise on the same matter: the port is 80\n")
+    assert refused.stderr.startswith(f"error: {active} says something else on the same matter: the port is 80\n")
     assert f"\n  jidomem review supersede {proposed}  it supersedes {active}\n" in refused.stderr
     assert not re.search(r"[{}\[\]]", refused.stderr)
 

@@ -244,9 +244,9 @@ def test_ok_is_the_only_status_of_a_write():
     assert WriteResult(WriteRequest(ENTRY), ENTRY).status == "ok"  # B032
     assert WriteResult(WriteRequest(ENTRY), ENTRY, "ok").status == "ok"
     for status in ("error", "OK", "", None, True):
-        with pytest.raises(InvalidWrite, match=r"(?m)^invalid memory write result: status=.* is none$") as no:
+        with pytest.raises(InvalidWrite, match=r"(?m)^invalid memory write result: status=.* is not a status$") as no:
             WriteResult(WriteRequest(ENTRY), ENTRY, status)
-        assert no.value.hint == "a write that failed raises; use 'ok'"
+        assert no.value.hint == "a failed write raises an error; use 'ok'"
 
 
 @pytest.mark.parametrize("value", [None, [], "x"])
@@ -288,7 +288,7 @@ def test_the_metadata_of_a_write_is_a_mapping_and_its_own(value):
         (
             lambda: Entry.new(agent_id="demo", content="hello", id_generator=lambda prefix: ""),
             "entry: the id generator gave '' for the prefix 'mem_'",
-            "let it return a text",
+            "return a text",
         ),
         (
             lambda: Entry.new([]),
@@ -303,12 +303,12 @@ def test_the_metadata_of_a_write_is_a_mapping_and_its_own(value):
         (
             lambda: WriteResult(7, ENTRY),
             "write result: request=7 is no WriteRequest",
-            "give the one answered",
+            "give the request that is answered",
         ),
         (
             lambda: WriteResult(WriteRequest(ENTRY), ENTRY, "no"),
-            "write result: status='no' is none",
-            "a write that failed raises; use 'ok'",
+            "write result: status='no' is not a status",
+            "a failed write raises an error; use 'ok'",
         ),
     ],
 )

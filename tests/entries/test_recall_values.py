@@ -73,7 +73,7 @@ def test_the_session_asked_for_is_none_or_has_a_name(value):
 @pytest.mark.parametrize("value", ["agents", "Agent", "", None, "all", ["agent"], 1])
 def test_there_are_two_scopes(value):
     assert [asking(scope=scope).scope for scope in ("agent", "session")] == ["agent", "session"]
-    with pytest.raises(InvalidRecall, match=r"(?m)^invalid memory recall request: scope=.* is none$") as no:
+    with pytest.raises(InvalidRecall, match=r"(?m)^invalid memory recall request: scope=.* is not a scope$") as no:
         asking(scope=value)  # B018
     assert no.value.hint == "use one of: agent, session"
 
@@ -303,14 +303,14 @@ def test_no_request_covers_what_another_agent_remembers(scope, session, every):
             "request: session_id is not a name",
             "give the name of a session, or leave it out",
         ),
-        (lambda: asking(scope="all"), "request: scope='all' is none", "use one of: agent, session"),
+        (lambda: asking(scope="all"), "request: scope='all' is not a scope", "use one of: agent, session"),
         (lambda: asking(limit=0), "request: limit=0 is not from 1 to 1,000", "give limit=5, or leave it out"),
         (
             lambda: asking(query="q" * 65_537),
             "request: the query has more than 65,536 bytes",
-            "look for the words that matter",
+            "search for the important words only",
         ),
-        (lambda: RecallResult(7), "result: request is not a RecallRequest", "give the one that is answered"),
+        (lambda: RecallResult(7), "result: request is not a RecallRequest", "give the request that is answered"),
         (lambda: RecallResult(REQUEST, 7), "result: entries is not a list", "give a list of entries, or leave it out"),
         (lambda: Narrowing(kinds="fact"), "request: kinds='fact' is not a list of texts", 'give kinds=["..."]'),
         (lambda: Narrowing(about=7), "request: about=7 is not a list of texts", 'give about=["..."]'),

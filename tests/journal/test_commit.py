@@ -155,7 +155,7 @@ def test_a_file_cut_short_anywhere_is_refused():
 
 
 BLANK = b"    jido:committer [] ;\n"
-NOT_WHAT_IT_MUST_BE = "^committer, stream, ontology version or a parent is not what it must be$"
+NOT_WHAT_IT_MUST_BE = "^committer, stream, ontology version or a parent is malformed$"
 OWN = b"    jido:committer <https://jido.ai/agents/memory-writer> ;\n"
 
 
@@ -166,7 +166,7 @@ OWN = b"    jido:committer <https://jido.ai/agents/memory-writer> ;\n"
         (b"# jidomem", b"# notes of", "^not a jidomem journal file: it does not begin with", 1),
         (b"@prefix jido:", b"@prefix jida:", "^the prefix lines are not those of the format$", 2),
         (b"\n# nonce", b"\n# nonse", "^no nonce, and not the salts and leaves of a redacted commit$", 7),
-        (b"\n\n", b"\n# nonce " + b"0" * 64 + b"\n\n", "^one nonce stands alone, and nothing else beside it$", 8),
+        (b"\n\n", b"\n# nonce " + b"0" * 64 + b"\n\n", "^a nonce must be the only line$", 8),
         (b"Fact ;", b"Fact ", "Parser error", 28),
         (OWN, BLANK, "^a blank node: every subject and object has a name$", 12),
         (OWN, b"    jido:committer _:b ;\n", "^a blank node: every subject and object has a name$", 12),
@@ -190,9 +190,14 @@ OWN = b"    jido:committer <https://jido.ai/agents/memory-writer> ;\n"
             "^hash mismatch: edited after it was written$",
             9,
         ),
-        (b"jido:Agent .", b"jido:Agent.", "^not as this format writes it$", 24),
-        (b"jido:Agent .", b"jido:Agent , jido:Agent .", "^not as this format writes it$", 24),
-        (b"\n\n<https://jido.ai/agents/a>", b"\n# a note\n\n<https://jido.ai/agents/a>", "^not as this format", 22),
+        (b"jido:Agent .", b"jido:Agent.", "^not in the form of this format$", 24),
+        (b"jido:Agent .", b"jido:Agent , jido:Agent .", "^not in the form of this format$", 24),
+        (
+            b"\n\n<https://jido.ai/agents/a>",
+            b"\n# a note\n\n<https://jido.ai/agents/a>",
+            "^not in the form of this format",
+            22,
+        ),
         (b"\n", b"\r\n", "^line ends were rewritten: a carriage return$", 1),
         ("é😀".encode(), "é😀".encode("latin-1", "ignore"), "^not UTF-8$", 35),
     ],

@@ -72,7 +72,7 @@ def test_what_a_commit_says_of_itself_is_not_taken_out_and_nothing_is_no_redacti
     own = [triple for triple in leaves(whole) if triple[0] == f"<{whole.iri}>"]
     assert {J("position"), J("recordedAt"), vocab.TYPE} <= {predicate for _, predicate, _ in own}
     for triple in own:
-        with pytest.raises(FormatError, match=f"^what commit {whole.id} says of itself cannot be taken out$"):
+        with pytest.raises(FormatError, match=f"^what commit {whole.id} says of itself cannot be removed$"):
             without(whole, [leaves(whole)[triple]])
     with pytest.raises(FormatError, match="no nonce, and not the salts and leaves"):
         without(whole, ["00" * 32])

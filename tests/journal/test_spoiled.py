@@ -233,7 +233,7 @@ def test_a_pack_that_is_not_what_was_written_does_not_come_into_its_place(journa
 
     with monkeypatch.context() as patched:
         lying(patched)
-        with pytest.raises(Failed, match="what was read back is not what was written") as failed:
+        with pytest.raises(Failed, match="the bytes read back differ from those written") as failed:
             journal.seal(STREAM)
 
     assert failed.value.code == "write_failed"
@@ -250,7 +250,7 @@ def test_a_redaction_whose_new_pack_is_not_what_was_written_takes_nothing_away(j
 
     with monkeypatch.context() as patched:
         lying(patched)
-        with pytest.raises(Failed, match="what was read back"):
+        with pytest.raises(Failed, match="the bytes read back"):
             erase(journal, written[1], "hunter2")
 
     assert ttl_files(journal) == before
@@ -267,7 +267,7 @@ def test_setting_aside_takes_no_pack_away_for_one_that_is_not_what_was_written(j
 
     with monkeypatch.context() as patched:
         lying(patched)
-        with pytest.raises(Failed, match="what was read back"):
+        with pytest.raises(Failed, match="the bytes read back"):
             journal.set_aside(STREAM, written[1].id, set_aside_by)
 
     assert (packs_in(journal.path(STREAM)), pack.read_bytes()) == ([pack], spoiled)

@@ -136,7 +136,7 @@ class Level(IntEnum):
         ({"level": Level.LOW}, "value['level'] is a Level"),
         ("\ud800", "half a surrogate pair"),
         (b"bytes", "value is a bytes"),
-        pytest.param(10**5000, "value is a number of thousands of digits", id="more digits than are read"),
+        pytest.param(10**5000, "value is a number with thousands of digits", id="more digits than are read"),
     ],
 )
 def test_what_has_no_form_in_json_is_refused_by_its_place(kept, value, says):

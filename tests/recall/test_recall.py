@@ -226,7 +226,7 @@ def test_who_where_when_and_until_when_narrow_what_is_looked_through(memory):
         ("x", {"limit": "5"}, "limit='5' is not from 1"),
         (" ", {}, "query is missing or empty"),
         ("x", {"agent_id": ""}, "agent_id is missing or empty"),
-        ("x", {"scope": "world"}, "scope='world' is none"),
+        ("x", {"scope": "world"}, "scope='world' is not a scope"),
         ("x", {"scope": "session"}, "needs a session"),
         ("x", {"kinds": "fact"}, "kinds='fact' is not a list"),
         ("x", {"about": [1]}, "about=[1] is not a list"),

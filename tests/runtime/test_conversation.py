@@ -145,7 +145,7 @@ def test_a_page_tells_also_what_was_recorded_since_the_last_memory(memory):
 @pytest.mark.parametrize(
     ("said", "kind", "detail"),
     [
-        ({}, InvalidRequest, "nothing is said in this turn"),
+        ({}, InvalidRequest, "the turn is empty"),
         ({"prompt": ""}, InvalidRequest, "prompt='' is not a text"),
         ({"prompt": "x", "answered_by": "me"}, InvalidRequest, "answered_by='me' without a text"),
         ({"prompt": "x", "timestamp": "soon"}, InvalidRequest, "timestamp='soon' is not a date or time"),

@@ -337,7 +337,7 @@ def test_the_other_graphs_are_held_to_the_ontology_and_hold_no_memories(memory, 
         with pytest.raises(IntentRefused) as refusal:
             long_term.insert(statements, graph=graph)
         assert refusal.value.code == code
-    assert "only the writer says this" in refusal.value.detail
+    assert "only the writer states this" in refusal.value.detail
     for misplaced in ([(project, "rdf:type", "jido:Project"), (project, "jido:hasModule", "not an IRI")],
                       [(A, "urn:example:n", ("five", "xsd:integer"))],
                       [(A, "jido:recordedAt", datetime(2026, 1, 1, tzinfo=UTC))]):  # fmt: skip

@@ -23,7 +23,7 @@ from jidomem_cli.main import cli
 MOST = 2048
 FITS = "ü" * (MOST // 2)
 LONG = FITS + "x"
-RAISED = "literal = 2049 below [limits] of their own ~/.config/jidomem/config.toml"
+RAISED = "literal = 2049 in [limits] of ~/.config/jidomem/config.toml"
 NODE = "https://jido.ai/projects/p/modules/m"
 
 

@@ -162,7 +162,7 @@ def test_turns_recorded_over_http_are_those_python_reads_and_evidence_of_a_memor
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        ({}, "nothing is said in this turn"),
+        ({}, "the turn is empty"),
         ({"prompt": 5}, "prompt is not a text"),
         ({"prompt": "x", "tools": [5]}, "5 is not a call of a tool"),
         ({"prompt": "x", "tools": [{"name": "a", "given": 1}]}, "is not a call of a tool"),

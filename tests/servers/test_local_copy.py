@@ -201,7 +201,7 @@ def test_a_pack_of_the_copy_that_is_not_what_was_written_is_refused_and_made_aga
 
     with monkeypatch.context() as patched:
         lying(patched)
-        with pytest.raises(Failed, match="what was read back is not what was written"):
+        with pytest.raises(Failed, match="the bytes read back differ from those written"):
             opened("there").head(STREAM)
 
     there = opened("there")
@@ -281,7 +281,7 @@ def test_an_unreachable_store_is_reported_at_each_read_until_it_is_back(opened):
     here = opened()
     first = add(here, "first")
     here.log.gone = True
-    for look in (here.head, here.read, here.exists, here.seen, lambda stream: here.lock(stream).__enter__()):
+    for look in (here.head, here.read, here.exists, here.inspect, lambda stream: here.lock(stream).__enter__()):
         with pytest.raises(Failed) as refused:
             look(STREAM)
         assert refused.value.code == "store_unreachable"
@@ -347,7 +347,7 @@ def test_a_waiting_thread_is_woken_by_an_append_of_another_machine(opened):
 def test_nothing_is_set_aside_in_a_copy(opened):
     here = opened()
     first = add(here, "first")
-    with pytest.raises(InvalidRequest, match="cannot be set aside") as refused:
+    with pytest.raises(InvalidRequest, match="cannot be quarantined") as refused:
         here.set_aside(STREAM, first.id, lambda version, name: first)
     assert "restore" in refused.value.hint
 

@@ -105,7 +105,7 @@ def test_many_commits_come_as_packs_and_none_is_a_file_twice(root, tmp_path):
 def test_a_move_whose_pack_is_not_what_was_written_stops_and_goes_on_later(root, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         lying(patched)
-        with pytest.raises(Failed, match="what was read back is not what was written"):
+        with pytest.raises(Failed, match="the bytes read back differ from those written"):
             migrate(str(root), str(tmp_path / "target"))
 
     assert not list((tmp_path / "target").rglob("pack-*"))

@@ -180,7 +180,7 @@ class Word(str):
         (object(), r"spaces\['x'\].data is a object", "keep a text, a number, a list or a mapping"),
         ([Colour.RED], r"spaces\['x'\].data\[0\] is a Colour", "keep a text, a number, a list or a mapping"),
         ([Word("a")], r"spaces\['x'\].data\[0\] is a Word", "keep a text, a number, a list or a mapping"),
-        ([2**10_000], r"spaces\['x'\].data\[0\] is a number of thousands of digits", "keep a text"),
+        ([2**10_000], r"spaces\['x'\].data\[0\] is a number with thousands of digits", "keep a text"),
         (["\ud800"], r"spaces\['x'\].data\[0\] has half a surrogate pair", "decode the text as it was written"),
         ({"\udfff": 1}, r"spaces\['x'\].data has half a surrogate pair", "decode the text as it was written"),
     ],

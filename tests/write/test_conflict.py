@@ -550,7 +550,7 @@ def test_what_is_kept_to_find_a_disagreement_by_stays_the_same_from_version_to_v
         ("duplicate", "{old} already says 'Write the docs'; detailed_explanation differs"),
         ("overlapping_decision", "{old} is active on 'index': Use Oxigraph"),
         ("convention_clash", "{old} is active under that name or topic at the same scope: Use tabs"),
-        ("contradiction", "{old} says otherwise on the same matter: The port is 80"),
+        ("contradiction", "{old} says something else on the same matter: The port is 80"),
     ],
 )
 def test_a_disagreement_is_told_in_words(memory, kind, why):

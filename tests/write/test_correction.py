@@ -81,7 +81,7 @@ def test_undoing_what_replaced_several_brings_each_back_by_itself(memory):
     one, two = kept(memory, summary="one"), kept(memory, summary="two")
     both = kept(memory, summary="one and two", supersedes=[one, two])
 
-    with pytest.raises(InvalidRequest, match="took the place of several") as refusal:
+    with pytest.raises(InvalidRequest, match="replaced several memories") as refusal:
         memory.writer.undo("p", both)
     backs = [memory.writer.undo("p", old, reason="two matters").iri for old in (one, two)]
 
@@ -157,10 +157,10 @@ def test_confirming_keeps_the_text_and_looks_again_after_as_long_a_time(memory):
 def test_a_review_that_came_before_what_it_reviews_is_dated_by_hand(memory):
     old = kept(memory, expires_on="2020-01-01")
 
-    with pytest.raises(InvalidRequest, match="before it was said") as refusal:
+    with pytest.raises(InvalidRequest, match="before its own date") as refusal:
         memory.writer.confirm("p", old)
 
-    assert refusal.value.hint == "give `expires_on`: when to look at it next"
+    assert refusal.value.hint == "give `expires_on`: the date of the next review"
 
 
 def test_confirming_a_proposal_asserts_it_with_all_that_it_replaces(tmp_path):
@@ -316,7 +316,7 @@ def test_what_was_asserted_and_is_confirmed_ends_only_itself(memory):
 
 
 @pytest.mark.parametrize(("agents", "hint"), [
-    ("", "nobody is a curator; the owner of the repository, not an agent, becomes one with: "
+    ("", "the project has no curator; the owner of the repository, not an agent, becomes one with: "
          "jidomem access policy grant ana admin"),
     ('[agents.rita]\nrole = "Curator"\n[agents.tom]\nrole = "Administrator"\n', "ask a curator: rita, tom"),
 ])  # fmt: skip
@@ -388,7 +388,7 @@ def test_who_corrects_what_was_corrected_already_is_pointed_to_what_took_its_pla
         with pytest.raises(Conflict) as refusal:
             memory.writer.correct("p", old, **way)
         assert successor_in(refusal.value) == new
-        assert refusal.value.hint.endswith(f"correct that where it is still wrong: {new}")
+        assert refusal.value.hint.endswith(f"correct that if it is still wrong: {new}")
 
 
 def test_who_disagrees_with_another_memory_is_not_pointed_to_it_as_if_it_had_taken_the_place(memory):
@@ -447,7 +447,7 @@ def test_a_review_due_the_moment_it_was_said_is_dated_by_hand(memory):
     with pytest.raises(InvalidRequest) as refusal:
         memory.writer.confirm("p", old)
 
-    assert refusal.value.detail == "it was to be looked at again by 2026-11-21T08:00:00Z, before it was said"
+    assert refusal.value.detail == "its review was due on 2026-11-21T08:00:00Z, before its own date"
     assert status(memory, memory.writer.confirm("p", old, expires_on="2030-01-01").iri) == ["active"]
 
 

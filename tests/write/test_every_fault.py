@@ -112,7 +112,8 @@ def test_a_fault_of_a_memory_without_an_iri_is_reported_once_and_names_no_id(wri
     error = refusal(writer.submit_intent, "p", intent(extra_triples=[["jido:hasTaskStatus", {"@id": "jido:Planned"}]]))
 
     (violation,) = error.violations
-    assert violation.message == "https://jido.ai/ontology#hasTaskStatus is said of Task, and this memory is none"
+    name = "https://jido.ai/ontology#hasTaskStatus"
+    assert violation.message == f"{name} is a property of Task, and this memory is not one"
 
 
 def test_a_faulty_value_that_looks_like_a_secret_is_shown_in_no_fault(writer):

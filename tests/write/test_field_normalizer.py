@@ -36,7 +36,7 @@ def test_a_text_is_as_long_as_it_may_be_in_bytes():
     error = refusal(check_size, "topic", "é" * 6, 10)
     assert (error.code, error.detail) == ("payload_too_large", "topic has 12 bytes; a text holds at most 10")
     assert error.hint == (
-        "summarise it, and name the full text in evidence; or let who runs this memory write literal = 12 below"
+        "summarise it, and name the full text in evidence; or the operator sets literal = 12 below"
         " [limits] of their own ~/.config/jidomem/config.toml"
     )
 
@@ -95,15 +95,15 @@ def test_a_field_is_trimmed_and_what_is_blank_is_nothing(tidy, name, given, kept
         ("topic", datetime(2026, 1, 1), "datetime.datetime(2026, 1, 1, 0, 0)", "topic is text, not datetime", None),
         ("about", 5, "5", "about is a list, not int", []),
         ("extra_triples", "a b", "a b", "extra_triples is a list, not str", []),
-        ("about", ["a", 5], "5", "about holds texts, not int", ["a"]),
+        ("about", ["a", 5], "5", "about is a list of texts, not of int", ["a"]),
         ("about", "a", "a", "about is a list of texts, not one text", []),
-        ("topic", "a\x07", ascii("a\x07"), "topic holds a control character, U+0007, at character 1: leave it out",
+        ("topic", "a\x07", ascii("a\x07"), "topic contains a control character, U+0007, at character 1: leave it out",
          None),
-        ("topic", "\ud800", ascii("\ud800"), "topic holds a lone surrogate, U+D800, at character 0: leave it out",
+        ("topic", "\ud800", ascii("\ud800"), "topic contains a lone surrogate, U+D800, at character 0: leave it out",
          None),
-        ("topic", "\udfff", ascii("\udfff"), "topic holds a lone surrogate, U+DFFF, at character 0: leave it out",
+        ("topic", "\udfff", ascii("\udfff"), "topic contains a lone surrogate, U+DFFF, at character 0: leave it out",
          None),
-        ("topic", "é \uffff", ascii("é \uffff"), "topic holds no character, U+FFFF, at character 2: leave it out",
+        ("topic", "é \uffff", ascii("é \uffff"), "topic contains a noncharacter, U+FFFF, at character 2: leave it out",
          None),
     ],
 )  # fmt: skip

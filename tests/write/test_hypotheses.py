@@ -31,7 +31,7 @@ def test_a_fact_made_of_a_guess_without_evidence_is_refused_with_what_the_guess_
     (found,) = refusal(check_promotion, fact(**{field: ["0190", KINDS["Fact"], KINDS[kind]]}), view, False).violations
     article = {"Assumption": "an", "Hypothesis": "a"}[kind]
     assert found.message == (
-        f"{KINDS[kind]} is {article} {kind.lower()}: it becomes a fact by evidence, or when a curator says so"
+        f"{KINDS[kind]} is {article} {kind.lower()}: it becomes a fact by evidence, or when a curator confirms it"
     )
     shape = "https://jido.ai/shapes#PromotedHypothesisHasEvidence" if kind == "Hypothesis" else None
     assert (found.code, found.field, found.shape) == ("shape_violation", "evidence", shape)

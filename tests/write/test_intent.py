@@ -160,7 +160,7 @@ def test_an_unknown_field_like_no_other_is_refused_without_a_guess():  # C001
     ("text", "place"),
     [
         ('{"type": "fact",}', "line 1 column"),
-        ('{"summary": "a", "summary": "b"}', "'summary' stands twice"),
+        ('{"summary": "a", "summary": "b"}', "'summary' is given twice"),
         ('{"confidence": NaN}', "NaN is not JSON"),
         ('{"confidence": -Infinity}', "-Infinity is not JSON"),
         (b'{"summary": "\xff"}', "not UTF-8 at byte 13"),

@@ -77,7 +77,7 @@ def test_a_stream_left_unfinished_warns_of_what_was_not_submitted(memory, taken,
     with pytest.warns(ResourceWarning) as told:
         del outcomes
     assert [str(warning.message) for warning in told] == [
-        f"{words} intents were answered, and none after them was submitted: use the outcomes up"
+        f"{words} intents were answered, and none after them was submitted: consume the outcomes"
     ]
     assert told[0].filename == __file__
 

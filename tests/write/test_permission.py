@@ -36,7 +36,7 @@ def test_who_may_not_write_a_kind_is_told_the_rule_and_other_kinds(memory):
     assert by_bob[0] == f"bob, an Implementer, {rule}"
     assert by_ada[0] == f"ada, an Architect, {rule}"
     listed, rules = by_bob[1].split("; ")
-    kinds = listed.removeprefix("say it as one of: ").split(", ")
+    kinds = listed.removeprefix("submit it as one of: ").split(", ")
     assert (len(kinds), rules) == (5, RULES)
     assert held(memory) == before
     for kind in kinds:
@@ -150,8 +150,8 @@ def test_who_is_no_administrator_is_told_who_is_and_the_last_one_stays(memory):
     memory.writer.agent = "ana"
     both = [PolicyChange(agent=name, grants="Curator") for name in ("ana", "tom")]
     assert denied(memory.writer.change_policy, "p", both) == (
-        "ana, tom would be no administrator, and there is no other",
-        "make another one first: jidomem access policy grant AGENT admin",
+        "ana, tom would lose the role, and no administrator is left",
+        "appoint another one first: jidomem access policy grant AGENT admin",
     )
     assert memory.writer.change_policy("p", both[:1]).commit
 
@@ -161,11 +161,12 @@ def test_where_tokens_are_given_out_who_has_another_is_sent_to_whoever_gives_the
     first = memory.writer.submit_intent("p", intent())
 
     assert denied(agent.change_policy, "p", [PolicyChange(allows="deny")]) == (
-        "bob, an Implementer, may not change the policy", "ask whoever gives out the tokens for one of the role admin",
+        "bob, an Implementer, may not change the policy",
+        "ask the administrator of the tokens for one with the role admin",
     )  # fmt: skip
     for writer, who in ((agent, "bob, an Implementer"), (reader, "eve, a MemoryReader")):
         assert denied(writer.roll_back, "p", first.version.recorded_at, reason="back") == (
-            f"{who}, may not roll a memory back", "ask whoever gives out the tokens for one of the role curator",
+            f"{who}, may not roll a memory back", "ask the administrator of the tokens for one with the role curator",
         )  # fmt: skip
 
 

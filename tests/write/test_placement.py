@@ -82,7 +82,7 @@ def test_an_overlays_term_is_declared(tmp_path):  # C043
 def test_a_property_of_another_kind_is_refused(writer, kind, triple):  # C043
     error = refusal(writer.submit_intent, "p", intent(type=kind, extra_triples=[triple]))
     assert error.code == "shape_violation"
-    assert "is said of" in error.detail
+    assert "is a property of" in error.detail
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_memory_of_the_wrong_kind_is_no_value(memory):  # C043
         intent(type="task", summary="two", extra_triples=[["jido:dependsOn", {"@id": fact}]]),
     )
     assert error.code == "shape_violation"
-    assert "points at Task" in error.detail
+    assert "takes Task, and" in error.detail
     given = intent(type="task", summary="three", extra_triples=[["jido:dependsOn", {"@id": task}]])
     item = memory.writer.submit_intent("p", given).iri
     assert said(memory, item, "dependsOn") == [iri(task)]
@@ -256,14 +256,14 @@ def test_a_term_nobody_declared_is_told_as_what_it_is_used_for_and_respelt_howev
 
 
 @pytest.mark.parametrize(("kind", "triple", "message"), [
-    ("fact", ["jido:errorCode", "E1"], "errorCode is said of Error, and this memory is none"),
+    ("fact", ["jido:errorCode", "E1"], "errorCode is a property of Error, and this memory is not one"),
     ("error", ["jido:errorCode", 5], "errorCode takes string, not '5'"),
     ("task", ["jido:taskStartedAt", {"@id": EXAMPLE + "x"}],
      "taskStartedAt takes dateTime, not the IRI https://example.org/x"),
     ("task", ["jido:dependsOn", "y" * 90], "dependsOn takes Task, not '" + "y" * 80 + "'"),
-    ("task", ["jido:dependsOn", {"@id": "jido:High"}], "dependsOn points at Task, and {ns}High is none"),
+    ("task", ["jido:dependsOn", {"@id": "jido:High"}], "dependsOn takes Task, and {ns}High is not one"),
     ("error", ["jido:hasErrorStatus", {"@id": EXAMPLE + "x"}],
-     "hasErrorStatus points at ErrorStatus, and https://example.org/x is none"),
+     "hasErrorStatus takes ErrorStatus, and https://example.org/x is not one"),
 ])  # fmt: skip
 def test_a_triple_out_of_its_place_is_told_where_it_may_stand(memory, kind, triple, message):
     ns = "https://jido.ai/ontology#"
@@ -297,7 +297,7 @@ def test_what_is_deprecated_is_kept_with_a_warning(memory):
     assert check_terms(rows[:3], view, schema, Policy()) == [
         f"https://jido.ai/ontology#{name} is deprecated" for name in ("errorCode", "SourceFile")
     ]
-    with pytest.raises(IntentRefused, match="is said of Error"):
+    with pytest.raises(IntentRefused, match="is a property of Error"):
         check_terms(rows, view, schema, Policy())
 
 
@@ -317,4 +317,4 @@ def test_what_points_at_a_class_is_not_of_that_class(memory):
 
     found = problem(memory, "fact", *([node, *row] for row in rows))
 
-    assert found.message == f"https://jido.ai/ontology#errorCode is said of Error, and {node} is none"
+    assert found.message == f"https://jido.ai/ontology#errorCode is a property of Error, and {node} is not one"

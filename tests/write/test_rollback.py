@@ -149,7 +149,7 @@ def test_nothing_at_all_is_kept_where_one_memory_cannot_be_said_again(tmp_path):
     with jidomem.open(tmp_path / "root") as memory:
         error = refusal(memory.roll_back, str(secret.version), reason="they were right", project="p")
 
-    assert error.hint.startswith(f"{secret.iri} cannot be said again as it was")
+    assert error.hint.startswith(f"{secret.iri} cannot be restated")
     assert files(tmp_path / "root" / "projects") == before
 
 
@@ -471,7 +471,7 @@ def test_who_may_only_propose_what_is_to_be_said_again_is_told_why_and_whom_to_a
 
         assert error.detail.startswith("bob may not roll a memory back: ")
         assert "may only propose convention" in error.detail
-        assert error.hint == "ask a curator; who is one says: jidomem access policy show"
+        assert error.hint == "ask a curator, listed by: jidomem access policy show"
 
 
 def test_who_may_not_open_a_session_rolls_nothing_back(memory):

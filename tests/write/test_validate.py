@@ -306,7 +306,7 @@ def test_a_strict_project_knows_the_agents_its_configuration_names_and_says_how_
 @pytest.mark.parametrize("stream", ["codebase", "system"])
 def test_what_the_writer_makes_is_described_by_nobody_else(memory, node, stream):
     error = refusal(memory.writer.append, "p", stream, [(iri(node), jido("hasModule"), iri("urn:x:m"))])
-    assert f"{node} jido:hasModule: only the writer says this" in error.detail
+    assert f"{node} jido:hasModule: only the writer states this" in error.detail
     assert codes(error) == ["shape_violation"]
     assert files(memory.settings.root) == {}
 
@@ -322,14 +322,14 @@ def test_what_the_writer_makes_is_described_by_nobody_else(memory, node, stream)
 )
 def test_what_is_said_of_memories_is_said_of_nothing_else(memory, name, value):
     error = refusal(memory.writer.append, "p", "codebase", [(iri("urn:x:1"), jido(name), value)])
-    assert f"urn:x:1 jido:{name}: only the writer says this" in error.detail
+    assert f"urn:x:1 jido:{name}: only the writer states this" in error.detail
 
 
 @pytest.mark.parametrize("name", ["Commit", "Submission", "SessionEvent", "PolicyChange"])
 def test_no_intent_makes_what_the_writer_alone_makes(memory, name):
     made = jido(name)[1:-1]
     error = refusal(memory.writer.submit_intent, "p", intent(extra_triples=[["urn:x:1", "rdf:type", {"@id": made}]]))
-    assert f"{made} is what the writer alone makes" in [violation.message for violation in error.violations]
+    assert f"{made} is created by the writer only" in [violation.message for violation in error.violations]
 
 
 def test_a_project_is_declared_with_its_name_by_the_first_memory_of_it(memory):
@@ -384,14 +384,14 @@ def test_an_extra_triple_that_says_what_a_field_says_is_told_which(memory):
 
 def test_an_extra_triple_that_only_the_writer_says_is_told_so(memory):
     assert messages(memory, *((f"jido:{name}", {"@id": "urn:x:1"}) for name in SAID_BY_THE_WRITER)) == [
-        (jido(name)[1:-1], f"jido:{name} is written by the writer alone: leave it out") for name in SAID_BY_THE_WRITER
+        (jido(name)[1:-1], f"jido:{name} is set by the writer only: leave it out") for name in SAID_BY_THE_WRITER
     ]
 
 
 def test_what_is_said_of_memories_is_said_of_nothing_that_comes_with_one(memory):
     names = [*SAID_BY_A_FIELD, *SAID_BY_THE_WRITER]
     assert messages(memory, *(("urn:x:2", f"jido:{name}", {"@id": "urn:x:1"}) for name in names)) == [
-        ("urn:x:2", f"jido:{name} is said of memories only") for name in names
+        ("urn:x:2", f"jido:{name} is a property of memories only") for name in names
     ]
 
 
@@ -402,7 +402,7 @@ def test_an_extra_triple_describes_no_other_memory_and_nothing_of_ours(memory):
             (other, f"{other} is not this memory: an extra triple cannot describe another one")
         ]
     assert messages(memory, ("https://jido.ai/agents/x", "x"), summary="three") == [
-        ("https://jido.ai/agents/x", "https://jido.ai/agents/x is not a property: it lies in a namespace of jidomem")
+        ("https://jido.ai/agents/x", "https://jido.ai/agents/x is not a property: it is in a namespace of jidomem")
     ]
 
 
@@ -431,7 +431,7 @@ def test_an_extra_triple_gives_a_memory_no_second_class_of_ours(memory):
 )
 def test_what_a_field_says_once_is_not_said_again(memory, field, name, value, other):
     assert messages(memory, (f"jido:{name}", other), type="convention", **{field: value}) == [
-        (jido(name)[1:-1], f"jido:{name} is said twice: {field} is {value!r} already")
+        (jido(name)[1:-1], f"jido:{name} is given twice: {field} is {value!r} already")
     ]
 
 
@@ -506,7 +506,7 @@ def test_nobody_makes_by_triples_what_the_writer_and_the_journal_make(memory, na
     said = [(TYPE, jido(name)), *((jido(each), "<urn:x:2>") for each in MADE[name])]
     for predicate, value in said:
         error = refusal(memory.writer.append, "p", "codebase", [("<urn:x:1>", predicate, value)])
-        assert "only the writer says this" in error.detail
+        assert "only the writer states this" in error.detail
         extra = [plain_value("<urn:x:1>"), plain_value(predicate), {"@id": plain_value(value)}]
         error = refusal(memory.writer.remember, "p", "a fact", extra_triples=[extra])
         assert "what the writer alone makes" in error.detail
@@ -526,13 +526,13 @@ def test_the_events_of_a_session_are_brought_along_with_it(memory):
 def test_nothing_that_is_said_of_memories_is_appended_beside_them(memory):
     for name in [*list(SAID_BY_A_FIELD)[1:], *SAID_BY_THE_WRITER]:
         error = refusal(memory.writer.append, "p", "codebase", [("<urn:x:1>", jido(name), "<urn:x:2>")])
-        assert f"urn:x:1 jido:{name}: only the writer says this" in error.detail
+        assert f"urn:x:1 jido:{name}: only the writer states this" in error.detail
 
 
 @pytest.mark.parametrize("name", ["MemoryItem", "Fact", "PolicyChange"])
 def test_no_memory_and_no_change_of_policy_is_appended(memory, name):
     error = refusal(memory.writer.append, "p", "codebase", [("<urn:x:1>", TYPE, jido(name))])
-    assert error.detail == f"urn:x:1 a jido:{name}: only the writer says this"
+    assert error.detail == f"urn:x:1 a jido:{name}: only the writer states this"
     assert memory.writer.append("p", "codebase", [("<urn:x:1>", TYPE, jido("Module"))]).status == "asserted"
 
 

@@ -63,7 +63,7 @@ def test_an_agent_whose_name_has_no_letter_is_named_by_its_text_alone():
 def test_a_text_of_an_entry_that_is_too_long_is_named(field, given, name):
     error = refusal(rows_of, **{field: given})
     assert (error.code, error.detail) == ("payload_too_large", f"{name} has 101 bytes; a text holds at most 100")
-    assert error.hint.startswith("keep it in parts, or keep a summary and where the whole is")
+    assert error.hint.startswith("split it, or store a summary and the place of the full text")
 
 
 def test_metadata_that_json_does_not_hold_are_named():
@@ -152,7 +152,7 @@ def test_what_a_tool_was_given_or_gave_is_named_where_json_does_not_hold_it(use,
 @pytest.mark.parametrize(
     ("turn", "detail", "hint"),
     [
-        ({}, "nothing is said in this turn", "give a prompt, an answer or the tools used"),
+        ({}, "the turn is empty", "give a prompt, an answer or the tools used"),
         ({"prompt": ""}, "prompt='' is not a text", "give prompt as text, or leave it out"),
         ({"answer": 5, "prompt": "x"}, "answer=5 is not a text", "give answer as text, or leave it out"),
         ({"prompt": "x", "answer": [0] * 99}, f"answer={[0] * 99!s:.80} is not a text",

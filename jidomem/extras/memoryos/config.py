@@ -120,7 +120,7 @@ def shown(given: Any) -> str:
     """Return *given* for a message: its repr, cut to 200 characters."""
     try:
         return f"{given!r:.200}"
-    except (ValueError, RecursionError):  # a number of thousands of digits, or deeply nested lists
+    except (ValueError, RecursionError):  # a number with thousands of digits, or deeply nested lists
         return f"a {type(given).__name__} that is too large to show"
 
 
