@@ -255,12 +255,14 @@ def _rewordings(memory: Jidomem, waiting: Sequence[Waiting]) -> dict[str, list[R
 def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     options, reworded = place(app), _rewordings(memory, queue_page.waiting)
     settle = [commands(one, options) for one in queue_page.waiting]
+    rivals = opposed_proposals(memory.reader, memory.project, queue_page.waiting)
     rows: list[dict[str, Any]] = [
         {
             **one.to_dict(),
             "priority": one.tier,
             "settle": [line for line, _ in ways],
             "rewordings": [asdict(each) for each in reworded.get(one.item, ())],
+            "rivals": rivals[one.item],
         }
         for one, ways in zip(queue_page.waiting, settle, strict=True)
     ]
@@ -270,13 +272,11 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     if not rows:
         app.info("nothing to review")
         return
-    rivals = opposed_proposals(memory.reader, memory.project, queue_page.waiting)
-    summaries = {one.item: one.summary for one in queue_page.waiting}
     for row, ways in zip(rows, settle, strict=True):
         row["source"] = row["place"] or row["source"]
         row["below"] = [line for each in reworded.get(row["item"], ()) for line in each.shortened(_REWORDED).lines()]
         row["below"] += _withdrawn(memory, row) if row["type"] == "deleted_marker" and not row["other"] else []
-        row["below"] += [f"against the proposal {short(each)}: {summaries[each]}" for each in rivals[row["item"]]]
+        row["below"] += [f"against the proposal {short(each['item'])}: {each['summary']}" for each in row["rivals"]]
         if row["other"]:
             row["below"] += [_against(app, row), *_aligned(ways)]
     _group(rows, queue_page.waiting)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache, partial
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -432,19 +433,30 @@ def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> li
     return [one for one in waiting if one.item not in replaced]
 
 
-def opposed_proposals(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> dict[str, list[str]]:
-    """Return for each of *waiting* the other proposals among them that conflict with it.
+def opposed_proposals(
+    reader: MemoryReader, project: str, waiting: Sequence[Waiting]
+) -> dict[str, list[dict[str, str]]]:
+    """Return for each of *waiting* the pending proposals that conflict with it, each as its item and summary.
 
     A proposal that another one supersedes or withdraws has none, and is none.
     """
     graph = graph_iri(project)
     view = WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
-    opposed: dict[str, list[str]] = {one.item: [] for one in waiting}
-    standing = {one.item for one in newest(reader, project, [one for one in waiting if one.kind == "proposal"])}
-    for item in standing:
-        rivals = map(plain_value, conflict.proposed_rivals(iri(item), view))
-        opposed[item] = sorted(rival for rival in rivals if rival in standing)
-    return opposed
+    is_replaced = cache(partial(conflict.is_replaced_by_proposal, view=view))
+    proposals = [iri(one.item) for one in waiting if one.kind == "proposal"]
+    rivals = {
+        plain_value(item): sorted(
+            plain_value(rival) for rival in conflict.proposed_rivals(item, view) if not is_replaced(rival)
+        )
+        for item in proposals
+        if not is_replaced(item)
+    }
+    known = review_cache(reader, project).known([*{rival for some in rivals.values() for rival in some}])
+    summary_of = {item: about["summary"] or REDACTED for item, about in known.items()}
+    return {
+        one.item: [{"item": rival, "summary": summary_of.get(rival, REDACTED)} for rival in rivals.get(one.item, ())]
+        for one in waiting
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ def proposed_already(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: 
     else:
         return None
     for item in candidates:
-        waits = jido("Proposed") in view.objects(item, ITEM_MARK) and not view.has_ended(item)
+        waits = _is_proposed(item, view)
         if waits and all(set(view.objects(item, name)) == values for name, values in wanted.items()):
             return plain_value(item)
     return None
@@ -281,10 +281,19 @@ def proposed_rivals(item: Term, view: WriteSnapshot) -> list[Term]:
 
 def _is_pending(item: Term, view: WriteSnapshot) -> bool:
     """Return whether *item* is a proposal that becomes active once it is accepted."""
-    is_proposed = jido("Proposed") in view.objects(item, ITEM_MARK) and not view.has_ended(item)
-    return is_proposed and all(
+    return _is_proposed(item, view) and all(
         is_accepted(plain_value(status)) for status in view.objects(item, jido("decisionStatus"))
     )
+
+
+def _is_proposed(item: Term, view: WriteSnapshot) -> bool:
+    return jido("Proposed") in view.objects(item, ITEM_MARK) and not view.has_ended(item)
+
+
+def is_replaced_by_proposal(item: Term, view: WriteSnapshot) -> bool:
+    """Return whether a pending proposal supersedes or withdraws *item*."""
+    others = {other for link in ("supersedes", "invalidates") for other in view.subjects(jido(link), item)}
+    return any(_is_proposed(other, view) for other in others - {item})
 
 
 def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] | None = None) -> Iterable[Term]:

@@ -638,6 +638,22 @@ def test_of_proposals_that_contradict_each_other_none_is_accepted_with_all(repos
     assert sorted(row["item"][-8:] for row in rows("review")) == sorted((ours, theirs))
 
 
+def test_a_page_shows_the_conflicting_proposals_of_other_pages_unless_another_one_replaces_them(repository):
+    said = ["--type", "architectural_decision", "--topic", "queue", "--rationale", "r", "--agent", "bob"]
+    ours, old = (run("remember", text, *said).stdout.strip() for text in ("Use Redis", "Use Valkey 7"))
+    new = run("remember", "Use Valkey 8", *said, "--supersedes", old, "--reason", "newer").stdout.strip()
+
+    page = run("review", "--limit", "4")
+    *_, row = rows("review", "--limit", "4")
+
+    assert (row["item"][-8:], row["rivals"]) == (ours[-8:], [{"item": new, "summary": "Use Valkey 8"}])
+    assert f"    against the proposal {new[-8:]}: Use Valkey 8\n" in page.stdout
+    assert f"against the proposal {old[-8:]}" not in page.stdout
+    rivals = {row["summary"]: [each["summary"] for each in row["rivals"]] for row in rows("review")}
+    assert rivals == {"Tabs": [], "Spaces": [], "Use Redis": ["Use Valkey 8"], "Use Valkey 7": [],
+                      "Use Valkey 8": ["Use Redis"]}  # fmt: skip
+
+
 def test_a_rule_that_holds_for_curators_too_warns_and_names_the_rule_that_lets_them(repository):
     warned = run("access", "policy", "set", "propose", "--kind", "fact", "--about", "src")
     assert run("remember", "it is slow", "--about", "src/a.py", "--agent", "bob").exit_code == 0
