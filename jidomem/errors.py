@@ -30,7 +30,7 @@ from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 #: The most allowed values in a hint.
-_FEW = 12
+_MAX_ALLOWED = 12
 Repair = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 #: code -> (HTTP status, exit code); docs/reference/errors.md describes each code.
@@ -103,7 +103,7 @@ class Violation:
             return self.hint
         if self.nearest:
             return f"did you mean {self.nearest!r}?"
-        if 0 < len(self.allowed) <= _FEW:
+        if 0 < len(self.allowed) <= _MAX_ALLOWED:
             return f"set `{self.field}` to one of: {', '.join(self.allowed)}"
         return f"correct `{self.field}`"
 
@@ -205,8 +205,8 @@ def _hint(violations: Sequence[Violation]) -> str:
     """Return the next step for violations without a mechanical repair, with fields in backquotes."""
     if len(violations) == 1:
         (only,) = violations
-        values = only.remedy if only.field and not only.nearest and 0 < len(only.allowed) <= _FEW else ""
-        if hint := only.hint or _HINTS.get(only.code) or values:
+        remedy = only.remedy if only.field and not only.nearest and 0 < len(only.allowed) <= _MAX_ALLOWED else ""
+        if hint := only.hint or _HINTS.get(only.code) or remedy:
             return hint
     lines = dict.fromkeys(_remedy(violation, is_one=len(violations) == 1) for violation in violations)
     return "\n".join(lines) or "correct it and resubmit"
@@ -252,8 +252,8 @@ class ConflictItem:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conflict as plain JSON values."""
-        told = {"iri": self.iri, "kind": self.kind, "summary": self.summary, "why": self.why}
-        return {**told, "resolve_with": dict(self.resolve_with)}
+        values = {"iri": self.iri, "kind": self.kind, "summary": self.summary, "why": self.why}
+        return {**values, "resolve_with": dict(self.resolve_with)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,15 +289,17 @@ class Conflict(JidomemError):
         self._needs = ("reason",) if needs_reason else ()
         self.conflicts = tuple(conflicts)
         self.items = dict(items or {})
-        super().__init__("; ".join(conflict.why for conflict in self.conflicts), hint=self._spelt_choices())
+        super().__init__("; ".join(conflict.why for conflict in self.conflicts), hint=self._choices_text())
 
     @property
     def hints_choices(self) -> bool:
         """Return whether the hint lists the choices: it does unless another hint was set."""
-        return self.hint == self._spelt_choices()
+        return self.hint == self._choices_text()
 
-    def _spelt_choices(self) -> str:
-        return "choose one: " + "; ".join([*(f"{_spelt(each)}: {each.effect}" for each in self.choices), *self.keeping])
+    def _choices_text(self) -> str:
+        return "choose one: " + "; ".join(
+            [*(f"{_choice_text(each)}: {each.effect}" for each in self.choices), *self.keeping]
+        )
 
     @property
     def keeping(self) -> tuple[str, ...]:
@@ -320,10 +322,10 @@ class Conflict(JidomemError):
                 *ways,
             )
         ways = [Choice("supersedes", replacing, self._needs, _REPLACED if self._needs else _OWN_REPLACED)]
-        if beside := self.conflicts[0].coexists_with:
+        if fields := self.conflicts[0].coexists_with:
             is_named = any(conflict.kind == "convention_clash" for conflict in self.conflicts)
             name = "convention_name" if is_named else "topic"
-            ways.append(Choice("coexists_with", {"coexists_with": [*beside]}, ("about",), _BESIDE))
+            ways.append(Choice("coexists_with", {"coexists_with": [*fields]}, ("about",), _BESIDE))
             ways.append(Choice(name, {}, (name,), "if yours is on another matter: both stay active"))
         return tuple(ways)
 
@@ -344,7 +346,7 @@ _REPLACED = f"{_OWN_REPLACED}; of a memory that another agent asserted, say why"
 _BESIDE = "both stay active, each in its own place: say in about (or convention_scope) where yours applies"
 
 
-def _spelt(choice: Choice) -> str:
+def _choice_text(choice: Choice) -> str:
     """Return the fields of *choice* as text, with placeholders for those to be filled in."""
     fields = [*(f"{name}={value!r}" for name, value in choice.fields.items()), *choice.needs]
     return " with ".join(filter(None, (", ".join(fields[:1]), ", ".join(fields[1:])))) or choice.name

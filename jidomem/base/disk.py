@@ -127,7 +127,7 @@ exists = os.path.exists
 
 def read(path: str, most: int = LARGEST) -> bytes:
     """Return the bytes of a file; raises OSError for more than *most*, and for a link or device."""
-    with _opened(path) as file:
+    with _open_for_reading(path) as file:
         if (there := os.fstat(file.fileno()).st_size) > most:
             raise OSError(errno.EFBIG, f"it has {there:,} bytes, more than {most:,}", path)
         return file.readall()
@@ -135,7 +135,7 @@ def read(path: str, most: int = LARGEST) -> bytes:
 
 def pieces(path: str) -> Iterator[bytes]:
     """Yield the bytes of a file in parts, each preceded by the end of the part before it."""
-    with _opened(path) as file:
+    with _open_for_reading(path) as file:
         end = b""
         while piece := file.read(_PIECE):
             yield end + piece
@@ -144,7 +144,7 @@ def pieces(path: str) -> Iterator[bytes]:
 
 def read_back(path: str) -> bytes:
     """Return the bytes of a flushed file, read from the disk if the system can drop its cached pages."""
-    with _opened(path) as file:
+    with _open_for_reading(path) as file:
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         return file.readall()
@@ -152,12 +152,12 @@ def read_back(path: str) -> bytes:
 
 def read_part(path: str, offset: int, size: int) -> bytes:
     """Return *size* bytes of a file from *offset* on, fewer at its end."""
-    with _opened(path) as file:
+    with _open_for_reading(path) as file:
         file.seek(offset)
         return file.read(size)
 
 
-def _opened(path: str) -> FileIO:
+def _open_for_reading(path: str) -> FileIO:
     """Open a file for reading, without waiting for a writer if it is a named pipe."""
     descriptor = os.open(path, _TO_READ)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

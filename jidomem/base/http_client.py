@@ -111,7 +111,7 @@ class HttpClient:
                 connection.close()
             self._idle.clear()
 
-    def _left(self, limits: HttpLimits, most: float = float("inf")) -> float:
+    def _seconds_left(self, limits: HttpLimits, most: float = float("inf")) -> float:
         """Return the seconds until the deadline, at most *most*; raises TimeoutError after it."""
         left = limits.until - self._monotonic()
         if left <= 0:
@@ -134,12 +134,12 @@ class HttpClient:
             connection, protocol = pooled or self._connect(limits)
             request = h11.Request(method=method, target=target, headers=[*head.items()])
             parts = [protocol.send(event) for event in (request, h11.Data(data=body), h11.EndOfMessage())]
-            connection.settimeout(self._left(limits))
+            connection.settimeout(self._seconds_left(limits))
             _send(connection, b"".join(part for part in parts if part))
             answer = self._read(connection, protocol, limits)
             if protocol.our_state is h11.DONE and protocol.their_state is h11.DONE:
                 protocol.start_next_cycle()
-                connection = self._keep((connection, protocol))
+                connection = self._pool_connection((connection, protocol))
             return answer
         except TimeoutError:
             is_over = self._monotonic() >= limits.until
@@ -158,7 +158,7 @@ class HttpClient:
 
     def _connect(self, limits: HttpLimits) -> Connection:
         address = (self._origin.host, self._origin.port)
-        plain = socket.create_connection(address, timeout=self._left(limits, limits.connect))
+        plain = socket.create_connection(address, timeout=self._seconds_left(limits, limits.connect))
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD)
         if not self._origin.is_secure:
@@ -174,7 +174,7 @@ class HttpClient:
         while True:
             event = protocol.next_event()
             if event is h11.NEED_DATA:
-                connection.settimeout(self._left(limits, limits.silence))
+                connection.settimeout(self._seconds_left(limits, limits.silence))
                 protocol.receive_data(connection.recv(_READ_SIZE))
             elif isinstance(event, h11.Response):
                 status = event.status_code
@@ -188,7 +188,7 @@ class HttpClient:
             elif isinstance(event, (h11.EndOfMessage, h11.ConnectionClosed)):
                 return HttpResponse(status, headers, bytes(body))
 
-    def _keep(self, connection: Connection) -> socket.socket | None:
+    def _pool_connection(self, connection: Connection) -> socket.socket | None:
         """Return *connection* to the pool; return its socket if the pool is full."""
         with self._lock:
             if len(self._idle) >= self._pooled:

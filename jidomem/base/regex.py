@@ -65,7 +65,7 @@ def compiled(pattern: str, flags: str = "") -> Any:
 
     options = re2.Options()
     options.log_errors, options.never_capture = False, True
-    written = _written(pattern)
+    written = _to_re2(pattern)
     try:
         return re2.compile(f"(?{flags}){written}" if flags else written, options)
     except (re2.error, UnicodeError) as error:
@@ -85,15 +85,15 @@ def unsearchable(pattern: str) -> Unsearchable | None:
     return None
 
 
-def _written(pattern: str) -> str:
+def _to_re2(pattern: str) -> str:
     parts, at, inside = [], 0, False
     while at < len(pattern):
         match = (_INSIDE if inside else _OUTSIDE).match(pattern, at)
-        sign, at = match[0], match.end()  # type: ignore[index, union-attr]  # one of them matches any sign
-        if sign == r"\Q" or (inside and sign == r"\W"):
-            raise Unsearchable(f"it has {sign}{' in brackets' if inside else ''}", "write the characters out")
-        if sign.startswith("{,"):
-            sign = f"{{0{sign[1:]}"
-        parts.append((_ESCAPES_IN_CLASS if inside else _ESCAPES).get(sign, sign))
-        inside = sign != "]" if inside else sign.startswith("[")
+        character, at = match[0], match.end()  # type: ignore[index, union-attr]  # one of them matches any sign
+        if character == r"\Q" or (inside and character == r"\W"):
+            raise Unsearchable(f"it has {character}{' in brackets' if inside else ''}", "write the characters out")
+        if character.startswith("{,"):
+            character = f"{{0{character[1:]}"
+        parts.append((_ESCAPES_IN_CLASS if inside else _ESCAPES).get(character, character))
+        inside = character != "]" if inside else character.startswith("[")
     return "".join(parts)

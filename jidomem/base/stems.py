@@ -33,9 +33,9 @@ class Stemmer:
         >>> Stemmer().stems("Indexes are indexed")
         [('indexes', 'index'), ('are', 'ar'), ('indexed', 'index')]
         """
-        return self.every([text])[0]
+        return self.stems_of_each([text])[0]
 
-    def every(self, texts: Iterable[str]) -> list[list[tuple[str, str]]]:
+    def stems_of_each(self, texts: Iterable[str]) -> list[list[tuple[str, str]]]:
         """Return the same for each of *texts*; new words are stemmed together, which takes a tenth of the time."""
         names_by_text = [names(text) for text in texts]
         with self._lock:

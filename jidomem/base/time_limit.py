@@ -18,8 +18,8 @@ from jidomem.errors import JidomemError, QueryTimeout, TooLarge
 #: The limits of a computation, and the addition per validated triple: several times the cost of the shipped shapes.
 SECONDS, BYTES = 30.0, 1024 * 1024 * 1024
 SECONDS_EACH, BYTES_EACH = 0.002, 4096
-_LOOK = 0.05  # seconds between two checks
-_AGAIN = 1.0  # seconds until the next interruption, if the exception was caught
+_CHECK_INTERVAL = 0.05  # seconds between two checks
+_REPEAT = 1.0  # seconds until the next interruption, if the exception was caught
 _HINT = "simplify what ontology/ and shapes/ of that root say, or take them out: jidomem ontology check"
 
 
@@ -45,11 +45,11 @@ class _Watch:
     def __init__(self, seconds: float, size: int) -> None:
         self._seconds, self._size = seconds, size
         self._out_of_memory = self._interrupted = False
-        self._of = threading.get_ident()
+        self._thread = threading.get_ident()
         self._lock, self._over = threading.Lock(), threading.Event()
 
     def start(self) -> None:
-        threading.Thread(target=self._look, name="jidomem-deadline", daemon=True).start()
+        threading.Thread(target=self._watch_thread, name="jidomem-deadline", daemon=True).start()
 
     def stop(self) -> None:
         """Stop watching; an exception that was already requested is ignored."""
@@ -61,7 +61,7 @@ class _Watch:
                 continue
         try:  # withdrawing the exception would make Python check for it for ever, and break debuggers
             while self._interrupted:
-                _interrupt(self._of)
+                _interrupt(self._thread)
         except _Interrupted:
             self._interrupted = False
 
@@ -72,16 +72,16 @@ class _Watch:
             return TooLarge(text, hint=_HINT, code="result_too_large")
         return QueryTimeout(f"{what} did not finish in {self._seconds:.3g} seconds, and was stopped", hint=_HINT)
 
-    def _look(self) -> None:
-        end, most, wait = monotonic() + self._seconds, _used() + self._size, _LOOK
+    def _watch_thread(self) -> None:
+        end, most, wait = monotonic() + self._seconds, _used() + self._size, _CHECK_INTERVAL
         while not self._over.wait(wait):
             self._out_of_memory = self._out_of_memory or _used() > most
             if self._out_of_memory or monotonic() > end:
-                wait = _AGAIN
+                wait = _REPEAT
                 with self._lock:
                     if not self._over.is_set():
                         self._interrupted = True
-                        _interrupt(self._of)
+                        _interrupt(self._thread)
 
 
 def _interrupt(thread: int) -> None:

@@ -254,7 +254,7 @@ class SearchIndexWriter(CacheDatabase):
 
     def _stemmed(self, texts: Mapping[int, Sequence[str]]) -> dict[int, tuple[str, ...]]:
         """Return the stems of *texts*, each between spaces."""
-        stems = iter(self._stemmer.every([text for fields in texts.values() for text in fields]))
+        stems = iter(self._stemmer.stems_of_each([text for fields in texts.values() for text in fields]))
         return {
             number: tuple(" ".join([stem for _, stem in next(stems)]) for _ in fields)
             for number, fields in texts.items()

@@ -211,12 +211,12 @@ class Vectors:
 
     def _generate(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return the vectors of *texts*; raises ModelUnavailable, also for a wrong number of vectors or dimension."""
-        found = self.embedder.generate(texts) if texts else []
+        vectors = self.embedder.generate(texts) if texts else []
         dimensions = self.embedder.dimensions()
-        if len(found) != len(texts) or any(len(vector) != dimensions for vector in found):
+        if len(vectors) != len(texts) or any(len(vector) != dimensions for vector in vectors):
             detail = f"{self.embedder.name} did not return {len(texts)} vectors of {dimensions} numbers"
             raise ModelUnavailable(detail, hint="use another embedder")
-        return found
+        return vectors
 
     def _encode(self, vectors: Sequence[Vector]) -> list[bytes]:
         """Return *vectors* encoded for storage; raises ModelUnavailable for an invalid one."""

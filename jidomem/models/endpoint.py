@@ -161,7 +161,7 @@ class ModelEndpoint:
         ModelUnavailable, and InvalidRequest for a body without a JSON form.
         """
         seconds = min(self._patience.overall, self._patience.overall if within is None else within)
-        data, until = _written(body), self._outside.monotonic() + seconds
+        data, until = _to_json(body), self._outside.monotonic() + seconds
         for tried in range(1, self._patience.tries + 1):
             answer = self._ask(path, data, until)
             if isinstance(answer, HttpResponse) and answer.status == 200:
@@ -247,7 +247,7 @@ class EndpointUnavailable:
         raise ModelUnavailable(self.why.detail, hint=self.why.hint)
 
 
-def _written(body: Mapping[str, Any]) -> bytes:
+def _to_json(body: Mapping[str, Any]) -> bytes:
     try:
         return orjson.dumps(body)
     except TypeError as error:

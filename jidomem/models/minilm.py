@@ -138,18 +138,18 @@ def _value(name: str, kind: int, rank: int) -> bytes:
 
 
 def _tag(field: int, form: int) -> bytes:
-    return _written(field << 3 | form)
+    return _encode_varint(field << 3 | form)
 
 
 def _number(field: int, value: int) -> bytes:
-    return _tag(field, 0) + _written(value & 0xFFFFFFFFFFFFFFFF)  # negative ones take ten bytes
+    return _tag(field, 0) + _encode_varint(value & 0xFFFFFFFFFFFFFFFF)  # negative ones take ten bytes
 
 
 def _bytes(field: int, value: bytes) -> bytes:
-    return _tag(field, 2) + _written(len(value)) + value
+    return _tag(field, 2) + _encode_varint(len(value)) + value
 
 
-def _written(value: int) -> bytes:
+def _encode_varint(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

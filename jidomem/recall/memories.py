@@ -373,7 +373,7 @@ class Recalling:
 
     def _excerpt(self, properties: Mapping[str, Sequence[object]], weights: Mapping[str, float]) -> str:
         sentences = answer_sentences(properties)
-        stems = [{stem for _, stem in each} for each in self.texts.stemmer.every(sentences)]
+        stems = [{stem for _, stem in each} for each in self.texts.stemmer.stems_of_each(sentences)]
         return matching_excerpt(sentences, stems, weights)
 
 

@@ -107,9 +107,9 @@ def with_imported(
         if data is None or (kind == NOTES and data in notes):
             continue
         folder = folder_of(path) if kind == ADR else path
-        beside = next((each for each in all_sources if (each.kind, each.path) == (kind, folder)), None)
-        if beside is not None:
-            all_sources[all_sources.index(beside)] = replace(beside, files=(*beside.files, (path, data)))
+        sibling = next((each for each in all_sources if (each.kind, each.path) == (kind, folder)), None)
+        if sibling is not None:
+            all_sources[all_sources.index(sibling)] = replace(sibling, files=(*sibling.files, (path, data)))
         else:
             all_sources.append(SourceFiles(kind, folder, ((path, data),)))
     return all_sources
@@ -131,8 +131,8 @@ def adopt(
     """Synchronise; return the outcome of each of *sources* and of removed files, and the report of the import."""
     known = imported_lineages(memory.writer, memory.reader, memory.project)
     sources = with_imported(known, base, sources, scope)
-    found = _compare(memory, base, sources, scope, known)
-    report = found.submit(partial(first_commits, base))
+    comparison = _compare(memory, base, sources, scope, known)
+    report = comparison.submit(partial(first_commits, base))
     adopted = [Adopted(source.path, source.kind, [path for path, _ in source.files]) for source in sources]
     of_file = {path: each for each in adopted for path in each.files}
     of_folder = {each.path: each for each in adopted if each.kind == ADR}

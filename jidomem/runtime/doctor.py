@@ -85,9 +85,9 @@ def programs() -> Iterator[Diagnostic]:
         extra = re.search(r"extra == [\"']([^\"']+)", each)
         if name is not None:
             (extras.setdefault(extra[1], []) if extra else needed).append(name[0])
-    found = {each: _installed(each) for each in needed}
-    missing = [each for each, at in found.items() if at is None]
-    there = ", ".join(f"{each} {at}" for each, at in found.items() if at)
+    versions = {each: _installed(each) for each in needed}
+    missing = [each for each, at in versions.items() if at is None]
+    there = ", ".join(f"{each} {at}" for each, at in versions.items() if at)
     if missing:
         yield Diagnostic("packages", "fail", f"missing: {', '.join(missing)}", "pip install --force-reinstall jidomem")
     else:

@@ -50,8 +50,8 @@ class LoadedConfig:
 def read(root: Path) -> LoadedConfig:
     """Read the files of *root* and return its configuration; raises the error of an invalid file."""
     policy = settings.policy_of(root)
-    found = ontology.load([root] if _has(root, "ontology", "shapes") else [], by_reference=policy.judge == "pyshacl")
-    return LoadedConfig(found, policy, Playbook([root / "queries"] if _has(root, "queries") else []))
+    schema = ontology.load([root] if _has(root, "ontology", "shapes") else [], by_reference=policy.judge == "pyshacl")
+    return LoadedConfig(schema, policy, Playbook([root / "queries"] if _has(root, "queries") else []))
 
 
 def _has(root: Path, *folders: str) -> bool:
@@ -264,13 +264,13 @@ class SharedLocation:
         """Make a checkpoint in the background whenever one is due; *level* brings the index up to date first."""
         from jidomem.extras.servers import checkpoints
 
-        def look() -> None:
+        def make_if_due() -> None:
             with suppress(JidomemError, OSError):  # the next check tries again
                 if checkpoints.is_due(self.log, self._home):
                     level()
                     checkpoints.make(self.log, self._home)
 
-        self._checkpoints = PeriodicTask(LOOK, look, "jidomem-checkpoints")
+        self._checkpoints = PeriodicTask(LOOK, make_if_due, "jidomem-checkpoints")
 
     def close(self) -> None:
         """Close the log; waits for a checkpoint in progress, but not for long."""

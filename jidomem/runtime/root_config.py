@@ -59,14 +59,14 @@ def check_root(root: Path) -> None:
     or remove files there.
     """
     for name, depth in _DEPTHS.items():
-        found = _entries(root / name, depth)
+        paths = _entries(root / name, depth)
         if name not in _OVERLAYS:
-            for path in found:
+            for path in paths:
                 refuse_link(path)
                 if not name and path.name in _FILES and not path.is_file():
                     raise _no_file(path)
         else:
-            _check_overlay(root / name, found, depth)
+            _check_overlay(root / name, paths, depth)
 
 
 def root_folder(path: str | os.PathLike[str]) -> Path:
@@ -133,8 +133,8 @@ def _entries(path: Path, depth: int) -> Iterator[Path]:
     yield path
     if depth and not path.is_symlink():
         try:
-            with os.scandir(path) as found:
-                names = [entry.name for entry in found]
+            with os.scandir(path) as entries:
+                names = [entry.name for entry in entries]
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             return  # a folder that this user cannot read raises an error when it is used
         for name in names:
@@ -203,10 +203,10 @@ def may_run(config: Path, root: Path, command: str) -> bool:
 
 def trust_state(config: Path, root: Path) -> str:
     """Return whether *root* is trusted: `trusted`, `changed` since, or `unknown`."""
-    found = next((each for each in user_config.read(config).trusted if each.root == str(root)), None)
-    if found is None:
+    trusted = next((each for each in user_config.read(config).trusted if each.root == str(root)), None)
+    if trusted is None:
         return "unknown"
-    return "trusted" if found.digest == digest(root) else "changed"
+    return "trusted" if trusted.digest == digest(root) else "changed"
 
 
 def digest(root: Path) -> str:
@@ -320,14 +320,14 @@ def policy(config: Mapping[str, Any], path: Path) -> Policy:
 
 def _agents(tables: Mapping[str, Any], path: Path) -> dict[str, AgentPolicy]:
     """Return the policy of each agent, by its name in canonical form."""
-    found: dict[str, AgentPolicy] = {}
+    policies: dict[str, AgentPolicy] = {}
     for written, table in tables.items():
         name = slug(written)
-        if not name or name in found:
+        if not name or name in policies:
             fault = f"is there twice, as {written!r}" if name else "is not the name of an agent"
             hint = f"keep one of them: [agents.{name}]" if name else "write [agents.rita]"
             raise config_fault(path, f"agents.{name or written} {fault}", hint)
         values, default = read_table(path, f"agents.{written}", table, _AGENT), AgentPolicy()
         capabilities = tuple(values.get("capabilities", default.capabilities))
-        found[name] = AgentPolicy(values.get("role", default.role), capabilities)
-    return found
+        policies[name] = AgentPolicy(values.get("role", default.role), capabilities)
+    return policies

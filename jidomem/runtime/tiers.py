@@ -155,7 +155,7 @@ class Promoting:
         while True:
             before = [memory.iri for memory in self.active.under(key)]
             try:
-                return self._written(key, value, new, verdict, before, alike)
+                return self._write(key, value, new, verdict, before, alike)
             except Conflict as conflict:
                 if [memory.iri for memory in self.active.under(key)] != before:
                     continue  # another process was first
@@ -164,7 +164,7 @@ class Promoting:
                     raise
                 alike = duplicates  # they differ only in case or white space
 
-    def _written(
+    def _write(
         self,
         key: str,
         value: Any,
@@ -188,7 +188,7 @@ class Promoting:
         shared = [iri for iri, old in known.items() if iri not in same and len(tiers.keys_of(old)) > 1]
         ended = [iri for iri in known if iri not in shared]
         args = (under, value, new)
-        receipt = self._added(*args, known[same[0]], ended) if same else self._submitted(*args, ended)
+        receipt = self._add(*args, known[same[0]], ended) if same else self._submit(*args, ended)
         for other in shared:
             changed = {**tiers.without(key, known[other]), **self._author()}
             self.memory.writer.revise(self.project, other, changes=changed, reason=_REPLACES)
@@ -196,7 +196,7 @@ class Promoting:
         warnings = "".join(f"; {warning}" for warning in receipt.warnings) if outcome == "proposed" else ""
         return replace(verdict, outcome=outcome, reason=f"{verdict.reason}{warnings}", iri=receipt.iri, receipt=receipt)
 
-    def _submitted(self, under: UniqueKey, value: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
+    def _submit(self, under: UniqueKey, value: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
         """Submit a new memory that supersedes those *ended*; return its receipt."""
         supersession = {"supersedes": ended, "reason": _REPLACES} if ended else {}
         extras = [*new["extra_triples"], *tiers.value_triple(under.key, value, new["summary"], new.get(_EXPLAINS))]
@@ -204,7 +204,7 @@ class Promoting:
         intent = {"confidence": "medium", **new, **author, **supersession, "extra_triples": extras}
         return self.memory.writer.submit_intent(self.project, intent, under=under)
 
-    def _added(
+    def _add(
         self, under: UniqueKey, value: Any, new: Mapping[str, Any], old: Mapping[str, Any], ended: list[str]
     ) -> Receipt:
         """Revise *old* by the fields of *new* that it lacks, and return the receipt; without such fields write nothing.

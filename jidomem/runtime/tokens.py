@@ -85,14 +85,14 @@ class Keyring:
 
     def take_back(self, name: str) -> ApiToken:
         """Revoke the token of that id and return its record; raises NotFound."""
-        found: list[ApiToken] = []
+        revoked: list[ApiToken] = []
 
         def without(tokens: tuple[ApiToken, ...]) -> tuple[ApiToken, ...]:
-            found[:] = _named(tokens, name)
-            return tuple(token for token in tokens if token not in found)
+            revoked[:] = _named(tokens, name)
+            return tuple(token for token in tokens if token not in revoked)
 
         self._storage.change(without)
-        return found[0]
+        return revoked[0]
 
     def whose(self, secret: str) -> ApiToken | None:
         """Return the record of the token *secret*, None if it is unknown or revoked.
@@ -101,8 +101,8 @@ class Keyring:
         """
         self._catch_up()
         given = user_config.digest(secret)
-        found = [token for token in self._tokens if compare_digest(token.digest, given)]
-        return found[0] if found else None
+        matches = [token for token in self._tokens if compare_digest(token.digest, given)]
+        return matches[0] if matches else None
 
     def has(self, token: ApiToken) -> bool:
         """Return whether *token* is not revoked."""
@@ -178,8 +178,8 @@ class SharedTokens:
     def look(self) -> str:
         """Return the tag of the file with the tokens, at most TOKENS_FOR seconds old."""
         if monotonic() - self._looked[0] >= TOKENS_FOR:
-            found = self._log.get(TOKENS)
-            self._looked = monotonic(), found.tag if found is not None else ""
+            file = self._log.get(TOKENS)
+            self._looked = monotonic(), file.tag if file is not None else ""
         return self._looked[1]
 
     def read(self) -> tuple[ApiToken, ...]:
@@ -196,12 +196,12 @@ class SharedTokens:
                 return
 
     def _read(self) -> tuple[tuple[ApiToken, ...], str | None]:
-        found = self._log.get(TOKENS)
-        if found is None:
+        file = self._log.get(TOKENS)
+        if file is None:
             return (), None
         try:
-            tables = decode_json(found.data)["tokens"]
-            return user_config.entries(ApiToken, tables, "tokens", TOKENS), found.tag
+            tables = decode_json(file.data)["tokens"]
+            return user_config.entries(ApiToken, tables, "tokens", TOKENS), file.tag
         except (ValueError, KeyError, TypeError) as error:
             raise Failed(
                 f"{TOKENS} of {self._log.name} cannot be read: {error}",
@@ -212,21 +212,21 @@ class SharedTokens:
 
 def take_back(path: Path, name: str) -> ApiToken:
     """Revoke the token of that id, for any memory in a folder, and return its record; raises NotFound."""
-    found: list[ApiToken] = []
+    revoked: list[ApiToken] = []
 
     def without(config: UserConfig) -> UserConfig:
-        found[:] = _named(config.tokens, name)
-        return replace(config, tokens=tuple(token for token in config.tokens if token not in found))
+        revoked[:] = _named(config.tokens, name)
+        return replace(config, tokens=tuple(token for token in config.tokens if token not in revoked))
 
     user_config.change(path, without)
-    return found[0]
+    return revoked[0]
 
 
 def _named(tokens: tuple[ApiToken, ...], name: str) -> list[ApiToken]:
     """Return the tokens of that id, at least one; raises NotFound."""
-    found = [token for token in tokens if token.id == name]
-    if not found:
+    matches = [token for token in tokens if token.id == name]
+    if not matches:
         known = [token.id for token in tokens]
         near = nearest_names(name, known) or known
         raise NotFound(f"there is no token {name!r}", hint=f"there is {', '.join(near) or 'none'}")
-    return found
+    return matches

@@ -219,7 +219,7 @@ def change(path: Path, edit: Callable[[UserConfig], UserConfig]) -> UserConfig:
         with file_lock(f"{path}.lock", 0o600):
             changed = edit(read(path))
             with atomic_file(path, 0o600, durable=True) as file:
-                file.write(_written(changed).encode())
+                file.write(_to_toml(changed).encode())
     except (OSError, UnicodeError) as error:
         raise Failed(f"{path} cannot be written: {error}", hint="make that folder one you may write to") from error
     return changed
@@ -237,16 +237,16 @@ def _check_private(path: Path, status: os.stat_result) -> None:
 def entries(kind: type[T], values: Any, name: str, file: Path | str) -> tuple[T, ...]:
     """Return the values of the array of tables *name* of *file*; raise Failed `invalid_config`."""
     rules = {each.name: _ENTRY_RULES.get(each.name, _STRING) for each in fields(kind)}
-    found: list[T] = []
+    result: list[T] = []
     for each in values if isinstance(values, list) else [values]:
         table = read_table(file, name, each, rules)
         require_keys(file, name, table, rules, rules)
         members: dict[str, Any] = {**table, **({"projects": tuple(table["projects"])} if "projects" in table else {})}
-        found.append(kind(**members))
-    return tuple(found)
+        result.append(kind(**members))
+    return tuple(result)
 
 
-def _written(config: UserConfig) -> str:
+def _to_toml(config: UserConfig) -> str:
     """Return *config* as TOML; values outside tables come first, as they would otherwise belong to a table."""
     index = [f"index = {to_toml(config.index)}\n"] if config.index else []
     chosen = [part for name in ("limits", "embedder", "model") for part in _changed(name, getattr(config, name))]

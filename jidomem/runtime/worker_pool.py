@@ -69,15 +69,15 @@ def receive(descriptor: int, seconds: float | None = None, asker: int | None = N
 
 
 def _exactly(descriptor: int, size: int, deadline: float | None, asker: int | None) -> bytes:
-    found = bytearray()
-    while len(found) < size:
+    data = bytearray()
+    while len(data) < size:
         if deadline is not None:
             wait(descriptor, deadline, asker)
-        piece = os.read(descriptor, min(size - len(found), 1 << 20))
+        piece = os.read(descriptor, min(size - len(data), 1 << 20))
         if not piece:
             raise Ended
-        found += piece
-    return bytes(found)
+        data += piece
+    return bytes(data)
 
 
 def wait(descriptor: int, deadline: float, asker: int | None = None) -> None:
@@ -89,7 +89,7 @@ def wait(descriptor: int, deadline: float, asker: int | None = None) -> None:
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
     if asker is not None:
         poll.register(asker, _HUNG_UP)
-    ready = {found for found, _ in poll.poll(max(0.0, deadline - monotonic()) * 1000)}
+    ready = {ready_descriptor for ready_descriptor, _ in poll.poll(max(0.0, deadline - monotonic()) * 1000)}
     if descriptor not in ready:
         raise CallerDisconnected if ready else Late
 
@@ -154,7 +154,7 @@ class Pool:
         limit = most.query_seconds if seconds is None else min(seconds, most.query_seconds)
         if self._remote is not None and as_of is None and self._remote.answers(None):
             graphs = datasets.dataset(sparql.check(text), graphs_of(project), dataset)
-            with self._turn(patience):
+            with self._reserve_place(patience):
                 return self._remote.serialized(
                     text,
                     graphs=graphs.default,
@@ -199,7 +199,7 @@ class Pool:
             self._idle.clear()
 
     @contextmanager
-    def _turn(self, patience: float) -> Iterator[None]:
+    def _reserve_place(self, patience: float) -> Iterator[None]:
         """Reserve a place for a running query; raise Busy `too_many_requests` if none is free."""
         if not self._place(patience):
             raise Busy(
@@ -215,8 +215,8 @@ class Pool:
     @contextmanager
     def _worker(self, patience: float = 0.0) -> Iterator[Worker]:
         """Yield a live worker, which is kept for the next query unless this one fails."""
-        with self._turn(patience):
-            worker = self._taken()
+        with self._reserve_place(patience):
+            worker = self._idle_worker()
             try:
                 yield worker
             except TooLarge:
@@ -241,7 +241,7 @@ class Pool:
             with self._lock:
                 self.waiting -= 1
 
-    def _taken(self) -> Worker:
+    def _idle_worker(self) -> Worker:
         """Return an idle worker that is alive, else a new one."""
         with self._lock:
             while self._idle:
@@ -418,10 +418,10 @@ class Checks:
         process was killed, InvalidRequest if *asker*, a connection, is closed at its other end, and the errors of the
         check.
         """
-        found = self._run({"job": "check", "project": project, "form": form}, self.seconds, asker)
+        report = self._run({"job": "check", "project": project, "form": form}, self.seconds, asker)
         if form == "json":
-            self.latest[project] = (self._now(), found)
-        return found
+            self.latest[project] = (self._now(), report)
+        return report
 
     def preview(self, project: str, name: str, text: str, asker: int | None = None) -> str:
         """Store in `previews` which checks of *project* would fail with *text* as a file of terms; return its name.
@@ -433,9 +433,9 @@ class Checks:
         with TemporaryDirectory(prefix="jidomem-") as folder:
             file = lay(self._root, Path(folder), name, text)
             job = {"job": "preview", "project": project, "folder": folder, "file": file}
-            found = self._run(job, self.preview_seconds, asker)
+            findings = self._run(job, self.preview_seconds, asker)
         made = secrets.token_hex(8)
-        self.previews[made] = (project, found)
+        self.previews[made] = (project, findings)
         return made
 
     def close(self) -> None:

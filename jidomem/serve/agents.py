@@ -187,7 +187,7 @@ def listed(site: RequestContext, project: str) -> Response:
 def show_working_memory(site: RequestContext, project: str, agent: str) -> Response:
     """Return the working memory of an agent; raise NotFound if it has none."""
     wire.arguments()
-    working = _of(site, project, agent)
+    working = _agent_memory(site, project, agent)
     memory = working.get()
     if memory is None:
         raise NotFound(
@@ -203,17 +203,17 @@ def change(site: RequestContext, project: str, agent: str) -> Response:
     values = wire.json_object(CHANGING)
     if "changes" not in values:
         raise InvalidRequest("there are no changes", hint='send {"changes": [{"do": "tasks_add", "text": "..."}]}')
-    working = _of(site, project, agent)
+    working = _agent_memory(site, project, agent)
     return wire.answer(working.apply(values["changes"], expected_rev=values.get("expected_rev")).to_dict())
 
 
 def forget(site: RequestContext, project: str, agent: str) -> Response:
     """Delete the working memory of an agent; return whether there was one."""
     wire.arguments()
-    return wire.answer({"forgotten": _of(site, project, agent).forget()})
+    return wire.answer({"forgotten": _agent_memory(site, project, agent).forget()})
 
 
-def _of(site: RequestContext, project: str, agent: str) -> AgentMemory:
+def _agent_memory(site: RequestContext, project: str, agent: str) -> AgentMemory:
     """Return the working memory of *agent*; raises PolicyDenied for another agent, NotFound for an unknown project."""
     site.check_own(agent)
     site.memory.catch_up(project)

@@ -45,14 +45,14 @@ def parse_origins(
     >>> sorted(parse_origins(["https://Example.org"]))
     ['https://example.org']
     """
-    found = frozenset(text.lower() for text in texts)
-    for text in sorted(found):
+    origins = frozenset(text.lower() for text in texts)
+    for text in sorted(origins):
         if not _ORIGIN.fullmatch(text):
             raise InvalidRequest(
                 f"{text!r} is not an origin: a scheme, a host and, if it is not the default, a port",
                 hint=hint,
             )
-    return found
+    return origins
 
 
 class Cors:

@@ -338,9 +338,9 @@ class HttpExchange(io.RawIOBase):
 
     def _drain(self) -> bool:
         """Return whether the rest of the body, which is skipped, ends within the limit."""
-        begun = self.link.reading.moved
+        start = self.link.reading.moved
         with suppress(JidomemError):
-            while self.link.reading.moved - begun < _KEEP_LIMIT and self.read(_PIECE):
+            while self.link.reading.moved - start < _KEEP_LIMIT and self.read(_PIECE):
                 pass
         return self._at_end() and not self._failed
 

@@ -36,7 +36,7 @@ def journal(site: RequestContext, project: str) -> Response:
     form = negotiate({NDJSON: "lines", EVENTS: "events"})
     given = wire.arguments("after", "limit", "wait", "min_position")
     wait_for_version(site, project, given)
-    limit, wait = _whole(given, "limit", 1, MOST), _whole(given, "wait", 0, LONGEST)
+    limit, wait = _integer(given, "limit", 1, MOST), _integer(given, "wait", 0, LONGEST)
     site.memory.catch_up(project)  # raises for an unknown project
     after = (request.headers.get("Last-Event-ID") if form == "events" else None) or given.get("after", "0")
     feed = _Feed(site, project, version_of(site.memory.journal, Stream(project), after))
@@ -47,7 +47,7 @@ def journal(site: RequestContext, project: str) -> Response:
     return _events(feed, limit)
 
 
-def _whole(given: Mapping[str, str], name: str, least: int, most: int) -> int | None:
+def _integer(given: Mapping[str, str], name: str, least: int, most: int) -> int | None:
     value = wire.whole(given, name)
     if value is not None and not least <= value <= most:
         raise InvalidRequest(f"{name}={value} is not from {least} to {most:,}", hint=f"give {name}={most} or less")
@@ -110,11 +110,11 @@ def _lines(feed: _Feed, limit: int, wait: int) -> Response:
                 body, more = _gathered(feed, limit)
         finally:
             feed.leave()
-    found = Response(body, content_type=NDJSON)
+    response = Response(body, content_type=NDJSON)
     if more:
-        further = urlencode({**wire.once(request.args), "after": str(feed.version)})
-        found.headers["Link"] = f'<{request.path}?{further}>; rel="next"'
-    return found
+        query = urlencode({**wire.once(request.args), "after": str(feed.version)})
+        response.headers["Link"] = f'<{request.path}?{query}>; rel="next"'
+    return response
 
 
 def _gathered(feed: _Feed, limit: int) -> tuple[bytes, bool]:
@@ -130,11 +130,11 @@ def _gathered(feed: _Feed, limit: int) -> tuple[bytes, bool]:
 def _events(feed: _Feed, limit: int | None) -> Response:
     """Return a stream of events, which ends when the server stops, after *limit* events, or after LIFE seconds."""
     feed.place()
-    found = Response(_feed_lines(feed, limit), content_type=EVENTS)
-    found.call_on_close(feed.leave)
-    found.headers["Cache-Control"] = "no-store"
-    found.headers["X-Accel-Buffering"] = "no"  # a reverse proxy must not buffer the stream
-    return found
+    response = Response(_feed_lines(feed, limit), content_type=EVENTS)
+    response.call_on_close(feed.leave)
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["X-Accel-Buffering"] = "no"  # a reverse proxy must not buffer the stream
+    return response
 
 
 def _feed_lines(feed: _Feed, limit: int | None) -> Iterator[bytes]:

@@ -88,9 +88,9 @@ def _has_version(site: RequestContext, project: str, position: int, ids: list[st
 def projects(site: RequestContext) -> Response:
     """Return the projects with their versions."""
     wire.arguments()
-    there, default = site.projects(), site.memory.project
-    found = [{"project": name, **_version(site, name)} for name in there]
-    return wire.answer({"projects": found, "default": None if site.is_hidden() and default not in there else default})
+    names, default = site.projects(), site.memory.project
+    rows = [{"project": name, **_version(site, name)} for name in names]
+    return wire.answer({"projects": rows, "default": None if site.is_hidden() and default not in names else default})
 
 
 def project(site: RequestContext, project: str) -> Response:
@@ -158,15 +158,15 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
             hint="give limit=1000, and follow the cursor of each page",
             code="result_too_large",
         )
-    found = _rendered(page, site.memory.playbook.get(name).columns, form)
-    return _further(found, page.cursor)
+    response = _rendered(page, site.memory.playbook.get(name).columns, form)
+    return _with_next_link(response, page.cursor)
 
 
-def _further(response: Response, cursor: str | None) -> Response:
+def _with_next_link(response: Response, cursor: str | None) -> Response:
     """Return *response* with a link to the next page, if any."""
     if cursor is not None:
-        further = urlencode({**wire.once(request.args), "cursor": cursor})
-        response.headers["Link"] = f'<{request.path}?{further}>; rel="next"'
+        query = urlencode({**wire.once(request.args), "cursor": cursor})
+        response.headers["Link"] = f'<{request.path}?{query}>; rel="next"'
     return response
 
 
@@ -245,9 +245,9 @@ def conflicts(site: RequestContext, project: str) -> Response:
     given = wire.arguments("limit", "cursor", "min_position")
     wait_for_version(site, project, given)
     limit, cursor, now = wire.whole(given, "limit"), given.get("cursor"), site.memory.sources.now()
-    found = queued(site.memory.reader, project, now, limit=limit, cursor=cursor)
-    rows = [one.to_dict() for one in found.waiting]
-    return _further(wire.answer({"rows": rows, "cursor": found.cursor}), found.cursor)
+    page = queued(site.memory.reader, project, now, limit=limit, cursor=cursor)
+    rows = [one.to_dict() for one in page.waiting]
+    return _with_next_link(wire.answer({"rows": rows, "cursor": page.cursor}), page.cursor)
 
 
 def sessions(site: RequestContext, project: str) -> Response:
@@ -334,8 +334,8 @@ def check(site: RequestContext, project: str) -> Response:
     if form not in _TYPES:
         raise InvalidRequest(f"a report comes as {', '.join(_TYPES)}, not as {form!r}", hint="format=json")
     wait_for_version(site, project, given)
-    found = site.memory.checks.answer(project, form, wire.client_descriptor())
-    return Response(found, content_type=f"{_TYPES[form]}; charset=utf-8" if form == "junit" else _TYPES[form])
+    report = site.memory.checks.answer(project, form, wire.client_descriptor())
+    return Response(report, content_type=f"{_TYPES[form]}; charset=utf-8" if form == "junit" else _TYPES[form])
 
 
 _WHO = {"asserted_by": str, "asserted_in": str}
@@ -348,14 +348,14 @@ def revise(site: RequestContext, project: str, id: str) -> Response:  # noqa: A0
     """Correct a memory, and return the receipt."""
     dry_run = wire.flag(wire.arguments("dry_run"), "dry_run")
     values = wire.json_object(CORRECTION_FIELDS)
-    who: dict[str, Any] = {name: values.pop(name) for name in _WHO if name in values}
+    author: dict[str, Any] = {name: values.pop(name) for name in _WHO if name in values}
     if key := request.headers.get("Idempotency-Key"):
-        who["idempotency_key"] = key
+        author["idempotency_key"] = key
     changes = values.pop("set", {})
     if taken := [*(changes.keys() & (*_WHO, "idempotency_key", "reason"))]:
         raise InvalidRequest(f"set cannot set {taken[0]}", hint=f"give {taken[0]} beside set")
     item = site.memory.reader.resolve(project, id)
-    receipt = site.writer.correct(project, item, changes=changes, dry_run=dry_run, who=who, **values)
+    receipt = site.writer.correct(project, item, changes=changes, dry_run=dry_run, who=author, **values)
     status = 200 if dry_run or receipt.status == "deduplicated" else 201
     return wire.answer(wire.outcome(receipt, project), status)
 
@@ -373,14 +373,16 @@ def recall(site: RequestContext, project: str) -> Response:
     """Return the memories that match a text as JSON, or as quoted data in Markdown."""
     given = wire.arguments("min_position")
     form = negotiate({wire.JSON: "json", MARKDOWN: "md"})
-    asked: dict[str, Any] = wire.json_object(RECALL_FIELDS)
-    if "query" not in asked:
+    arguments: dict[str, Any] = wire.json_object(RECALL_FIELDS)
+    if "query" not in arguments:
         raise InvalidRequest("there is no query", hint='write {"query": "..."}')
     wait_for_version(site, project, given)
-    if "agent" in asked and not OWN.isdisjoint(asked.get("kinds", ())):
-        site.check_own(asked["agent"])  # as for /entries/recall
-    who = site.listener(asked.pop("agent_id", None))
-    found = site.memory.recall(asked.pop("query"), project, **asked, **({"agent_id": who} if who else {}))
+    if "agent" in arguments and not OWN.isdisjoint(arguments.get("kinds", ())):
+        site.check_own(arguments["agent"])  # as for /entries/recall
+    agent = site.listener(arguments.pop("agent_id", None))
+    recalled = site.memory.recall(
+        arguments.pop("query"), project, **arguments, **({"agent_id": agent} if agent else {})
+    )
     if form == "json":
-        return wire.answer(found.to_dict())
-    return Response(markdown(found, show="GET memories/{}"), content_type=f"{MARKDOWN}; charset=utf-8")
+        return wire.answer(recalled.to_dict())
+    return Response(markdown(recalled, show="GET memories/{}"), content_type=f"{MARKDOWN}; charset=utf-8")

@@ -148,7 +148,7 @@ def figures(site: RequestContext, connections: int | None = None) -> str:
 def _families(site: RequestContext, connections: int | None) -> Iterator[Metric]:
     measures = site.operation.measures
     with measures.lock:
-        yield from _counted(measures)
+        yield from _counter_families(measures)
     if connections is not None:
         most: list[Sample] = [({}, connections)]
         yield family("jidomem_http_requests_limit", "gauge", "Requests that are answered at once at most.", most)
@@ -157,7 +157,7 @@ def _families(site: RequestContext, connections: int | None) -> Iterator[Metric]
     yield from _process(measures)
 
 
-def _counted(measures: Measures) -> list[Metric]:
+def _counter_families(measures: Measures) -> list[Metric]:
     requests: list[Sample] = [
         ({"route": route, "method": method, "status": str(status)}, count)
         for (route, method, status), count in sorted(measures.requests.items())

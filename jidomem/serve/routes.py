@@ -417,13 +417,13 @@ def _described(site: RequestContext) -> Response:
     return wire.answer(document(ROUTES))
 
 
-def _sparql(path: str, of_what: str) -> tuple[Route, Route]:
+def _sparql(path: str, subject: str) -> tuple[Route, Route]:
     """Return the two routes of a SPARQL endpoint: GET and POST."""
-    asked = {sparql.QUERY: "Text", sparql.FORM: "Query", sparql.UPDATE: "Text"}
-    beside = {name: text for name, text in _SPARQL.items() if name != "query"}
+    bodies = {sparql.QUERY: "Text", sparql.FORM: "Query", sparql.UPDATE: "Text"}
+    parameters = {name: text for name, text in _SPARQL.items() if name != "query"}
     return (
-        Route("GET", path, sparql.get, f"Query {of_what} by SPARQL", gives=_RESULTS, takes=_SPARQL),
-        Route("POST", path, sparql.post, f"Query {of_what} by SPARQL", gives=_RESULTS, takes=beside, reads=asked),
+        Route("GET", path, sparql.get, f"Query {subject} by SPARQL", gives=_RESULTS, takes=_SPARQL),
+        Route("POST", path, sparql.post, f"Query {subject} by SPARQL", gives=_RESULTS, takes=parameters, reads=bodies),
     )
 
 

@@ -144,12 +144,12 @@ def kind_of(address: str) -> str:
     ('this machine', 'private network', 'elsewhere')
     """
     try:
-        found = ip_address(address)
+        ip = ip_address(address)
     except ValueError:
         return "unknown"
-    if found.is_loopback:
+    if ip.is_loopback:
         return "this machine"
-    return "private network" if found.is_private else "elsewhere"
+    return "private network" if ip.is_private else "elsewhere"
 
 
 #: The upper bounds of the buckets of a histogram, in seconds.
@@ -199,16 +199,16 @@ class Measures:
         with self.lock:
             self.under_way -= 1
             self.requests[route, method, status] += 1
-            _of(self.routes, route).add(seconds)
+            _histogram(self.routes, route).add(seconds)
             if question is not None:
-                _of(self.questions, question).add(seconds)
+                _histogram(self.questions, question).add(seconds)
 
     def called(self, method: str, tool: str, outcome: str, seconds: float) -> None:
         """Count a request of MCP; *tool* is empty if it calls none."""
         with self.lock:
             self.calls[method, tool, outcome] += 1
             if tool:
-                _of(self.tools, tool).add(seconds)
+                _histogram(self.tools, tool).add(seconds)
 
     def refused(self, code: str, agent: str | None = None, project: str | None = None) -> None:
         """Count the refusal of a request, or of one intent among several."""
@@ -228,11 +228,11 @@ class Measures:
             self.commits.add(seconds)
 
 
-def _of(known: dict[str, Histogram], name: str) -> Histogram:
-    found = known.get(name)
-    if found is None:
-        found = known[name] = Histogram()
-    return found
+def _histogram(known: dict[str, Histogram], name: str) -> Histogram:
+    histogram = known.get(name)
+    if histogram is None:
+        histogram = known[name] = Histogram()
+    return histogram
 
 
 #: The interfaces, as the door log names them.
@@ -250,7 +250,7 @@ class Ledger:
         self._lock = Lock()
         self._refused: dict[Refusal, int] = {}
         self._others: dict[str, int] = {}
-        self._asked: dict[ClientIdentity, int] = {}
+        self._counted: dict[ClientIdentity, int] = {}
         self._task = PeriodicTask(_SECONDS, self.keep, "jidomem-ledger", runs_at_end=True)
 
     def keep(self) -> bool:
@@ -263,16 +263,16 @@ class Ledger:
                         for client, visits in self._measures.clients.seen.items()}  # fmt: skip
             rows = [RefusedAt(*each, self._door, more) for each, more in _more(refused, self._refused)]
             rows += [RefusedAt("", "", OTHERS, code, self._door, more) for code, more in _more(others, self._others)]
-            asked = {client: requests for client, (requests, _, _) in seen.items()}
+            counts = {client: requests for client, (requests, _, _) in seen.items()}
             clients = [
-                ClientActivity(*each, self._door, *seen[each][1:], more) for each, more in _more(asked, self._asked)
+                ClientActivity(*each, self._door, *seen[each][1:], more) for each, more in _more(counts, self._counted)
             ]
             if rows or clients:
                 try:
                     self.log.add(rows, clients)
                 except JidomemError:  # such as a full disk or a slow writer: the next call adds them
                     return False
-            self._refused, self._others, self._asked = refused, others, asked
+            self._refused, self._others, self._counted = refused, others, counts
             return True
 
     def close(self) -> None:
@@ -439,9 +439,9 @@ def standing(memory: Jidomem, project: str) -> IndexLag:
 
 
 def _behind(memory: Jidomem, stream: Stream) -> int:
-    held, folder = memory.index.mark(stream.graph).version, memory.journal.inspect(stream)
+    applied, folder = memory.index.mark(stream.graph).version, memory.journal.inspect(stream)
     try:
-        return sum(1 for _ in folder.after(held))
+        return sum(1 for _ in folder.after(applied))
     except NotFound:  # another branch was checked out: all commits are missing
         return sum(1 for _ in folder.after(Version()))
 

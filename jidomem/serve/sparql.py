@@ -107,7 +107,7 @@ def get(site: RequestContext, project: str | None = None) -> Response:
     """Return the answer to the query in the query string; without any field, the service description."""
     if not request.query_string:
         return describe(site, _project(site, project), GRAPHS)
-    return _answer(site, project, _known(request.args, "query", *_BESIDE))
+    return _answer(site, project, _single_fields(request.args, "query", *_BESIDE))
 
 
 def post(site: RequestContext, project: str | None = None) -> Response:
@@ -121,11 +121,11 @@ def post(site: RequestContext, project: str | None = None) -> Response:
             raise InvalidRequest(
                 f"{name} is in the query string beside the form", hint=f"write {name} in the form, with the query"
             )
-        return _answer(site, project, _known(wire.read(data, "the form"), "query", *_BESIDE))
-    return _answer(site, project, {**_known(request.args, *_BESIDE), "query": [_text(data)]})
+        return _answer(site, project, _single_fields(wire.read(data, "the form"), "query", *_BESIDE))
+    return _answer(site, project, {**_single_fields(request.args, *_BESIDE), "query": [_text(data)]})
 
 
-def _known(given: MultiDict[str, str], *known: str) -> Fields:
+def _single_fields(given: MultiDict[str, str], *allowed: str) -> Fields:
     """Return the values of each field.
 
     Raises InvalidRequest for a field that is unknown or given twice, and PolicyDenied for an update.
@@ -133,8 +133,8 @@ def _known(given: MultiDict[str, str], *known: str) -> Fields:
     if "update" in given and "query" not in given:
         raise refused("this is an update")
     for name in given:
-        if name not in known:
-            raise wire.unknown(f"{request.path} takes no {name!r} here", name, known)
+        if name not in allowed:
+            raise wire.unknown(f"{request.path} takes no {name!r} here", name, allowed)
     single = given.copy()
     several = {name: single.poplist(name) for name in (*DATASET, *FORMAT)}
     return {**several, **{name: [value] for name, value in wire.once(single).items()}}
@@ -158,19 +158,19 @@ def _answer(site: RequestContext, project: str | None, given: Fields) -> Respons
     asks_graph = word in ("CONSTRUCT", "DESCRIBE")
     wait_for_version(site, name, {"min_position": given["min_position"][0]} if "min_position" in given else {})
     media, form = _format(GRAPHS if asks_graph else TRUTHS if word == "ASK" else ROWS, given)
-    instead = Dataset(*asked) if any(asked := [given[which] for which in DATASET]) else None
-    unknown = unknown_graphs(code, graphs_of(name), instead)
-    found = site.memory.pool.answer(
+    dataset = Dataset(*dataset_values) if any(dataset_values := [given[which] for which in DATASET]) else None
+    unknown = unknown_graphs(code, graphs_of(name), dataset)
+    answer = site.memory.pool.answer(
         name,
         text,
         rows_as="json" if asks_graph else form,
         graph_as=form if asks_graph else "turtle",
         as_of=given.get("as_of", (None,))[0],
-        dataset=instead,
+        dataset=dataset,
         seconds=_seconds(given, limits.query_seconds),
         asker=wire.client_descriptor(),
     )
-    response = wire.document(found, media)
+    response = wire.document(answer, media)
     if unknown:
         graphs = ", ".join(f"<{quote(graph, safe=_IN_IRIS)}>" for graph in unknown[:_MOST_NAMED])
         response.headers["Warning"] = f'199 jidomem "not a graph of this project, read as empty: {graphs}"'
@@ -179,8 +179,8 @@ def _answer(site: RequestContext, project: str | None, given: Fields) -> Respons
 
 def _format(offers: Mapping[str, str], given: Fields) -> tuple[str, str]:
     """Return the preferred media type, and the name of its format in the engine."""
-    said = [value for name in FORMAT for value in given[name]]
-    offered = named(said, _FORMATS, offers) if said else offers
+    names = [value for name in FORMAT for value in given[name]]
+    offered = named(names, _FORMATS, offers) if names else offers
     return negotiate({media: (media, form) for media, form in offered.items()})
 
 
@@ -224,9 +224,9 @@ _ALL = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
 def get_graph(site: RequestContext, project: str) -> Response:
     """Return a graph by its short name or IRI, or the default graph."""
     site.memory.catch_up(project)  # raises for an unknown project
-    found = wire.arguments("graph", "default", "min_position")
-    graph = _graph(project, {name: value for name, value in found.items() if name != "min_position"})
-    wait_for_version(site, project, found)
+    arguments = wire.arguments("graph", "default", "min_position")
+    graph = _graph(project, {name: value for name, value in arguments.items() if name != "min_position"})
+    wait_for_version(site, project, arguments)
     media, form = negotiate({media: (media, form) for media, form in GRAPHS.items()})
     data = site.memory.pool.answer(
         project,

@@ -101,21 +101,23 @@ def for_tools(values: Mapping[str, Any]) -> dict[str, Any]:
 def _translated(values: Mapping[str, Any], instead: Callable[[HintTranslation], str], project: str) -> dict[str, Any]:
     hints = [(each.pattern, instead(each)) for each in _COMMANDS if instead(each)]
     warned = [(each.pattern, instead(each)) for each in _WARNED]
-    found = dict(values)
+    translated = dict(values)
     if "hint" in values:
-        found["hint"] = _hint(values["hint"], hints, project)
+        translated["hint"] = _hint(values["hint"], hints, project)
     if "violations" in values:
-        found["violations"] = [{**each, "hint": _hint(each["hint"], hints, project)} for each in values["violations"]]
+        translated["violations"] = [
+            {**each, "hint": _hint(each["hint"], hints, project)} for each in values["violations"]
+        ]
     if "warnings" in values:
-        found["warnings"] = [_replaced(each, warned, project) for each in values["warnings"]]
-    return found
+        translated["warnings"] = [_replaced(each, warned, project) for each in values["warnings"]]
+    return translated
 
 
 def _replaced(text: str, table: Sequence[tuple[str, str]], project: str) -> str:
     for pattern, instead in table:
-        while found := re.search(pattern, text):
-            words = found.expand(instead).replace("PROJECT", quote(project))
-            text = text[: found.start()] + words + text[found.end() :]
+        while match := re.search(pattern, text):
+            words = match.expand(instead).replace("PROJECT", quote(project))
+            text = text[: match.start()] + words + text[match.end() :]
     return text
 
 
@@ -177,8 +179,8 @@ def answer(value: Any, status: int = 200, **headers: str) -> Response:
 
 def client_descriptor() -> int | None:
     """Return the descriptor of the connection of the request; None if it is unknown."""
-    found: int | None = request.environ.get(CONNECTION)
-    return found
+    descriptor: int | None = request.environ.get(CONNECTION)
+    return descriptor
 
 
 def document(data: bytes, media: str) -> Response:
@@ -196,13 +198,13 @@ def problem(error: JidomemError) -> Response:
 
 def refused(document: Mapping[str, Any], error: JidomemError) -> Response:
     """Return the *document* about *error* as a problem response with its headers, without access to the request."""
-    found = Response(dump(document), error.http_status, content_type=PROBLEM)
-    found.headers.extend(retry(error))
+    response = Response(dump(document), error.http_status, content_type=PROBLEM)
+    response.headers.extend(retry(error))
     if error.code == "unauthenticated":
-        found.headers["WWW-Authenticate"] = 'Bearer realm="jidomem"'
+        response.headers["WWW-Authenticate"] = 'Bearer realm="jidomem"'
     if isinstance(error, NotServed) and error.allow:
-        found.headers["Allow"] = ", ".join(error.allow)
-    return found
+        response.headers["Allow"] = ", ".join(error.allow)
+    return response
 
 
 def retry(error: JidomemError) -> list[tuple[str, str]]:
@@ -230,11 +232,11 @@ def arguments(*known: str) -> dict[str, str]:
     """Return the query parameters; raises InvalidRequest for one that is not *known*, or given twice."""
     if not request.query_string:
         return {}
-    found = once(request.args)
-    for name in found:
+    values = once(request.args)
+    for name in values:
         if name not in known:
             raise unknown(f"{request.path} takes no argument {name!r}", name, known)
-    return found
+    return values
 
 
 def once(values: Any) -> dict[str, str]:
@@ -389,10 +391,10 @@ def named(values: Collection[str], names: Mapping[str, Collection[str]], offers:
     if unknown := next((name for name in wanted if name and name not in names and "/" not in name), None):
         raise InvalidRequest(f"{unknown!r} is not a format", hint=f"give one of: {', '.join(names)}, or a media type")
     media = wanted.union(*(names.get(name, ()) for name in wanted))
-    found = {offer: what for offer, what in offers.items() if offer in media}
-    if not found:
+    selected = {offer: what for offer, what in offers.items() if offer in media}
+    if not selected:
         raise refusal(f"none of {', '.join(values)}", offers)
-    return found
+    return selected
 
 
 @lru_cache(maxsize=256)

@@ -152,7 +152,7 @@ def test_a_link_is_refused_for_callers_and_ignored_by_a_log(tmp_path, link):
 
     with pytest.raises(Failed, match="is a symbolic link") as refusal:
         add(State(root, TABLES))
-    assert (refusal.value.code, refusal.value.hint.startswith("put what it leads to")) == ("invalid_config", True)
+    assert (refusal.value.code, refusal.value.hint.startswith("replace it by its target")) == ("invalid_config", True)
     log = ReadLog(State(root, logs.READ_LOG_TABLES), Sources().now)
     log.shown("p", ["<urn:x>"], by=None, in_="briefing")
 

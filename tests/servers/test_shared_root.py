@@ -193,7 +193,7 @@ def test_the_verbs_work_on_a_shared_root_and_show_no_password(address, tmp_path)
     ):
         run(*words)
     assert (
-        "cannot be set aside"
+        "cannot be quarantined"
         in run("journal", "verify", "--quarantine", "abcdef123456", "--reason", "x", expected=2).stderr
     )
     assert "a shared root belongs to none" in run("guard", "x.py", expected=1).stderr

@@ -144,10 +144,12 @@ def _function(
     yield module_version, jido("functionLines"), literal(f"{function.first}-{function.last} {function.label}")
 
 
-def ended(names: CodeNames, ended_versions: Iterable[Term], came: Iterable[Term], revision: str) -> list[Triple]:
+def ended(
+    names: CodeNames, ended_versions: Iterable[Term], new_versions: Iterable[Term], revision: str
+) -> list[Triple]:
     """Return the triples of an import: the versions that it ended, and the revision of the repository."""
     ended_versions = sorted(ended_versions)
-    node = names.made("imports", revision, *sorted(came), *ended_versions)
+    node = names.made("imports", revision, *sorted(new_versions), *ended_versions)
     rows = [(node, TYPE, jido("CodeImport"))]
     if revision:
         rows.append((node, jido("repositoryRevision"), literal(revision)))
@@ -201,7 +203,7 @@ class _FileVersion:
 @dataclass(slots=True)
 class _Batch:
     rows: list[Triple] = field(default_factory=list)
-    came: list[Term] = field(default_factory=list)
+    new_versions: list[Term] = field(default_factory=list)
     ended_versions: list[Term] = field(default_factory=list)
 
 
@@ -224,7 +226,7 @@ def import_code(
     follower.catch_up(Stream(project, STREAM))
     importing = _Import(project, listing, *current_versions(follower.index, project), CodeImportReport())
     for batch in importing.batches(below, seen):
-        rows = [*batch.rows, *ended(CodeNames(project), batch.ended_versions, batch.came, listing.revision)]
+        rows = [*batch.rows, *ended(CodeNames(project), batch.ended_versions, batch.new_versions, listing.revision)]
         importing.report.triples += len(rows)
         if not dry_run:
             receipt = writer.append(project, STREAM, rows)
@@ -290,14 +292,14 @@ class _Import:
             if path not in present and (path.startswith(prefix) or path == below):
                 self.report.files["gone"] += 1
                 batch.ended_versions += _all(versions)
-        if batch.came or batch.ended_versions:
+        if batch.new_versions or batch.ended_versions:
             yield batch
 
     def _file(self, path: str, batch: _Batch) -> None:
         language = "python" if path.endswith(".py") else "elixir"
         name = self._naming.name(path) if language == "python" else ModuleName("")
-        beside = f"beside {name.folder}" if name.folder else ""
-        read_as = " ".join(filter(None, (language, str(_READER[language]), name.name, beside)))
+        naming = f"beside {name.folder}" if name.folder else ""
+        read_as = " ".join(filter(None, (language, str(_READER[language]), name.name, naming)))
         before = self._known.get(path, [])
         blob = self._listing.files[path]
         data = None
@@ -322,7 +324,7 @@ class _Import:
         self._add_findings(path, extracted)
         self.report.files["changed" if before else "new"] += 1
         batch.rows += rows
-        batch.came.append(rows[2][0])
+        batch.new_versions.append(rows[2][0])
         batch.ended_versions += _all(before)
 
     def _is_current(self, before: list[_FileVersion], blob: str, read_as: str) -> bool:

@@ -252,14 +252,14 @@ def warmed(segment: DialogueSegment, at: datetime, policy: TierPolicy) -> Dialog
     return segment if score == segment.heat_score else replace(segment, heat_score=score)
 
 
-def maintain(tiers: Tiers, news: Round, policy: TierPolicy) -> Step[Tiers]:
+def maintain(tiers: Tiers, maintenance: Round, policy: TierPolicy) -> Step[Tiers]:
     """Return the step that updates the heat of all segments and evicts and archives those beyond the capacity.
 
     `evict` decides which ones leave. With `transfer_before_evicting`, segments that the personas are to learn from stay
     until that is done, even beyond the capacity. The directives ask a provider to store the archived segments.
     """
     config = policy.config
-    segments = tuple(warmed(each, news.at, policy) for each in tiers.mtm)
+    segments = tuple(warmed(each, maintenance.at, policy) for each in tiers.mtm)
     spared = {each.id for each in _hot(segments, config)} if config.transfer_before_evicting else set()
     ranked = sorted((each for each in segments if each.id not in spared), key=_LEAVING[config.evict])
     surplus = ranked[: max(0, len(segments) - config.mtm_capacity)]

@@ -497,7 +497,7 @@ class AgentMoves:
         with self._state.changing() as store:
             facts = {fact.id for fact in self.storage.read_in(store).facts()}
             before: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
-            remaining = {**{known: its for known, its in before.items() if known in facts}, fact_id: iri}
+            remaining = {**{known: memory for known, memory in before.items() if known in facts}, fact_id: iri}
             storage.keep(store, self.project, _PROMOTED, self.agent, remaining)
 
     def forget_page(self, page_id: str) -> Forgotten:

@@ -177,7 +177,7 @@ def show_graph(page: PageRequest) -> Mapping[str, Any]:
     memory.catch_up(page.project)
     starts = _starts(page, name, topic)
     neighbourhood = around(memory.index, memory.schema, page.project, starts, as_of=page.as_of, depth=depth, most=MOST)
-    begun, links = {*starts}, defaultdict[str, list[NodeLink]](list)
+    start_nodes, links = {*starts}, defaultdict[str, list[NodeLink]](list)
     for link in sorted(neighbourhood.links, key=_rank)[:LINKS]:
         links[link.source].append(link)
     return {
@@ -186,10 +186,11 @@ def show_graph(page: PageRequest) -> Mapping[str, Any]:
         "depth": depth,
         "most": MOST,
         "links_left_out": max(0, len(neighbourhood.links) - LINKS),
-        "is_full": bool(topic) and len(neighbourhood.nodes) == MOST and not begun <= neighbourhood.nodes.keys(),
+        "is_full": bool(topic) and len(neighbourhood.nodes) == MOST and not start_nodes <= neighbourhood.nodes.keys(),
         "more": sum(1 for count in neighbourhood.more.values() if count),
         "nodes": [
-            _node(page, neighbourhood, node, is_start=node in begun, links=links[node]) for node in neighbourhood.nodes
+            _node(page, neighbourhood, node, is_start=node in start_nodes, links=links[node])
+            for node in neighbourhood.nodes
         ],
     }
 
@@ -284,7 +285,7 @@ def show_timeline(page: PageRequest) -> Mapping[str, Any]:
     if chosen.get("state", STATES[0]) not in STATES:
         raise InvalidRequest(f"state={chosen['state']!r} is none", hint=f"give one of: {', '.join(STATES)}")
     page.memory.catch_up(page.project)
-    within = {name: _whole(name, value) for name, value in chosen.items()}
+    within = {name: _integer(name, value) for name, value in chosen.items()}
     words = page.given.get("q", "").strip()
     if words:
         return _by_words(page, words, chosen, within)
@@ -369,7 +370,7 @@ def _after(text: str | None) -> TimelineEntry | None:
     return TimelineEntry(item, format_timestamp(at))
 
 
-def _whole(name: str, value: str) -> str:
+def _integer(name: str, value: str) -> str:
     return value if ":" in value or name not in _PREFIX else _PREFIX[name] + value
 
 

@@ -240,7 +240,7 @@ def show_query(page: PageRequest, name: str) -> Mapping[str, Any]:
             cursor=page.given.get("cursor"),
             **own,
         )
-    further = {**page.given, "cursor": answer.cursor} if answer and answer.cursor else None
+    next_arguments = {**page.given, "cursor": answer.cursor} if answer and answer.cursor else None
     model = {
         "name": query.name,
         "role": query.role,
@@ -251,7 +251,7 @@ def show_query(page: PageRequest, name: str) -> Mapping[str, Any]:
         "inactive": wire.flag(page.given, "include_inactive"),
         "columns": [*query.columns],
         "rows": None if answer is None else answer.rows,
-        "next": page.link("playbook", name, **further) if further else None,
+        "next": page.link("playbook", name, **next_arguments) if next_arguments else None,
         "csv": page.link("playbook", f"{name}.csv", **own, include_inactive=page.given.get("include_inactive")),
         "json": page.link("playbook", f"{name}.json", **page.given),
         "sparql": query.text,

@@ -359,7 +359,7 @@ def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> 
     page = PageRequest.of(site, project, _arguments(screen, site))
     try:
         _check_act(screen, page, form)
-        return redirect_to(_done(screen, page, form, parts))
+        return redirect_to(_act_once(screen, page, form, parts))
     except JidomemError as error:
         if error.http_status >= 500:
             raise
@@ -368,14 +368,14 @@ def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> 
         return _shown(screen, page, parts, status=error.http_status, refusal=error)
 
 
-def _done(screen: Screen, page: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
+def _act_once(screen: Screen, page: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
     """Return the next page after the action of *screen*; a repeated form returns the page of the first one."""
     act = partial(_redirect_after, screen, page, form, parts)
     if not screen.writes:
         return act()
     caller = page.site.caller
-    who = caller.digest if caller else None
-    key = (who, screen.path, page.project, *sorted(parts.items()), *sorted(form.items()))
+    caller_digest = caller.digest if caller else None
+    key = (caller_digest, screen.path, page.project, *sorted(parts.items()), *sorted(form.items()))
     return page.site.operation.repeats.once(key, act)
 
 
@@ -493,7 +493,7 @@ def _form(site: RequestContext, several: Collection[str] = ()) -> dict[str, str]
     return {**wire.once(single), **lines}
 
 
-def _of(screen: Screen) -> Iterator[Route]:
+def _routes_of(screen: Screen) -> Iterator[Route]:
     """Yield the routes of one screen: the page, its JSON, and its form."""
     path, takes = f"/ui/{{project}}/{screen.path}", dict.fromkeys((AS_OF, *screen.takes), "")
     yield Route("GET", path, partial(_page, screen), f"Show the page {screen.name}", gives=_HTML, takes=takes)
@@ -521,7 +521,7 @@ def _routes() -> Iterator[Route]:
     yield Route("GET", path, answer_query, "Query from the console", gives={}, is_open=True)
     yield Route("POST", path, posted, "Query from the console", gives={}, reads=console, is_open=True)
     for screen in SCREENS:
-        yield from _of(screen)
+        yield from _routes_of(screen)
 
 
 #: The paths of the pages, for refusals.

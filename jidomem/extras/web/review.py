@@ -93,14 +93,14 @@ def merged(left: PropertyRow, right: PropertyRow, start: str | None = None) -> d
 
 def together(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> dict[str, Any]:
     """Return the fields of the merged memory, which supersedes both; raise InvalidRequest without a text."""
-    begun = merged(left, right)
-    given = {name: form.get(name, begun[name]).strip() for name in _MERGED}
+    merged_fields = merged(left, right)
+    given = {name: form.get(name, merged_fields[name]).strip() for name in _MERGED}
     if not given["text"]:
         hint = "start from the left or the right one, or write the text"
         raise InvalidRequest("the merged memory has no text", hint=hint)
     fields: dict[str, Any] = {field: given[name] or None for name, field in _MERGED.items()}
     fields["about"] = _lines(given["merged_about"])
-    fields["evidence"] = begun["evidence"]
+    fields["evidence"] = merged_fields["evidence"]
     fields["confidence"] = fields["confidence"] or left.get("confidence")
     if left.get("type") == right.get("type"):
         fields["alternatives"] = _united(left, right, "alternatives")

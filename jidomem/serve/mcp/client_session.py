@@ -54,7 +54,7 @@ class ClientSession:
         if self._caller is not None:
             self._caller.check_writes()
 
-    def who(self) -> dict[str, str]:
+    def author(self) -> dict[str, str]:
         """Return author and session; raise PolicyDenied for a client that names itself as a curator."""
         if not self._is_named and self.writer.is_curator(self.project, self.agent):
             raise PolicyDenied(
@@ -65,22 +65,22 @@ class ClientSession:
         return {"asserted_by": self.agent, "asserted_in": self._name()}
 
     def working(self) -> AgentMemory:
-        """Return the working memory; raise PolicyDenied as `who` does."""
-        return self.memory.agent(self.who()["asserted_by"], project=self.project)
+        """Return the working memory; raise PolicyDenied as `author` does."""
+        return self.memory.agent(self.author()["asserted_by"], project=self.project)
 
     def dialogue(self) -> MemoryOS:
         """Return the tiers of the agent; raises PolicyDenied as `working` does."""
-        return self.memory.os(self.who()["asserted_by"], project=self.project)
+        return self.memory.os(self.author()["asserted_by"], project=self.project)
 
     def begin(self) -> dict[str, str]:
-        """Return author and session of a write, as `who`; in a strict project this opens the session first."""
-        who = self.who()
+        """Return author and session of a write, as `author`; in a strict project this opens the session first."""
+        author = self.author()
         if self._is_ours and not self._is_open and self.memory.settings.policy.strict:
             with self._lock:
                 if not self._is_open:
-                    self.writer.start_session(self.project, who["asserted_in"], agent=self.agent)
+                    self.writer.start_session(self.project, author["asserted_in"], agent=self.agent)
                     self._is_open = True
-        return who
+        return author
 
     def record(self, receipt: Receipt) -> Receipt:
         """Return *receipt*; if it wrote, the session counts as open."""

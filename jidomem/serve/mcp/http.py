@@ -185,8 +185,8 @@ class _Refusing(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Send status 400, and close the connection."""
         headers = {"Content-Type": "text/plain; charset=utf-8", "Connection": "close", **HEADERS}
-        begun = h11.Response(status_code=400, headers=list(headers.items()), reason=b"Bad Request")
-        for event in (begun, h11.Data(data=msg.encode("ascii")), h11.EndOfMessage()):
+        response = h11.Response(status_code=400, headers=list(headers.items()), reason=b"Bad Request")
+        for event in (response, h11.Data(data=msg.encode("ascii")), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 

@@ -143,7 +143,7 @@ def _delete_entities(session: ClientSession, given: dict[str, Any]) -> ToolResul
     items = [item for name, entity in graph.entities.items() if name in deleted for item in _items(entity)]
     items += [item for one, items_ in graph.relations.items() if deleted.intersection(one[:2]) for item in items_]
     _keep(session, [_withdraw(session, items, f"the entities {', '.join(sorted(deleted))}")] if items else [])
-    return _done("Entities deleted successfully")
+    return _text_result("Entities deleted successfully")
 
 
 def _items(entity: Entity) -> list[str]:
@@ -162,7 +162,7 @@ def _delete_observations(session: ClientSession, given: dict[str, Any]) -> ToolR
             facts.append(entity_fact(one["entityName"], entity.kind))
             entity.asserted_by.append("")
     _keep(session, [*facts, *([_withdraw(session, items, "observations")] if items else [])])
-    return _done("Observations deleted successfully")
+    return _text_result("Observations deleted successfully")
 
 
 def _delete_relations(session: ClientSession, given: dict[str, Any]) -> ToolResult:
@@ -170,10 +170,10 @@ def _delete_relations(session: ClientSession, given: dict[str, Any]) -> ToolResu
     known = _graph(session, [one[0] for one in deleted]).relations
     items = [item for one in deleted for item in known.get(one, ())]
     _keep(session, [_withdraw(session, items, "relations")] if items else [])
-    return _done("Relations deleted successfully")
+    return _text_result("Relations deleted successfully")
 
 
-def _done(message: str) -> ToolResult:
+def _text_result(message: str) -> ToolResult:
     return ToolResult({"success": True, "message": message}, message)
 
 

@@ -57,7 +57,7 @@ class Tool:
     """One tool: the schemas of its arguments and values by name, and its function.
 
     `required` arguments must be given, `always` values are always present. A tool that `reads` changes nothing; with
-    `same`, a repeated call changes nothing more. `mend` returns the arguments that would repair a refusal, if known.
+    `same`, a repeated call changes nothing more. `repair` returns the arguments that would repair a refusal, if known.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Tool:
     always: tuple[str, ...] = ()
     reads: bool = True
     same: bool = True
-    mend: Callable[[Arguments, JidomemError], Arguments | None] = lambda given, error: None
+    repair: Callable[[Arguments, JidomemError], Arguments | None] = lambda given, error: None
 
     def input_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of its arguments."""
@@ -95,25 +95,25 @@ def call(tool: Tool, session: ClientSession, given: Arguments) -> ToolResult:
         if not tool.reads:
             session.check_writes()
         if faults := [*_faults(tool, given)]:
-            mended = _in_form(tool, given)
-            if mended is not None and not _more_faults(tool, session, mended, ()):
-                return _refused(tool, _invalid(faults), mended)
+            repaired = _in_form(tool, given)
+            if repaired is not None and not _more_faults(tool, session, repaired, ()):
+                return _refused(tool, _invalid(faults), repaired)
             raise _invalid([*faults, *_more_faults(tool, session, given, faults)])
         return tool.does(session, given)
     except JidomemError as error:
-        return _refused(tool, error, tool.mend(given, error))
+        return _refused(tool, error, tool.repair(given, error))
 
 
 def _in_form(tool: Tool, given: Arguments) -> Arguments | None:
     """Return the arguments with misspelt names, and single texts for lists, repaired; None if faults remain."""
-    mended: Arguments = {}
+    repaired: Arguments = {}
     for name, value in given.items():
         known = name if name in tool.takes or name in INTENT_FIELDS else misspelling_of(name, tool.takes)
-        if known is None or known not in tool.takes or known in mended or (known != name and known in given):
+        if known is None or known not in tool.takes or known in repaired or (known != name and known in given):
             return None
         takes_texts = tool.takes[known] == {**tool.takes[known], "type": "array", "items": {"type": "string"}}
-        mended[known] = [value] if takes_texts and isinstance(value, str) else value
-    return None if any(_faults(tool, mended)) else mended
+        repaired[known] = [value] if takes_texts and isinstance(value, str) else value
+    return None if any(_faults(tool, repaired)) else repaired
 
 
 def _invalid(faults: Sequence[Violation]) -> InvalidRequest:
@@ -276,36 +276,37 @@ def _as_arguments(intent: Mapping[str, Any]) -> Arguments:
     return {"text": intent.get("summary", ""), **named, **({"fields": rest} if rest else {})}
 
 
-def _mended(given: Arguments, error: JidomemError) -> Arguments | None:
+def _repaired(given: Arguments, error: JidomemError) -> Arguments | None:
     """Return the arguments with formal errors repaired; a contradiction is left to the agent."""
-    if astray := [name for name in given if name not in REMEMBER.takes]:
-        is_all = all(violation.field in (*astray, "text") for violation in error.violations)
-        return _put_right(given, astray) if is_all else None
+    if unknown := [name for name in given if name not in REMEMBER.takes]:
+        is_all = all(violation.field in (*unknown, "text") for violation in error.violations)
+        return _move_to_fields(given, unknown) if is_all else None
     if isinstance(error, IntentRefused) and error.fixed_intent:
         return _as_arguments(error.fixed_intent)
     return None
 
 
-def _put_right(given: Arguments, astray: list[str]) -> Arguments | None:
+def _move_to_fields(given: Arguments, unknown: list[str]) -> Arguments | None:
     """Return arguments with those *astray* moved to `fields`, if all of them are fields of an intent."""
     more = given.get("fields", {})
     if not (
-        isinstance(more, dict) and all(name in INTENT_FIELDS and name not in (*SET_BY_SERVER, *more) for name in astray)
+        isinstance(more, dict)
+        and all(name in INTENT_FIELDS and name not in (*SET_BY_SERVER, *more) for name in unknown)
     ):
         return None
     rest = {name: value for name, value in given.items() if name in REMEMBER.takes}
-    moved = {name: given[name] for name in astray if name != "summary"}
+    moved = {name: given[name] for name in unknown if name != "summary"}
     text = given.get("text", given.get("summary"))
     return None if text is None else {**rest, "text": text, **({"fields": {**more, **moved}} if moved else {})}
 
 
 def _remember(session: ClientSession, given: Arguments) -> ToolResult:
     dry_run, fields = given.get("dry_run", False), _fields(given)
-    who = session.who() if dry_run else session.begin()
-    receipt = session.writer.remember(session.project, given["text"], dry_run=dry_run, **who, **fields)
+    author = session.author() if dry_run else session.begin()
+    receipt = session.writer.remember(session.project, given["text"], dry_run=dry_run, **author, **fields)
     values = for_tools(session.record(receipt).to_dict())
     if values["status"] != "deduplicated":
-        values["filled"] = {"applies_to_project": session.project, **who, **values["filled"]}
+        values["filled"] = {"applies_to_project": session.project, **author, **values["filled"]}
     return ToolResult(values)
 
 
@@ -341,11 +342,11 @@ REMEMBER = Tool(
     required=("text",),
     always=("iri", "status"),
     reads=False,
-    mend=_mended,
+    repair=_repaired,
 )
 
 
-def _mended_revision(given: Arguments, error: JidomemError) -> Arguments | None:
+def _repaired_revision(given: Arguments, error: JidomemError) -> Arguments | None:
     changes = given.get("set", {})
     if isinstance(error, IntentRefused) and error.fixed_intent:
         fixed = {name: error.fixed_intent.get(name) for name in changes}
@@ -362,7 +363,9 @@ def _revise(session: ClientSession, given: Arguments) -> ToolResult:
             hint = "give it beside set" if name == "reason" else f"leave out {name}"
             raise InvalidRequest(f"{name} is not set here", hint=hint)
     item, dry_run = memory.reader.resolve(session.project, given["id"]), given.get("dry_run", False)
-    receipt = session.writer.correct(session.project, item, changes=changes, dry_run=dry_run, who=session.who(), **ways)
+    receipt = session.writer.correct(
+        session.project, item, changes=changes, dry_run=dry_run, who=session.author(), **ways
+    )
     return ToolResult(for_tools(session.record(receipt).to_dict()))
 
 
@@ -412,21 +415,21 @@ def playbook(session: ClientSession) -> list[dict[str, str]]:
     ]
 
 
-def _mended_question(given: Arguments, error: JidomemError) -> Arguments | None:
+def _repaired_question(given: Arguments, error: JidomemError) -> Arguments | None:
     """Return the arguments with parameters of the named query moved to `params`."""
-    astray = [name for name in given if name not in ASK.takes]
+    unknown = [name for name in given if name not in ASK.takes]
     try:
         query = Playbook().get(str(given.get("name")))
     except NotFound:
         return None
     known = {snake(param.name) for param in query.params}
     params = given.get("params", {})
-    if not astray or not isinstance(params, dict) or not all(name in known for name in astray):
+    if not unknown or not isinstance(params, dict) or not all(name in known for name in unknown):
         return None
-    if {violation.field for violation in error.violations} - {*astray}:
+    if {violation.field for violation in error.violations} - {*unknown}:
         return None
     rest = {name: value for name, value in given.items() if name in ASK.takes}
-    return {**rest, "params": {**params, **{name: given[name] for name in astray}}}
+    return {**rest, "params": {**params, **{name: given[name] for name in unknown}}}
 
 
 def _status(session: ClientSession, given: Arguments) -> ToolResult:
@@ -465,7 +468,7 @@ ASK = Tool(
     },
     {"rows": _LIST, "cursor": _MAYBE},
     _ask,
-    mend=_mended_question,
+    repair=_repaired_question,
 )
 TOOLS: tuple[Tool, ...] = (
     REMEMBER,
@@ -489,7 +492,7 @@ TOOLS: tuple[Tool, ...] = (
         always=("iri", "status"),
         reads=False,
         same=False,
-        mend=_mended_revision,
+        repair=_repaired_revision,
     ),
     Tool(
         "recall",
@@ -663,9 +666,9 @@ WORKING = Tool(
 def _record_turn(session: ClientSession, given: Arguments) -> ToolResult:
     arguments = dict(given)
     tools = tool_uses(arguments.pop("tools", ()))
-    who = session.begin()
+    author = session.begin()
     conversation = session.memory.conversation(
-        who["asserted_in"], session.project, writer=session.writer, agent=who["asserted_by"]
+        author["asserted_in"], session.project, writer=session.writer, agent=author["asserted_by"]
     )
     turn = conversation.record(**arguments, tools=tools)
     session.opened()
