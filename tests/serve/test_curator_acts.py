@@ -126,7 +126,11 @@ def test_what_a_role_may_not_do_is_not_offered_and_refused_with_who_may(signed, 
             answer = client.post(path, data={"act": way, **form})
             assert answer.status_code == 403, (name, way, answer.text)
             assert answer.mimetype == "text/html"
-            assert "ask the operator" in answer.text or "ask a curator" in answer.text or "nobody is a curator" in answer.text
+            assert (
+                "ask the operator" in answer.text
+                or "ask a curator" in answer.text
+                or "nobody is a curator" in answer.text
+            )
     assert memory.catch_up("p") == head
 
 
