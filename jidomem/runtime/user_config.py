@@ -137,7 +137,7 @@ class ApiToken:
         if self.role == "reader":
             raise PolicyDenied(
                 f"{self.agent} has a read-only token",
-                hint="ask the administrator of the tokens for one with the role agent",
+                hint="ask the operator for a token of the role agent",
             )
 
 

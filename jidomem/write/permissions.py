@@ -299,7 +299,7 @@ def _is_restricted(role: str, holders: Sequence[str], speaker: Speaker | None) -
 
 
 def _role_required(action: str, agent: str, role: str, holders: Sequence[str], word: str) -> PolicyDenied:
-    hint = f"ask {_names(holders)}" if holders else f"ask the administrator of the tokens for one with the role {word}"
+    hint = f"ask {_names(holders)}" if holders else f"ask the operator for a token of the role {word}"
     return PolicyDenied(f"{vocab.local_name(agent)}, {_article(role)}, may not {action}", hint=hint)
 
 

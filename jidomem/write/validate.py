@@ -189,7 +189,7 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: WriteSnapshot, schema:
                 broken_triple(predicate, f"{predicate} is not a property: it is in a namespace of jidomem")
             )
         if iri(predicate) == TYPE and iri(value.get("@id", "")) in WRITER_RECORDS:
-            violations.append(broken_triple(value["@id"], f"{value['@id']} is created by the writer only"))
+            violations.append(broken_triple(value["@id"], f"only the writer creates {value['@id']}"))
         elif iri(predicate) in _properties_of_classes(WRITER_RECORDS, schema):
             message = f"{predicate} is a property of records that only the writer creates"
             violations.append(broken_triple(predicate, message))

@@ -193,7 +193,7 @@ def test_every_version_stays_and_what_is_there_now_is_recalled(memory, tool):
 
 
 def test_what_the_writer_refuses_is_an_error_the_model_is_told_and_nothing_is_kept(memory, tool):
-    with pytest.raises(ToolError, match=r"seems to contain a password.*say where it is kept instead"):
+    with pytest.raises(ToolError, match=r"seems to contain a password.*say where it is stored"):
         tool.call(create("/memories/keys.md", "password = hunter2-correct-horse"))
     with pytest.raises(ToolError, match="262,145 bytes"):
         tool.call(create("/memories/long.md", "x" * (256 * 1024 + 1)))

@@ -636,7 +636,7 @@ MISTAKES = {
         "shop",
         "review accept --all",
         3,
-        "nobody is a curator",
+        "the project has no curator",
         "jidomem access policy grant ana admin",
     ),
     "accept what": ("shop", "review accept", 2, "choose one: ACTION IRI", None),

@@ -335,7 +335,7 @@ def test_where_a_door_knows_who_speaks_the_token_says_who_redacts(memory):
             keep(memory.writer.acting_as("bob", role)).redact(plan, agent=agent, **why)
     with pytest.raises(PolicyDenied, match="may not redact") as refused:
         keep(memory.writer.by_rule()).redact(plan, agent="memory-writer", **why)
-    assert refused.value.hint == "ask the administrator of the tokens for one with the role curator"
+    assert refused.value.hint == "ask the operator for a token of the role curator"
 
     (order,) = keep(memory.writer.acting_as("bob", "curator")).redact(plan, agent="rita", **why)
     assert (iri(order.iri), jido("orderedBy"), "<https://jido.ai/agents/rita>") in order.triples

@@ -236,7 +236,7 @@ def test_how_terms_of_the_ontology_relate_is_not_said_in_memory(memory, graph, s
     axiom = said.format("https://jido.ai/ontology#")
     text = f"{axiom} <https://jido.ai/projects/p/graphs/{graph}> .\n"
 
-    with pytest.raises(IntentRefused, match="is a term of the ontology: how it relates to others is said in ontology/"):
+    with pytest.raises(IntentRefused, match="is a term of the ontology: its relations to others belong in ontology/"):
         import_document(memory.writer, memory.schema, "p", "x.nq", text.encode(), DocumentFormat.N_QUADS)
 
     assert memory.reader.ask("recent-decisions", project="p") == []

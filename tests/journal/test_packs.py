@@ -356,7 +356,7 @@ def test_a_pack_cut_short_anywhere_is_damage(tmp_path):
         damage = FileJournal(tmp_path).verify(STREAM)
         assert str(pack) in [found.path for found in damage]
     pack.write_bytes(sound + b"\n")
-    assert "cut short or added to" in FileJournal(tmp_path).verify(STREAM)[0].detail
+    assert "truncated or extended" in FileJournal(tmp_path).verify(STREAM)[0].detail
 
 
 def test_a_damaged_commit_of_a_pack_is_named_with_its_line_and_hides_no_other(tmp_path):

@@ -119,7 +119,7 @@ def test_the_same_said_again_of_a_changed_file_is_no_new_memory(memory, folder):
 
 
 def test_nobody_but_the_writer_says_what_a_file_held(memory):
-    with pytest.raises(IntentRefused, match="written by the writer alone"):
+    with pytest.raises(IntentRefused, match="set by the writer only"):
         memory.writer.submit_intent("p", intent(extra_triples=[["jido:aboutBlob", "0" * 40 + " src/a.py"]]))
 
 

@@ -129,7 +129,7 @@ def test_what_a_role_may_not_do_is_not_offered_and_refused_with_who_may(signed, 
             assert (
                 "ask the operator" in answer.text
                 or "ask a curator" in answer.text
-                or "nobody is a curator" in answer.text
+                or "the project has no curator" in answer.text
             )
     assert memory.catch_up("p") == head
 

@@ -133,7 +133,7 @@ def test_a_missing_reason_is_asked_for_in_the_words_of_each_interface(root, desk
     [
         (
             ["access", "policy", "set", "deny", "--kind", "fact", "--about", "."],
-            "hint: leave out --about: the rule is for all",
+            "hint: leave out --about for a rule on all places",
         ),
         (["edit", "ITEM"], "hint: give one of --supersede, --invalidate, --confirm and --undo, or fields to change"),
     ],

@@ -36,8 +36,8 @@ def test_a_text_is_as_long_as_it_may_be_in_bytes():
     error = refusal(check_size, "topic", "é" * 6, 10)
     assert (error.code, error.detail) == ("payload_too_large", "topic has 12 bytes; a text holds at most 10")
     assert error.hint == (
-        "summarise it, and name the full text in evidence; or the operator sets literal = 12 below"
-        " [limits] of their own ~/.config/jidomem/config.toml"
+        "summarise it, and name the full text in evidence; or the operator sets literal = 12 in"
+        " [limits] of ~/.config/jidomem/config.toml"
     )
 
 

@@ -162,11 +162,11 @@ def test_where_tokens_are_given_out_who_has_another_is_sent_to_whoever_gives_the
 
     assert denied(agent.change_policy, "p", [PolicyChange(allows="deny")]) == (
         "bob, an Implementer, may not change the policy",
-        "ask the administrator of the tokens for one with the role admin",
+        "ask the operator for a token of the role admin",
     )  # fmt: skip
     for writer, who in ((agent, "bob, an Implementer"), (reader, "eve, a MemoryReader")):
         assert denied(writer.roll_back, "p", first.version.recorded_at, reason="back") == (
-            f"{who}, may not roll a memory back", "ask the administrator of the tokens for one with the role curator",
+            f"{who}, may not roll a memory back", "ask the operator for a token of the role curator",
         )  # fmt: skip
 
 

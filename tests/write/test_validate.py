@@ -329,7 +329,7 @@ def test_what_is_said_of_memories_is_said_of_nothing_else(memory, name, value):
 def test_no_intent_makes_what_the_writer_alone_makes(memory, name):
     made = jido(name)[1:-1]
     error = refusal(memory.writer.submit_intent, "p", intent(extra_triples=[["urn:x:1", "rdf:type", {"@id": made}]]))
-    assert f"{made} is created by the writer only" in [violation.message for violation in error.violations]
+    assert f"only the writer creates {made}" in [violation.message for violation in error.violations]
 
 
 def test_a_project_is_declared_with_its_name_by_the_first_memory_of_it(memory):
@@ -509,7 +509,7 @@ def test_nobody_makes_by_triples_what_the_writer_and_the_journal_make(memory, na
         assert "only the writer states this" in error.detail
         extra = [plain_value("<urn:x:1>"), plain_value(predicate), {"@id": plain_value(value)}]
         error = refusal(memory.writer.remember, "p", "a fact", extra_triples=[extra])
-        assert "what the writer alone makes" in error.detail
+        assert "only the writer creates" in error.detail
     assert files(memory.settings.root) == {}
 
 
