@@ -207,17 +207,21 @@ def entries_now(memory: Jidomem, paths: Collection[str]) -> dict[str, dict[int, 
     from jidomem.repository.other_tools import ADR
 
     memory.catch_up(memory.project)
-    versions: dict[str, list[SourceVersion]] = {}
-    for version in imported(memory.reader.index, memory.project):
-        if version.path in paths and version.kind != ADR:
-            versions.setdefault(version.path, []).append(version)
-    data = {path: tree.read(path) for path in versions if path_of(path) == path}
-    files = [SourceFile(versions[path][0].kind, path, text) for path, text in data.items() if text is not None]
+    kinds: dict[str, str] = {}
+    versions: dict[tuple[str, str | None], list[SourceVersion]] = {}
+    for version in imported(memory.reader.index, memory.project, paths):
+        if version.kind != ADR:
+            kinds.setdefault(version.path, version.kind)
+            versions.setdefault((version.path, version.digest), []).append(version)
+    data = {path: tree.read(path) for path in kinds if path_of(path) == path}
+    files = [SourceFile(kinds[path], path, text) for path, text in data.items() if text is not None]
     entries: dict[str, dict[int, list[str]]] = {file.path: {} for file in files}
     for entry in read_sources(files).entries:
         if entry.entry.line is not None:
             items = entries[entry.path].setdefault(entry.entry.line, [])
-            items += [version.iri for version in versions[entry.path] if entry.matches(version)]
+            for digest in (*entry.digests, None):
+                candidates = versions.get((entry.path, digest), ())
+                items += [version.iri for version in candidates if entry.matches(version)]
     return entries
 
 

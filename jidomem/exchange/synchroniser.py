@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -55,15 +55,24 @@ _OF_A_NAME = re.compile(r".*/memory/[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-")
 Properties = Mapping[Term, list[Term]]
 
 
-def imported(index: OxigraphIndex, project: str) -> list[SourceVersion]:
-    """Return the memories of *project* that have a source."""
+def imported(index: OxigraphIndex, project: str, paths: Collection[str] | None = None) -> list[SourceVersion]:
+    """Return the memories of *project* that have a source; with *paths*, those of these files alone."""
     graph = graph_iri(project)
     items = dict.fromkeys(subject for name in (DIGEST, BLOB) for subject, _, _ in index.triples(graph, None, name))
     redacted = (item for _, _, item in index.triples(graph, None, _REDACTED_ITEM))  # without a digest
     items |= dict.fromkeys(item for item in redacted if any(True for _ in index.triples(graph, item, LOCAL_ID)))
     records = (subject for subject, _, _ in index.triples(graph, None, TYPE, jido("ArchitecturalDecision")))
     items |= dict.fromkeys(subject for subject in records if _OF_A_NAME.match(subject))
-    return [*filter(None, (_version(index, graph, project, item) for item in items))]
+    elsewhere = set() if paths is None else _items_elsewhere(index, graph, paths)
+    versions = filter(None, (_version(index, graph, project, item) for item in items if item not in elsewhere))
+    return [version for version in versions if paths is None or version.path in paths]
+
+
+def _items_elsewhere(index: OxigraphIndex, graph: str, paths: Collection[str]) -> set[Term]:
+    """Return the items whose source is recorded, and is none of *paths*."""
+    is_here = cache(lambda blob: {anchor.path for anchor in anchors_of([blob])}.issubset(paths))
+    sources = [(item, is_here(blob)) for item, _, blob in index.triples(graph, None, BLOB)]
+    return {item for item, _ in sources} - {item for item, here in sources if here}
 
 
 def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> SourceVersion | None:

@@ -7,6 +7,10 @@ import pytest
 from cli_world import FACT, MEMORY, OLD, rows, run, stand_in
 
 import jidomem
+from jidomem.exchange.sync_plan import SourceEntry
+from jidomem.index import OxigraphIndex
+from jidomem.rdf.terms import iri
+from jidomem_cli.fields import entries_now
 
 
 @pytest.fixture(autouse=True)
@@ -192,6 +196,35 @@ def test_a_line_inside_the_lines_of_a_note_names_it(noted):
     assert [run("show", f"AGENTS.md:{line}").stdout for line in (6, 7)] == [first, first]
     blank = run("show", "--why", "AGENTS.md:8")
     assert "did you mean AGENTS.md:9 or AGENTS.md:5?" in blank.stderr
+
+
+def test_the_entries_of_a_file_are_found_by_digest_and_without_the_memories_of_other_files(noted, monkeypatch):
+    topics = [f"topic {number}" for number in range(20)]
+    (noted / "CLAUDE.md").write_text("".join(f"- Never forget the {topic}.\n" for topic in topics))
+    run("root", "import", "memory-md", "CLAUDE.md")
+    compared, read = [], set()
+    matches, triples = SourceEntry.matches, OxigraphIndex.triples
+
+    def matches_counted(entry, version):
+        compared.append(version.iri)
+        return matches(entry, version)
+
+    def triples_counted(index, graph, subject=None, *others):
+        read.add(subject)
+        return triples(index, graph, subject, *others)
+
+    with jidomem.open(noted / ".jidomem") as memory:
+        known = entries_now(memory, ["AGENTS.md", "CLAUDE.md"])
+        monkeypatch.setattr(SourceEntry, "matches", matches_counted)
+        monkeypatch.setattr(OxigraphIndex, "triples", triples_counted)
+        found = entries_now(memory, ["CLAUDE.md"])
+
+    items = {path: {iri(item) for items in lines.values() for item in items} for path, lines in known.items()}
+    assert found == {"CLAUDE.md": known["CLAUDE.md"]}
+    assert len(compared) == len(items["CLAUDE.md"]) == len(topics)
+    assert items["CLAUDE.md"] <= read
+    assert items["AGENTS.md"]
+    assert items["AGENTS.md"].isdisjoint(read)
 
 
 def test_a_line_of_a_file_edited_since_the_import_names_the_note_that_stands_there_now(noted):
