@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from random import Random
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem.errors import JidomemError
 from jidomem.index import follower
-from jidomem.index.projection import key_parts, ticks
+from jidomem.index.projection import Projection, key_parts, ticks
 from jidomem.index.search_tables import SearchFilter
 from jidomem.journal.commit import build
 from jidomem.journal.journal import Stream
@@ -369,3 +370,43 @@ def test_processes_that_write_and_list_at_once_each_see_every_commit_acknowledge
     assert [process.wait() for process in running] == [0, 0, 0]
     with jidomem.open(tmp_path, project="p") as memory:
         assert len(paged(memory.reader, "facts")) == 18
+
+
+def test_a_repeated_label_of_a_common_source_writes_no_other_memory_again(tmp_path):
+    with jidomem.open(tmp_path, project="p", agent="me") as memory:
+        for number in range(8):
+            memory.writer.submit_intent("p", intent(summary=f"fact {number}", evidence=["the same log"]))
+        assert len(memory.reader.ask("facts", project="p")) == 8
+        with sqlite3.connect(cache(tmp_path)) as store:
+            store.executescript(
+                "CREATE TABLE written (item TEXT);"
+                "CREATE TRIGGER memory_written AFTER INSERT ON memory BEGIN INSERT INTO written VALUES (NEW.item); END"
+            )
+
+        new = memory.writer.submit_intent("p", intent(summary="fact 8", evidence=["the same log"])).iri
+
+        assert len(memory.reader.ask("facts", project="p")) == 9
+        assert store.execute("SELECT item FROM written").fetchall() == [(new,)]
+
+
+def test_a_page_of_a_past_moment_does_not_read_the_rows_recorded_later(tmp_path):
+    with jidomem.open(tmp_path, project="p", agent="me", sources=fixed_sources()) as memory:
+        for number in range(100):
+            memory.writer.submit_intent("p", intent(summary=f"fact {number}"))
+        rows = memory.reader.ask("timeline", project="p")
+        past = rows[90]["recorded"]
+        order = memory.playbook.get("timeline").list_order
+
+        def page(as_of):
+            """Return the keys of a page, and the number of instructions that SQLite runs for it."""
+            steps = []
+            with sqlite3.connect(cache(tmp_path)) as store:
+                store.set_progress_handler(lambda: steps.append(1), 1)
+                keys = Projection(store).page(order, "", ticks(to_term(as_of, "dateTime", "as_of")), False, 5)
+            return [key_parts(key, order.newest_first)[1] for key in keys], len(steps)
+
+        (newest, now_steps), (found, past_steps) = page(FOREVER), page(past)
+
+    assert newest == [row["item"] for row in rows[:5]]
+    assert found == [row["item"] for row in rows[90:95]]
+    assert past_steps < now_steps + 90  # less than an instruction for each row recorded later
