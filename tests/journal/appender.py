@@ -14,7 +14,7 @@ from jidomem.journal.journal import FileJournal, VersionMismatch
 
 
 def after(moment: str) -> int:
-    """The second, counted from the start of the world, that is after *moment*."""
+    """The second, counted from the start of the test clock, that is after *moment*."""
     return 1 if not moment else (datetime.fromisoformat(moment) - START).seconds + 1
 
 

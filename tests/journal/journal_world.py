@@ -1,4 +1,4 @@
-"""What the journal's tests share: small commits with fixed clocks and nonces."""
+"""Shared parts of the journal's tests: small commits with fixed clocks and nonces."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -37,7 +37,7 @@ def commit_on(version: Version, name: str = "a", body=None, *, second: int | Non
 
 
 def order_on(version: Version, gone: dict[str, frozenset[str]], *, graph=STREAM.graph) -> Commit:
-    """A commit on top of *version* that orders the leaves *gone*, by the id of their commit, to be taken out."""
+    """A commit on top of *version* that redacts the leaves *gone*, given by the id of their commit."""
     said = [(vocab.THIS, vocab.jido("redacts"), terms.iri(COMMIT + identity)) for identity in gone]
     said += [
         (vocab.THIS, vocab.jido("redactedLeaf"), terms.literal(leaf)) for leaf in frozenset().union(*gone.values())
@@ -66,7 +66,7 @@ def ids(commits) -> list[str]:
 
 
 def lying(monkeypatch) -> None:
-    """Let the disk turn one bit in the middle of each pack that it is given."""
+    """Let the disk flip one bit in the middle of each pack that is written."""
     write = disk.write
 
     def turned(descriptor, data):

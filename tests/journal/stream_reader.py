@@ -15,7 +15,7 @@ JIDO = verifier.JIDO
 
 @dataclass(frozen=True)
 class Read:
-    """One commit: its document, as it says it is, and which form of it this is."""
+    """One commit: its document, its description, and its form."""
 
     id: str
     moment: str
@@ -37,14 +37,14 @@ class Read:
 
 @dataclass
 class Told:
-    """What a folder tells: its commits in order, the names of the files that are damaged, and the heads."""
+    """The content of a folder: its commits in order, the names of the damaged files, and the heads."""
 
     commits: list[Read]
     damaged: set[str]
     heads: list[str]
 
     def statements(self):
-        """What the stream says, its commits' own descriptions among it, less what a commit clears."""
+        """The statements of the stream, including the descriptions of its commits, without cleared ones."""
         cleared = set()
         for commit in self.commits:
             if any(p == f"<{JIDO}clears>" and s == own(commit) for s, p, _ in commit.triples):
@@ -66,7 +66,7 @@ def own(commit):
 
 
 def read(folder):
-    """All that the files of *folder* hold, each verified; what is damaged is named, and reading goes on."""
+    """All commits in the files of *folder*, each verified; damaged files are named and skipped."""
     found, damaged, aside, bad = {}, set(), set(), {}
     for path in sorted(Path(folder).iterdir(), reverse=True):  # packs first: of two redacted forms the last here counts
         if path.name.startswith("."):
@@ -93,7 +93,7 @@ def read(folder):
 
 
 def without_ordered(commits):
-    """The commits without the triples that one of them orders to be redacted, in whatever form they came."""
+    """The commits, in any form, without the triples that one of them redacts."""
     gone = {}
     for commit in commits:
         said = [(p, o) for s, p, o in commit.triples if s == own(commit)]
@@ -123,7 +123,7 @@ def graph_of(folder):
 
 
 def in_file(path, bad):
-    """The commits of a file, whose name has to fit; *bad* takes in the rows of a sound pack with wrong documents."""
+    """The commits of a file, whose name must fit; *bad* collects the rows of a sound pack with wrong documents."""
     if path.name.startswith("pack-"):
         wrong = []
         commits = [shaped(each) for each in verifier.read_pack(path.name, path.read_bytes(), wrong)]
@@ -158,7 +158,7 @@ def shaped(parts):
 
 
 def follows(commit, found, aside):
-    """Whether the parents are there, or set aside, and position and moment go on from them."""
+    """Whether the parents exist or are quarantined, and position and moment follow from them."""
     missing = [parent for parent in commit.parents if parent not in found]
     if missing:
         return all(parent[:12] in aside for parent in missing)

@@ -1,4 +1,4 @@
-"""What every journal promises, whatever keeps it: one suite, run over each backend."""
+"""The contract of every journal: one suite, run over each backend."""
 
 import subprocess
 import sys
@@ -24,12 +24,12 @@ def in_files(folder, opened):
 
 
 def on_a_log(folder, opened):
-    """The journal of a shared root, each time it is opened with the same copy."""
+    """The journal of a shared root, opened with the same copy each time."""
     return "log", folder / "log.sqlite", folder / "home"
 
 
 def on_a_log_from_elsewhere(folder, opened):
-    """The same, each time it is opened on another machine."""
+    """The same journal, opened on another machine each time."""
     return "log", folder / "log.sqlite", folder / f"home-{opened}"
 
 
@@ -39,14 +39,14 @@ APPENDER = Path(__file__).parent / "appender.py"
 
 @pytest.fixture(params=BACKENDS)
 def places(request, tmp_path):
-    """Where the same journal is each time it is opened: of what kind, at which place, with files in which folder."""
+    """The kind, place and folder of the files of the same journal, each time it is opened."""
     opened = count()
     return lambda: request.param(tmp_path, next(opened))
 
 
 @pytest.fixture
 def opened(places):
-    """Open the same journal once more, as another process would."""
+    """Open the same journal again, as another process would."""
     logs = []
 
     def journal(**options):

@@ -27,7 +27,7 @@ def leaf_of(commit, text):
 
 
 def record(version, commit, *gone):
-    """A commit on top of *version* that says what was redacted."""
+    """A commit on top of *version* that records a redaction."""
     said = [(vocab.THIS, J("redacts"), terms.iri(commit.iri))]
     return commit_on(version, "record", [*said, *((vocab.THIS, J("redactedLeaf"), f'"{leaf}"') for leaf in gone)])
 

@@ -1,4 +1,4 @@
-"""The journal in files: what lies in the folder, what git and people do to it, and machines that fail."""
+"""The journal in files: other files in the folder, actions of git and people, and failures of machines."""
 
 import errno
 import os
@@ -48,12 +48,12 @@ def commits_in(folder):
 
 
 def settle():
-    """Wait until a change of a folder is certain to show in its time."""
+    """Wait until a change of a folder certainly changes its time."""
     time.sleep(0.06)
 
 
 def branches(tmp_path):
-    """Two roots that shared one commit and then each wrote on their own, and what they wrote."""
+    """Two roots with one common commit and then separate ones, and all these commits."""
     left, right = FileJournal(tmp_path / "left"), FileJournal(tmp_path / "right")
     base = add(left, "base", second=1)
     shutil.copytree(tmp_path / "left", tmp_path / "right")
@@ -61,7 +61,7 @@ def branches(tmp_path):
 
 
 def bring(source, target):
-    """What `git pull` does: the files of one stream come to lie beside those of another."""
+    """Add the files of one stream to those of another, as `git pull` does."""
     for path in commits_in(source.path(STREAM)):
         if not (target.path(STREAM) / path.name).exists():
             shutil.copy(path, target.path(STREAM))
@@ -463,7 +463,7 @@ def test_a_position_that_does_not_follow_from_the_parents_is_damage(journal, fol
 
 
 def in_a_process(code, *arguments):
-    """Run *code* in a process of its own; it prints what it wants to tell."""
+    """Run *code* in a process of its own; it prints its results."""
     script = f"import sys; sys.path.insert(0, {str(HERE)!r})\n" + textwrap.dedent(code)
     done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""A lock file that came with a clone, or whose names were chosen to fit: nobody believes it."""
+"""A lock file that came with a clone, or whose names were chosen to fit, is not trusted."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ def git(folder, *words):
 
 @pytest.fixture
 def hostile(tmp_path):
-    """A repository whose author wrote three commits; all that lies beside them is tracked by git, too."""
+    """A repository whose author wrote three commits; git tracks all files beside them, too."""
     root = tmp_path / "hostile"
     journal = FileJournal(root)
     commits = [add(journal, name) for name in "abc"]
@@ -31,7 +31,7 @@ def hostile(tmp_path):
 
 
 def forge(root, heads):
-    """Let the lock file of a root say that its heads are *heads*, in every way its author can make it fit."""
+    """Make the lock file of a root claim the heads *heads*, in every way that its author can make fit."""
     folder = f"{root}/projects/demo/memory"
     kept = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(folder))
     with open(f"{folder}/.lock", "wb") as file:
@@ -93,7 +93,7 @@ def test_a_lock_file_of_nested_brackets_or_of_three_gigabytes_is_passed_over(hos
 
 
 def twin(name: str) -> str:
-    """Another file name with the same CRC-32: each of its last signs is one of two, chosen by linear algebra."""
+    """Another file name with the same CRC-32: each of its last characters is one of two, chosen by linear algebra."""
     base = f"junk-{'0' * 64}.ttl"
     bits = [crc32(base[:n].encode() + b"1" + base[n + 1 :].encode()) ^ crc32(base.encode()) for n in range(5, 69)]
     wanted, rows = crc32(name.encode()) ^ crc32(base.encode()), []

@@ -1,4 +1,4 @@
-"""Nobody edits, takes out, moves or puts in a commit unseen; what cannot be seen without an anchor is exactly known."""
+"""An edited, removed, moved or added commit is found; the cases that need an anchor are exactly known."""
 
 import shutil
 
@@ -61,7 +61,7 @@ def packs(root):
 
 
 def repacked(root, path, change):
-    """Write a pack anew, its documents changed, with a table and a name that fit."""
+    """Rewrite a pack with changed documents, with a table and a name that fit."""
     journal = FileJournal(root)
     pack = next(pack for pack in journal.inspect(STREAM).contents.packs.listed() if pack.name == path.name)
     sealed = change([(row.entry, row.redacted, pack.document(row)) for row in pack.rows().values()])

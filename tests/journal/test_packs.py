@@ -1,4 +1,4 @@
-"""Packs: the same commits in fewer files, found without reading them all, and no byte of them can change unseen."""
+"""Packs: the same commits in fewer files, found without reading them all, and no change of a byte is unseen."""
 
 import errno
 import os
@@ -47,13 +47,13 @@ def packs_in(folder):
 
 
 def redact(path, text):
-    """Lay the redacted form of a commit file, without its triples that say *text*, beside it."""
+    """Write the redacted form of a commit file, without its triples with *text*, beside it."""
     redacted = verifier.redact(path.read_bytes(), lambda triple: triple[2] == f'"{text}"')
     path.with_name(path.name.replace(".ttl", ".redacted.ttl")).write_bytes(redacted)
 
 
 def sealed_commits():
-    """A branch and its merge, one of the commits redacted: what stands in the golden pack."""
+    """A branch and its merge, one of the commits redacted: the content of the golden pack."""
     first = commit_on(Version(), "first", second=1)
     left = commit_on(Version.of([first.head]), "left", second=2)
     right = commit_on(Version.of([first.head]), "right", second=3)
@@ -248,7 +248,7 @@ def test_a_checkout_that_takes_a_pack_away_shows_and_brings_it_back(journal, tmp
 
 
 def shows_the_redacted(reader, written):
-    """Assert that *reader* gives the first of what was *written* without its secret, and all else as it was."""
+    """Assert that *reader* returns the first of the *written* commits without its secret, and the others unchanged."""
     first, *rest = reader.read(STREAM)
     assert (first.id, first.redacted, b'"secret"' in first.data) == (written[0].id, True, False)
     assert rest == written[1:]

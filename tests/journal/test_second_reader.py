@@ -20,7 +20,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(WHAT), SIDES, st.integers(0)), min_si
 
 
 def told_by_ours(journal):
-    """Commits in order, whether anything is damaged, and the heads, as jidomem reads a folder for the first time."""
+    """Commits in order, whether anything is damaged, and the heads, as jidomem first reads a folder."""
     journal = FileJournal(journal.folder)
     damage = journal.verify(STREAM)
     commits = [(commit.id, commit.recorded_at, commit.redacted, commit.triples) for commit in journal.read(STREAM)]
@@ -34,15 +34,12 @@ def told_by_the_second(journal):
 
 
 def set_aside_by(version, name):
-    """The commit that says that the file *name* was set aside."""
+    """The commit that records the quarantine of the file *name*."""
     return commit_on(version, "aside", [(vocab.THIS, vocab.jido("setsAside"), terms.literal(name))])
 
 
 def take(step, side, number, journals, names, backup):
-    """One step of the life of two copies of a stream; what damage forbids is not done.
-
-    *backup* has the bytes of what was lost or spoiled.
-    """
+    """One step of two copies of a stream; steps that damage forbids are left out."""
     journal, other = journals[side], journals["right" if side == "left" else "left"]
     folder = journal.path(STREAM)
     files = commits_in(folder) if folder.exists() else []

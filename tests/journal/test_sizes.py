@@ -1,4 +1,4 @@
-"""What a hostile folder makes a reader do: it is looked at by its size and form before it is read, and only once."""
+"""A reader checks size and form of the files in a hostile folder before it reads them, and reads them once."""
 
 import time
 from collections import Counter
@@ -32,7 +32,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def work(monkeypatch):
-    """How many files were read, how many bytes of them, and how many were looked at for what git did to them."""
+    """The number of files read, their bytes, and the number of files searched for damage by git."""
     done = Counter()
 
     def counted(name, real):
@@ -263,5 +263,5 @@ def test_brackets_are_counted_where_they_stand_in_each_other_and_not_in_texts(tu
 
 
 def settle(folder):
-    """Wait until a change of what is in a folder is certain to show in its times."""
+    """Wait until a change in a folder certainly changes its times."""
     time.sleep(2 * SETTLE / 1e9)

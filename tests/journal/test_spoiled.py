@@ -1,4 +1,4 @@
-"""What was sound when it was read and is not when it is packed: it stays a file, and once restored nothing is lost."""
+"""A commit that is damaged between reading and packing stays a file, and once restored nothing is lost."""
 
 import random
 import shutil
@@ -37,14 +37,14 @@ FLIPS = st.lists(st.tuples(st.integers(0, COUNT - 2), st.floats(0, 1, exclude_ma
 
 
 def flip(path, share, bit):
-    """Turn one bit of a file, as a disk does that ages."""
+    """Flip one bit of a file, as an aging disk does."""
     data = bytearray(path.read_bytes())
     data[int(share * len(data))] ^= 1 << bit
     path.write_bytes(data)
 
 
 def flip_in(path, mark, bit=0):
-    """Turn one bit of what stands right behind *mark* in a file."""
+    """Flip one bit right behind *mark* in a file."""
     data = bytearray(path.read_bytes())
     data[data.index(mark) + len(mark)] ^= 1 << bit
     path.write_bytes(data)
@@ -57,7 +57,7 @@ def packed_documents(folder):
 
 @pytest.fixture(scope="module")
 def sound_root(tmp_path_factory):
-    """A stream of nine commits, and what was written."""
+    """A stream of nine commits, and the commits."""
     root = tmp_path_factory.mktemp("sound")
     journal = FileJournal(root / "root")
     return root, [add(journal, f"n{number}") for number in range(COUNT)]
@@ -69,7 +69,7 @@ def journal(tmp_path):
 
 
 def healed(journal, written, sound):
-    """Assert that once the files are again what they were every process has all, and what is left is packed."""
+    """Assert that with restored files every process has all commits, and the rest is packed."""
     for path, data in sound.items():
         path.write_bytes(data)
     for reader in (journal, FileJournal(journal.folder)):
@@ -279,7 +279,7 @@ def test_setting_aside_takes_no_pack_away_for_one_that_is_not_what_was_written(j
 
 
 def spoiled_pack(journal, *texts):
-    """The pack of a stream with the commits that say *texts* spoiled in it, and the bytes it had."""
+    """The pack of a stream with damaged commits of *texts* in it, and its intact bytes."""
     (pack,) = packs_in(journal.path(STREAM))
     sound = pack.read_bytes()
     for text in texts:

@@ -59,7 +59,7 @@ def canonical(written):
 
 
 def triples_of(lines):
-    """The triples of the blocks, in the order they stand in, which is demanded to be the right one."""
+    """The triples of the blocks in their order, which must be the one of the format."""
     triples, subject = [], None
     for line in lines:
         if line == "":
@@ -101,7 +101,7 @@ def identity(parents, leaves):
 
 
 def read(data):
-    """(id, parents, triples, secrets) of a document; Wrong unless it is one of the format and its id is right."""
+    """(id, parents, triples, secrets) of a document; Wrong unless it has the format and the right id."""
     text = data.decode("utf-8")
     demand(text.startswith(HEADER) and text.endswith(".\n") and "\r" not in text, "header or end")
     lines = text[len(HEADER) : -1].split("\n")
@@ -127,10 +127,7 @@ def read(data):
 
 
 def read_pack(name, data, bad=None):
-    """What `read` gives for each commit of a pack, in order; Wrong unless all of it is as the page says.
-
-    With a list *bad* it is the others that are given where a document is wrong, and the list takes in its row.
-    """
+    """The results of `read` for each commit of a pack, in order; Wrong unless all fits the format page."""
     whole = data.decode("utf-8")
     lines = whole.split("\n")
     demand(lines[0] == "# jidomem pack 1", "not a pack")
@@ -174,7 +171,7 @@ def read_pack(name, data, bad=None):
 
 
 def of_row(row, document):
-    """What `read` gives for a document of a pack, which has to say what its line of the table says."""
+    """The result of `read` for a document of a pack, which must fit its line of the table."""
     _, _, identity, moment, position, _, form, *parents = row
     commit = read(document)
     said = {p: o for s, p, o in commit[2] if s == f"<urn:jido:commit:{identity}>"}
@@ -199,7 +196,7 @@ def describe(said):
 
 
 def redact(data, gone):
-    """The redacted form of a plain document: the triples for which gone(triple) is true are taken out."""
+    """The redacted form of a plain document, without the triples for which gone(triple) is true."""
     _, _, triples, secrets = read(data)
     nonce = bytes.fromhex(secrets[0].split()[-1])
     own = triples[0][0]

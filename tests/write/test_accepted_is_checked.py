@@ -71,13 +71,13 @@ fields = st.fixed_dictionaries({"type": kinds}, optional=FIELDS)
 
 
 def violations(memory):
-    """What a check calls a violation, with its rule."""
+    """The violations of a check, with their rules."""
     found = check_project(memory.follower, memory.schema, "p").problems
     return [(each.rule.rsplit("#")[-1], each.item, each.message) for each in found if each.severity == "violation"]
 
 
 def said(values):
-    """An intent of *values*, those left out that its kind cannot honour."""
+    """An intent of *values*, without those that its kind does not have."""
     kind = TYPE_ALIASES.get(values["type"], values["type"])
     fitting = {name: value for name, value in values.items() if kind in ONLY_FOR.get(name, (kind,))}
     return intent(rationale="because", **fitting)

@@ -1,4 +1,4 @@
-"""An acknowledged write is seen at once, by every reader and by whoever is judged next, in this process and another."""
+"""An acknowledged write is visible at once to every reader and to the next submission, in every process."""
 
 import pytest
 from conftest import decision, intent
@@ -35,7 +35,7 @@ def test_whoever_reads_sees_what_was_acknowledged_just_before(memory, way):
 
 
 def anew(memory):
-    """What an index holds that was built from the journal just now."""
+    """The content of an index that was just built from the journal."""
     with jidomem.open(memory.settings.root) as another:
         return held(another)
 

@@ -1,4 +1,4 @@
-"""Stage 3: what is active and disagrees, and each way to settle it."""
+"""Stage 3: active memories that conflict, and each way to settle the conflict."""
 
 import pytest
 from conftest import decision, files, intent
@@ -39,12 +39,12 @@ kinds = pytest.mark.parametrize("kind", CLASHES)
 
 
 def both(memory, kind):
-    """The IRI of what is active, and the intent that disagrees with it."""
+    """The IRI of an active memory, and an intent that conflicts with it."""
     first, second = CLASHES[kind]
     return memory.writer.submit_intent("p", first).iri, second
 
 
-def in_force(memory, item):
+def is_current(memory, item):
     return memory.reader.get_memory("p", item)["status"] == "active"
 
 
@@ -71,7 +71,7 @@ def test_naming_the_other_in_supersedes_settles_it(memory, kind):  # C059
     old, new = both(memory, kind)
     receipt = memory.writer.submit_intent("p", new | {"supersedes": [old]})
     assert (receipt.status, receipt.conflicts) == ("asserted", ())
-    assert (in_force(memory, old), in_force(memory, receipt.iri)) == (False, True)
+    assert (is_current(memory, old), is_current(memory, receipt.iri)) == (False, True)
 
 
 @kinds
@@ -105,7 +105,7 @@ def test_coexistence_with_a_distinct_scope_settles_it(memory, kind, scope):  # C
     receipt = memory.writer.submit_intent("p", new | scope | {"coexists_with": [old]})
     assert receipt.status == "asserted"
     assert said(memory, receipt.iri, "coexistsWith") == [f"<{old}>"]
-    assert in_force(memory, old)
+    assert is_current(memory, old)
 
 
 @kinds
@@ -135,7 +135,7 @@ def test_the_policy_of_a_family_decides_what_a_disagreement_does(tmp_path, kind,
         assert receipt.status == {"propose": "proposed", "warn": "asserted"}[policy]
         assert [(found.iri, found.kind) for found in receipt.conflicts] == [(old, kind)]
         assert said(memory, receipt.iri, "conflictsWith") == [f"<{old}>"]
-        assert in_force(memory, old)
+        assert is_current(memory, old)
 
 
 def test_a_policy_binds_its_own_family_only(tmp_path):  # C057
@@ -152,7 +152,7 @@ def test_a_proposal_ends_nothing_and_blocks_nothing(tmp_path):  # C061
         assert proposed.status == "proposed"
         assert said(memory, proposed.iri, "supersedes") == [f"<{other}>"]
         assert said(memory, other, "supersededBy") == []
-        assert in_force(memory, other)
+        assert is_current(memory, other)
         again = memory.writer.submit_intent("p", decision(summary="Use grep", supersedes=[kept], **TOPIC))
         assert (again.status, again.conflicts) == ("asserted", ())  # the proposal does not count
 
@@ -208,7 +208,7 @@ def test_what_was_invalidated_cannot_be_superseded_but_its_withdrawal_can(memory
 
 @kinds
 @pytest.mark.parametrize("end", ["supersedes", "invalidates"])
-def test_what_is_not_in_force_conflicts_with_nothing(memory, kind, end):  # C061
+def test_an_inactive_memory_conflicts_with_nothing(memory, kind, end):  # C061
     old, new = both(memory, kind)
     memory.writer.submit_intent("p", intent(type="discovery", summary="it was wrong", **{end: [old]}))
     receipt = memory.writer.submit_intent("p", new)
@@ -377,7 +377,7 @@ def test_extra_triples_about_the_new_memory_count_as_its_content(memory):  # C06
     assert [found.kind for found in refusal(memory.writer.submit_intent, "p", other).conflicts] == ["duplicate"]
 
 
-def test_what_is_no_longer_in_force_is_not_deduplicated_with(memory):  # C061
+def test_an_ended_memory_has_no_duplicates(memory):  # C061
     old = memory.writer.submit_intent("p", intent()).iri
     memory.writer.invalidate("p", old, reason="wrong")
     receipt = memory.writer.submit_intent("p", intent())
@@ -630,7 +630,7 @@ def test_a_proposal_said_again_beside_what_it_disagrees_with_is_another_one(memo
 
 
 def nearby(receipt):
-    """The warnings of decisions about the same place that *receipt* has."""
+    """The warnings in *receipt* of decisions about the same place."""
     return [warning for warning in receipt.warnings if "active decision" in warning]
 
 
@@ -648,7 +648,7 @@ def test_a_decision_is_warned_of_an_active_one_about_the_same_file_whatever_the_
         f" jidomem review supersede {receipt.iri} --against {old}; if both hold, there is nothing to do"
     ]
     assert memory.writer.settle("p", receipt.iri, "supersede", other=old).status == "asserted"
-    assert not in_force(memory, old)
+    assert not is_current(memory, old)
 
 
 @pytest.mark.parametrize(
@@ -709,7 +709,7 @@ def test_letters_count_in_an_iri_and_not_in_a_text(memory):
 
 
 def succeeded(*pairs):
-    """A view where the first of each pair was superseded by the second, and whatever was not is asserted."""
+    """A view where the first of each pair was superseded by the second; all other memories are asserted."""
     view, ended = WriteSnapshot(lambda *pattern: []), {old for old, _ in pairs}
     view.add([(iri(f"urn:x:{old}"), jido("supersededBy"), iri(f"urn:x:{new}")) for old, new in pairs])
     names = {name for pair in pairs for name in pair}
@@ -717,7 +717,7 @@ def succeeded(*pairs):
     return view
 
 
-def test_a_chain_of_successors_ends_with_what_is_in_force_and_a_ring_with_nothing():
+def test_a_chain_of_successors_ends_with_an_active_memory_and_a_ring_with_none():
     for pairs, end in ((("ab", "bc"), "<urn:x:c>"), (("ab", "bc", "cb"), None), (("aa",), None), ((), None)):
         assert conflict.end_of_chain(iri("urn:x:a"), succeeded(*pairs)) == end
 

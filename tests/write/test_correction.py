@@ -1,4 +1,4 @@
-"""Correction without deletion: what was wrong ends, what was right comes back, and nothing is rewritten."""
+"""Correction without deletion: a wrong memory ends, a right one is restored, and nothing is rewritten."""
 
 from datetime import timedelta
 
@@ -331,7 +331,7 @@ def test_who_may_not_confirm_is_told_why_and_who_may(tmp_path, monkeypatch, agen
         assert status(memory, proposal.iri) == ["proposed"]
 
 
-def test_confirming_a_proposal_that_disagrees_names_what_is_in_force(tmp_path):
+def test_confirming_a_proposal_that_disagrees_names_the_active_memory(tmp_path):
     with open_with(tmp_path, '[conflicts]\ndecision = "propose"\n') as memory:
         there = memory.writer.submit_intent("p", decision(topic="store")).iri
         proposal = memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="store")).iri

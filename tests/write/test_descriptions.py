@@ -1,4 +1,4 @@
-"""What is no memory at the writer: descriptions, answers to proposed terms, streams, and all in one commit."""
+"""Writes of things that are no memories: descriptions, answers to proposed terms, streams, and all in one commit."""
 
 import pytest
 from conftest import START, intent
@@ -15,7 +15,7 @@ ROWS = [(FILE, TYPE, jido("SourceFile")), (FILE, jido("filePath"), '"a.py"')]
 
 
 def in_stream(memory, stream):
-    """What a stream holds besides what the writer says of itself and of its commits."""
+    """The content of a stream, without the descriptions of the writer and its commits."""
     memory.catch_up("p")
     own = (f"<{BASE}agents/memory-writer>",)
     found = set(memory.index.triples(Stream("p", stream).graph))

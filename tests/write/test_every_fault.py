@@ -1,4 +1,4 @@
-"""A refusal lists every fault of form that can be found, so that one round puts an intent right."""
+"""A refusal lists every fault of form that can be found, so that one round repairs an intent."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Extra triples in their one written form, and those that say what a field says."""
+"""Extra triples in their one written form, and those that repeat a field."""
 
 from datetime import datetime
 
@@ -28,7 +28,7 @@ def value_of(tidy, given, predicate=P):
 
 
 def refused(tidy, *triples):
-    """What is said of triples none of which has a written form: code, value and message of each violation."""
+    """The violations of triples without a written form: code, value and message of each."""
     assert normalize.written(tidy, [*triples], OWN) == []
     assert {found.field for found in tidy.violations} == {"extra_triples"}
     return [(found.code, found.value, found.message) for found in tidy.violations]
@@ -220,7 +220,7 @@ FIELDS = {
 
 
 def said(field, value):
-    """The object that says *value* of a field."""
+    """The object for *value* of a field."""
     if field in ("severity", "convention_name", "rationale", "topic", "detailed_explanation") or value == "accepted":
         return {"@value": value, "@type": XSD + "string"}
     if field == "tracked_by":

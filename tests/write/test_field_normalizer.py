@@ -1,4 +1,4 @@
-"""Single values: trimmed, or refused with what is wrong with them and what to write instead."""
+"""Single values: trimmed, or refused with the fault and a valid form."""
 
 from datetime import UTC, datetime
 
@@ -20,7 +20,7 @@ def tidy():
 
 
 def refused(tidy):
-    """The one violation there is, as code, field, value and message."""
+    """The only violation, as code, field, value and message."""
     (found,) = tidy.violations
     return found.code, found.field, found.value, found.message
 

@@ -1,4 +1,4 @@
-"""Whatever is sent: a refusal with a code, or something harmless; never another error, never half a file."""
+"""Any input is a refusal with a code, or harmless; never another error, never half a file."""
 
 import math
 
@@ -27,7 +27,7 @@ def known(memory):
 
 
 def sent(memory, proposal, project="p"):
-    """What came of a proposal: a receipt or a coded refusal that left every byte as it was."""
+    """The result of a proposal: a receipt, or a coded refusal that changed no byte."""
     before, rows = files(memory.settings.root), held(memory) if memory.projects() else set()
     try:
         outcome = memory.writer.submit_intent(project, proposal)
@@ -44,7 +44,7 @@ def sent(memory, proposal, project="p"):
 
 
 def is_sound(memory):
-    """Whether the journal verifies from disk and is what the index holds."""
+    """Whether the journal verifies from disk and equals the index."""
     journalled(memory)
     with jidomem.open(memory.settings.root) as again:
         return held(again) == held(memory)

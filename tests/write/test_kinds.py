@@ -1,4 +1,4 @@
-"""What each kind of memory takes: its family, its closed vocabularies and its defaults."""
+"""The family, the closed vocabularies and the defaults of each kind of memory."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A stream of intents: submitted as its outcomes are used up, in order, and never silently left."""
+"""A stream of intents: submitted in order as its outcomes are consumed, and never silently abandoned."""
 
 from collections import deque
 
@@ -17,7 +17,7 @@ def _small_pieces(monkeypatch):
 
 
 def facts(number, read=None):
-    """A stream of facts that notes in *read* which were asked for."""
+    """A stream of facts that records in *read* which were requested."""
     for n in range(number):
         if read is not None:
             read.append(n)

@@ -1,4 +1,4 @@
-"""Who is refused is told who it is, by which rule, and what it may do instead."""
+"""A refused agent learns its role, the rule, and the permitted actions."""
 
 import pytest
 from conftest import decision, intent
@@ -19,7 +19,7 @@ def ruled(memory, *changes, agent="ana"):
 
 
 def denied(call, *args, **fields):
-    """The detail and the hint of what is denied."""
+    """The detail and the hint of the denial."""
     error = refusal(call, *args, **fields)
     assert error.code == "policy_denied"
     return error.detail, error.hint

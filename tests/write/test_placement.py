@@ -1,4 +1,4 @@
-"""Stage 2, the ontology's part: every term is declared, and stands where the ontology allows it."""
+"""Stage 2, the ontology's part: every term is declared, and used where the ontology allows it."""
 
 from dataclasses import replace
 
@@ -149,7 +149,7 @@ def kept(memory, kind, *extra, **fields):
 
 
 def problem(memory, kind, *extra, **fields):
-    """The one violation that an intent with these extra triples is refused for."""
+    """The only violation of an intent with these extra triples."""
     (found,) = refusal(kept, memory, kind, *extra, **fields).violations
     assert (found.code, found.field) in (("shape_violation", "extra_triples"), ("unknown_term", "extra_triples"))
     return found

@@ -1,4 +1,4 @@
-"""Who may assert, propose or do nothing at all: rules are data in the journal, and hold for every door."""
+"""Policies of asserting, proposing or neither: rules are data in the journal, and apply to every interface."""
 
 import re
 
@@ -50,7 +50,7 @@ def test_who_may_not_write_a_kind_is_told_what_it_may_write(memory):  # C016
     assert say(memory, type="fact", rationale=None).status == "asserted"
 
 
-def test_a_proposal_by_policy_ends_nothing_and_is_not_in_force(memory):
+def test_a_proposal_by_policy_ends_nothing_and_is_not_active(memory):
     old = say(memory).iri
     ruled(memory, PolicyChange(kind="decision", allows="propose"))
     receipt = say(memory, summary="Use Lucene", supersedes=[old])

@@ -1,4 +1,4 @@
-"""Whoever ends what another agent asserted says why, through every verb of the writer."""
+"""Ending a memory of another agent takes a reason, through every verb of the writer."""
 
 import pytest
 from conftest import decision, fixed_sources, intent

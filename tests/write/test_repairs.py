@@ -1,4 +1,4 @@
-"""A refusal an agent can repair carries the repair, and what it carries is accepted as it stands."""
+"""A refusal that an agent can repair has the repair, which is accepted unchanged."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a reading by fresh eyes found broken, each with the test that found it."""
+"""Faults found in a review, each with the test that found it."""
 
 import os
 import threading
@@ -36,7 +36,7 @@ def queue_of(memory):
 
 
 def test_a_submission_whose_judging_was_interrupted_in_another_thread_is_judged_again(memory):  # C023
-    """Thread A holds the turn and judges what B submitted when Ctrl-C reaches A."""
+    """Thread A has the lock and judges a submission of B when Ctrl-C reaches A."""
     queue, pipeline = queue_of(memory), Pipeline(rules_of(memory), memory.sources.new_id)
     calls, answers = [], []
 
@@ -108,7 +108,7 @@ def test_a_commit_is_no_evidence(memory):
 
 
 def beside(memory, first, second):
-    """Two decisions on one topic, the second said to hold beside the first; their IRIs."""
+    """Two decisions on one topic, the second declared to coexist with the first; their IRIs."""
     old = memory.writer.submit_intent("p", decision(topic="index", **first)).iri
     new = decision(topic="index", summary="Use Lucene", coexists_with=[old], **second)
     return old, memory.writer.submit_intent("p", new).iri

@@ -1,4 +1,4 @@
-"""Taking a memory back to what was active at a moment: by corrections in one commit, or by none."""
+"""Rollback to the memories that were active at a moment: by corrections in one commit, or by none."""
 
 import os
 import re
@@ -29,8 +29,8 @@ ENDS = {jido("supersededBy"), jido("invalidatedBy")}
 SECRET = "the token is ghp_" + "aB3dE6gH9" * 4
 
 
-def in_force(memory):
-    """What each active memory holds, but for who said it, when, and in whose place; markers hold nothing."""
+def active_contents(memory):
+    """The content of each active memory, without author, time and relations; markers have none."""
     rows = {}
     for subject, predicate, value in held(memory):
         rows.setdefault(subject, set()).add((predicate, value))
@@ -45,7 +45,7 @@ def in_force(memory):
 
 
 def summaries(memory):
-    return sorted(plain_value(v) for holds in in_force(memory) for p, v in holds if p == jido("summary"))
+    return sorted(plain_value(v) for holds in active_contents(memory) for p, v in holds if p == jido("summary"))
 
 
 def violations(memory):
@@ -54,13 +54,13 @@ def violations(memory):
     ]
 
 
-def test_what_was_in_force_at_a_moment_is_in_force_again_and_nothing_else(memory):  # C117
+def test_exactly_the_memories_active_at_a_moment_are_active_again(memory):  # C117
     writer = memory.writer
     store = writer.submit_intent("p", decision(topic="store", alternatives=["SQLite", "Redis"]))
     task = writer.submit_intent("p", intent(type="task", summary="Ship it", assigned_to="ana"))
     fact = writer.submit_intent("p", intent(summary="the build needs Rust 1.80", evidence=["the log of Monday"]))
     kept = writer.submit_intent("p", intent(type="risk", summary="the disk is small"))
-    before, then = in_force(memory), kept.version
+    before, then = active_contents(memory), kept.version
     other = writer.submit_intent("p", decision(topic="store", summary="Use SQLite", supersedes=[store.iri]))
     writer.revise("p", task.iri, changes={"status": "Completed"}, reason="done")
     writer.invalidate("p", fact.iri, reason="measured wrongly")
@@ -69,7 +69,7 @@ def test_what_was_in_force_at_a_moment_is_in_force_again_and_nothing_else(memory
 
     done = memory.roll_back(str(then), reason="the import was wrong", project="p")
 
-    assert in_force(memory) == before
+    assert active_contents(memory) == before
     assert was < held(memory)  # nothing is removed
     assert Counter(found.change for found in done.corrections) == {"withdrawn": 3, "restated": 3}
     (marker,) = {found.by for found in done.corrections if found.change == "withdrawn"}
@@ -185,7 +185,7 @@ def test_memories_that_disagreed_do_so_again_as_they_stood(tmp_path):
     memory = open_with(tmp_path, '[conflicts]\ndecision = "warn"\n')
     first = memory.writer.submit_intent("p", decision(topic="store"))
     second = memory.writer.submit_intent("p", decision(topic="store", summary="Use SQLite"))
-    before = in_force(memory)
+    before = active_contents(memory)
     memory.writer.submit_intent("p", decision(topic="store", summary="Use Redis", supersedes=[first.iri, second.iri]))
     memory.close()
 
@@ -193,7 +193,7 @@ def test_memories_that_disagreed_do_so_again_as_they_stood(tmp_path):
     with jidomem.open(tmp_path / "root") as strict:  # they would be refused as new ones now
         strict.roll_back(str(second.version), reason="back", project="p")
 
-        assert in_force(strict) == before
+        assert active_contents(strict) == before
 
 
 def test_a_root_cause_and_its_error_are_connected_again(memory):
@@ -308,7 +308,7 @@ def test_the_beginning_is_a_moment_like_others(memory):
 
     memory.roll_back("0", reason="a fresh start", project="p")
 
-    assert in_force(memory) == set()
+    assert active_contents(memory) == set()
     assert [each for each in memory.check("p").problems if each.severity == "violation"] == []
 
 
@@ -399,7 +399,7 @@ def test_what_is_said_again_says_so_with_the_reason_and_the_files_as_they_were(m
     assert said(memory, found.by, "aboutBlob") == [f'"{blob} a.py"']
 
 
-def test_what_was_not_in_force_at_the_moment_is_not_said_again(memory):
+def test_a_memory_that_was_not_active_at_the_moment_is_not_restated(memory):
     writer = memory.writer
     ended = writer.submit_intent("p", intent(summary="ended before"))
     over = writer.submit_intent("p", intent(summary="over it", supersedes=[ended.iri]))
@@ -407,14 +407,14 @@ def test_what_was_not_in_force_at_the_moment_is_not_said_again(memory):
     marker = writer.invalidate("p", gone.iri, reason="wrong")
     waiting = writer.submit_intent("p", intent(summary="only proposed"), propose=True)
     then = memory.catch_up("p")
-    before = in_force(memory)
+    before = active_contents(memory)
     again = writer.undo("p", ended.iri, reason="it was right")  # supersedes what took its place
     brought = writer.undo("p", gone.iri, reason="it was right")  # and this the marker
     settled = writer.confirm("p", waiting.iri)
 
     done = memory.roll_back(str(then), reason="back", project="p")
 
-    assert in_force(memory) == before
+    assert active_contents(memory) == before
     assert {found.item for found in done.corrections if found.change == "withdrawn"} == {
         again.iri, brought.iri, settled.iri,
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is withdrawn and what is said again, so that what was active at a moment is so once more."""
+"""The memories to withdraw and to restate, so that exactly those active at a moment are active."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def view():
 
 
 def found(view, came, gone, intents=None):
-    """The difference where a memory says what *intents* says of it, and else its own IRI."""
+    """The difference if *intents* has the content of a memory, else its own IRI."""
     return rollback_diff(iter(came), iter(gone), view, lambda item: (intents or {}).get(item, {"summary": item}))
 
 

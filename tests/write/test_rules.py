@@ -1,4 +1,4 @@
-"""The 17 rules of writing and of the shapes: each is applied at write and in check as its row of the page says."""
+"""The 17 rules of writing and of the shapes: each is applied at write and in check as its page describes."""
 
 import re
 from pathlib import Path

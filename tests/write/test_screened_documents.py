@@ -1,4 +1,4 @@
-"""The screen of secrets over lines of real documents, and over secrets of every form that is known to it."""
+"""The screen of secrets over lines of real documents, and over secrets of every known form."""
 
 import json
 import random
@@ -22,12 +22,12 @@ URL64 = BASE62 + "-_"
 
 
 def drawn(length, signs=BASE62):
-    """So many signs drawn by lot: a secret of a true form that is in no file."""
+    """A number of random characters: a secret of a true form that is in no file."""
     return "".join(CHANCE.choices(signs, k=length))
 
 
 def key(kind):
-    """A private key in PEM, of signs drawn by lot."""
+    """A private key in PEM, of random characters."""
     lines = "\n".join(drawn(64, BASE62 + "+/") for _ in range(6))
     return f"-----BEGIN {kind}PRIVATE KEY-----\n{lines}\n-----END {kind}PRIVATE KEY-----"
 

@@ -1,4 +1,4 @@
-"""What looks like a secret is refused by its kind and field, and never repeated; what only looks odd is kept."""
+"""A likely secret is refused by kind and field, and never repeated; a harmless text is accepted."""
 
 import json
 import random
@@ -23,7 +23,7 @@ NOT_58 = dict.fromkeys(map(ord, "0OIl"))
 
 
 def drawn(length, signs=BASE62):
-    """So many signs, at least one of each sort that is among them, drawn by lot."""
+    """A number of random characters, at least one of each class."""
     while True:
         text = "".join(CHANCE.choices(signs, k=length))
         sorts = [str.isdigit, str.isupper, str.islower]

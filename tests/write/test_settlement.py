@@ -1,4 +1,4 @@
-"""What settles what waits: by which fields a memory is asserted again, why, and what cannot be settled so."""
+"""Settlements: the fields and reason of the new memory, and the memories that cannot be settled."""
 
 from datetime import timedelta
 
@@ -21,12 +21,12 @@ def settle(memory, item, action, **more):
 
 
 def reason(memory, made):
-    """Why a memory was asserted again; or why it was withdrawn."""
+    """The reason why a memory was asserted again or withdrawn."""
     return said(memory, made, "revisionReason") or said(memory, made, "rationale")
 
 
 def rivals(memory):
-    """An active decision, and one that is proposed and disagrees with it."""
+    """An active decision, and a proposed one that conflicts with it."""
     given = {"type": "decision", "rationale": "r", "topic": "store", "status": "accepted"}
     old = kept(memory, summary="Use Oxigraph", about=["server"], **given)
     return old, kept(memory, propose=True, summary="Use Lucene", about=["search"], **given)
@@ -99,7 +99,7 @@ def test_an_assumption_that_is_due_holds_for_ninety_days_more_and_any_other_memo
 
 
 @pytest.mark.parametrize("action", ["supersede", "keep-both"])
-def test_what_disagrees_with_nothing_in_force_is_accepted_or_rejected(memory, action):
+def test_a_proposal_without_conflict_is_accepted_or_rejected(memory, action):
     item = kept(memory, propose=True)
     error = refusal(settle, memory, item, action)
     assert (error.detail, error.hint) == (f"{item} disagrees with no active memory", "accept it, or reject it")
@@ -107,7 +107,7 @@ def test_what_disagrees_with_nothing_in_force_is_accepted_or_rejected(memory, ac
 
 @pytest.mark.parametrize("action", ["supersede", "keep-both"])
 @pytest.mark.parametrize("config", ["", '[conflicts]\ndecision = "warn"\n', '[conflicts]\ndecision = "propose"\n'])
-def test_a_proposal_is_settled_with_what_came_in_force_after_it(tmp_path, action, config):
+def test_a_proposal_is_settled_with_memories_asserted_after_it(tmp_path, action, config):
     with open_with(tmp_path, config) as memory:
         given = {"type": "decision", "rationale": "r", "topic": "store", "status": "accepted"}
         late = kept(memory, propose=True, summary="Use Lucene", about=["search"], **given)

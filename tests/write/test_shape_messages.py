@@ -1,4 +1,4 @@
-"""The message of a shape names the field of an intent that puts it right, and so does the hint."""
+"""The message and the hint of a shape name the field of an intent that repairs it."""
 
 import re
 
@@ -65,7 +65,7 @@ def writer(memory):
 
 
 def names_no_term(text):
-    """Whether the text names no `jido:` term but one that is written in `extra_triples`."""
+    """Whether the text names no `jido:` term except one for `extra_triples`."""
     return "jido:" not in text or "`extra_triples`" in text
 
 

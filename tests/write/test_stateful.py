@@ -1,4 +1,4 @@
-"""After any sequence of intents, kept or refused: nothing is lost, the invariants hold, the past stays as it was."""
+"""After any sequence of intents, accepted or refused: nothing is lost, invariants hold, the past does not change."""
 
 import shutil
 import tempfile
@@ -68,7 +68,7 @@ class Memory(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
     def submit(self, **fields):
-        """What came of an intent: a receipt, or a refusal that changed nothing."""
+        """The result of an intent: a receipt, or a refusal that changed nothing."""
         before = files(self.folder)
         try:
             receipt = self.memory.writer.submit_intent("p", intent(**fields))
@@ -249,7 +249,7 @@ class Memory(RuleBasedStateMachine):
         ]
 
     def the_past_is_as_it_was(self):
-        """Asking as of a moment equals asking a memory replayed to that moment."""
+        """A query as of a moment equals the query of a memory replayed to that moment."""
         moments = sorted(set(self.moments))
         for moment in {moments[0], moments[len(moments) // 2], moments[-1]}:
             replayed = self.folder / f"replayed-{moments.index(moment)}"
@@ -271,14 +271,14 @@ class Memory(RuleBasedStateMachine):
 
 
 def clash(one, other):
-    """Whether two conventions say otherwise of one place."""
+    """Whether two conventions differ about one place."""
     texts = [{normal_text(plain_value(text)) for text in said[jido("summary")]} for said in (one, other)]
     places = [said[jido("about")] for said in (one, other)]
     return texts[0] != texts[1] and (not all(places) or bool(places[0] & places[1]))
 
 
 def no_two_agree_to_differ(force, kinds, keys_of, differ=lambda one, other: True):
-    """No two active items of one family share a key and *differ*, unless one says that it coexists with the other."""
+    """No two active items of one family share a key and *differ*, unless one names the other in coexists_with."""
     classes = {jido("".join(part.title() for part in kind.split("_"))) for kind in kinds}
     holders = defaultdict(set)
     for node, said in force.items():

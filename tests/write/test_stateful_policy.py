@@ -1,4 +1,4 @@
-"""Under any policy, however it changes, and whatever review settles: the same invariants, and no rule is passed by."""
+"""Under any changing policy and any settlement by review: the same invariants, and no rule is bypassed."""
 
 from conftest import examples
 from hypothesis import HealthCheck, settings
@@ -31,7 +31,7 @@ changes = st.one_of(
 
 
 class Policed(Memory):
-    """A memory under a policy that changes at random, reviewed by whoever comes along."""
+    """A memory under a policy that changes at random, reviewed by any agent."""
 
     denials = ("policy_denied",)
     explain_an_error = retry = move_a_session = None
@@ -103,7 +103,7 @@ class Policed(Memory):
             rows.setdefault(subject, {}).setdefault(predicate, set()).add(value)
 
         def sources(item, seen):
-            """What an item rests on in the end, up to what a curator stands behind; in whatever order it is walked."""
+            """The final sources of an item, up to those that a curator confirmed, in any order of the walk."""
             said = rows.get(item, {})
             if item in seen or jido("confirmedBy") in said:
                 return set()

@@ -1,17 +1,17 @@
-"""After any sequence of intents and rollbacks: what was active at the moment is, and the invariants hold."""
+"""After any sequence of intents and rollbacks: the memories of the moment are active, and the invariants hold."""
 
 from conftest import examples
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
-from test_rollback import in_force, violations
+from test_rollback import active_contents, violations
 from test_stateful import Memory, picks, summaries, topics
 
 from jidomem import JidomemError
 
 
 class TakenBack(Memory):
-    """A memory that several agents write to, and that is taken back now and then."""
+    """A memory that several agents write to, with occasional rollbacks."""
 
     @rule(summary=summaries, topic=topics, texts=st.lists(summaries, min_size=1, max_size=2, unique=True))
     def decide_among_alternatives(self, summary, topic, texts):
@@ -37,15 +37,15 @@ class TakenBack(Memory):
 
     @precondition(lambda self: self.moments)
     @invariant()
-    def what_is_in_force_is_noted(self):
-        vars(self).setdefault("then", {})[self.moments[-1]] = in_force(self.memory)
+    def the_active_memories_are_recorded(self):
+        vars(self).setdefault("then", {})[self.moments[-1]] = active_contents(self.memory)
 
     @precondition(lambda self: len(vars(self).get("then", ())) > 1)
     @rule(pick=picks)
     def roll_back(self, pick):  # C117
         moment = sorted(self.then)[pick % len(self.then)]
         done = self.memory.roll_back(moment, reason="an experiment", project="p")
-        assert in_force(self.memory) == self.then[moment]
+        assert active_contents(self.memory) == self.then[moment]
         if done.commit:
             self.moments.append(done.version.recorded_at)
         for found in done.corrections:  # a root cause is explained by way of the one it revives

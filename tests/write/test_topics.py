@@ -1,4 +1,4 @@
-"""Topics are compared by topic_key: in commits of this version, of earlier ones, and in the questions that take one."""
+"""Topics are compared by topic_key: in commits of this and earlier versions, and in queries by topic."""
 
 import shutil
 from pathlib import Path

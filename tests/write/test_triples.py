@@ -1,4 +1,4 @@
-"""Stage 4: what an intent becomes, and that every text comes back as it was given."""
+"""Stage 4: the triples of an intent, from which every text is read back unchanged."""
 
 import shutil
 import tempfile

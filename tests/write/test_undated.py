@@ -1,4 +1,4 @@
-"""Memories of which nobody knows when they were asserted."""
+"""Memories whose time of assertion is unknown."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Stage 2: what an intent has to say, and that what it names exists."""
+"""Stage 2: required fields, and the existence of the named things."""
 
 import pytest
 from conftest import decision, files, fixed_sources, intent
@@ -602,7 +602,7 @@ def test_what_a_field_cannot_hold_is_refused_for_what_it_is_and_not_as_said_twic
 
 
 @pytest.mark.parametrize("given", ["abcdef", MEMORY + "nobody"])
-def test_what_nobody_knows_is_not_said_to_be_in_force(memory, given):
+def test_an_unknown_reference_is_not_reported_as_active(memory, given):
     (violation,) = refusal(memory.writer.submit_intent, "p", intent(revives=[given])).violations
     assert (violation.code, violation.field, violation.value) == ("unknown_reference", "revives", given)
 

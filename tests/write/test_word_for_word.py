@@ -1,4 +1,4 @@
-"""Entries and turns as triples: all they say, word for word, and a refusal that names what cannot be kept."""
+"""Entries and turns as triples: verbatim texts, and refusals that name a value that cannot be stored."""
 
 import pytest
 from writing import refusal

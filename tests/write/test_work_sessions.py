@@ -1,4 +1,4 @@
-"""A work session is opened once and moved by events: which state it is in, and what is said to who asks for another."""
+"""A work session is opened once and changed by events: its state, and the refusal of an unknown state."""
 
 import pytest
 from writing import GRAPH, held, refusal, said

@@ -1,4 +1,4 @@
-"""What is known while intents are judged: what the index says and what was accepted since, each asked for once."""
+"""The rows for judging intents: those of the index and those accepted since, each queried once."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ ROWS = [(s, p, o) for s in SUBJECTS for p in PROPERTIES for o in VALUES]
 
 
 class Index:
-    """Rows, and how often they were asked for."""
+    """Rows, and the number of queries of them."""
 
     def __init__(self, rows=()):
         self.rows, self.asked = [*dict.fromkeys(rows)], []
@@ -26,7 +26,7 @@ class Index:
 
 
 def answers(view, rows):
-    """What *view* says of everything, and what it is to say where *rows* is all there is."""
+    """The answers of *view* on everything, and those expected from *rows* alone."""
     held = {(s, p): {o for a, b, o in rows if (a, b) == (s, p)} for s in SUBJECTS for p in PROPERTIES}
     ended = {s: bool(held[s, jido("supersededBy")] or held[s, jido("invalidatedBy")]) for s in SUBJECTS}
     for s in SUBJECTS:

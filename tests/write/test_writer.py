@@ -42,7 +42,7 @@ def listing(root):
 
 @contextmanager
 def no_file_above(size):
-    """The kernel refuses to let a file grow above *size* bytes, as a full disk would."""
+    """The kernel refuses to let a file grow above *size* bytes, like a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -499,7 +499,7 @@ def test_no_intents_are_answered_with_none(memory):
 
 
 @pytest.mark.parametrize("batch", ["a list", "a stream", "atomic"])
-def test_many_are_proposed_together_and_none_is_in_force_whatever_it_disagrees_with(memory, batch):
+def test_many_are_proposed_together_and_none_is_active_whatever_it_disagrees_with(memory, batch):
     memory.writer.submit_intent("p", decision(topic="store"))
     before = len(files(memory.settings.root))
     rivals = [decision(summary=f"Use store {n}", topic="store") for n in range(3)]

@@ -1,4 +1,4 @@
-"""What the writer's tests share: the triples of a memory, roots with a configuration, refusals."""
+"""Shared parts of the writer's tests: the triples of a memory, roots with a configuration, refusals."""
 
 import pytest
 from conftest import fixed_sources
@@ -14,7 +14,7 @@ MEMORY = "https://jido.ai/memory/"
 
 
 def open_with(tmp_path, config="", name="root", **options):
-    """A root whose config.toml says *config*, opened with a clock and ids that repeat."""
+    """A root with the config.toml *config*, opened with a repeatable clock and repeatable ids."""
     root = tmp_path / name
     root.mkdir(exist_ok=True)
     (root / "config.toml").write_text(config)
@@ -33,7 +33,7 @@ def said(memory, item, name):
 
 
 def journalled(memory, project="p"):
-    """Every triple the commits of a project's memory hold, read again from disk and verified."""
+    """Every triple in the commits of a project's memory, read again from disk and verified."""
     stream = Stream(project)
     assert memory.journal.verify(stream) == ()
     return {triple for commit in memory.journal.read(stream) for triple in commit.triples}
