@@ -270,7 +270,7 @@ def test_who_corrects_what_was_replaced_is_shown_what_took_its_place_and_no_call
     (wrong,) = called(desks, ("revise", {"id": old, **way}))
     assert "retry" not in wrong.structured_content
     assert new in wrong.structured_content["hint"]
-    assert "read first" in wrong.content[0].text
+    assert "successor first" in wrong.content[0].text
     (kept,) = called(desks, ("revise", {"id": new, **way}))
 
     assert not kept.is_error
@@ -890,5 +890,5 @@ def test_a_receipt_of_what_another_said_already_names_its_author_and_fills_in_no
     receipt = again.structured_content
     assert (receipt["status"], receipt["filled"]) == ("deduplicated", {})
     assert "of claude-code says this already" in receipt["warnings"][0]
-    assert "is not recorded" in receipt["warnings"][0]
+    assert "nothing was added" in receipt["warnings"][0]
     assert not called(desks, ("remember", {"text": "x"}))[0].structured_content["warnings"]

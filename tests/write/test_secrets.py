@@ -195,7 +195,7 @@ def test_an_intent_with_a_likely_secret_is_refused_by_field_and_kind_and_says_it
         writer.submit_intent("p", proposal)
     assert (refused.value.code, [v.field for v in refused.value.violations]) == ("policy_denied", [field])
     assert secret not in json.dumps(refused.value.to_dict())
-    assert "say where it is kept" in refused.value.hint
+    assert "say where it is stored" in refused.value.hint
 
 
 #: Fields in which a secret does not get past the rules for their values: names from a list, moments, the project.
