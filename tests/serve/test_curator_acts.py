@@ -127,7 +127,7 @@ def test_what_a_role_may_not_do_is_not_offered_and_refused_with_who_may(signed, 
             assert answer.status_code == 403, (name, way, answer.text)
             assert answer.mimetype == "text/html"
             assert (
-                "ask the administrator" in answer.text
+                "ask the operator" in answer.text
                 or "ask a curator" in answer.text
                 or "the project has no curator" in answer.text
             )
