@@ -56,7 +56,7 @@ class Known:
     """In place of index and tail: of what was written, which things are memories, and the classes of the others."""
 
     def __init__(self, journal: FileJournal) -> None:
-        self.journal, self.index, self.life = journal, self, 0
+        self.journal, self.index, self.generation = journal, self, 0
         self._memories: set[Term] = set()
         self._types: dict[Term, Term] = {}
 
