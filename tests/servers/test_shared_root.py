@@ -294,6 +294,8 @@ def test_homes_tell_places_apart_and_not_how_they_are_reached(monkeypatch):
     stores = [addresses.home_of("s3://b/p", {"AWS_ENDPOINT_URL": f"http://{user}here"}) for user in ("", "ana:s3cret@")]
     assert stores[0] == stores[1]
     assert addresses.home_of("s3://b/p", {}) != addresses.home_of("s3://b/p", {"AWS_ENDPOINT_URL": "http://here"})
+    with pytest.raises(Failed, match="JIDOMEM_HOME=~nobody-here: there is no home folder of that user"):
+        addresses.home_of("s3://b/p", {"JIDOMEM_HOME": "~nobody-here"})
 
 
 def test_a_home_is_made_by_all_who_begin_with_it_at_once_for_one_root(tmp_path):

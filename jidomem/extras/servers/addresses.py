@@ -70,10 +70,15 @@ def _split(address: str) -> SplitResult:
 def home_of(address: str, environment: Mapping[str, str]) -> Path:
     """Return the folder for the local copy of the root at *address*: `JIDOMEM_HOME`, else one in the user's cache.
 
-    The folder does not depend on the password or on the way of connecting.
+    The folder does not depend on the password or on the way of connecting. Raise Failed `invalid_config` where
+    `JIDOMEM_HOME` names the home of an unknown user.
     """
     if chosen := environment.get("JIDOMEM_HOME"):
-        return Path(chosen).expanduser().resolve()
+        try:
+            return Path(chosen).expanduser().resolve()
+        except RuntimeError as error:
+            detail = f"JIDOMEM_HOME={chosen}: there is no home folder of that user"
+            raise Failed(detail, hint="name the whole path of a folder", code="invalid_config") from error
     from platformdirs import user_cache_dir
 
     digest = blake2b(_place(address, environment).encode(), digest_size=12).hexdigest()
