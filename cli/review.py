@@ -20,6 +20,7 @@ from jidomem.curation.review_queue import (
     ReviewLine,
     Waiting,
     apply,
+    newer_versions,
     newest,
     opposed_proposals,
     queue,
@@ -31,7 +32,7 @@ from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
 from jidomem.rdf.vocab import REDACTED
 from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import is_number
-from jidomem.records.active import ENDED, UNACCEPTED
+from jidomem.records.active import ENDED, UNACCEPTED, is_accepted
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
 from jidomem_cli.errors import place, print_error, print_refusal
 from jidomem_cli.fields import entries_now, memory_iri
@@ -210,12 +211,13 @@ def _accept_all(app: App, memory: Jidomem, reason: str | None, dry_run: bool) ->
     proposals = [one for one in waiting if one.kind == "proposal"]
     rivals = opposed_proposals(memory.reader, memory.project, waiting)
     unopposed = [one for one in proposals if one.other is None and not rivals[one.item]]
-    chosen = newest(memory.reader, memory.project, unopposed)
+    latest = {one.item for one in newest(memory.reader, memory.project, proposals)}
+    chosen = [one for one in unopposed if one.item in latest]
     lines = [ReviewLine(0, "accept", one, reason) for one in chosen]
     _preview(app, chosen, dry_run)
     code = _print_outcomes(app, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
     if replaced := len(unopposed) - len(lines):
-        app.info(f"{replaced} skipped: a newer version is accepted")
+        app.info(f"{replaced} skipped: a newer version or a withdrawal is pending")
     if left := len(proposals) - len(unopposed):
         app.info(f"{left} left, in conflict with active memories or with each other: jidomem review")
     return code
@@ -246,14 +248,15 @@ def _kinds(some: Sequence[Waiting]) -> str:
 
 
 def _rewordings(memory: Jidomem, waiting: Sequence[Waiting]) -> dict[str, list[Rewording]]:
-    """Return the rewordings of each proposal that is to replace memories."""
-    return {
-        one.item: rewordings(memory.reader, memory.project, one.item, one.replaces) for one in waiting if one.replaces
-    }
+    """Return the rewordings of each proposal that is to replace memories, or an older proposal."""
+    older = {new: old for old, new in newer_versions(memory.reader, memory.project, waiting).items()}
+    old_of = {one.item: one.replaces or tuple(filter(None, [older.get(one.item)])) for one in waiting}
+    return {item: rewordings(memory.reader, memory.project, item, olds) for item, olds in old_of.items() if olds}
 
 
 def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     options, reworded = place(app), _rewordings(memory, queue_page.waiting)
+    newer = newer_versions(memory.reader, memory.project, queue_page.waiting)
     settle = [commands(one, options) for one in queue_page.waiting]
     rivals = opposed_proposals(memory.reader, memory.project, queue_page.waiting)
     rows: list[dict[str, Any]] = [
@@ -277,6 +280,10 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
         row["below"] = [line for each in reworded.get(row["item"], ()) for line in each.shortened(_REWORDED).lines()]
         row["below"] += _withdrawn(memory, row) if row["type"] == "deleted_marker" and not row["other"] else []
         row["below"] += [f"against the proposal {short(each['item'])}: {each['summary']}" for each in row["rivals"]]
+        if row["item"] in newer:
+            row["below"].append(f"a newer version is pending: {short(newer[row['item']])}")
+        elif row["type"] in ("decision", "architectural_decision") and not row["rewordings"]:
+            row["below"] += _unaccepted_status(memory, row["item"])
         if row["other"]:
             row["below"] += [_against(app, row), *_aligned(ways)]
     _group(rows, queue_page.waiting)
@@ -287,15 +294,14 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     if not _may_settle(memory, queue_page.waiting):
         app.info(_curators(memory))
         return
-    if one := next((one for one in queue_page.waiting if one.other is None), None):
+    offered = newest(memory.reader, memory.project, queue_page.waiting)
+    if one := next((one for one in offered if one.other is None), None):
         app.info(
             f"decide one: jidomem review{options} accept {short(one.item)}, or reject; many: jidomem review --edit"
         )
     else:
         app.info("decide many: jidomem review --edit")
-    if unopposed := [
-        one for one in queue_page.waiting if one.kind == "proposal" and one.other is None and not rivals[one.item]
-    ]:
+    if unopposed := [one for one in offered if one.kind == "proposal" and one.other is None and not rivals[one.item]]:
         several = "proposals" if len(unopposed) > 1 else "proposal"
         many = f"{len(unopposed):,} {several} ({_kinds(unopposed)})" if queue_page.cursor is None else "all proposals"
         app.info(f"accept {many} without a conflict: jidomem review{options} accept --all")
@@ -357,6 +363,12 @@ def _withdrawn(memory: Jidomem, row: Mapping[str, Any]) -> list[str]:
     """Return the memories that a proposed withdrawal ends, a line each."""
     withdrawn = memory.reader.get_memory(memory.project, row["item"])["properties"].get("invalidates", ())
     return [f"withdraws {short(each)}: {clean(_summary(memory, each) or REDACTED)}" for each in withdrawn]
+
+
+def _unaccepted_status(memory: Jidomem, item: str) -> list[str]:
+    """Return the line with the status of a proposed decision that is not active once it is accepted."""
+    statuses = memory.reader.get_memory(memory.project, item)["properties"].get("decisionStatus", ())
+    return [f"status: {status}" for status in statuses if not is_accepted(status)]
 
 
 _EDITOR = "set $VISUAL or $EDITOR, or: jidomem review --todo > FILE, edit it, and jidomem review --from FILE"

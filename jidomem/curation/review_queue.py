@@ -386,7 +386,9 @@ def settle_by_rule(
     source. The memory writer asserts the confirmed memories, and the reason names the rule.
     """
     proposals = [one for one in queue(reader, project, now) if one.kind == "proposal"]
-    waiting, items = [one for one in proposals if one.other is None], [one.item for one in proposals]
+    latest = {one.item for one in newest(reader, project, proposals)}
+    waiting = [one for one in proposals if one.other is None and one.item in latest]
+    items = [one.item for one in proposals]
     known = review_cache(reader, project).known(items)
     ends = {row["item"] for row in rows_about(reader, project, _ENDING, items)}
     agents_by_key = _asserting_agents(known)
@@ -427,10 +429,19 @@ ORDER BY ?item ?any
 
 
 def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
-    """Return those of *waiting* that no other one of them supersedes or withdraws."""
+    """Return those of *waiting* that no pending proposal supersedes or withdraws, and that have no newer version."""
     items = [one.item for one in waiting]
     replaced = {row["any"] for row in rows_about(reader, project, _ENDING, items) if row["any"] != row["item"]}
+    replaced |= newer_versions(reader, project, waiting).keys()
     return [one for one in waiting if one.item not in replaced]
+
+
+def newer_versions(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> dict[str, str]:
+    """Return the newest pending version of each proposal of *waiting* that has a newer one."""
+    graph = graph_iri(project)
+    view = WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
+    newer = {one.item: conflict.newer_proposal(iri(one.item), view) for one in waiting if one.kind == "proposal"}
+    return {item: plain_value(other) for item, other in newer.items() if other is not None}
 
 
 def opposed_proposals(

@@ -296,6 +296,18 @@ def is_replaced_by_proposal(item: Term, view: WriteSnapshot) -> bool:
     return any(_is_proposed(other, view) for other in others - {item})
 
 
+def newer_proposal(item: Term, view: WriteSnapshot) -> Term | None:
+    """Return the newest pending version of the proposal *item*: by `supersedes`, or by a later import of its source."""
+    newest, seen = item, {item}
+    while True:
+        versions = {other for link in ("supersedes", "previousImport") for other in view.subjects(jido(link), newest)}
+        pending = sorted(other for other in versions - seen if _is_proposed(other, view))
+        if not pending:
+            return newest if newest != item else None
+        newest = pending[0]
+        seen.add(newest)
+
+
 def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] | None = None) -> Iterable[Term]:
     """Yield the active memories that share a key with *item* and are not in its coexists_with.
 

@@ -82,6 +82,8 @@ class Settlements:
             _check_pair(iri(item), iri(other), action, view)
         elif action in ("accept", "reject") and view.is_current(iri(item)) and not self._is_due(iri(item), view, now):
             _check_unsettled(iri(item), action, view)
+        if action != "reject" and jido("Proposed") in view.objects(iri(item), ITEM_MARK):
+            _check_is_newest(iri(item), view)
         reason = settlement.reason or _REASONS[action]
         if action == "reject":
             self._check_may_reject(iri(item), view)
@@ -251,6 +253,16 @@ def _settled_already(item: Term, view: WriteSnapshot) -> InvalidRequest:
     return InvalidRequest(
         f"{plain_value(item)} is settled already: it was {outcome}", hint=f"see: jidomem show {plain_value(item)}"
     )
+
+
+def _check_is_newest(item: Term, view: WriteSnapshot) -> None:
+    """Raise InvalidRequest if a newer version of the proposal *item* is pending."""
+    if (newer := conflict.newer_proposal(item, view)) is not None:
+        name = plain_value(newer)
+        raise InvalidRequest(
+            f"{plain_value(item)} has a newer version, which is pending: {name}",
+            hint=f"settle that one: jidomem review accept {name}; to accept the older: jidomem review reject {name}",
+        )
 
 
 def _check_pair(item: Term, other: Term, action: str, view: WriteSnapshot) -> None:

@@ -129,3 +129,33 @@ def test_the_status_of_a_decision_is_another_field_than_that_of_its_memory(repos
     lines = run("show", "0003").stdout.splitlines()
 
     assert [line.split("  ")[0] for line in lines if "status" in line.split("  ")[0]] == ["status", "decision status"]
+
+
+def test_only_the_newest_version_of_a_proposal_is_offered_and_accepted(repository):
+    old = change(repository, "0004-use-rust", title="use Rust")
+    write(repository, "0004-use-rust", title="use Rust", status="Rejected")
+    assert run("init", "--from", "auto", "--agent", "bob").exit_code == 0
+
+    offered = run("review")
+    refused = run("review", "accept", old)
+    (new,) = (row["item"] for row in rows("review") if row["type"] == "architectural_decision" and row["item"] != old)
+    accepted = run("review", "accept", new)
+
+    assert f"accept {new[-8:]}" in offered.stderr
+    assert f"accept {old[-8:]}" not in offered.stderr
+    assert f"a newer version is pending: {new[-8:]}" in offered.stdout
+    assert "was: status: accepted\n    now: status: rejected" in offered.stdout
+    assert (refused.exit_code, refused.stderr.splitlines()[0].endswith(new[-8:])) == (2, True)
+    assert f"jidomem review accept {new[-8:]}" in refused.stderr
+    assert accepted.stderr.splitlines()[-1] == "the decision is rejected, and not active"
+
+
+def test_an_older_version_is_accepted_once_the_newer_one_is_rejected(repository):
+    old = change(repository, "0004-use-rust", title="use Rust")
+    write(repository, "0004-use-rust", title="use Rust", status="Rejected")
+    assert run("init", "--from", "auto", "--agent", "bob").exit_code == 0
+    (new,) = (row["item"] for row in rows("review") if row["type"] == "architectural_decision" and row["item"] != old)
+
+    assert run("review", "reject", new).exit_code == 0
+
+    assert run("review", "accept", old).exit_code == 0
