@@ -158,6 +158,10 @@ class _LinkResolver:
                     rivals = f"{self.path(claim.new)} supersedes {self.path(old)}, as does {self.path(standing[0].new)}"
                     message = f"{rivals}, and a memory has one successor; kept as text"
                     self.note("warning", claim.by, claim.line, message)
+            for claim in standing[:1]:
+                if (status := self.records[claim.new].status) in ("proposed", "rejected"):
+                    message = f"superseded by {self.path(claim.new)}, which is {status}; it counts as superseded"
+                    self.note("warning", old, claim.line, message)
             if standing:
                 self.ends[standing[0].new].add(old)
 

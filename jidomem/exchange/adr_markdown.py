@@ -376,6 +376,14 @@ _STATUS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 WORDS = {word: status for status, words in _STATUS.items() for word in words}
 _STATUS_WORD = re.compile(rf"({'|'.join(sorted(WORDS, key=len, reverse=True))})\b")
+#: Words after "accepted" in a status: the first say that the decision has ended, the others that it may not hold.
+NO_LONGER = re.compile(
+    r"\b(?:no longer|not any ?more)\s+(?:valid|relevant|applicable|applies|in (?:force|effect|use))\b"
+)
+_IN_DOUBT = re.compile(
+    r"\b(?:no longer|pending|(?:in|under) review|on hold|deferred|postponed|provisional(?:ly)?|deprecated|obsoleted?"
+    r"|outdated|retired|reverted|expired|discontinued|rejected|withdrawn|revoked|abandoned|cancelled)\b"
+)
 #: The fields that date a record, the date of the decision first; and the other names of fields.
 DATE_KEYS = (
     "decision date", "date decided", "decided", "decided on", "date", "date accepted", "accepted on", "approved on",
@@ -522,6 +530,14 @@ def status_word(line: MarkdownLine) -> str:
     if relation["before"] or relation["within"]:
         return "partly superseded" if relation["ended"] else ""
     return "accepted" if relation["amended"] else "superseded" if relation["ended"] else ""
+
+
+def doubt(line: MarkdownLine) -> re.Match[str] | None:
+    """Return the words of the status *line* by which an accepted decision has ended or may not hold, or None."""
+    plain = re.sub(r"~~.*?~~", "", line.plain)
+    relation = RELATION.search(plain)
+    head = (plain[: relation.start()] if relation else plain).casefold()
+    return NO_LONGER.search(head) or _IN_DOUBT.search(head)
 
 
 def references(line: MarkdownLine, text: str) -> Iterator[Reference]:

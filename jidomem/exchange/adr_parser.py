@@ -13,6 +13,7 @@ from jidomem.exchange.adr_markdown import (
     ISO_DATE,
     KEY,
     KEY_ALIASES,
+    NO_LONGER,
     ORDER,
     PART,
     PLACEMENT,
@@ -27,6 +28,7 @@ from jidomem.exchange.adr_markdown import (
     chosen,
     date_of_name,
     dates_in,
+    doubt,
     gives_reason,
     heading_name,
     is_title,
@@ -286,7 +288,10 @@ class _Reading:
             words = ", ".join(other for _, other in statuses)
             self.note("warning", f"several statuses ({words}); the last counts", entry.value.number)
         status = WORDS.get(word, word)
-        if status != word:
+        if status == "accepted" and not word.startswith("partly") and (match := doubt(entry.value)) is not None:
+            status = "deprecated" if NO_LONGER.fullmatch(match[0]) else status
+            self.note("warning", f"status {_short(entry.value.plain)!r} is read as {status}", entry.value.number)
+        elif status != word:
             self.note("info", f"status {word!r} is read as {status}", entry.value.number)
         elif word in WORDS and entry.value.plain.casefold().strip(" .") == status:
             self._use(entry)

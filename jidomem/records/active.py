@@ -138,7 +138,7 @@ class Inactive:
         >>> Inactive({"proposed": 1, "superseded": 2}, 1).notice("--all")
         '3 inactive records match, 1 of them better than the first hit (1 proposed, 2 superseded): add --all'
         >>> Inactive({"rejected": 1}, 0).notice("--include-inactive")
-        '1 inactive record matches, not better than the first hit (1 rejected): add --include-inactive'
+        '1 inactive record matches, ranked below the first hit (1 rejected): add --include-inactive'
         >>> Inactive({"rejected": 1}).notice()
         '1 inactive record matches (1 rejected): add include_inactive=true'
         """
@@ -153,8 +153,9 @@ class Inactive:
             return ""
         if self.better == self.count:
             return " better than the first hit"
-        some = "not" if self.count == 1 else "none" if not self.better else f"{self.better} of them"
-        return f", {some} better than the first hit"
+        if not self.better:
+            return ", ranked below the first hit"
+        return f", {self.better} of them better than the first hit"
 
     def to_dict(self, option: str = "include_inactive=true") -> dict[str, Any]:
         """Return the count, the statuses and the notice as plain values."""

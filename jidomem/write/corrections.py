@@ -29,7 +29,7 @@ OWN = ("iri", "supersedes", "invalidates", "revives", "coexists_with", "reason")
 _TEXTS = ("summary", "detailed_explanation")
 #: The fields that may explain the old text only, and the warning that a memory with another text has them.
 _EXPLAINING = ("rationale", "detailed_explanation", "alternatives", "evidence")
-_CARRIED = "carried over from the old text: {}; replace what does not explain the new text"
+_CARRIED = "copied from the old memory: {}; change what does not fit the new text"
 #: The warning that the reason of another text replaces the rationale, and the number of its characters shown.
 _REPLACED, _MAX_RATIONALE = "the reason replaces the rationale: {}; to keep it, set rationale too", 300
 #: The fields whose change implies that the author looked at the files that the memory is about.

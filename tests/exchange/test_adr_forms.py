@@ -172,3 +172,49 @@ def test_another_record_of_the_folder_shows_whether_the_day_comes_first():
     assert (
         dated.digest == next(e for e in alone.entries if e.place == first[0]).digest
     )  # the content of the file is the same
+
+
+@pytest.mark.parametrize(
+    ("status", "read_as"),
+    [
+        ("Accepted on 2024-01-01, no longer valid since 2025-01-01", "deprecated"),
+        ("Approved; no longer in use", "deprecated"),
+        ("Accepted pending review", "accepted"),
+        ("Accepted → Deprecated", "accepted"),
+    ],
+)
+def test_an_accepted_status_with_words_against_it_is_noted_with_its_line_and_the_status_taken(status, read_as):
+    (entry,), notes = entries_and_notes(f"# Use a queue\n\n## Status\n\n{status}\n{BODY}")
+
+    assert entry.fields["status"] == read_as
+    assert [(note.severity, note.line, note.message) for note in notes] == [
+        ("warning", 5, f"status {status!r} is read as {read_as}")
+    ]
+
+
+@pytest.mark.parametrize("status", ["Accepted", "Accepted, supersedes the rejected ADR-2", "Accepted (open source)"])
+def test_an_accepted_status_without_words_against_it_has_no_such_note(status):
+    (entry,), notes = entries_and_notes(f"# Use a queue\n\n## Status\n\n{status}\n{BODY}")
+
+    assert entry.fields["status"] == "accepted"
+    assert not [note for note in notes if "is read as" in note.message]
+
+
+def test_a_record_that_names_a_proposed_successor_is_superseded_with_a_warning():
+    old, new = "docs/adr/0001-use-a-queue.md", "docs/adr/0002-use-a-log.md"
+    files = [
+        (old, f"# 1. Use a queue\n\n## Status\n\nSuperseded by ADR-2\n{BODY}".encode()),
+        (new, f"# 2. Use a log\n\n## Status\n\nProposed\n{BODY}".encode()),
+    ]
+
+    reading = read_records(files)
+
+    assert [(note.path, note.line, note.message) for note in reading.notes if note.severity == "warning"] == [
+        (old, 5, f"superseded by {new}, which is proposed; it counts as superseded")
+    ]
+    assert reading.entries[1].links == (("supersedes", "0001-use-a-queue"),)
+
+
+def entries_and_notes(text):
+    reading = read_records([(NAME, text.encode())])
+    return reading.entries, reading.notes

@@ -122,7 +122,7 @@ def test_inactive_records_are_compared_with_the_first_hit_in_one_ranking_whateve
         *(intent(summary=f"an address among many other words that say little, number {n}") for n in range(9)),
     )
 
-    notice = "1 inactive record matches, not better than the first hit (1 proposed): add include_inactive=true"
+    notice = "1 inactive record matches, ranked below the first hit (1 proposed): add include_inactive=true"
     for limit in (1, 2, 5, 10):
         answer = memory.recall("quagga address plan", limit=limit)
         assert answer.entries[0].content == "quagga address plan"

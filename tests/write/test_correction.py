@@ -606,7 +606,7 @@ def test_another_text_is_explained_by_the_reason_of_the_change(memory, reason, r
     receipt = memory.writer.correct("p", old, supersede="Use B", reason=reason, who={"asserted_by": "architect"})
 
     assert memory.writer.restated("p", receipt.iri)["rationale"] == rationale
-    assert f"carried over from the old text: {named};" in receipt.warnings[-1]
+    assert f"copied from the old memory: {named};" in receipt.warnings[-1]
     replaced = "the reason replaces the rationale: A is fast; to keep it, set rationale too"
     assert (replaced in receipt.warnings) == (reason is not None)
 
