@@ -41,6 +41,24 @@ _HIDDEN = re.compile(r"(?:^|/)\.")
 #: A pattern of file names without a folder, as `*.pb.go`, `test_*.py`; the extension excludes `*args`.
 _GLOB = re.compile(r"[\w.-]*\*[\w.-]*\.\w[\w.-]*")
 
+#: Files that a rule exempts: "outside `a.py`", "except in `a.py` and `b.py`", "only `a.py` may", "`a.py` is exempt".
+_FILE_NAME = r"(?:`[^`\n]{1,1024}+`|\[[^\]\n]{0,256}+\]\([^)\n]{1,1024}+\))"
+_FILE_NAMES = rf"{_FILE_NAME}(?:(?:,\s|\s)\s?(?:(?:and|or|nor)\s(?:in\s)?)?{_FILE_NAME}){{0,12}}+"
+_EXEMPTS = (
+    r"\b(?:outside|except(?:ing)?|with the exception of|other than|apart from|aside from|excluding|besides|unless"
+    r"|but not|(?:any|every)where but)"
+)
+_BETWEEN = (
+    r"(?:\s(?:of|for|from|in|within|inside|under|by|the|those|files?|code|tests|folder|modules?|it|is|are)){0,4}+"
+)
+_ALLOWED = r"(?:may|can|could|should|must|shall|is allowed|are allowed|is permitted|are permitted)"
+_EXEMPTED = re.compile(
+    rf"{_EXEMPTS}{_BETWEEN}\s{_FILE_NAMES}"
+    rf"|\bonly{_BETWEEN}\s{_FILE_NAMES}(?=\s{_ALLOWED}\b)"
+    rf"|{_FILE_NAMES}(?=\s(?:is|are)\sexempt)",
+    re.IGNORECASE,
+)
+
 
 def mentions(text: str, find: Find) -> list[str]:
     """Return the files that *text* names in backticks or links to and that *find* returns, each once, at most MOST.
@@ -241,7 +259,10 @@ def _entry(page: _Page, statement: NoteStatement) -> ForeignEntry:
 
 
 def _files(page: _Page, text: str) -> tuple[str, ...]:
-    """Return the files a note is about: those it names, by name or pattern, and those its page is for."""
+    """Return the files a note is about: those it names, by name or pattern, and does not exempt; those its page is
+    for.
+    """
+    text = _EXEMPTED.sub(" ", text)
     return tuple(dict.fromkeys((*mentions(text, page.find), *globs(text, page.find), *page.scope)))
 
 

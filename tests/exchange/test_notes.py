@@ -570,3 +570,29 @@ def test_a_statement_that_speaks_of_a_command_or_a_subject_beside_it_carries_it(
 )  # fmt: skip
 def test_a_command_and_what_a_statement_refers_to_come_in_with_it_or_the_statement_is_left_out(text, made):
     assert summaries(text) == made
+
+
+@pytest.mark.parametrize(
+    ("rule", "files"),
+    [
+        ("Do not use: `global` state outside `src/app.py`; mutable default arguments", ()),
+        ("Only `src/a.py` may open sockets; no other file may.", ()),
+        ("Use `black`, except in `src/gen.py`", ()),
+        ("Never use `eval` other than in `src/gen.py` and `src/a.py`.", ()),
+        ("Do not import `sqlite3` unless in [the store](src/store.py).", ()),
+        ("Sort imports in `src/`, but not in `src/gen.py`.", ("src/",)),
+        ("Use `black`; `src/gen.py` is exempt.", ()),
+        ("Never edit `src/gen.py`, except by the generator.", ("src/gen.py",)),
+        ("Do not use `requests` in `src/a.py`; use `httpx` instead.", ("src/a.py",)),
+        ("Only use sockets in `src/a.py`.", ("src/a.py",)),
+    ],
+)
+def test_a_rule_is_not_about_the_files_that_it_exempts(rule, files):
+    def find(named):
+        return named if named.startswith("src/") else None
+
+    (entry,) = memory_md.read("AGENTS.md", f"# Rules\n\n- {rule}\n".encode(), find).entries
+    (nested,) = memory_md.read("web/AGENTS.md", f"# Rules\n\n- {rule}\n".encode(), find).entries
+
+    assert entry.files == files
+    assert nested.files == (*files, "web")
