@@ -31,6 +31,8 @@ _NOTES = re.compile(
     r"(?:^|/)(?:(?:CLAUDE|AGENTS?|GEMINI|MEMORY)\.md|\.(?:cursor|windsurf|cline)rules|\.cursor/rules/.+\.mdc?"
     r"|\.(?:claude|windsurf)/rules/.+\.md|\.github/(?:copilot-instructions|instructions/.+\.instructions)\.md)$"
 )
+#: Pages for people, some of whose rules are for agents too: named, and imported only if the user names them.
+_FOR_PEOPLE = re.compile(r"(?:\.github/|docs/)?CONTRIBUTING\.(?:md|markdown)", re.IGNORECASE)
 _GRAPH = re.compile(r"(?:^|/)memory\.jsonl?$")
 _ISSUES = re.compile(r"(?:^|/)\.beads/issues\.jsonl$")
 #: The configuration files of clients, which may name the graph of a memory server.
@@ -92,6 +94,11 @@ def scan_folder(base: Path, kinds: Collection[str] = tuple(KINDS)) -> FolderScan
             samples[sample] = samples.get(sample, 0) + 1
         elif kind in by_kind:
             by_kind[kind].append(path)
+    if NOTES in by_kind:
+        guides = filter(_FOR_PEOPLE.fullmatch, pages)
+        scan.passed += [
+            Passed(path, f"a guide for people; to import it: jidomem init --from {path}") for path in guides
+        ]
     if ADR in by_kind:
         by_kind[ADR] = _records(base, pages, scan)
     if GRAPH in by_kind:

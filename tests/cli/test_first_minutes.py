@@ -110,6 +110,20 @@ def test_what_a_repository_remembers_is_found_taken_in_and_told(repository):
     assert len(json.loads(run("ask", "conventions", "--json").stdout)["rows"]) == 4
 
 
+def test_a_guide_for_people_is_named_with_the_command_that_imports_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(laid_out(tmp_path / "shop", {"CONTRIBUTING.md": "# Rules\n\n- Never push to `main`.\n"}))
+    why = "a guide for people; to import it: jidomem init --from CONTRIBUTING.md"
+
+    told = taken_in("auto")
+    named = run("init", "--from", "auto")
+
+    assert (told["found"], told["passed"]) == ([], [{"path": "CONTRIBUTING.md", "why": why}])
+    assert f"skipped: CONTRIBUTING.md: {why}\n" in named.stderr
+    assert run(*why.partition("jidomem ")[2].split()).exit_code == 0
+    assert [each["path"] for each in taken_in("auto")["found"]] == ["CONTRIBUTING.md"]
+    assert taken_in("auto")["passed"] == []
+
+
 def test_the_file_that_is_suggested_is_source_code_that_something_is_known_of(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     subprocess.run(["git", "init", "-q"], check=True)
