@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 
 import click
 
@@ -15,7 +16,7 @@ from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import JIDO, MARKER, graphs_of
 from jidomem.read.playbook import Playbook
 from jidomem.read.raw_sparql import Result
-from jidomem.recall.governing import FRESHNESS_COLUMNS
+from jidomem.recall.governing import FRESHNESS_COLUMNS, about_patterns
 from jidomem.records.active import STATUSES
 from jidomem.records.named_query import NamedQuery, QueryParameter, snake
 from jidomem_cli.options import ROWS, App, Command, include_inactive_option, pass_app
@@ -102,6 +103,8 @@ def ask(
     pairs = _pairs(query, params, memory.playbook)
     values = dict(_param(query, pair) for pair in pairs) | ({} if status is None else {"status": status})
     answer(app, memory, name, include_inactive=include_inactive, params=values)
+    if query.name == "governing":
+        _tell_patterns(app, memory, values["file"], include_inactive=include_inactive)
 
 
 def answer(
@@ -127,6 +130,17 @@ def answer(
         rows = [{**row, "status": "withdrawal"} if marker.items() <= row.items() else row for row in rows]
     show_rows(app, rows, columns, page.cursor, memory=memory)
     return len(page.rows)
+
+
+def _tell_patterns(app: App, memory: Jidomem, file: str, *, include_inactive: bool) -> None:
+    """Print the number of memories about patterns that govern *file*, which the query `governing` leaves out."""
+    filters = {"as_of": app.as_of, "valid_at": app.valid_at, "include_inactive": include_inactive}
+    rows = about_patterns(memory.reader, memory.project, file, filters)
+    if rows:
+        patterns = ", ".join(sorted({row["about"] for row in rows}))
+        count = len({row["item"] for row in rows})
+        some = "1 memory about a pattern governs" if count == 1 else f"{count} memories about patterns govern"
+        app.info(f"{some} {file} too ({patterns}), not listed here: jidomem governing {quote(file)}")
 
 
 def _show_playbook(app: App, memory: Jidomem) -> None:

@@ -20,6 +20,7 @@ from jidomem.index import OxigraphIndex
 from jidomem.rdf.terms import iri, literal
 from jidomem.rdf.vocab import TYPE_OF_CLASS, graph_iri, local_name, type_of
 from jidomem.read import memory_detail
+from jidomem.read.lists import page_size
 from jidomem.read.reader import MemoryReader
 from jidomem.recall.nearness import FORCES, MOST_SHOWN, force, is_note, nearness
 from jidomem.records import active
@@ -117,6 +118,18 @@ def governing(
     that matched), summary, level, status (active, proposed ...), time, state of a task or error, freshness of each of
     its files, source, agent and recorded.
     """
+    return [described for _, described in _ranked(reader, index, tree, project, paths, filters)]
+
+
+def _ranked(
+    reader: MemoryReader,
+    index: OxigraphIndex,
+    tree: Worktree | None,
+    project: str,
+    paths: Sequence[str],
+    filters: Mapping[str, Any],
+) -> list[tuple[Row, Row]]:
+    """Return the rows of `governing`, each after its row of the named query `governing` or `patterns`."""
     if not paths:
         raise InvalidRequest("a path is needed", hint="name a file: jidomem governing src/a.py")
     paths = [*dict.fromkeys(_below(tree, path) for path in paths)]
@@ -127,33 +140,34 @@ def governing(
     for path in paths:
         for name in (plain_path(path), *earlier.get(plain_path(path), ())):
             rows = reader.ask("governing", project=project, file=name, **filters)
-            rows += [row for row in patterns if matches(plain_path(row["about"]), name)]
+            rows += _matching(patterns, name)
             for row in rows:
                 place, distance = (path, row["item"]), nearness(name, row["about"])
                 if distance > near.get(place, _NOWHERE) and not is_note(row["about"], row["level"]):
-                    nearest_rows[place], near[place] = {"path": path, **row}, distance
+                    nearest_rows[place], near[place] = row, distance
     known = fresh(index, tree, project, (item for _, item in nearest_rows))
-    described = [_described(index, project, row, filters) for row in nearest_rows.values()]
-    for row in described:
+    ranked = [(row, _described(index, project, path, row, filters)) for (path, _), row in nearest_rows.items()]
+    for _, row in ranked:
         row["freshness"] = [state.to_dict() for state in known.get(row["item"], ())]
-    described.sort(key=lambda row: str(row["item"]))
-    described.sort(key=lambda row: row["recorded"], reverse=True)
-    described.sort(key=lambda row: FORCES.index(row["force"]))
-    described.sort(key=lambda row: near[row["path"], row["item"]], reverse=True)
-    described.sort(key=lambda row: paths.index(row["path"]))
-    return described
+    ranked.sort(key=lambda pair: str(pair[1]["item"]))
+    ranked.sort(key=lambda pair: pair[1]["recorded"], reverse=True)
+    ranked.sort(key=lambda pair: FORCES.index(pair[1]["force"]))
+    ranked.sort(key=lambda pair: near[pair[1]["path"], pair[1]["item"]], reverse=True)
+    ranked.sort(key=lambda pair: paths.index(pair[1]["path"]))
+    return ranked
 
 
 @dataclass(frozen=True, slots=True)
 class GoverningAnswer:
     """The `rows` of `governing`, and information on what they do not show.
 
-    `left_out` has the status of each matching memory that is not active; `missing` each path without a file, with the
-    most similar existing path or None. `conventions` is the number of conventions of the project if there are no rows,
-    else None.
+    `named` are the same rows as the named queries `governing` and `patterns` return them. `left_out` has the status of
+    each matching memory that is not active; `missing` each path without a file, with the most similar existing path or
+    None. `conventions` is the number of conventions of the project if there are no rows, else None.
     """
 
     rows: Sequence[Row]
+    named: Sequence[Row]
     left_out: Mapping[str, str]
     missing: Mapping[str, str | None]
     conventions: int | None = None
@@ -167,6 +181,12 @@ class GoverningAnswer:
         """Return the same without *items*, which were reported already."""
         statuses = Counter(status for name, status in self.left_out.items() if name not in items)
         return Inactive(statuses)
+
+    def page(self, limit: int) -> list[Row]:
+        """Return those of `named` that `nearest` selects of `rows`; raises InvalidRequest for an invalid limit."""
+        chosen = {(row["path"], row["item"]) for row in nearest(self.rows, page_size(limit))}
+        pairs = zip(self.rows, self.named, strict=True)
+        return [named for row, named in pairs if (row["path"], row["item"]) in chosen]
 
     def notices(self) -> list[str]:
         """Return a sentence about each path without a file."""
@@ -194,7 +214,8 @@ def answer(
     *base* is the folder of the files, None if no files are known. A superseded memory is not counted if its successor
     is.
     """
-    rows = governing(reader, index, tree, project, paths, **filters)
+    ranked = _ranked(reader, index, tree, project, paths, filters)
+    rows = [row for _, row in ranked]
     wider = {**filters, "include_inactive": True}
     every = [] if wider == filters else governing(reader, index, tree, project, paths, **wider)
     active, as_of = {row["item"] for row in rows}, filters.get("as_of")
@@ -211,7 +232,7 @@ def answer(
         missing = {path: nearest_path(base, path) for path in plain if "://" not in path and not lexists(base / path)}
     moment = {name: filters[name] for name in ("as_of", "valid_at") if name in filters}
     conventions = None if rows else len(reader.ask("conventions", project=project, **moment))
-    return GoverningAnswer(rows, left_out, missing, conventions)
+    return GoverningAnswer(rows, [named for named, _ in ranked], left_out, missing, conventions)
 
 
 def nearest(rows: Sequence[Row], limit: int = MOST_SHOWN) -> list[Row]:
@@ -246,6 +267,15 @@ def _below(tree: Worktree | None, path: str) -> str:
     return below
 
 
+def about_patterns(reader: MemoryReader, project: str, path: str, filters: Mapping[str, Any]) -> list[Row]:
+    """Return the rows of the named query `patterns` with a pattern that matches *path*."""
+    return _matching(_patterns(reader, project, filters), plain_path(path))
+
+
+def _matching(patterns: Iterable[Row], path: str) -> list[Row]:
+    return [row for row in patterns if matches(plain_path(row["about"]), path)]
+
+
 def _patterns(reader: MemoryReader, project: str, filters: Mapping[str, Any]) -> list[Row]:
     """Return the memories about patterns, read in pages, since pages are cached."""
     rows, cursor = [], None
@@ -269,8 +299,8 @@ def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> 
     return names
 
 
-def _described(index: OxigraphIndex, project: str, row: Row, filters: Mapping[str, Any]) -> Row:
-    """Return *row* with the properties of its memory."""
+def _described(index: OxigraphIndex, project: str, path: str, row: Row, filters: Mapping[str, Any]) -> Row:
+    """Return *row*, which governs *path*, with the properties of its memory."""
     memory = memory_detail.load_memory(index, project, row["item"], filters.get("as_of"))
     properties = {name: values[0] for name, values in memory["properties"].items() if values}
     level = local_name(row["level"]) if row["level"] else None
@@ -278,7 +308,7 @@ def _described(index: OxigraphIndex, project: str, row: Row, filters: Mapping[st
     kind = memory["type"] or TYPE_OF_CLASS.get(memory["class"], memory["class"])
     state = local_name(state) if isinstance(state, str) else None
     return {
-        "path": row["path"],
+        "path": path,
         "item": row["item"],
         "kind": kind,
         "force": force(memory["class"], level, state, is_error="hasErrorStatus" in properties),

@@ -331,3 +331,16 @@ def test_files_are_not_said_to_be_missing_where_none_are_known_or_as_of_a_moment
     run("init", "-q", "--project", "q", str(tmp_path / "alone"))
     run("remember", "x", "--root", str(tmp_path / "alone" / ".jidomem"))
     assert "no file" not in run("governing", "src/new.py", "--root", str(tmp_path / "alone" / ".jidomem")).stderr
+
+
+def test_the_named_query_tells_the_command_that_lists_memories_about_patterns_too(governed, monkeypatch):
+    monkeypatch.setenv("JIDOMEM_ROOT", str(governed.settings.root))
+    governed.close()
+
+    def asked(file, *more):
+        return CliRunner().invoke(cli, ["ask", "governing", f"file={file}", "--project", "p", *more])
+
+    told = "1 memory about a pattern governs src/db/pool.py too (src/**/*.py), not listed here: "
+    told += "jidomem governing src/db/pool.py\n"
+    assert asked("src/db/pool.py").stderr == asked("src/db/pool.py", "--format", "csv").stderr == told
+    assert asked("src/db/pool.c").stderr == ""

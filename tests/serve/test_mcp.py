@@ -28,6 +28,7 @@ import jidomem
 from jidomem.base.clock import Sources
 from jidomem.rdf.vocab import GUIDE_TYPES, SEVERITY, local_name
 from jidomem.read.derived import session, sessions
+from jidomem.read.playbook import plain
 from jidomem.records.policy import PolicyChange
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
@@ -443,6 +444,30 @@ def test_a_client_is_told_what_is_not_active_by_recall_and_by_the_question_what_
         found.structured_content["inactive"]["notice"] == governing.structured_content["inactive"]["notice"] == notice
     )
     assert notice in found.content[0].text
+
+
+def test_a_client_gets_the_conventions_about_patterns_and_the_strict_ones_first_of_all_that_govern_a_file(desks):
+    submit = desks.memory.writer.submit_intent
+    rule = {"type": "convention", "enforcement_level": "Strict"}
+    submit("p", intent(summary="No floats", convention_name="No floats", about=["src/**"], **rule))
+    for number in range(11):
+        submit("p", decision(summary=f"Choice {number}", about=["src/app.py"], topic=f"t{number}"))
+    file = {"file": "src/app.py"}
+
+    ten, every, refused = called(
+        desks,
+        ("ask", {"name": "governing", "params": file}),
+        ("ask", {"name": "governing", "params": file, "limit": 50}),
+        ("ask", {"name": "governing", "params": file, "limit": 0}),
+    )
+
+    rows = every.structured_content["rows"]
+    (pattern,) = desks.memory.reader.ask("patterns", project="p")
+    assert rows[-1] == ten.structured_content["rows"][-1] == plain(pattern)
+    assert (len(rows), len(ten.structured_content["rows"]), ten.structured_content["count"]) == (12, 10, 12)
+    listed = desks.memory.reader.ask("governing", project="p", file="src/app.py")
+    assert {row["item"]: row for row in rows[:-1]} == {row["item"]: plain(row) for row in listed}
+    assert refused.is_error
 
 
 def test_the_first_recall_of_a_client_that_was_not_briefed_brings_a_briefing(desks):

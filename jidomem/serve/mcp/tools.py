@@ -398,13 +398,17 @@ def _ask(session: ClientSession, given: Arguments) -> ToolResult:
     for taken in ("name", "self", "project", *(each for each in ASK.takes if each != "params")):
         if taken in params:
             raise InvalidRequest(f"{taken} is not a parameter of a question", hint=f"give {taken} beside params")
-    limit = MOST_SHOWN if name == "governing" else ROWS
-    page = memory.reader.ask_page(name, project=session.project, **{"limit": limit, **arguments}, **params)
-    values = {"rows": plain(page.rows), "cursor": page.cursor}
-    if name == "governing":
-        moment = {key: arguments[key] for key in ("as_of", "include_inactive") if key in arguments}
-        values |= memory.governing_answer(params["file"], project=session.project, **moment).to_dict()
-    return ToolResult(values)
+    file = params.get("file")
+    if name == "governing" and len(params) == 1 and isinstance(file, str) and not {"cursor", "status"} & {*arguments}:
+        return _governing(session, file, **arguments)
+    page = memory.reader.ask_page(name, project=session.project, **{"limit": ROWS, **arguments}, **params)
+    return ToolResult({"rows": plain(page.rows), "cursor": page.cursor})
+
+
+def _governing(session: ClientSession, file: str, *, limit: int = MOST_SHOWN, **filters: Any) -> ToolResult:
+    """Return the nearest memories that govern *file*, those about a pattern too, which the named query leaves out."""
+    found = session.memory.governing_answer(file, project=session.project, **filters)
+    return ToolResult({"rows": plain(found.page(limit)), "cursor": None, "count": len(found.rows), **found.to_dict()})
 
 
 def playbook(session: ClientSession) -> list[dict[str, str]]:
@@ -424,9 +428,8 @@ def _repaired_question(given: Arguments, error: JidomemError) -> Arguments | Non
         return None
     known = {snake(param.name) for param in query.params}
     params = given.get("params", {})
-    if not unknown or not isinstance(params, dict) or not all(name in known for name in unknown):
-        return None
-    if {violation.field for violation in error.violations} - {*unknown}:
+    others = {violation.field for violation in error.violations} - {*unknown}
+    if not unknown or others or not isinstance(params, dict) or not {*unknown} <= known:
         return None
     rest = {name: value for name, value in given.items() if name in ASK.takes}
     return {**rest, "params": {**params, **{name: given[name] for name in unknown}}}
