@@ -20,8 +20,17 @@ _ANY = "jido:supersededBy|jido:invalidatedBy"
 _UNLESS = "FILTER NOT EXISTS { ?item %s ?by . ?by jido:hasAssertionStatus jido:Asserted }"
 _ASSERTED_FILTER = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Asserted }"
 _PROPOSED = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Proposed }"
+_STANDING = 'FILTER NOT EXISTS { ?item jido:decisionStatus ?standing FILTER(?standing != "accepted") }'
+_ACTIVE_BUT = f"; a ?kind . {_ASSERTED_FILTER} {_STANDING} {_UNLESS % _ANY}"
+#: The alternatives that a proposed decision lists: they are settled with it.
+_LISTED = (
+    '{ ?decision jido:hasAlternative ?item FILTER(STRSTARTS(STR(?item), CONCAT(STR(?decision), "/alternatives/"))) }'
+)
+_WAITING = f"?item jido:hasAssertionStatus jido:Proposed ; a ?kind {_UNLESS % _ANY}"
 #: Proposals that an accepted memory superseded: they were never active.
-_ACCEPTED = "accepted"
+_SETTLED = "settled"
+_LISTED_PROPOSED = "listed"
+_NOT_COUNTED = (_SETTLED, _LISTED_PROPOSED)
 #: One query for each count: one index of the store answers it in seconds for a million memories. One query for all
 #: counts takes minutes.
 _COUNTED = (
@@ -31,20 +40,28 @@ _COUNTED = (
         "superseded",
         f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_ASSERTED_FILTER}",
     ),
-    (_ACCEPTED, f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_PROPOSED}"),
-    ("pending", f"?item jido:hasAssertionStatus jido:Proposed ; a ?kind {_UNLESS % _ANY}"),
+    (_SETTLED, f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_PROPOSED}"),
+    ("pending", f"{_WAITING} FILTER NOT EXISTS {_LISTED}"),
+    (_LISTED_PROPOSED, f"{_WAITING} FILTER EXISTS {_LISTED}"),
     *((status, f"?item jido:decisionStatus {literal(status)} ; a ?kind {_ASSERTED_FILTER} {_UNLESS % _ANY}")
       for status in UNACCEPTED),
+    ("expired", f"?item jido:validUntil ?until {_ACTIVE_BUT} FILTER(?until <= %s)"),
+    ("scheduled", f"?item jido:validFrom ?from {_ACTIVE_BUT} FILTER(?from > %s)"
+     " FILTER NOT EXISTS { ?item jido:validUntil ?until FILTER(?until <= %s) }"),
 )  # fmt: skip
 _COUNT = """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?kind (COUNT(%s) AS ?count) WHERE { GRAPH <%s> { %s } } GROUP BY ?kind ORDER BY ?kind
 """
-_PENDING = """
+_PENDING = (
+    """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT (COUNT(DISTINCT ?item) AS ?count) WHERE { GRAPH <%s> {
   ?item jido:hasAssertionStatus jido:Proposed .
   FILTER EXISTS { ?item jido:recordedAt ?at FILTER(?at <= %s) }
+  FILTER NOT EXISTS """
+    + _LISTED
+    + """
   FILTER NOT EXISTS {
     ?item jido:supersededBy|jido:invalidatedBy ?end
     FILTER EXISTS { ?end jido:hasAssertionStatus jido:Asserted }
@@ -52,6 +69,7 @@ SELECT (COUNT(DISTINCT ?item) AS ?count) WHERE { GRAPH <%s> {
   }
 } }
 """
+)
 #: Entries, turns and replaced entries: each count is a range of one index, half a second for a million.
 _COUNTED_KINDS = {
     "entries": "?kept a jido:Entry",
@@ -74,16 +92,18 @@ SELECT ?kind WHERE { ?kind rdfs:subClassOf* jido:MemoryItem }
 def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[str, int]]:
     """Return the number of memories of each kind and state at a *moment*, or now: kind -> state -> count.
 
-    The states are active, superseded, invalidated, pending (awaiting a curator's review) and, by the status of
-    decisions, proposed, rejected and deprecated. An accepted proposal is counted as the memory that superseded it. Of
-    the markers that withdraw memories only pending ones are counted. Validity in the world counts only with `valid_at`.
+    The states are active, superseded, invalidated, pending (awaiting a curator's review), by the status of decisions
+    proposed, rejected and deprecated, and expired or scheduled: not valid at `valid_at`, by default now. An accepted
+    proposal is counted as the memory that superseded it. Of the markers that withdraw memories only pending ones are
+    counted.
     """
     if all(each is None for each in moment.values()):
         by_kind = _now(reader, project)
     else:
         by_kind = {}
         for row in reader.ask("counts", project=project, **moment):
-            by_kind.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
+            if row["status"] != _SETTLED:
+                by_kind.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
     markers = by_kind.pop(MARKER, {})
     if "pending" in markers:
         by_kind[MARKER] = {"pending": markers["pending"]}
@@ -111,9 +131,10 @@ def count_entries(reader: MemoryReader, project: str, *, as_of: object = None) -
 
 def _now(reader: MemoryReader, project: str) -> dict[str, dict[str, int]]:
     kinds = {row["kind"] for row in reader.select(project, _KINDS)}
+    now = to_term(reader.now(), "dateTime", "now")
     by_kind: dict[str, dict[str, int]] = {}
     for status, pattern in _COUNTED:
-        text = _COUNT % ("*" if status == "all" else "DISTINCT ?item", graph_iri(project), pattern)
+        text = _COUNT % ("*" if status == "all" else "DISTINCT ?item", graph_iri(project), pattern.replace("%s", now))
         for row in reader.select(project, text):
             if row["kind"] in kinds:
                 states = by_kind.setdefault(local_name(row["kind"]), {})
@@ -123,8 +144,8 @@ def _now(reader: MemoryReader, project: str) -> dict[str, dict[str, int]]:
 
 def _by_status(counts: dict[str, int]) -> dict[str, int]:
     """Return the counts with the total replaced by the number of active memories: those neither ended nor pending."""
-    ended = {status: count for status, count in counts.items() if status not in ("all", _ACCEPTED)}
-    active = counts["all"] - sum(ended.values()) - counts.get(_ACCEPTED, 0)
+    ended = {status: count for status, count in counts.items() if status not in ("all", *_NOT_COUNTED)}
+    active = counts["all"] - sum(ended.values()) - sum(counts.get(status, 0) for status in _NOT_COUNTED)
     return {"active": active, **ended} if active else ended
 
 

@@ -83,6 +83,10 @@ class MemoryReader:
         self.sessions = Role(self, "session")
         self.ci = Role(self, "ci")
 
+    def now(self) -> datetime:
+        """Return the present moment, by the clock of the root."""
+        return self._now()
+
     # Named queries
 
     def ask(self, name: str, *, project: str | None = None, **options: Any) -> Rows:

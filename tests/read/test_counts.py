@@ -2,8 +2,9 @@
 
 from random import Random
 
+import pytest
 from click.testing import CliRunner
-from conftest import fixed_sources, intent
+from conftest import decision, fixed_sources, intent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of
@@ -12,7 +13,7 @@ from test_query_law import CONTEXT, Scribe, at, drawn_history
 import jidomem
 from jidomem.entries import Entry, WriteRequest
 from jidomem.journal.journal import Stream
-from jidomem.read.derived import count_entries, counts
+from jidomem.read.derived import count_entries, counts, pending
 from jidomem.serve.app import create_app
 from jidomem_cli.main import cli
 
@@ -56,6 +57,35 @@ def test_accepted_proposals_are_not_counted_as_superseded(root):
         assert counts(memory.reader, "p") == {"Fact": {"active": 4, "superseded": 1}}
         now = memory.reader.ask("timeline", project="p", limit=1)[0]["recorded"]
         assert counts(memory.reader, "p", as_of=now) == counts(memory.reader, "p")
+
+
+def test_an_accepted_proposal_is_named_by_the_question_so_that_its_rows_add_up(root):
+    with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
+        memory.writer.submit_intent("p", intent(summary="a fact"), propose=True)
+        (row,) = memory.reader.ask("proposals", project="p")
+        memory.writer.confirm("p", row["item"])
+
+        rows = memory.reader.ask("counts", project="p")
+        assert [(row["status"], row["items"]) for row in rows] == [("active", 1), ("settled", 1)]
+        assert len(memory.reader.ask("facts", project="p", include_inactive=True)) == 2
+
+
+@pytest.mark.parametrize("as_of", [None, "2089-01-01"])
+def test_the_alternatives_of_a_settled_proposal_do_not_wait_for_a_curator(root, as_of):
+    with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
+        fields = decision(summary="Use Kafka", topic="events", alternatives=["Webhooks", "Nothing"])
+        proposal = memory.writer.submit_intent("p", fields, propose=True)
+        assert pending(memory.reader, "p", as_of=as_of) == 1
+        assert counts(memory.reader, "p", as_of=as_of) == {"ArchitecturalDecision": {"pending": 1}}
+
+        memory.writer.confirm("p", proposal.iri)
+
+        assert pending(memory.reader, "p", as_of=as_of) == 0
+        assert not any("pending" in states for states in counts(memory.reader, "p", as_of=as_of).values())
+    shown = CliRunner().invoke(cli, ["status", "--root", str(root), "--project", "p"]).stdout
+    assert "Alternative              2 listed by decisions, also by ended ones\n" in shown
+    assert "wait" not in shown
+    assert "pending review" not in shown
 
 
 def test_what_the_history_holds_is_counted_now_and_as_of_a_moment_at_every_door(root):

@@ -93,10 +93,13 @@ class Model:
         return {str(i) for i in chosen if any(self.schema.is_a(kind, iri(JIDO + cls)) for kind in kinds[i])}
 
     def counted(self, moment, world):
-        found = {}
-        for item in self.known(moment, world):
+        found, valid = {}, self.known(moment, world)
+        for item in self.known(moment, None):
             kind = str(self.said.value(item, rdflib.RDF.type)).removeprefix(JIDO)
             status = self.status(item, moment)
+            if status == "active" and item not in valid:
+                is_over = any(until <= world for until in self.moments(item, "validUntil"))
+                status = "expired" if is_over else "scheduled"
             is_proposal = (item, NS.hasAssertionStatus, NS.Proposed) in self.said
             if is_proposal and status == "superseded":
                 continue  # an accepted proposal is counted as the memory that superseded it
@@ -187,7 +190,7 @@ def must_agree(memory, root, random, still):
                     holds_at = min(then, now) if world is None and not inactive else world
                     wanted = model.listed(cls, then, holds_at, inactive)
                     assert {row[column] for row in rows} == wanted, (name, given, inactive)
-            assert counts(reader, "p", **given) == model.counted(then, world), given
+            assert counts(reader, "p", **given) == model.counted(then, world or min(then, now)), given
             found = memory.recall("n r", "p", limit=1000, **given).entries
             assert {hit.id for hit in found} == model.listed("MemoryItem", then, world or min(then, now), False) - gone(
                 model
