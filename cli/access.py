@@ -16,7 +16,7 @@ from jidomem.base.clock import now
 from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf import vocab
-from jidomem.read.derived import authority
+from jidomem.read.derived import authority, unsettled_changes
 from jidomem.records.policy import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, AccessPolicy, PolicyChange, role_named
 from jidomem.runtime import root_config as trusting
 from jidomem.runtime.root_config import OF_TRUST, check_root, root_folder
@@ -74,6 +74,12 @@ def show(app: App) -> None:
         for change in _authority(app).active_changes
     ]
     show_rows(app, rows, _POLICY_COLUMNS)
+    memory = app.read()
+    for counts, other in unsettled_changes(memory.reader, memory.project, as_of=app.as_of):
+        app.warn(
+            f"two branches changed one rule: {counts} counts, {other} does not;"
+            f" settle it: {counts.command}, or {other.command}"
+        )
 
 
 @policy.command("set", writes=_WRITES)

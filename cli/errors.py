@@ -77,8 +77,9 @@ def print_refusal(error: JidomemError, app: App, *, options: Options | None = No
     if fixed and not _corrected_options(error, options):
         click.echo(f"{app.styled('hint:', 'cyan')} this would be accepted:\n{_resubmit(fixed, app)}", err=True)
     elif isinstance(error, Conflict) and has_choices:
-        ways = "".join(f"\n  {clean(line)}" for line in _choices(error, options))
-        click.echo(f"{app.styled('hint:', 'cyan')} choose one:{ways}", err=True)
+        ways = [*map(clean, _choices(error, options))]
+        hint = "".join(["choose one:", *(f"\n  {way}" for way in ways)]) if len(ways) > 1 else "".join(ways)
+        click.echo(f"{app.styled('hint:', 'cyan')} {hint}", err=True)
     elif error.hint:
         hint = "\n".join(map(clean, (_corrected_options(error, options) or _in_options(error.hint, app)).split("\n")))
         click.echo(f"{app.styled('hint:', 'cyan')} {hint}", err=True)

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from posixpath import normpath
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -50,6 +51,12 @@ class Paths:
             return self._named(given)
         path = self.of(given) if given and os.path.exists(self._here / given) else None
         return given if path is None else path + "/" * given.endswith("/")
+
+    def about(self, given: str) -> str:
+        """Return the same for an entry of `about`; raises InvalidRequest for a path outside the folder."""
+        if given and (os.path.isabs(given) or normpath(given).partition("/")[0] == ".."):
+            return self._named(given) + "/" * given.endswith("/")
+        return self.seen(given)
 
     def touched(self, given: str) -> list[str]:
         """Return the paths affected by an edit of that name: the path itself, and the target if it is a link."""
@@ -163,11 +170,11 @@ def present_fields(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_memory_paths(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *fields* with existing files as paths of the memory."""
+    """Return *fields* with existing files as paths of the memory; raises InvalidRequest for a path outside."""
     about = fields.get("about")
     if not about:
         return dict(fields)
-    return {**fields, "about": [*map(Paths(memory.settings.root, memory.tree).seen, about)]}
+    return {**fields, "about": [*map(Paths(memory.settings.root, memory.tree).about, about)]}
 
 
 def json_or_text(text: str) -> Any:

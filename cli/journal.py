@@ -330,6 +330,8 @@ def _print_redaction_result(
         "not covered: other copies of this root, backups, exports, and earlier answers; revoke a redacted password or"
         " key. A copy that a merge restores is not served, and is reported by: jidomem journal verify"
     )
+    if plan is not None and plan.wanted.texts:
+        app.info("other spellings stay; search for each: jidomem journal redact --dry-run --text OTHER")
 
 
 REPLAY_DAMAGED, DIFFERS = 7, 1

@@ -36,7 +36,7 @@ from jidomem.records.active import ENDED, UNACCEPTED, is_accepted
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
 from jidomem_cli.errors import place, print_error, print_refusal
 from jidomem_cli.fields import entries_now, memory_iri
-from jidomem_cli.options import REASON, ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
+from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import PIPED, fit_line, form_of, short, shortened, show_json, show_receipt, show_rows
 
 _QUEUE_COLUMNS = ("priority", "kind", "item", "source", "summary", "other", "days", "leaning")
@@ -166,7 +166,9 @@ def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_ru
         (each,) = settlements
         (outcome,) = memory.writer.settle_many(memory.project, settlements, dry_run=dry_run)
         if isinstance(outcome, JidomemError):
-            return print_error(_in_words(app, outcome, each.item, each.action, _waiting(memory)), app)
+            waiting = _waiting(memory)
+            outcome = _denied(memory, outcome, each.item, waiting) or outcome
+            return print_error(_in_words(app, outcome, each.item, each.action, waiting), app)
         judged = each.item if each.action == "reject" or (each.action == "accept" and each.other) else None
         show_receipt(app, memory, outcome, OUTCOMES[each.action], item=judged)
         if outcome.commit is not None and each.action != "reject":
@@ -188,6 +190,16 @@ def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_ru
         for each, outcome in zip(settlements, outcomes, strict=True)
     ]
     return _show_settled(app, memory, settled)
+
+
+def _denied(memory: Jidomem, error: JidomemError, item: str, waiting: Sequence[Waiting]) -> PolicyDenied | None:
+    """Return the refusal of the commands that settle a conflicting *item*, if the policy denies them to the writer."""
+    one = next((one for one in waiting if one.item == item and one.other), None)
+    if one is None or not isinstance(error, Conflict):
+        return None
+    settlement = Settlement(item, one.choices[0], one.other if one.kind == "conflict" else None)
+    (outcome,) = memory.writer.settle_many(memory.project, [settlement], dry_run=True)
+    return outcome if isinstance(outcome, PolicyDenied) else None
 
 
 def _waiting(memory: Jidomem) -> list[Waiting]:
@@ -354,6 +366,8 @@ def _curators(memory: Jidomem) -> str:
 
 def _against(app: App, row: Mapping[str, Any]) -> str:
     """Return the line with the active memory in conflict with a row."""
+    if row["is_identical"]:
+        return f"says exactly the same as {short(row['other'])}, which is active: one is enough"
     if row["other_summary"] == row["summary"]:
         return f"same summary as {short(row['other'])}, which is active, with other fields"
     return fit_line(app, f"against {short(row['other'])}: {row['other_summary']}", PIPED - 4)
@@ -538,7 +552,8 @@ def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None
 def _in_words(app: App, error: JidomemError, item: str, action: str, waiting: Sequence[Waiting]) -> JidomemError:
     """Return *error* with the commands that settle *item* otherwise as its hint, and with short ids for people."""
     one = next((one for one in waiting if item in (one.item, one.other) and one.other), None)
-    if one is not None and (isinstance(error, Conflict) or action not in one.actions):
+    is_settled_otherwise = isinstance(error, Conflict) or (one is not None and action not in one.actions)
+    if one is not None and is_settled_otherwise and not isinstance(error, PolicyDenied):
         error.hint = _choices(app, one)
     if not app.json:
         error.detail, error.hint = shortened(error.detail), shortened(error.hint)
@@ -602,7 +617,7 @@ def _row(app: App, one: Waiting) -> dict[str, Any]:
         "summary": one.summary,
         "other": one.other,
         "other_summary": one.other_summary,
-        "settle": [line if " accept " in line and not one.other else f"{line} --reason {REASON}" for line in settle],
+        "settle": settle,
     }
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: The most due memories that are counted; counting more would take longer than all the rest.
 _COUNTED = 5_000
+#: A count of the guard log -> its word in tables, if the name for programs is unclear to people.
+_GUARD_WORDS = {"heeded": "followed"}
 
 
 @click.command(cls=Command, as_of=True, valid_at=True)
@@ -163,7 +165,10 @@ def _print_project(project: dict[str, Any]) -> None:
     if project["vectors"]:
         click.echo(f"  {'vectors':24} {clean(vectors_text(project['vectors']))}")
     if project["guard"] and any(project["guard"].values()):
-        click.echo(f"  {'guard':24} " + ", ".join(f"{count} {what}" for what, count in project["guard"].items()))
+        click.echo(
+            f"  {'guard':24} "
+            + ", ".join(f"{count} {_GUARD_WORDS.get(what, what)}" for what, count in project["guard"].items())
+        )
     if project["commit_files"] > LOOSE:
         click.echo(f"  {project['commit_files']} commit files: jidomem journal pack makes a few packs of them")
     due = f"{_COUNTED:,} or more" if project["due_or_more"] else project["due"]

@@ -43,8 +43,8 @@ class IntentBatch:
 def read(file: BinaryIO) -> IntentBatch:
     """Return the intents in *file*; lines are read on demand, and an unreadable one is an error in its place.
 
-    Raises InvalidRequest `malformed_json`, with line and column, for a single object or array that cannot be parsed,
-    and TooLarge for one, or for a line, of more than 64 MiB.
+    Raises InvalidRequest for an empty array, and with the code `malformed_json`, line and column for a single object or
+    array that cannot be parsed; TooLarge for one, or for a line, of more than 64 MiB.
     """
     lines = _lines(file)
     head = _first_two(lines)
@@ -55,6 +55,8 @@ def read(file: BinaryIO) -> IntentBatch:
     if not text.strip():
         raise InvalidRequest("there is nothing to submit", hint="give one JSON object", code="malformed_json")
     value = parse_json(text)
+    if value == []:
+        raise InvalidRequest("there is nothing to submit: the array is empty", hint="give one intent or more")
     return IntentBatch(True, value) if isinstance(value, list) else IntentBatch(False, [value])
 
 

@@ -297,9 +297,8 @@ class Conflict(JidomemError):
         return self.hint == self._choices_text()
 
     def _choices_text(self) -> str:
-        return "choose one: " + "; ".join(
-            [*(f"{_choice_text(each)}: {each.effect}" for each in self.choices), *self.keeping]
-        )
+        ways = [*(f"{_choice_text(each)}: {each.effect}" for each in self.choices), *self.keeping]
+        return f"choose one: {'; '.join(ways)}" if len(ways) > 1 else ways[0]
 
     @property
     def keeping(self) -> tuple[str, ...]:

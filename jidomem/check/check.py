@@ -57,6 +57,7 @@ from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import BASE, SHAPE, TYPE, jido, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.records.intent import anchors_of
+from jidomem.records.policy import PolicyChange
 from jidomem.repository.other_tools import kind_of
 from jidomem.schema.ontology import Schema
 from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED
@@ -247,7 +248,8 @@ class Options:
     """The options of a check.
 
     With *reference*, pyshacl and owlrl judge all data; with *strict*, foreign terms count. *disagreements* returns the
-    rows of the query `conflicts`, *changed_files* the files that changed; *own_gates* are run by *ask_own*, and
+    rows of the query `conflicts`, *changed_files* the files that changed, *policy_changes* the changes of the
+    policy that two branches made differently; *own_gates* are run by *ask_own*, and
     *refused* are the gates that could not be read. *issues* are the lists that open tasks are compared with, *overlay*
     is the root with its own terms, *baseline* the waivers for its memory. Likely secrets are searched as the policy
     says (*on_secret*); with *secrets* all are, regardless of range, baseline and policy.
@@ -257,6 +259,7 @@ class Options:
     strict: bool = False
     disagreements: Callable[[], Iterable[Mapping[str, Any]]] = tuple
     changed_files: Callable[[], Iterable[Mapping[str, Any]]] = tuple
+    policy_changes: Callable[[], Iterable[tuple[PolicyChange, PolicyChange]]] = tuple
     own_gates: Sequence[GateQuery] = ()
     ask_own: Ask | None = None
     refused: Sequence[str] = ()
@@ -280,6 +283,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
         findings = _judged(source, schema, settings)
         gated, rows, unchecked = answers.result()
     others = gated + [_unsettled(row, source) for row in rows] + [*_changed_files(settings.changed_files(), source)]
+    others += [_unsettled_rule(*pair) for pair in settings.policy_changes()]
     others += _reasoned(source, schema, gated, settings)
     report = _report(source, schema, unchecked)
     streams = [stream, *(other for name in NAMES if (other := Stream(project, name)) != stream)]
@@ -465,14 +469,26 @@ def _report(source: TripleSource, schema: Schema, unchecked: list[str]) -> Check
 
 
 def _unsettled(row: Mapping[str, Any], source: TripleSource) -> UnplacedFinding:
-    """Return two memories in conflict as a finding about the one recorded later."""
+    """Return two memories in conflict as a finding about the one recorded later: a warning if they are identical."""
 
     def recorded(item: str) -> tuple[datetime, str]:
         return source.recorded_at(iri(item)) or datetime.min.replace(tzinfo=UTC), item
 
     earlier, later = sorted((row["a"], row["b"]), key=recorded)
+    if source.are_identical((iri(earlier), iri(later))):
+        text = f"says exactly the same as {earlier}: one is enough: jidomem review accept {earlier} --against {later}"
+        return UnplacedFinding(iri(later), CONFLICT, "warning", text, None, None, (iri(earlier),))
     text = f"{row['kind']} with {earlier}: settle it with one of the commands of: jidomem review --conflicts"
     return UnplacedFinding(iri(later), CONFLICT, "violation", text, None, None, (iri(earlier),))
+
+
+def _unsettled_rule(counts: PolicyChange, other: PolicyChange) -> UnplacedFinding:
+    """Return two changes of one rule of the policy as a finding about the one that counts."""
+    text = (
+        f"two branches changed one rule of the policy: {counts} counts, {other} does not;"
+        f" settle it: {counts.command}, or {other.command}"
+    )
+    return UnplacedFinding(iri(counts.node), CONFLICT, "violation", text, None, None, (iri(other.node),))
 
 
 def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> Iterator[UnplacedFinding]:

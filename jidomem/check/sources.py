@@ -19,9 +19,10 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple, is_iri, plain_value, short_parse_error
 from jidomem.rdf.turtle import Stated, Unread, statements
 from jidomem.rdf.vocab import PREFIXES, TYPE, jido
-from jidomem.records.intent import CommitRef
+from jidomem.records.intent import CONFLICT_KEY, CommitRef
 from jidomem.schema.ontology import Schema
 
+_IDENTICAL = '"identical:'
 _PREFIXES = "".join(f"@prefix {name}: <{space}> . " for name, space in PREFIXES.items())
 
 
@@ -85,6 +86,11 @@ class TripleSource:
     def values(self, node: Term, predicate: Term) -> list[Term]:
         """Return the values of a property of *node*."""
         return [value for _, name, value in self.about.get(node, ()) if name == predicate]
+
+    def are_identical(self, items: Iterable[Term]) -> bool:
+        """Return whether *items* have the same content: whether they share the conflict key of identical memories."""
+        keys = [{key for key in self.values(item, CONFLICT_KEY) if key.startswith(_IDENTICAL)} for item in items]
+        return bool(keys) and bool(set.intersection(*keys))
 
     def recorded_at(self, node: Term) -> datetime | None:
         """Return the last moment at which *node* was recorded, or None."""

@@ -18,7 +18,8 @@ _INVALIDATES = jido("invalidates")
 def chains(source: TripleSource) -> list[UnplacedFinding]:
     """Return the cycles of supersession, and the items with two ends of which both are active.
 
-    An end is the last memory of a chain of supersessions, or a memory that invalidated the item.
+    An end is the last memory of a chain of supersessions, or a memory that invalidated the item. Identical ends, as two
+    branches leave them that changed an item alike, are a warning.
     """
     after, withdrawn, revived, proposed = _links(source)
     rounds = list(_circles(after))
@@ -38,8 +39,12 @@ def chains(source: TripleSource) -> list[UnplacedFinding]:
         if len(ends) > 1:
             some = sorted(map(plain_value, ends))
             names, both = " and ".join(some), " --against ".join(some[:2])
-            text = f"superseded by more than one memory, and {names} are active: jidomem review supersede {both}"
-            findings.append(UnplacedFinding(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
+            if source.are_identical(ends):
+                text = f"superseded twice by the same, in {names}: one is enough: jidomem review accept {both}"
+                findings.append(UnplacedFinding(item, SUCCESSORS, "warning", text, _BY, None, tuple(ends)))
+            else:
+                text = f"superseded by more than one memory, and {names} are active: jidomem review supersede {both}"
+                findings.append(UnplacedFinding(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
         for pair in product(sorted(ends), sorted(withdrawals)):
             end, withdrawal = map(plain_value, pair)
             text = (

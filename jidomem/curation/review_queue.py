@@ -282,7 +282,7 @@ class Waiting:
     `leaning` is the number of dependents; `actions` are the ways to settle the item. `source` is its evidence, and
     `place` the file and line of an imported entry. `replaces` are the memories that a proposal supersedes once it is
     accepted. `is_apart` is True if it and `other` already apply to different files or scopes, so that both can stay
-    active unchanged. `type` is the type of the memory.
+    active unchanged; `is_identical` is True if both have the same content. `type` is the type of the memory.
     """
 
     tier: int
@@ -302,6 +302,12 @@ class Waiting:
     replaces: tuple[str, ...] = ()
     is_apart: bool = False
     type: str | None = None
+    is_identical: bool = False
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Return the actions that settle the item as it is: both can only stay active if they are apart."""
+        return tuple(action for action in self.actions if action != "keep-both" or self.is_apart)
 
     @property
     def file(self) -> str | None:
@@ -622,6 +628,7 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
         replaces=tuple(about["replaces"]),
         is_apart=bool(row.get("is_apart")),
         type=about["type"],
+        is_identical=row["other"] in known and known[row["other"]]["identical"] == about["identical"],
     )
 
 

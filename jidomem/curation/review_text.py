@@ -40,8 +40,7 @@ def commands(one: Waiting, place: str = "") -> list[tuple[str, str]]:
     against = f" --against {other}" if effects is _PAIR else ""
     return [
         (f"jidomem review{place} {action} {item}{against}", effects[action].format(item=item, other=other))
-        for action in one.actions
-        if action != "keep-both" or one.is_apart
+        for action in one.choices
     ]
 
 
@@ -64,7 +63,7 @@ def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]]
             lines.append(f"#   source: {_plain('; '.join(filter(None, (one.place, one.source))))}")
         if one.other:
             lines.append(f"#   against {one.other}: {_plain(one.other_summary or '')}")
-        lines.append(f"#   {' | '.join((*one.actions, 'skip'))}")
+        lines.append(f"#   {' | '.join((*one.choices, 'skip'))}")
         lines.append(f"skip {one.item}{f' {one.other}' if one.other else ''}\n")
     return "\n".join(lines)
 

@@ -16,7 +16,7 @@ from jidomem.base import disk
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
 from jidomem.journal.commit import is_pack, short_id, stem, stem_of
 from jidomem.journal.stream import Folder, missing_parent
-from jidomem.journal.stream_files import each_file
+from jidomem.journal.stream_files import FIRST_VERSION, each_file
 from jidomem.records.intent import SHORT, CommitRef
 from jidomem.repository import git
 
@@ -127,8 +127,10 @@ _NAMED = 3
 def explain(folder: Folder, damage: Sequence[JournalDamaged]) -> tuple[JournalDamaged, ...]:
     """Return *damage* with BranchChanged for each commit whose parent is missing here and on another branch.
 
-    Damage is unchanged if HEAD has the parent, no branch has it, or git cannot be run.
+    Damage is unchanged if HEAD has the parent, no branch has it, or git cannot be run. The hint to restore a file that
+    git does not have becomes the one to quarantine it.
     """
+    _hint_quarantine(Path(folder.path), [each for each in damage if FIRST_VERSION in each.hint])
     parents = {Path(each.path).name: parent for each in damage if (parent := missing_parent(each.detail))}
     parents = {name: parent for name, parent in parents.items() if not is_pack(name)}
     if not parents:
@@ -138,6 +140,19 @@ def explain(folder: Folder, damage: Sequence[JournalDamaged]) -> tuple[JournalDa
     except InvalidRequest:
         changed = {}
     return tuple(changed.get(Path(each.path).name, each) for each in damage)
+
+
+def _hint_quarantine(place: Path, damage: Sequence[JournalDamaged]) -> None:
+    """Set the hint of those of *damage* whose file is not in HEAD: git has no version to restore."""
+    listed = git.read_git(place, "ls-tree", "-z", "--name-only", "HEAD", "./") if damage else None
+    known = {Path(name).name for name in (listed or b"").decode(errors="surrogateescape").split("\0")}
+    for each in damage:
+        name = Path(each.path).name
+        if name not in known:
+            each.hint = (
+                "git has no version of it; restore it from a copy, or set it aside:"
+                f" jidomem journal verify --quarantine {short_id(name)} --reason TEXT   (then record the memory again)"
+            )
 
 
 def _changed(folder: Folder, parents: dict[str, str], damage: dict[str, JournalDamaged]) -> dict[str, BranchChanged]:

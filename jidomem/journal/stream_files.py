@@ -30,6 +30,8 @@ from jidomem.journal.packs import Pack, PackEntry, PackRow, PackSet
 from jidomem.records.intent import SHORT, CommitRef
 
 FROM_ROOT = "from the root of the repository"
+#: The command that restores the first version of the file `f` in git.
+FIRST_VERSION = 'git checkout "$(git log --diff-filter=A --format=%h -1 -- "$f")" -- "$f"'
 _LOOK = 1 << 20
 _ITEM = re.compile(rb"^<https://jido\.ai/memory/[0-9a-f-]{28}([0-9a-f]{8})>$", re.MULTILINE)
 _MARKS = re.compile(rb"^(?:<<<<<<< |=======|>>>>>>> |\|{7} )", re.MULTILINE)
@@ -88,8 +90,7 @@ def restoring(path: str, data: bytes) -> str:
     name = path.rpartition("/")[2]
     if is_pack(name) or ".redacted." in name:
         return f"{FROM_ROOT}: git checkout HEAD -- {quote(file)} && jidomem journal verify{change}"
-    first = 'git checkout "$(git log --diff-filter=A --format=%h -1 -- "$f")" -- "$f"'
-    return f"{FROM_ROOT}: f={quote(file)}; {first} && jidomem journal verify{change}"
+    return f"{FROM_ROOT}: f={quote(file)}; {FIRST_VERSION} && jidomem journal verify{change}"
 
 
 def in_repository(path: str) -> str:

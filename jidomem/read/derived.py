@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import NotFound
-from jidomem.rdf.terms import iri, literal
+from jidomem.rdf.terms import Term, iri, literal
 from jidomem.rdf.vocab import BASE, MARKER, TRUST, TRUST_OF_SOURCE, graph_iri, local_name
 from jidomem.records.active import UNACCEPTED
 from jidomem.records.named_query import FOREVER, to_term
-from jidomem.records.policy import PRESETS, AccessPolicy, Policy, PolicyChange
+from jidomem.records.policy import PRESETS, AccessPolicy, Policy, PolicyChange, unsettled
 
 if TYPE_CHECKING:
     from jidomem.read.playbook import Rows
@@ -154,6 +154,19 @@ def authority(reader: MemoryReader, project: str, policy: Policy, *, as_of: obje
     rows = reader.ask("policy-changes", project=project, as_of=as_of)
     roles = {name: agent.role for name, agent in policy.agents.items()}
     return AccessPolicy(tuple(map(_change, rows)), PRESETS[policy.preset], roles)
+
+
+def unsettled_changes(
+    reader: MemoryReader, project: str, *, as_of: object = None
+) -> list[tuple[PolicyChange, PolicyChange]]:
+    """Return the pairs of `jidomem.records.policy.unsettled` among the changes recorded by *as_of*."""
+    changes = map(_change, reader.ask("policy-changes", project=project, as_of=as_of))
+    graph = graph_iri(project)
+
+    def values(node: Term, predicate: Term) -> list[Term]:
+        return [value for _, _, value in reader.index.triples(graph, node, predicate)]
+
+    return unsettled(changes, values)
 
 
 def _change(row: dict[str, Any]) -> PolicyChange:

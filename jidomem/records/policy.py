@@ -6,12 +6,14 @@ The access policy decides who may assert, propose or write nothing, by role, kin
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from shlex import join
 
 from jidomem.errors import InvalidRequest
 from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, iri, parse_literal
 
 ON_CONFLICT = ("refuse", "propose", "warn")
 ON_SECRET = ("refuse", "warn", "off")
@@ -123,6 +125,27 @@ class PolicyChange:
         verb = {"assert": "may assert", "propose": "may only propose", "deny": "may not write"}
         return f"{subject} {verb.get(self.allows or '', 'is under no rule for')} {target}{where}"
 
+    @property
+    def effect(self) -> tuple[str | int | None, ...]:
+        """Return the value of the change: two changes with the same key and the same value agree."""
+        return (self.allows, self.grants, self.days)
+
+    @property
+    def command(self) -> str:
+        """Return the command that makes this change again."""
+        agent = vocab.local_name(self.agent) if self.agent else None
+        fields = [("--role", self.role), ("--kind", self.kind), ("--about", self.path), ("--scope", self.scope)]
+        if self.grants is not None:
+            words = ["grant", agent or "", self.grants]
+        elif self.confirms is not None:
+            words = ["confirm", self.confirms]
+            fields = [("--kind", self.kind), ("--days", str(self.days) if self.days is not None else None)]
+        else:
+            words = ["set", self.allows or "", *(("--for", agent) if agent else ())]
+        options = [part for option, value in fields if value for part in (option, value)]
+        off = ["--off"] if self.confirms is not None and self.allows == UNSET else []
+        return f"jidomem access policy {join([*words, *options, *off])}"
+
     def applies_to(self, agent: str, role: str, kinds: Sequence[str], place: str | None, scope: str | None) -> bool:
         """Return whether this rule applies to a write of *agent*; *kinds* are the type and its family."""
         return (
@@ -138,6 +161,13 @@ class PolicyChange:
         exact = 0 if self.kind is None else 2 if self.kind == kinds[0] else 1
         named = 0 if self.role is None else 2 if self.role == role else 1
         return (self.agent is not None, len(self.path or ""), self.scope is not None, exact, named)
+
+
+_RECORDED_IN, _PARENT, _POSITION = map(vocab.jido, ("recordedIn", "parent", "position"))
+
+
+def _by_time(change: PolicyChange) -> tuple[str, str]:
+    return change.recorded or "~", change.node
 
 
 #: The built-in rule: an agent that only reads changes nothing.
@@ -170,7 +200,7 @@ class AccessPolicy:
     def active_changes(self) -> tuple[PolicyChange, ...]:
         """Return the newest change of each slot, oldest first, without those that only unset a rule."""
         newest: dict[tuple[str | None, ...], PolicyChange] = {change.slot: change for change in (*BUILT_IN, *self.base)}
-        for change in sorted(self.changes, key=lambda change: (change.recorded or "~", change.node)):
+        for change in sorted(self.changes, key=_by_time):
             newest.pop(change.slot, None)
             newest[change.slot] = change
         return tuple(change for change in newest.values() if change.allows != UNSET)
@@ -240,6 +270,52 @@ class AccessPolicy:
             return "assert", None
         closest = max(rules, key=lambda rule: (rule.specificity(role, kinds), VERDICTS.index(rule.allows or "assert")))
         return closest.allows or "assert", closest
+
+
+def unsettled(
+    changes: Iterable[PolicyChange], values: Callable[[Term, Term], Iterable[Term]]
+) -> list[tuple[PolicyChange, PolicyChange]]:
+    """Return the pairs of differing changes with the same key that two branches made: the one that counts comes first.
+
+    A change that was recorded after both of them settles the pair. *values* returns the values of a property of a node:
+    a change names its commit, a commit its parents.
+    """
+    by_slot: dict[tuple[str | None, ...], list[PolicyChange]] = {}
+    for change in sorted(changes, key=_by_time):
+        by_slot.setdefault(change.slot, []).append(change)
+    pairs = []
+    for same in by_slot.values():
+        if len({change.effect for change in same}) < 2:
+            continue
+        commits = [next(iter(values(iri(change.node), _RECORDED_IN)), None) for change in same]
+        later = [_before(commit, commits, values) for commit in commits]
+        last = [
+            change
+            for change, commit in zip(same, commits, strict=True)
+            if not any(commit in ancestors for ancestors in later)
+        ]
+        pairs += [(last[-1], other) for other in last[:-1] if other.effect != last[-1].effect]
+    return pairs
+
+
+def _before(
+    commit: Term | None, among: Sequence[Term | None], values: Callable[[Term, Term], Iterable[Term]]
+) -> set[Term]:
+    """Return those of *among* that are ancestors of *commit*."""
+    if commit is None:
+        return set()
+
+    def position(node: Term) -> int:
+        return max((int(parse_literal(value).text) for value in values(node, _POSITION)), default=0)
+
+    first = min(position(node) for node in among if node is not None)
+    ancestors: set[Term] = set()
+    pending = [commit]
+    while pending:
+        parents = {parent for parent in values(pending.pop(), _PARENT) if position(parent) >= first} - ancestors
+        ancestors |= parents
+        pending += parents
+    return ancestors.intersection(node for node in among if node is not None)
 
 
 def is_below(place: str, path: str) -> bool:

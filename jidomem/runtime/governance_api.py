@@ -169,11 +169,13 @@ class GovernanceApi:
 
     def _check_project(self, project: str, requested: Options) -> CheckReport:
         from jidomem.check.check import check_project
+        from jidomem.read.derived import unsettled_changes
 
         options = replace(
             requested,
             disagreements=lambda: self._reader.ask("conflicts", project=project),
             changed_files=lambda: self.changed_files(project),
+            policy_changes=lambda: unsettled_changes(self._reader, project),
             ask_own=partial(self._pool.solutions, project),
         )
         return check_project(self._follower, self._rules.schema, project, options)

@@ -99,7 +99,16 @@ class FieldNormalizer:
             return value
         if name in MOMENTS and isinstance(value, datetime):
             return value.isoformat()
-        self.refuse("invalid_argument", name, value, f"{name} is text, not {type(value).__name__}")
+        entries = value if isinstance(value, (list, tuple)) else ()
+        only = entries[0] if len(entries) == 1 and isinstance(entries[0], str) else None
+        self.refuse(
+            "invalid_argument",
+            name,
+            value,
+            f"{name} is text, not {type(value).__name__}",
+            repair=canonical.put(name, only) if only else None,
+            hint=f'give `{name}` as one text in quotes, "..."',
+        )
         return None
 
     def _list(self, name: str, value: Any) -> list[Any]:
@@ -110,7 +119,9 @@ class FieldNormalizer:
             self.refuse("invalid_argument", name, value, message, repair=canonical.put(name, [value]))
             return []
         if not isinstance(value, (list, tuple)):
-            self.refuse("invalid_argument", name, value, f"{name} is a list, not {type(value).__name__}")
+            message = f"{name} is a list, not {type(value).__name__}"
+            hint = f'give `{name}` as a list of texts, ["...", "..."]' if name != "extra_triples" else ""
+            self.refuse("invalid_argument", name, value, message, hint=hint)
             return []
         if name == "extra_triples":
             return list(value)

@@ -132,7 +132,12 @@ def _missing(name: str, project: str) -> Violation:
         "confidence": (tuple(vocab.CONFIDENCE), "low, medium, high or a number from 0 to 1"),
     }[name]
     return Violation(
-        "missing_required_fields", f"{name} is missing", field=name, allowed=allowed, hint=f"give `{name}`: {value}"
+        "missing_required_fields",
+        f"{name} is missing",
+        field=name,
+        allowed=allowed,
+        repair=put(name, project) if name == "applies_to_project" else None,
+        hint=f"give `{name}`: {value}",
     )
 
 

@@ -167,6 +167,19 @@ def test_a_commit_that_was_redacted_or_set_aside_by_a_record_is_not_missed(repos
     assert missed(problems("--since", "HEAD~1")) == []
 
 
+def test_damage_that_git_has_no_version_of_is_restored_by_no_checkout_but_quarantined(repository):
+    keep("later")
+    file = max(files())
+    file.write_text(file.read_text().replace("later", "sooner"))
+
+    (hint,) = [line for line in run("journal", "verify", code=7).output.splitlines() if line.startswith("hint:")]
+    words = hint.partition("set it aside: jidomem ")[2].partition("   (")[0].replace("TEXT", "edited").split()
+
+    assert "git checkout" not in hint
+    run(*words)
+    run("journal", "verify")
+
+
 def test_an_edited_commit_is_damage_and_not_missed_as_well(repository):
     file = files()[1]
     file.write_text(file.read_text().replace("two", "2wo"))

@@ -397,12 +397,12 @@ def test_what_was_accepted_before_is_refused_with_its_new_id(repository):
 def test_a_printed_reason_is_a_placeholder_that_is_refused_until_somebody_gives_their_own(disputed):
     _, proposed = disputed
     (row,) = [row for row in rows("review", "--conflicts") if row["other"]]
-    assert row["settle"] == [f'jidomem review {way} {proposed} --reason "..."' for way in ("supersede", "reject")]
+    assert row["settle"] == [f"jidomem review {way} {proposed}" for way in ("supersede", "reject")]
 
-    as_printed = run(*shlex.split(row["settle"][0])[1:])
+    with_placeholder = run(*shlex.split(row["settle"][0] + ' --reason "..."')[1:])
 
-    assert (as_printed.exit_code, "hint: give the reason in its place" in as_printed.stderr) == (2, True)
-    assert run(*shlex.split(row["settle"][0].replace("...", "measured again"))[1:]).exit_code == 0
+    assert (with_placeholder.exit_code, "hint: give the reason in its place" in with_placeholder.stderr) == (2, True)
+    assert run(*shlex.split(row["settle"][0])[1:]).exit_code == 0
     for words in (["edit", proposed, "--invalidate"], ["remember", "x"],
                   ["access", "policy", "grant", "bob", "curator"],
                   ["journal", "redact", proposed], ["journal", "rollback", "s"], ["journal", "verify"]):  # fmt: skip
@@ -411,6 +411,30 @@ def test_a_printed_reason_is_a_placeholder_that_is_refused_until_somebody_gives_
     for option in ("--about", "--topic", "--rationale"):
         placed = run("remember", "x", option, "TEXT")
         assert (placed.exit_code, f"give the {option[2:]} in its place" in placed.stderr) == (2, True)
+
+
+def test_an_agent_without_the_right_is_sent_to_a_curator_instead_of_the_commands_for_curators(disputed):
+    _, proposed = disputed
+    for change in (
+        ["grant", "ana", "admin"],
+        ["set", "propose", "--kind", "fact"],
+        ["set", "assert", "--kind", "fact", "--role", "curator"],
+    ):
+        assert run("access", "policy", *change).exit_code == 0
+
+    for action in ("accept", "supersede"):
+        refused = run("review", action, proposed, "--agent", "bob")
+
+        assert refused.exit_code == 3
+        assert "error: bob may not settle this" in refused.stderr
+        assert refused.stderr.splitlines()[-1] == "hint: ask a curator: ana, curator"
+    assert run("review", "supersede", proposed).exit_code == 0
+
+
+def test_the_lines_of_a_review_offer_no_action_that_is_refused(disputed):
+    printed = run("review", "--todo").stdout
+
+    assert "#   supersede | reject | skip\n" in printed
 
 
 def test_status_tells_decisions_proposed_in_their_records_from_proposals_that_a_curator_settles(repository):

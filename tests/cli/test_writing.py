@@ -209,8 +209,7 @@ def test_a_second_withdrawal_offers_nothing_that_is_no_option():
     again = run("edit", FACT, "--invalidate", "--reason", "not measured")
 
     assert again.exit_code == 5
-    *_, hint, way = again.stderr.splitlines()
-    assert (hint, way) == ("hint: choose one:", "  submit nothing: it stays withdrawn")
+    assert again.stderr.splitlines()[-1] == "hint: submit nothing: it stays withdrawn"
 
 
 @pytest.mark.parametrize(
@@ -471,3 +470,53 @@ def test_an_option_that_a_script_left_empty_records_nothing(repository, name):
 def test_an_empty_option_of_any_command_is_named(words):
     option = words[words.index("") - 1]
     assert json.loads(run(*words, "--json").stdout)["detail"] == f"{option} is empty"
+
+
+def test_an_empty_array_of_intents_is_refused_as_an_empty_file_is():
+    refused = run("submit", stdin="[]")
+
+    assert refused.exit_code == 2
+    assert "there is nothing to submit: the array is empty" in refused.stderr
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../secret.txt", "src/../../x.py"])
+def test_a_memory_about_a_path_outside_of_the_folder_is_refused(path):
+    for verb in (["remember", "x", "--about", path], ["edit", FACT, "--set", f"about={path}"]):
+        refused = run(*verb)
+
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert f"{path} is outside" in refused.stderr
+
+
+def test_a_file_to_be_created_may_be_named_from_a_folder_beside_it(repository, monkeypatch):
+    (repository / "src").mkdir(exist_ok=True)
+    monkeypatch.chdir(repository / "src")
+
+    made = run("remember", "x", "--about", "../lib/new.py", "--about", str(repository / "lib") + "/")
+
+    about = json.loads(run("show", made.stdout.strip(), "--json").stdout)["properties"]["about"]
+    assert about == ["lib/", "lib/new.py"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "hint"),
+    [
+        ("summary", ["a", "b"], 'give `summary` as one text in quotes, "..."'),
+        ("assigned_to", 7, 'give `assigned_to` as one text in quotes, "..."'),
+        ("about", 7, 'give `about` as a list of texts, ["...", "..."]'),
+    ],
+)
+def test_a_value_of_the_wrong_form_gets_the_form_that_is_expected(field, value, hint):
+    refused = run("submit", "--json", stdin=json.dumps({**INTENTS[0], field: value}))
+
+    assert json.loads(refused.stdout)["hint"] == hint
+
+
+def test_an_intent_that_lacks_only_its_project_is_repaired():
+    intent = {**INTENTS[0], "summary": "Another one"}
+    intent.pop("applies_to_project")
+
+    refused = json.loads(run("submit", "--json", stdin=json.dumps(intent)).stdout)
+
+    assert refused["detail"] == "applies_to_project is missing"
+    assert run("submit", stdin=json.dumps(refused["fixed_intent"])).exit_code == 0

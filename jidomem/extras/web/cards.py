@@ -23,7 +23,7 @@ from jidomem.base.words import cut, excerpt
 from jidomem.check import terms
 from jidomem.errors import JidomemError, NotFound, PolicyDenied
 from jidomem.rdf.terms import plain_value
-from jidomem.rdf.vocab import BASE, REDACTED, local_name
+from jidomem.rdf.vocab import BASE, MARKER, REDACTED, jido, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.records.active import ENDED
 from jidomem.records.named_query import moment_of
@@ -57,7 +57,8 @@ def _names(schema: Schema) -> Mapping[str, NamedTerm]:
     """Return the terms by IRI and by local name; the shipped terms come before those of a root of the same name."""
     labels, names = terms.labels(schema), dict[str, NamedTerm]()
     for term in sorted(schema.declared, key=lambda term: (term not in schema.properties, term)):
-        name = NamedTerm(labels.get(term) or local_name(term), plain_value(term))
+        label = "withdrawal" if term == jido(MARKER) else labels.get(term)
+        name = NamedTerm(label or local_name(term), plain_value(term))
         names[plain_value(term)] = name
         names.setdefault(local_name(term), name)
     return names
