@@ -43,7 +43,7 @@ from jidomem.write.canonical import moment as moment_of
 from jidomem_cli import init
 from jidomem_cli.errors import print_error, print_refusal
 from jidomem_cli.options import App, Command, CommandGroup, clean, dry_run_option, pass_app
-from jidomem_cli.output import short, show_json
+from jidomem_cli.output import short, shortened, show_json
 
 if TYPE_CHECKING:
     from jidomem import Jidomem
@@ -427,7 +427,7 @@ def _print_report(app: App, memory: Jidomem, report: ImportReport) -> int:
     for path, why in report.passed:
         app.info(clean(f"skipped: {path}: {why}"))
     for note in report.notes:
-        app.info(clean(note))
+        app.info(shortened(clean(note)))
     for part in report.places if app.verbose else ():
         app.info(clean(part))
     if not (report.entries or report.notes or report.passed or report.left_out):

@@ -39,7 +39,7 @@ from jidomem.runtime import location, root_config, settings
 from jidomem.runtime.adoption import Scope, compare
 from jidomem_cli.errors import place, print_refusal
 from jidomem_cli.options import App, Command, clean, dry_run_option, pass_app
-from jidomem_cli.output import short, show_json, show_result, show_rows
+from jidomem_cli.output import short, shortened, show_json, show_result, show_rows
 
 if TYPE_CHECKING:
     from jidomem import Jidomem
@@ -374,7 +374,7 @@ def _print_skipped(app: App, scan: FolderScan, report: ImportReport) -> None:
         app.info("no git repository, and a large folder: only its first folders were scanned")
     warnings = [note for note in report.notes if ": warning: " in note or ": error: " in note]
     for note in report.notes if app.verbose else warnings[:_MAX_SHOWN]:
-        app.info(clean(note))
+        app.info(shortened(clean(note)))
     for part in report.places if app.verbose else ():
         app.info(clean(part))
     if report.left_out:

@@ -274,6 +274,7 @@ def read_records(
     links = resolve_links(records, is_known, moved)
     notes += links.notes
     titles = Counter(topic_key(slug(record.title)) for record in records.values())
+    first_of: dict[tuple[str, str], str] = {}
     paths = {path for path, _ in files}
     entries = []
     for name in links.order:
@@ -281,6 +282,13 @@ def read_records(
         named = mentions(f"{record.title}\n{record.rationale}\n{record.explanation}", find(record.path))
         topic = slug(record.title)
         status = _status(name, record, links, notes)
+        if topic and status == "accepted" and name not in links.ended:
+            first = first_of.setdefault((dirname(record.path), topic_key(topic)), record.path)
+            if first != record.path:
+                message = (
+                    f"has the title of {first}, which is accepted too: its topic is its path, and they are not compared"
+                )
+                notes.append(RecordNote(record.path, None, message, "warning"))
         fields: dict[str, Any] = {
             "type": "architectural_decision",
             "summary": record.title,

@@ -24,6 +24,7 @@ from jidomem.rdf.vocab import BASE, TYPE, jido, local_name
 from jidomem.records.intent import MemoryUpdateIntent, Receipt, parse_line
 from jidomem.schema.ontology import Schema
 from jidomem.write.canonical import plain_path
+from jidomem.write.conflict import NEARBY
 from jidomem.write.triples import SINGLE_VALUED
 from jidomem.write.validate import WRITER_ONLY, broken_triple
 from jidomem.write.writer import MemoryWriter
@@ -194,6 +195,14 @@ class ImportReport:
     def accepted(self) -> list[ImportedEntry]:
         """Return the memories that were accepted."""
         return [entry for entry in self.entries if isinstance(entry.outcome, Receipt)]
+
+    def decisions_nearby(self) -> Iterator[str]:
+        """Yield for each entry the first warning of an active decision about the same files, with its place."""
+        for entry in self.entries:
+            given = entry.outcome.warnings if isinstance(entry.outcome, Receipt) else ()
+            if nearby := [warning for warning in given if NEARBY in warning]:
+                others = "; there are others: jidomem governing FILE" if len(nearby) > 1 else ""
+                yield f"{entry.place}: warning: {nearby[0]}{others}"
 
 
 def import_document(

@@ -377,7 +377,7 @@ class Synchronisation:
             self._placed(step, _entry(step, refused.get(id(step)) or outcome_of.get(id(step))))
             for step in self.plan.steps
         ]
-        report.notes += intents.notes
+        report.notes += [*intents.notes, *report.decisions_nearby()]
         return report
 
     def secret_of(self, step: SyncStep) -> tuple[str, str] | None:

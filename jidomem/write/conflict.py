@@ -43,6 +43,8 @@ _COMPARED_SEPARATELY = NOT_CONTENT | {"about", "extra_triples"}  # these are com
 _MOST_WARNED = 3
 #: The most memories about one place that are searched for decisions, newest first.
 _MOST_READ = 500
+#: The words of the warning of an active decision about the same place.
+NEARBY = " is an active decision about "
 WHY: Mapping[str, str] = {
     "duplicate": "{iri} already says {summary!r}; another field differs",
     "overlapping_decision": "{iri} is active on {topic!r}: {summary}",
@@ -236,7 +238,7 @@ def _decisions_nearby(intent: MemoryUpdateIntent, compared: Collection[str], vie
             if is_new and _is_decision(item, view) and view.is_active(item) and _overlap(intent, item, view):
                 nearby[other] = place
     warnings = [
-        f"{other} is an active decision about {place} too: {_summary(other, view)}; if yours takes its place:"
+        f"{other}{NEARBY}{place} too: {_summary(other, view)}; if yours takes its place:"
         f" jidomem review supersede {intent.iri} --against {other}; if both hold, there is nothing to do"
         for other, place in [*nearby.items()][:_MOST_WARNED]
     ]

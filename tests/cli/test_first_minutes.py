@@ -124,6 +124,30 @@ def test_a_guide_for_people_is_named_with_the_command_that_imports_it(tmp_path, 
     assert taken_in("auto")["passed"] == []
 
 
+def test_an_imported_decision_about_the_file_of_another_one_is_warned_of_as_a_written_one(tmp_path, monkeypatch):
+    folder = laid_out(tmp_path / "shop", {"src/store.py": "x = 1\n"})
+    monkeypatch.chdir(folder)
+    first, second = (
+        DECISION.format(title=title, status="Accepted", why="`src/store.py`")
+        for title in ("Do not use an ORM", "Use an ORM")
+    )
+    laid_out(folder, {"docs/adr/0001-no-orm.md": first}, with_git=False)
+    assert taken_in("auto")["notes"] == []
+    laid_out(folder, {"docs/adr/0002-orm.md": second}, with_git=False)
+
+    named = run("init", "--from", "auto")
+    (new, old) = (row["decision"] for row in json.loads(run("ask", "decisions", "--json").stdout)["rows"])
+    if "Do not" in run("show", new).stdout:
+        new, old = old, new
+
+    assert (
+        f"docs/adr/0002-orm.md: warning: {old[-8:]} is an active decision about src/store.py too: Do not use an ORM;"
+        f" if yours takes its place: jidomem review supersede {new[-8:]} --against {old[-8:]};"
+    ) in named.stderr
+    assert taken_in("auto")["notes"] == []
+    assert run("review", "supersede", new, "--against", old).exit_code == 0
+
+
 def test_the_file_that_is_suggested_is_source_code_that_something_is_known_of(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     subprocess.run(["git", "init", "-q"], check=True)

@@ -218,3 +218,24 @@ def test_a_record_that_names_a_proposed_successor_is_superseded_with_a_warning()
 def entries_and_notes(text):
     reading = read_records([(NAME, text.encode())])
     return reading.entries, reading.notes
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "is_noted"),
+    [
+        ("docs/adr/0008-queue.md", "Accepted", True),
+        ("docs/adr/0008-queue.md", "Rejected", False),
+        ("docs/adr/0008-queue.md", "Accepted. Supersedes ADR-7", False),
+        ("web/adr/0008-queue.md", "Accepted", False),
+    ],
+)
+def test_two_accepted_records_of_one_title_are_noted_with_their_topic(path, status, is_noted):
+    first = f"# 7. Use a queue\n\n## Status\n\nAccepted\n{BODY}"
+    second = f"# 8. Use a queue\n\n## Status\n\n{status}\n{BODY}"
+
+    reading = read_records([(NAME, first.encode()), (path, second.encode())])
+
+    topics = {entry.place: entry.fields["topic"] for entry in reading.entries}
+    noted = [(note.severity, note.path) for note in reading.notes if f"has the title of {NAME}" in note.message]
+    assert noted == ([("warning", path)] if is_noted else [])
+    assert topics[path] == path.replace("/", "-").replace(".", "-")

@@ -204,7 +204,7 @@ BROKEN = {
     "no text": (b"\xff\xfe{", "memory.file: not UTF-8 at byte 2", "correct that and import"),
     "no number": ('{"@id": "urn:a", "jido:n": NaN}', "memory.file: NaN is not JSON", "correct that and import"),
     "digits": ('{"@id": "urn:a", "jido:n": ' + "9" * 5_000 + "}", "thousands of digits", "correct that and import"),
-    "a key twice": ('{"@id": "urn:a", "@id": "urn:b"}', "the key '@id' stands twice", "correct that and import"),
+    "a key twice": ('{"@id": "urn:a", "@id": "urn:b"}', "the key '@id' is given twice", "correct that and import"),
     "no IRI": ({"@context": CONTEXT, "@id": "urn:a b", "jido:topic": "x"}, "'urn:a b' is not an IRI", "%20"),
 }  # fmt: skip
 
