@@ -474,17 +474,29 @@ def _coexists(intent: MemoryUpdateIntent, other: str, view: WriteSnapshot) -> bo
     own_about = set(map(normal_text, intent.about))
     # the other memory may have given its scope beside the memory that this intent replaces
     settled = any(plain_value(end) in intent.supersedes for end in coexisting(iri(other), view))
-    return _is_elsewhere(scope, own_about, iri(other), view, settled=settled)
+    was_beside = any(iri(other) in view.objects(iri(old), jido("coexistsWith")) for old in intent.supersedes)
+    return _is_elsewhere(scope, own_about, iri(other), view, settled=settled, may_cover=settled or was_beside)
 
 
 def _is_elsewhere(
-    scope: Term | None, about: set[str], other: Term, view: WriteSnapshot, *, settled: bool = False
+    scope: Term | None,
+    about: set[str],
+    other: Term,
+    view: WriteSnapshot,
+    *,
+    settled: bool = False,
+    may_cover: bool = False,
 ) -> bool:
-    """Return whether *scope* or *about* distinguishes a memory from *other*; if *settled*, *about* may be empty."""
+    """Return whether *scope* or *about* distinguishes a memory from *other*.
+
+    If *settled*, *about* may be empty. It contains all places of *other* only if *may_cover*, since both would be about
+    each of these places; a part of them is an exception.
+    """
     if scope is not None and scope != view.first(other, jido("hasConventionScope")):
         return True
     other_about = {normal_text(plain_value(value)) for value in view.objects(other, _ABOUT)}
-    return bool((about or settled) and about != other_about)
+    covers = bool(other_about) and other_about <= about and not may_cover
+    return bool((about or settled) and about != other_about and not covers)
 
 
 def with_differing_fields(other: ConflictItem, intent: MemoryUpdateIntent, item: Mapping[str, Any]) -> ConflictItem:
@@ -512,4 +524,7 @@ def _conflict(kind: str, intent: MemoryUpdateIntent, other: str, view: WriteSnap
     why = WHY[kind].format(iri=other, summary=summary, topic=intent.topic)
     if other in intent.coexists_with:
         why += "; coexists_with needs a distinct scope: name in about (or convention_scope) where the new one applies"
+        other_about = {normal_text(plain_value(value)) for value in view.objects(iri(other), _ABOUT)}
+        if other_about and other_about < set(map(normal_text, intent.about)):
+            why += ", without all the places of the other"
     return ConflictItem(other, kind, summary, why, {})

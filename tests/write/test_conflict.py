@@ -116,6 +116,17 @@ def test_coexistence_without_a_distinct_scope_is_not_enough(memory, kind):  # C0
     assert "distinct scope" in error.conflicts[0].why
 
 
+def test_coexistence_at_all_places_of_the_other_is_not_enough_and_at_one_of_them_is_an_exception(memory):  # C060
+    submit = memory.writer.submit_intent
+    old = submit("p", decision(about=["src/app.py", "docs"], **TOPIC)).iri
+    new = decision(summary="Use Lucene", coexists_with=[old], **TOPIC)
+
+    (found,) = refusal(submit, "p", new | {"about": ["docs", "src/app.py", "tests"]}).conflicts
+
+    assert (found.iri, "without all the places of the other" in found.why) == (old, True)
+    assert submit("p", new | {"about": ["docs", "tests"]}).status == "asserted"
+
+
 def test_a_distinct_scope_without_coexistence_is_not_enough_for_a_decision(memory):  # C060
     memory.writer.submit_intent("p", decision(**TOPIC))
     other = decision(summary="Use Lucene", about=["reports"], **TOPIC)
