@@ -128,8 +128,20 @@ def answer(
     if form_of(app) == "table":  # a withdrawal marker is not an active memory
         marker = {"kind": JIDO + MARKER, "status": "active"}
         rows = [{**row, "status": "withdrawal"} if marker.items() <= row.items() else row for row in rows]
-    show_rows(app, rows, columns, page.cursor, memory=memory)
+    none = "" if rows or include_inactive else _waiting(app, memory, name, params or {})
+    show_rows(app, rows, columns, page.cursor, memory=memory, none=none)
     return len(page.rows)
+
+
+def _waiting(app: App, memory: Jidomem, name: str, params: Mapping[str, str]) -> str:
+    """Return the words on the pending proposals that the query *name* would list if they were accepted."""
+    items = {row["item"] for row in memory.reader.ask("proposals", project=memory.project)}
+    if not items or not memory.playbook.get(name).takes("includeInactive"):
+        return ""
+    moment = {"as_of": app.as_of, "valid_at": app.valid_at, "include_inactive": True}
+    listed = memory.reader.ask(name, project=memory.project, **moment, **params)
+    count = len(items & {value for row in listed for value in row.values() if isinstance(value, str)})
+    return f" active; pending proposals: {count}, see: jidomem review" if count else ""
 
 
 def _tell_patterns(app: App, memory: Jidomem, file: str, *, include_inactive: bool) -> None:

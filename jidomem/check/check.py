@@ -49,6 +49,7 @@ from jidomem.check.terms import literals, terms_used
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.exchange.synchroniser import BLOB, STATE
 from jidomem.index.follower import IndexFollower, gc_paused
+from jidomem.index.projection import STALE
 from jidomem.journal.branches import Revision, head_of
 from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.journal.stream import missing_parent
@@ -455,7 +456,9 @@ def _index_findings(
     if options.ask_own is not None:
         own, missed = rules.run(options.own_gates, options.ask_own)
         findings, unchecked = findings + own, unchecked + missed
-    pairs = {(row["a"], row["b"]): row for row in options.disagreements()}
+    pairs: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in options.disagreements():
+        pairs.setdefault((row["a"], row["b"]), {**row, "kinds": []})["kinds"].append(row["kind"])
     return findings, list(pairs.values()), [*options.refused, *unchecked]
 
 
@@ -478,7 +481,9 @@ def _unsettled(row: Mapping[str, Any], source: TripleSource) -> UnplacedFinding:
     if source.are_identical((iri(earlier), iri(later))):
         text = f"says exactly the same as {earlier}: one is enough: jidomem review accept {earlier} --against {later}"
         return UnplacedFinding(iri(later), CONFLICT, "warning", text, None, None, (iri(earlier),))
-    text = f"{row['kind']} with {earlier}: settle it with one of the commands of: jidomem review --conflicts"
+    kinds = " and ".join(row["kinds"])
+    also = f", the pair that {local_name(SUCCESSORS)} names too" if STALE in row["kinds"] else ""
+    text = f"{kinds} with {earlier}{also}: settle it with one of the commands of: jidomem review --conflicts"
     return UnplacedFinding(iri(later), CONFLICT, "violation", text, None, None, (iri(earlier),))
 
 

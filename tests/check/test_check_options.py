@@ -438,6 +438,31 @@ def test_what_two_branches_brought_together_disagree_on_is_found_after_the_merge
     assert findings("--since", "other") == [problem]
 
 
+def test_two_successors_on_one_topic_are_found_by_each_kind_of_conflict_and_named_as_one_pair(repository):
+    def decide(day, what, *old):
+        with jidomem.open(repository / ".jidomem", sources=days_later(day)) as memory:
+            fields = decision(summary=what, topic="queue", supersedes=[*old])
+            receipt = memory.writer.submit_intent("p", fields)
+        git("add", "-A")
+        git("commit", "-qm", what)
+        return receipt.iri
+
+    old = decide(1, "Use Redis")
+    git("checkout", "-qb", "other")
+    decide(3, "Use Kafka", old)
+    git("checkout", "-q", "main")
+    first = decide(2, "Use NATS", old)
+    git("merge", "-q", "--no-edit", "other")
+
+    texts = {problem["rule"].rpartition("#")[2]: problem["message"] for problem in findings()}
+
+    assert texts["NothingInForceDisagrees"] == (
+        f"overlapping_decision and stale_supersession with {first}, the pair that SupersessionHasOneEnd names too:"
+        " settle it with one of the commands of: jidomem review --conflicts"
+    )
+    assert first in texts["SupersessionHasOneEnd"]
+
+
 def test_shapes_that_judged_nothing_and_what_no_shape_judged_are_named(repository):
     report = json.loads(run("check", "--json").stdout)
 

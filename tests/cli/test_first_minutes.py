@@ -760,7 +760,8 @@ def test_a_memory_that_holds_nothing_says_how_to_begin(tmp_path, monkeypatch):
 def test_what_waits_is_told_where_nothing_is_in_force(repository):
     taken_in("memory-md")
 
-    assert "none active; pending proposals: 5, see: jidomem review" in run("ask", "conventions").stderr
+    assert "none active; pending proposals: 4, see: jidomem review" in run("ask", "conventions").stderr
+    assert run("ask", "errors").stderr == run("ask", "errors", "--include-inactive").stderr == "none\n"
 
 
 def test_memory_decisions_and_ask_decisions_list_the_same_decisions_of_every_sort(repository):
