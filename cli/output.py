@@ -142,10 +142,16 @@ def show_rows(
 
 
 def show_fields(app: App, rows: Iterable[tuple[str, Any]]) -> None:
-    """Print names and values; in a table long texts are wrapped to the available width."""
+    """Print names and values; in a table texts keep their lines, and long ones are wrapped to the available width."""
     shown = [*rows]
     width = line_width(app)
     if form_of(app) != "table" or width is None:
+        if form_of(app) == "table":
+            shown = [
+                ("" if number else name, line.rstrip())
+                for name, value in shown
+                for number, line in enumerate(short(value).split("\n"))
+            ]
         show_rows(app, [{"field": name, "value": value} for name, value in shown], ("field", "value"))
         return
     column = max((_width(name) for name, _ in shown), default=0) + _BETWEEN

@@ -172,6 +172,24 @@ def test_a_memory_is_shown_to_a_person_with_its_reason_and_as_turtle():
     assert '    jido:rationale "it embeds" ;' in as_turtle
 
 
+@pytest.mark.parametrize("columns", [None, "70"])
+def test_a_text_of_several_lines_is_shown_in_its_lines_without_control_characters(columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns or "")
+    text = "## Options\n\n* Kafka\n  * red\u2028blue\nstatus  rejected"
+    fields = ("--type", "decision", "--rationale", "r", "--detailed-explanation", text)
+    receipt = run("remember", "Use Kafka", *fields, "--project", "p")
+
+    shown = run("show", receipt.stdout.split()[0], "--project", "p").stdout.splitlines()
+
+    first = next(number for number, line in enumerate(shown) if line.startswith("detailed explanation  "))
+    before = " " * len("detailed explanation  ")
+    assert shown[first].endswith("  ## Options")
+    assert shown[first + 1] == ""
+    assert shown[first + 2 : first + 5] == [
+        f"{before}{line}" for line in ("* Kafka", "  * red\\u2028blue", "status  rejected")
+    ]
+
+
 def test_a_query_in_a_file_may_have_a_byte_order_mark_and_has_an_end(tmp_path):
     (tmp_path / "q.rq").write_bytes(b"\xef\xbb\xbfASK { ?s ?p ?o }\r\n")
 
