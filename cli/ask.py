@@ -28,6 +28,7 @@ _OPTIONS = {
     "limit": "--limit", "cursor": "--cursor",
 }  # fmt: skip
 _TAKEN = ("name", "self")
+_ABANDONED = f"{JIDO}Abandoned"
 #: The least similarity of an unknown option to a suggested one.
 _LIKE = 0.7
 #: Characters that a SPARQL query contains and a file name does not.
@@ -130,6 +131,9 @@ def answer(
         rows = [{**row, "status": "withdrawal"} if marker.items() <= row.items() else row for row in rows]
     none = "" if rows or include_inactive else _waiting(app, memory, name, params or {})
     show_rows(app, rows, columns, page.cursor, memory=memory, none=none)
+    abandoned = sum(row.get("status") == _ABANDONED for row in rows)
+    if abandoned and form_of(app) == "table" and memory.playbook.get(name).name == "open-tasks":
+        app.info(f"abandoned: {abandoned}; leave them out with: jidomem ask open-tasks --actionable-only")
     return len(page.rows)
 
 

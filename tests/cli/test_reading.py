@@ -190,6 +190,18 @@ def test_a_text_of_several_lines_is_shown_in_its_lines_without_control_character
     ]
 
 
+def test_abandoned_tasks_among_the_open_ones_are_counted_with_the_option_that_leaves_them_out():
+    assert "abandoned" not in run("ask", "tasks").stderr
+    run("remember", "Port it to Rust", "--type", "task", "--status", "Abandoned", "--project", "p")
+
+    told = run("ask", "tasks").stderr
+
+    assert told == "abandoned: 1; leave them out with: jidomem ask open-tasks --actionable-only\n"
+    left = run(*told.rpartition("jidomem ")[2].split())
+    assert (left.stderr, "Port it" in left.stdout) == ("", False)
+    assert (run("ask", "tasks", "--json").stderr, "Port it" in run("ask", "tasks", "--json").stdout) == ("", True)
+
+
 def test_a_query_in_a_file_may_have_a_byte_order_mark_and_has_an_end(tmp_path):
     (tmp_path / "q.rq").write_bytes(b"\xef\xbb\xbfASK { ?s ?p ?o }\r\n")
 
