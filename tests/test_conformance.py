@@ -82,7 +82,7 @@ def test_a_configured_project_that_is_no_id_is_an_error_with_the_line_that_would
 def test_a_root_that_was_found_has_no_authority_and_the_error_names_both_ways_on(nobody):
     (nobody / "config.toml").write_text('bind = "0.0.0.0"\n')
 
-    with pytest.raises(Failed, match="bind cannot be set by a root that was found") as refusal:
+    with pytest.raises(Failed, match="bind cannot be set by a root on disk") as refusal:
         jidomem.open(nobody)
 
     assert "take bind out of that file" in refusal.value.hint

@@ -30,7 +30,7 @@ CHUNK = 500
 def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
     """Yield *values* in chunks of AT_ONCE.
 
-    >>> [len(step) for step in several(range(501))]
+    >>> [len(step) for step in chunks(range(501))]
     [500, 1]
     """
     return (values[at : at + CHUNK] for at in range(0, len(values), CHUNK))

@@ -115,7 +115,7 @@ def test_what_takes_too_much_memory_is_stopped(monkeypatch):
 
 def test_work_that_handles_every_error_is_interrupted_all_the_same(monkeypatch):
     monkeypatch.setattr(time_limit, "SECONDS", 0.1)
-    monkeypatch.setattr(time_limit, "_AGAIN", 0.05)
+    monkeypatch.setattr(time_limit, "_REPEAT", 0.05)
     caught = []
 
     def go_on():

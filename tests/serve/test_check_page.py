@@ -113,7 +113,7 @@ def test_a_proposed_term_is_looked_at_before_it_is_accepted(client, memory):
         ({"file": "shapes/../config.toml", "turtle": "x"}, 400, "is not a file of the overlay"),
         ({"file": "shapes", "turtle": "#" * (256 * 1024 + 1)}, 400, "more than the limit of 262,144"),
         ({"file": "shapes", "turtle": "#" * (1024 * 1024)}, 413, "the form has more than 1,048,576 bytes"),
-        ({"term": "Soup"}, 404, "no term"),
+        ({"term": "Soup"}, 404, "there is no pending term"),
     ],
 )
 def test_what_cannot_be_looked_at_is_refused_with_what_helps(client, form, status, said):
@@ -131,7 +131,7 @@ def test_a_look_that_takes_too_long_is_stopped_and_one_of_another_project_is_not
 
     memory.checks.preview_seconds = 0.05
     late = client.post("/ui/p/check", data={"act": "preview", "file": "shapes", "turtle": RULE})
-    assert (late.status_code, "not done in 0.05 seconds" in late.text) == (503, True)
+    assert (late.status_code, "did not finish in 0.05 seconds" in late.text) == (503, True)
     for number in range(worker_pool.PREVIEWS - 1):
         memory.checks.previews[str(number)] = ("p", b"{}")
     memory.checks.preview_seconds = 60

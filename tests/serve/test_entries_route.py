@@ -144,7 +144,7 @@ def test_an_array_is_told_one_outcome_each_and_what_is_no_entry_stops_no_other(m
         ("/entries", {"agent_id": "ana", "content": "x"}, "there is no entry"),
         ("/entries", {"entry": {**PLAN, "agent": "ana"}}, "there is no 'agent'"),
         ("/entries", {"entry": {**PLAN, "content": " "}}, "content is missing or empty"),
-        ("/entries/recall", [], "no JSON object"),
+        ("/entries/recall", [], "not a JSON object"),
         ("/entries/remove", ["plan"], "there are no ids of entries"),
         ("/entries/remove", {"ids": "plan"}, "there are no ids of entries"),
         ("/entries/remove", {"ids": ["plan"], "id": "x"}, "takes no member 'id'"),
