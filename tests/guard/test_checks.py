@@ -126,7 +126,8 @@ def test_a_stop_is_heeded_or_overridden_and_counted(repository):
     assert "--override" not in denied(again)  # the command is for a person
     assert after == (1, 1, 1, 0)
     assert counts() == (1, 3, 1, 1)
-    assert "guard" in run("status").stdout
+    (line,) = [line.split() for line in run("status").stdout.splitlines() if line.startswith("  guard ")]
+    assert " ".join(line) == "guard 1 shown, 3 stopped, 1 followed, 1 overridden"
 
 
 def test_a_file_is_judged_as_it_is_by_its_path_alone(repository):

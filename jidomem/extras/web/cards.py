@@ -46,6 +46,8 @@ def named(schema: Schema, name: str) -> NamedTerm:
     >>> from jidomem.schema import ontology as schema
     >>> named(schema.load(), "detailedExplanation")
     NamedTerm(text='detailed explanation', iri='https://jido.ai/ontology#detailedExplanation')
+    >>> named(schema.load(), "DeletedMarker").text
+    'withdrawal'
     >>> named(schema.load(), "colour")
     NamedTerm(text='colour', iri=None)
     """
