@@ -371,6 +371,9 @@ class IndexFollower:
                         return True
                     self.index.load(stream.graph, self._loader.count(step))
                 cleared = any(self._clear(stream, commit) for commit in clearing)
+            except NotFound:  # another branch was checked out since the test above
+                self._reopen([stream])
+                return True
             except STORE_ERRORS:
                 if self._live is None:
                     raise

@@ -161,6 +161,23 @@ def test_a_commit_that_git_brings_while_another_is_written_is_judged_by_the_next
         assert [each.iri for each in conflict.value.conflicts] == [pulled.iri]
 
 
+def test_a_branch_that_is_checked_out_while_new_commits_are_read_is_read_instead(repository, monkeypatch):
+    with jidomem.open(repository / ".jidomem") as memory, jidomem.open(repository / ".jidomem") as other:
+        memory.reader.ask("facts", project="p")
+        keep(other, "new")
+        commit_all(repository)
+        real, left = memory.journal.read, [lambda: git(repository, "checkout", "-q", "other")]
+
+        def read(*words, **options):
+            if left:
+                left.pop()()
+            return real(*words, **options)
+
+        monkeypatch.setattr(memory.journal, "read", read)
+
+        assert {row["summary"] for row in memory.reader.ask("facts", project="p")} == {"on other", "before"}
+
+
 def test_a_worktree_has_an_index_lock_of_its_own(repository):
     tree = repository.parent / f"{repository.name}-tree"
     git(repository, "worktree", "add", "-q", str(tree), "other")
