@@ -42,7 +42,7 @@ _COMPARED_SEPARATELY = NOT_CONTENT | {"about", "extra_triples"}  # these are com
 #: The most facts that were not compared, and the most decisions about the same place, that warnings name.
 _MOST_WARNED = 3
 #: The most memories about one place that are searched for decisions, newest first.
-_MOST_READ = 500
+_MOST_READ = 50
 #: The words of the warning of an active decision about the same place.
 NEARBY = " is an active decision about "
 WHY: Mapping[str, str] = {
