@@ -69,15 +69,15 @@ class Memory(RuleBasedStateMachine):
 
     def submit(self, **fields):
         """The result of an intent: a receipt, or a refusal that changed nothing."""
-        before = files(self.folder)
+        before = files(self.folder / "root")
         try:
             receipt = self.memory.writer.submit_intent("p", intent(**fields))
         except JidomemError as refused:
             receipt = refused
         if not isinstance(receipt, Receipt):
-            assert files(self.folder) == before
+            assert files(self.folder / "root") == before
             return receipt
-        assert before.items() <= files(self.folder).items()
+        assert before.items() <= files(self.folder / "root").items()
         if receipt.status != "deduplicated":
             self.keep(receipt)
         return receipt
@@ -168,20 +168,21 @@ class Memory(RuleBasedStateMachine):
 
     @rule(names=st.lists(summaries, min_size=2, max_size=4), atomic=st.booleans())
     def explain_an_error(self, names, atomic):
-        cause = f"urn:cause:{next(self.keys)}"
+        number = next(self.keys)
+        cause = f"urn:cause:{number}"  # no text names it: a restated memory has another IRI
         because = [["jido:hasRootCause", {"@id": cause}], ["jido:producedLesson", {"@id": f"{cause}:lesson"}]]
         batch = [
-            intent(type="root_cause", iri=cause, summary=f"cause {cause}"),
-            intent(type="lesson", iri=f"{cause}:lesson", summary=f"lesson {cause}"),
-            intent(type="error", summary=f"error {cause}", extra_triples=because),
-            *(intent(type="task", summary=f"{name} {cause}") for name in dict.fromkeys(map(normal_text, names))),
+            intent(type="root_cause", iri=cause, summary=f"cause {number}"),
+            intent(type="lesson", iri=f"{cause}:lesson", summary=f"lesson {number}"),
+            intent(type="error", summary=f"error {number}", extra_triples=because),
+            *(intent(type="task", summary=f"{name} {number}") for name in dict.fromkeys(map(normal_text, names))),
         ]
         for receipt in self.memory.writer.submit_many("p", batch, atomic=atomic):
             self.keep(receipt)
 
     @rule(name=sessions, status=st.sampled_from(["Active", "Paused", "Closed", "Abandoned", None]))
     def move_a_session(self, name, status):
-        before = files(self.folder)
+        before = files(self.folder / "root")
         try:
             if status is None:
                 receipt = self.memory.writer.start_session("p", name)
@@ -190,7 +191,7 @@ class Memory(RuleBasedStateMachine):
         except JidomemError:
             receipt = None
         if receipt is None:
-            assert files(self.folder) == before
+            assert files(self.folder / "root") == before
         else:
             self.moments.append(receipt.version.recorded_at)
 
