@@ -91,6 +91,8 @@ def test_shapes_that_would_never_be_done_stop_neither_writer_nor_check_for_ever(
         pass
 
 
+# An interrupted read leaves its file to the garbage collector, which warns.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_root_whose_shapes_cannot_be_read_in_time_is_not_opened(tmp_path, monkeypatch):
     root = root_with(tmp_path, wide(14, 4))
     monkeypatch.setattr(time_limit, "SECONDS", 0.0)
