@@ -105,7 +105,7 @@ def ask(
     values = dict(_param(query, pair) for pair in pairs) | ({} if status is None else {"status": status})
     answer(app, memory, name, include_inactive=include_inactive, params=values)
     if query.name == "governing":
-        _tell_patterns(app, memory, values["file"], include_inactive=include_inactive)
+        _print_pattern_count(app, memory, values["file"], include_inactive=include_inactive)
 
 
 def answer(
@@ -148,7 +148,7 @@ def _waiting(app: App, memory: Jidomem, name: str, params: Mapping[str, str]) ->
     return f" active; pending proposals: {count}, see: jidomem review" if count else ""
 
 
-def _tell_patterns(app: App, memory: Jidomem, file: str, *, include_inactive: bool) -> None:
+def _print_pattern_count(app: App, memory: Jidomem, file: str, *, include_inactive: bool) -> None:
     """Print the number of memories about patterns that govern *file*, which the query `governing` leaves out."""
     filters = {"as_of": app.as_of, "valid_at": app.valid_at, "include_inactive": include_inactive}
     rows = about_patterns(memory.reader, memory.project, file, filters)

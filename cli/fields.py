@@ -53,7 +53,7 @@ class Paths:
         return given if path is None else path + "/" * given.endswith("/")
 
     def about(self, given: str) -> str:
-        """Return the same for an entry of `about`; raises InvalidRequest for a path outside the folder."""
+        """Return the path in the memory for an entry of `about`; raises InvalidRequest for one outside the folder."""
         if given and (os.path.isabs(given) or normpath(given).partition("/")[0] == ".."):
             return self._named(given) + "/" * given.endswith("/")
         return self.seen(given)

@@ -259,16 +259,22 @@ def _kinds(some: Sequence[Waiting]) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common() if count)
 
 
-def _rewordings(memory: Jidomem, waiting: Sequence[Waiting]) -> dict[str, list[Rewording]]:
-    """Return the rewordings of each proposal that is to replace memories, or an older proposal."""
-    older = {new: old for old, new in newer_versions(memory.reader, memory.project, waiting).items()}
+def _rewordings(
+    memory: Jidomem, waiting: Sequence[Waiting], newer: Mapping[str, str] | None = None
+) -> dict[str, list[Rewording]]:
+    """Return the rewordings of each proposal that is to replace memories, or an older proposal.
+
+    *newer* are the newer versions of *waiting*, if they are known already.
+    """
+    newer = newer_versions(memory.reader, memory.project, waiting) if newer is None else newer
+    older = {new: old for old, new in newer.items()}
     old_of = {one.item: one.replaces or tuple(filter(None, [older.get(one.item)])) for one in waiting}
     return {item: rewordings(memory.reader, memory.project, item, olds) for item, olds in old_of.items() if olds}
 
 
 def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
-    options, reworded = place(app), _rewordings(memory, queue_page.waiting)
     newer = newer_versions(memory.reader, memory.project, queue_page.waiting)
+    options, reworded = place(app), _rewordings(memory, queue_page.waiting, newer)
     settle = [commands(one, options) for one in queue_page.waiting]
     rivals = opposed_proposals(memory.reader, memory.project, queue_page.waiting)
     rows: list[dict[str, Any]] = [

@@ -351,8 +351,7 @@ def queued(
     start = Cursor.parse(cursor, question) if cursor is not None else None
     now = (parse_moment(plain_value(start.as_of)) or now) if start else now
     cache = review_cache(reader, project)
-    graph = graph_iri(project)
-    view = WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
+    view = _present_rows(reader, project)
     candidates = [*_disagreements(reader, project, view), *_proposals(reader, project, cache, view)]
     known = cache.known([*dict.fromkeys(_named(candidates))])
     queue_rows = [row for row in candidates if row["item"] in known] + _due(cache, now)
@@ -434,6 +433,12 @@ ORDER BY ?item ?any
 """
 
 
+def _present_rows(reader: MemoryReader, project: str) -> WriteSnapshot:
+    """Return the present rows of the index about *project*, in the form that conflicts are judged by."""
+    graph = graph_iri(project)
+    return WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
+
+
 def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
     """Return those of *waiting* that no pending proposal supersedes or withdraws, and that have no newer version."""
     items = [one.item for one in waiting]
@@ -444,8 +449,7 @@ def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> li
 
 def newer_versions(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> dict[str, str]:
     """Return the newest pending version of each proposal of *waiting* that has a newer one."""
-    graph = graph_iri(project)
-    view = WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
+    view = _present_rows(reader, project)
     newer = {one.item: conflict.newer_proposal(iri(one.item), view) for one in waiting if one.kind == "proposal"}
     return {item: plain_value(other) for item, other in newer.items() if other is not None}
 
@@ -457,8 +461,7 @@ def opposed_proposals(
 
     A proposal that another one supersedes or withdraws has none, and is none.
     """
-    graph = graph_iri(project)
-    view = WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
+    view = _present_rows(reader, project)
     is_replaced = cache(partial(conflict.is_replaced_by_proposal, view=view))
     proposals = [iri(one.item) for one in waiting if one.kind == "proposal"]
     rivals = {

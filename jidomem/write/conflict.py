@@ -215,10 +215,15 @@ def _uncompared(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Ter
         kinds = (type_of(kind) for kind in view.objects(item, TYPE))
         if plain_value(item) in intent.coexists_with or not any(kind and family(kind) == "fact" for kind in kinds):
             continue
-        other_about = {normal_text(plain_value(value)) for value in view.objects(item, _ABOUT)}
+        other_about = _places(item, view)
         may_be_same = about != other_about and (not about or not other_about or about & other_about)
         if may_be_same and view.is_active(item) and normal_text(_summary(plain_value(item), view)) != summary:
             yield item
+
+
+def _places(item: Term, view: WriteSnapshot) -> set[str]:
+    """Return what *item* is about, normalised for comparison."""
+    return {normal_text(plain_value(value)) for value in view.objects(item, _ABOUT)}
 
 
 def _decisions_nearby(intent: MemoryUpdateIntent, compared: Collection[str], view: WriteSnapshot) -> list[str]:
@@ -348,7 +353,7 @@ def _convention(item: Term, view: WriteSnapshot) -> Convention:
 def are_apart(item: Term, other: Term, view: WriteSnapshot) -> bool:
     """Return whether *item*, restated beside *other*, names its scope, and *other* has another scope."""
     scope = view.first(item, jido("hasConventionScope"))
-    about = {normal_text(plain_value(value)) for value in view.objects(item, _ABOUT)}
+    about = _places(item, view)
     return _is_elsewhere(scope, about, other, view)
 
 
@@ -494,7 +499,7 @@ def _is_elsewhere(
     """
     if scope is not None and scope != view.first(other, jido("hasConventionScope")):
         return True
-    other_about = {normal_text(plain_value(value)) for value in view.objects(other, _ABOUT)}
+    other_about = _places(other, view)
     covers = bool(other_about) and other_about <= about and not may_cover
     return bool((about or settled) and about != other_about and not covers)
 
@@ -524,7 +529,7 @@ def _conflict(kind: str, intent: MemoryUpdateIntent, other: str, view: WriteSnap
     why = WHY[kind].format(iri=other, summary=summary, topic=intent.topic)
     if other in intent.coexists_with:
         why += "; coexists_with needs a distinct scope: name in about (or convention_scope) where the new one applies"
-        other_about = {normal_text(plain_value(value)) for value in view.objects(iri(other), _ABOUT)}
+        other_about = _places(iri(other), view)
         if other_about and other_about < set(map(normal_text, intent.about)):
             why += ", without all the places of the other"
     return ConflictItem(other, kind, summary, why, {})
