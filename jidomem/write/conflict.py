@@ -304,7 +304,10 @@ def is_replaced_by_proposal(item: Term, view: WriteSnapshot) -> bool:
 
 
 def newer_proposal(item: Term, view: WriteSnapshot) -> Term | None:
-    """Return the newest pending version of the proposal *item*: by `supersedes`, or by a later import of its source."""
+    """Return the last pending version of the proposal *item*, by `supersedes` or later imports of its source, or None.
+
+    Of several versions that follow the same one, the first by IRI is followed; the others conflict with it.
+    """
     newest, seen = item, {item}
     while True:
         versions = {other for link in ("supersedes", "previousImport") for other in view.subjects(jido(link), newest)}
