@@ -19,7 +19,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -78,6 +78,10 @@ class Known:
 
     def apply_pending(self) -> None:
         """Nothing waits."""
+
+    def instances(self, graph: str, predicate: Term, value: Term, classes: Collection[Term]) -> list[Term]:
+        """Nothing is compared."""
+        return []
 
     def match(
         self, graph: str, subject: Term | None, predicate: Term | None = None, value: Term | None = None

@@ -424,6 +424,17 @@ class OxigraphIndex:
 
         return self._read(find)
 
+    def instances(self, graph: str, predicate: Term, value: Term, classes: Collection[Term]) -> list[Term]:
+        """Return the subjects in *graph* of one of *classes* that have *value*; pending commits are left out."""
+        sparql = (
+            f"SELECT ?item ?value {{ ?item {predicate} ?value ; a ?class FILTER(?class IN ({', '.join(classes)})) }}"
+        )
+
+        def find(store: Any) -> list[Term]:
+            return [str(row[0]) for row in self._query(store, sparql, [graph], None, {"value": value})]
+
+        return self._read(find)
+
     def query(
         self,
         sparql: str,

@@ -16,7 +16,7 @@ from jidomem.base.clock import parse_moment
 from jidomem.base.words import normal_text
 from jidomem.errors import ConflictItem
 from jidomem.rdf.terms import Term, iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import TYPE, jido, type_of
+from jidomem.rdf.vocab import TYPE, jido, type_of, type_uri
 from jidomem.records.active import Convention, is_accepted
 from jidomem.records.intent import (
     CLASH,
@@ -28,7 +28,7 @@ from jidomem.records.intent import (
     duplicate,
     overlapping_decision,
 )
-from jidomem.write.canonical import family
+from jidomem.write.canonical import DECISIONS, family
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.triples import names_a_thing, value_of
 
@@ -41,8 +41,9 @@ NOT_CONTENT = {
 _COMPARED_SEPARATELY = NOT_CONTENT | {"about", "extra_triples"}  # these are compared separately
 #: The most facts that were not compared, and the most decisions about the same place, that warnings name.
 _MOST_WARNED = 3
-#: The most memories about one place that are searched for decisions, newest first.
+#: The most decisions about one place that are compared, newest first.
 _MOST_READ = 50
+_DECISION_CLASSES = frozenset(iri(type_uri(kind)) for kind in DECISIONS)
 #: The words of the warning of an active decision about the same place.
 NEARBY = " is an active decision about "
 WHY: Mapping[str, str] = {
@@ -237,10 +238,10 @@ def _decisions_nearby(intent: MemoryUpdateIntent, compared: Collection[str], vie
     for place in intent.about:
         if (term := value_of(place)) in known:
             continue
-        for item in reversed(view.subjects(_ABOUT, term)[-_MOST_READ:]):
+        for item in reversed(view.instances(_ABOUT, term, _DECISION_CLASSES)[-_MOST_READ:]):
             other = plain_value(item)
             is_new = other not in nearby and other not in compared and other not in intent.coexists_with
-            if is_new and _is_decision(item, view) and view.is_active(item) and _overlap(intent, item, view):
+            if is_new and view.is_active(item) and _overlap(intent, item, view):
                 nearby[other] = place
     warnings = [
         f"{other}{NEARBY}{place} too: {_summary(other, view)}; if yours takes its place:"
@@ -250,11 +251,6 @@ def _decisions_nearby(intent: MemoryUpdateIntent, compared: Collection[str], vie
     if more := len(nearby) - len(warnings):
         warnings.append(f"{more} more active decisions about the same files or things: jidomem governing FILE")
     return warnings
-
-
-def _is_decision(item: Term, view: WriteSnapshot) -> bool:
-    kinds = map(type_of, view.types(item))
-    return any(kind is not None and family(kind) == "decision" for kind in kinds)
 
 
 def rivals(item: Term, view: WriteSnapshot) -> list[Term]:

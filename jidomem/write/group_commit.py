@@ -181,7 +181,10 @@ class CommitQueue:
         def rows(subject: Term | None, predicate: Term | None, value: Term | None) -> list[Triple]:
             return [triple for graph in graphs for triple in index.match(graph, subject, predicate, value)]
 
-        return WriteSnapshot(rows)
+        def instances(predicate: Term, value: Term, classes: frozenset[Term]) -> list[Term]:
+            return [item for graph in graphs for item in index.instances(graph, predicate, value, classes)]
+
+        return WriteSnapshot(rows, instances)
 
     def submit(self, pipeline: Pipeline, submissions: Sequence[AnySubmission]) -> list[Outcome]:
         """Return the outcome of each submission, in order, when all accepted ones are durable."""

@@ -10,6 +10,8 @@ from jidomem.rdf.terms import Term, Triple, plain_value
 from jidomem.records.active import is_accepted
 
 Probe = Callable[[Term | None, Term | None, Term | None], Iterable[Triple]]
+#: A function that returns the subjects of some classes that have a value as a property.
+InstanceProbe = Callable[[Term, Term, frozenset[Term]], Iterable[Term]]
 ITEM_MARK = vocab.jido("hasAssertionStatus")
 _ASSERTED = vocab.jido("Asserted")
 _DECIDED = vocab.jido("decisionStatus")
@@ -24,9 +26,10 @@ class WriteSnapshot:
     stages compute from the rows.
     """
 
-    def __init__(self, probe: Probe) -> None:
+    def __init__(self, probe: Probe, instances: InstanceProbe | None = None) -> None:
+        """Read rows by *probe*; *instances*, if given, finds subjects by class in one query."""
         self.size = 0
-        self._probe = probe
+        self._probe, self._instances = probe, instances
         self._complete: dict[Term, dict[Term, list[Term]]] = {}  # all properties of these subjects
         self._partial: dict[Term, dict[Term, list[Term]]] = {}  # some properties of other subjects
         self._added: list[Triple] = []
@@ -36,6 +39,7 @@ class WriteSnapshot:
         self._types: dict[Term, frozenset[Term]] = {}
         self._new: set[Term] = set()
         self._stored_subjects: dict[tuple[Term, Term], frozenset[Term]] = {}
+        self._stored_instances: dict[tuple[Term, Term, frozenset[Term]], frozenset[Term]] = {}
         self.derived: dict[str, Any] = {}
 
     def add(self, triples: Iterable[Triple]) -> None:
@@ -93,6 +97,23 @@ class WriteSnapshot:
             self._stored_subjects[predicate, value] = stored
             self.size += 1
         added = self._added_to(predicate).get(value)
+        return sorted(stored.union(added) if added else stored)
+
+    def instances(self, predicate: Term, value: Term, classes: frozenset[Term]) -> list[Term]:
+        """Return the subjects of one of *classes* that have *value* as this property, in a stable order.
+
+        The class of a subject is known from the commit that first names it.
+        """
+        if self._instances is None:
+            return [
+                subject for subject in self.subjects(predicate, value) if not classes.isdisjoint(self.types(subject))
+            ]
+        key = predicate, value, classes
+        stored = self._stored_instances.get(key)
+        if stored is None:
+            stored = self._stored_instances[key] = frozenset(self._instances(*key))
+            self.size += 1 + len(stored)
+        added = [each for each in self._added_to(predicate).get(value, ()) if not classes.isdisjoint(self.types(each))]
         return sorted(stored.union(added) if added else stored)
 
     def _added_to(self, predicate: Term) -> dict[Term, list[Term]]:

@@ -702,6 +702,17 @@ def test_of_many_decisions_about_one_file_the_newest_three_are_named_and_the_oth
     assert more == "2 more active decisions about the same files or things: jidomem governing FILE"
 
 
+def test_a_decision_is_warned_of_an_older_one_about_a_file_that_many_later_memories_are_about(memory):
+    submit = memory.writer.submit_intent
+    old = submit("p", decision(about=["src/a.py"])).iri
+    later = [decision(type="fact", summary=f"n{number}", about=["src/a.py"], rationale=None) for number in range(60)]
+    assert {receipt.status for receipt in memory.writer.submit_many("p", later)} == {"asserted"}
+
+    (warning,) = nearby(submit("p", decision(summary="x", about=["src/a.py"])))
+
+    assert warning.startswith(old)
+
+
 def test_what_coexists_with_what_is_replaced_makes_its_scope_distinct(memory):
     submit = memory.writer.submit_intent
     first = submit("p", decision(**TOPIC)).iri

@@ -95,3 +95,23 @@ def test_what_others_get_is_not_what_the_view_keeps():
     view = WriteSnapshot(Index([(SUBJECTS[0], TYPE, SUBJECTS[1])]))
     view.objects(SUBJECTS[0], TYPE).append("changed")
     assert view.objects(SUBJECTS[0], TYPE) == [SUBJECTS[1]]
+
+
+def test_instances_have_the_value_and_the_class_whether_stored_or_accepted_since_or_both():
+    fact, task, place = jido("Fact"), jido("Task"), '"src/a.py"'
+    stored = [(SUBJECTS[0], TYPE, fact), (SUBJECTS[0], jido("about"), place), (SUBJECTS[1], TYPE, task)]
+    index = Index([*stored, (SUBJECTS[1], jido("about"), place)])
+    new = [(SUBJECTS[2], TYPE, fact), (SUBJECTS[2], jido("about"), place)]
+
+    def find(predicate, value, classes):
+        named = {s for s, p, o in index.rows if (p, o) == (predicate, value)}
+        return [s for s, p, o in index.rows if p == TYPE and o in classes and s in named]
+
+    for view in (WriteSnapshot(index), WriteSnapshot(index, find)):
+        assert view.instances(jido("about"), place, frozenset([fact])) == [SUBJECTS[0]]
+        view.add(new)
+        assert view.instances(jido("about"), place, frozenset([fact])) == [SUBJECTS[0], SUBJECTS[2]]
+        assert view.instances(jido("about"), place, frozenset([task])) == [SUBJECTS[1]]
+        index.rows += new  # the commit it is in was applied
+        assert view.instances(jido("about"), place, frozenset([fact])) == [SUBJECTS[0], SUBJECTS[2]]
+        del index.rows[-2:]
