@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 from posixpath import normpath
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index import OxigraphIndex
@@ -39,6 +39,7 @@ _QUESTIONS = {
     "gone": "Does it still hold? The file is gone.",
     "renamed": "Is it about the file by its new name, too?",
 }
+_ANCHORS = "SELECT DISTINCT ?anchor WHERE { ?item <https://jido.ai/ontology#aboutBlob> ?anchor }"
 _ANCHORED = (
     """
 PREFIX jido: <https://jido.ai/ontology#>
@@ -118,42 +119,61 @@ def governing(
     that matched), summary, level, status (active, proposed ...), time, state of a task or error, freshness of each of
     its files, source, agent and recorded.
     """
-    return [described for _, described in _ranked(reader, index, tree, project, paths, filters)]
+    paths = _paths_below(tree, paths)
+    nearest_rows = _nearest_rows(reader, project, paths, earlier_names(reader, tree, project), filters)
+    return [described for _, described in _ranked(index, tree, project, nearest_rows, filters)]
 
 
-def _ranked(
+class _Near(NamedTuple):
+    """A row of the named query `governing` or `patterns`, and its nearness to the path that it governs."""
+
+    row: Row
+    nearness: tuple[int, int]
+
+
+def _nearest_rows(
     reader: MemoryReader,
-    index: OxigraphIndex,
-    tree: Worktree | None,
     project: str,
     paths: Sequence[str],
+    earlier: Mapping[str, Sequence[str]],
     filters: Mapping[str, Any],
-) -> list[tuple[Row, Row]]:
-    """Return the rows of `governing`, each after its row of the named query `governing` or `patterns`."""
-    if not paths:
-        raise InvalidRequest("a path is needed", hint="name a file: jidomem governing src/a.py")
-    paths = [*dict.fromkeys(_below(tree, path) for path in paths)]
-    earlier = earlier_names(reader, tree, project)
+) -> dict[tuple[str, str], _Near]:
+    """Return the nearest row of each memory that governs one of *paths*, by path and memory.
+
+    *earlier* has the former names of files.
+    """
     patterns = _patterns(reader, project, filters)
-    nearest_rows: dict[tuple[str, str], Row] = {}
-    near: dict[tuple[str, str], tuple[int, int]] = {}
+    nearest_rows: dict[tuple[str, str], _Near] = {}
     for path in paths:
         for name in (plain_path(path), *earlier.get(plain_path(path), ())):
             rows = reader.ask("governing", project=project, file=name, **filters)
             rows += _matching(patterns, name)
             for row in rows:
                 place, distance = (path, row["item"]), nearness(name, row["about"])
-                if distance > near.get(place, _NOWHERE) and not is_note(row["about"], row["level"]):
-                    nearest_rows[place], near[place] = row, distance
+                known = nearest_rows[place].nearness if place in nearest_rows else _NOWHERE
+                if distance > known and not is_note(row["about"], row["level"]):
+                    nearest_rows[place] = _Near(row, distance)
+    return nearest_rows
+
+
+def _ranked(
+    index: OxigraphIndex,
+    tree: Worktree | None,
+    project: str,
+    nearest_rows: Mapping[tuple[str, str], _Near],
+    filters: Mapping[str, Any],
+) -> list[tuple[Row, Row]]:
+    """Return the rows of `governing`, each after its row of the named query `governing` or `patterns`."""
     known = fresh(index, tree, project, (item for _, item in nearest_rows))
-    ranked = [(row, _described(index, project, path, row, filters)) for (path, _), row in nearest_rows.items()]
+    ranked = [(one.row, _described(index, project, path, one.row, filters)) for (path, _), one in nearest_rows.items()]
     for _, row in ranked:
         row["freshness"] = [state.to_dict() for state in known.get(row["item"], ())]
+    order = {path: number for number, path in enumerate(dict.fromkeys(path for path, _ in nearest_rows))}
     ranked.sort(key=lambda pair: str(pair[1]["item"]))
     ranked.sort(key=lambda pair: pair[1]["recorded"], reverse=True)
     ranked.sort(key=lambda pair: FORCES.index(pair[1]["force"]))
-    ranked.sort(key=lambda pair: near[pair[1]["path"], pair[1]["item"]], reverse=True)
-    ranked.sort(key=lambda pair: paths.index(pair[1]["path"]))
+    ranked.sort(key=lambda pair: nearest_rows[pair[1]["path"], pair[1]["item"]].nearness, reverse=True)
+    ranked.sort(key=lambda pair: order[pair[1]["path"]])
     return ranked
 
 
@@ -214,12 +234,15 @@ def answer(
     *base* is the folder of the files, None if no files are known. A superseded memory is not counted if its successor
     is.
     """
-    ranked = _ranked(reader, index, tree, project, paths, filters)
+    inside = _paths_below(tree, paths)
+    earlier = earlier_names(reader, tree, project)
+    ranked = _ranked(index, tree, project, _nearest_rows(reader, project, inside, earlier, filters), filters)
     rows = [row for _, row in ranked]
-    wider = {**filters, "include_inactive": True}
-    every = [] if wider == filters else governing(reader, index, tree, project, paths, **wider)
     active, as_of = {row["item"] for row in rows}, filters.get("as_of")
-    hidden = {row["item"]: row["status"] for row in every if row["item"] not in active and row["status"] != ACTIVE}
+    wider = {**filters, "include_inactive": True}
+    every = {} if wider == filters else _nearest_rows(reader, project, inside, earlier, wider)
+    others = {place: one for place, one in every.items() if place[1] not in active and one.row["status"] != ACTIVE}
+    hidden = {row["item"]: row["status"] for _, row in _ranked(index, None, project, others, wider)}
     known = {*active, *hidden}
     left_out = {
         name: status
@@ -228,7 +251,7 @@ def answer(
     }
     missing: dict[str, str | None] = {}
     if base is not None and as_of is None:
-        plain = dict.fromkeys(plain_path(_below(tree, path)).rstrip("/") for path in paths)
+        plain = dict.fromkeys(plain_path(path).rstrip("/") for path in inside)
         missing = {path: nearest_path(base, path) for path in plain if "://" not in path and not lexists(base / path)}
     moment = {name: filters[name] for name in ("as_of", "valid_at") if name in filters}
     conventions = None if rows else len(reader.ask("conventions", project=project, **moment))
@@ -246,6 +269,13 @@ def nearest(rows: Sequence[Row], limit: int = MOST_SHOWN) -> list[Row]:
         if count[row["path"]] <= limit:
             numbers.append(number)
     return [rows[number] for number in sorted(numbers)]
+
+
+def _paths_below(tree: Worktree | None, paths: Sequence[str]) -> list[str]:
+    """Return the distinct *paths*, each as `_below` does; raises InvalidRequest without any."""
+    if not paths:
+        raise InvalidRequest("a path is needed", hint="name a file: jidomem governing src/a.py")
+    return [*dict.fromkeys(_below(tree, path) for path in paths)]
 
 
 def _below(tree: Worktree | None, path: str) -> str:
@@ -291,7 +321,9 @@ def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> 
     """Return the names that files had when a memory about them was written, by present name."""
     if tree is None:
         return {}
-    missing = [anchor for _, _, anchor in active_anchors(reader, project) if not tree.has(anchor.path)]
+    anchors = anchors_of(literal(row["anchor"]) for row in reader.select(project, _ANCHORS))
+    gone = {path for path in {anchor.path for anchor in anchors} if not tree.has(path)}
+    missing = [anchor for _, _, anchor in active_anchors(reader, project) if anchor.path in gone] if gone else []
     names: dict[str, list[str]] = {}
     for move in freshness(tree, missing).values():
         if move.at is not None and move.path not in names.setdefault(move.at, []):
@@ -359,13 +391,14 @@ PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?summary ?about WHERE { ?item a jido:ArchitecturalDecision ; jido:summary ?summary ; jido:about ?about .
 """
     + active.valid_now()
-    + active.now_of_all()
+    + active.now()
     + "} ORDER BY DESC(?item) LIMIT 5000"
 )
 #: The folder of a package, followed by the folder of its documents.
 _PACKAGE = re.compile(r"(?:\./)?(.+?)/(?:docs?|documentation|adrs?|decisions|architecture|rfcs?)/")
 #: The least letters of a part of a path that is compared with titles, and the most records it may match.
 _LETTERS, _FEW = 5, 3
+_WORDS = re.compile(r"[^\W\d_]+")
 _GENERIC = frozenset(("index", "module", "package", "source", "common", "internal", "testing", "client", "server"))
 
 
@@ -423,8 +456,10 @@ def _related(reader: MemoryReader, project: str, paths: Sequence[str]) -> Iterat
     titled: defaultdict[str, dict[str, RelatedMemory]] = defaultdict(dict)
     parts = {part for path in paths for part in _path_words(path)}
     for row in rows if parts else ():
-        for part in parts & _title_words(row["summary"]):
-            titled[part].setdefault(row["item"], _record(row))
+        letters = "".join(_WORDS.findall(row["summary"])).casefold()
+        if any(part in letters for part in parts):
+            for part in parts & _title_words(row["summary"]):
+                titled[part].setdefault(row["item"], _record(row))
     for memories in titled.values():
         if len(memories) <= _FEW:
             yield from ((-1, one) for one in memories.values())
@@ -441,13 +476,13 @@ def _path_words(path: str) -> set[str]:
     ['clientstate', 'lightclient', 'solomachine']
     """
     *folders, name = path.split("/")
-    words = (_singular("".join(re.findall(r"[^\W\d_]+", part))) for part in (*folders, name.partition(".")[0]))
+    words = (_singular("".join(_WORDS.findall(part))) for part in (*folders, name.partition(".")[0]))
     return {word for word in words if len(word) >= _LETTERS and word not in _GENERIC}
 
 
 def _title_words(title: str) -> set[str]:
     """Return runs of one to three consecutive words of *title*, each joined in the form of `_path_words`."""
-    words = re.findall(r"[^\W\d_]+", title)
+    words = _WORDS.findall(title)
     runs = ("".join(words[at : at + count]) for count in (1, 2, 3) for at in range(len(words)))
     return {_singular(run) for run in runs}
 

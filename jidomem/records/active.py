@@ -107,11 +107,16 @@ def now(item: str = "item") -> str:
 
 
 def now_of_all(item: str = "item") -> str:
-    """Return the same as `now` by hash joins of scans, for queries over all memories."""
+    """Return the same as `now` by hash joins of scans, for queries over all memories.
+
+    The ends are few: looked up one by one, as in a join the engine would read the status of every memory.
+    """
     return f"""\
   ?{item} jido:hasAssertionStatus jido:Asserted .
   MINUS {{ ?{item} jido:decisionStatus ?standing FILTER(?standing != "accepted") }}
-  MINUS {{ ?{item} jido:supersededBy|jido:invalidatedBy ?end . ?end jido:hasAssertionStatus jido:Asserted }}
+  MINUS {{
+    ?{item} jido:supersededBy|jido:invalidatedBy ?end FILTER EXISTS {{ ?end jido:hasAssertionStatus jido:Asserted }}
+  }}
 """
 
 
