@@ -28,6 +28,7 @@ from types import MappingProxyType
 from jidomem.base import disk
 from jidomem.base.clock import format_timestamp
 from jidomem.base.disk import SETTLE, is_settled
+from jidomem.base.watch import FolderWatch
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal.commit import Commit, advance, file_name, is_pack, stem, stem_of
 from jidomem.journal.packs import Pack, PackEntry
@@ -194,6 +195,9 @@ class Folder:
             self.contents = Contents(self.path, self.graph, self._seen)
             self._names: set[str] | None = None  # the names of the version self._base
             self._base = Version()
+            self._listed = NOTHING  # the snapshot of these names
+            self._watch: FolderWatch | None = None  # of a folder that was listed before
+            self._changed: set[str] | None = None  # the names that changed since the listing; None if unknown
             self._unlisted: set[str] = set()  # names in contents.places known from a version, not from a listing
             self._grounded: Version | None = None  # the last version whose heads this process read
             self._gaps: dict[str, JournalDamaged] = {}
@@ -207,7 +211,7 @@ class Folder:
         """
         with self._lock:
             now, mtime, place = time_ns(), disk.mtime(self.path), disk.file_place(self.path)
-            is_unchanged = (self.snapshot.since, self.snapshot.mtime, self.snapshot.place) == (0, mtime, place)
+            is_unchanged = self._is_certain() and (self.snapshot.mtime, self.snapshot.place) == (mtime, place)
             is_damaged = self.is_damaged
             if is_damaged and not holding and is_unchanged:
                 is_known = self._damaged_then == self._count_damaged()  # else a read found more damage since
@@ -221,8 +225,50 @@ class Folder:
                     self._note_unlisted(map(file_name, stored.version.heads))
                     self.snapshot, self.unshared = stored, False
                     return stored.version
-            self._list()
+            if not self._list_changes():
+                self._list()
             return self.snapshot.version
+
+    def _is_certain(self) -> bool:
+        """Return whether the snapshot is that of the folder if the modification time and the place are the same."""
+        changed = self._changed_names()
+        return self.snapshot.since == 0 if changed is None else not changed
+
+    def _changed_names(self) -> set[str] | None:
+        """Return the names that changed since the listing, by the watch; None if they are unknown."""
+        if self._watch is not None and self._changed is not None:
+            names = self._watch.changes(self.path)
+            if names is None:
+                self._watch = self._changed = None
+            else:
+                self._changed.update(name for name in names if name.endswith(".ttl") and name[0] != ".")
+        return self._changed
+
+    def _list_changes(self) -> bool:
+        """Update all state by the names that changed since the listing; return False if all must be listed.
+
+        That is so unless they are new commits on top of the listed ones, as another process appends them.
+        """
+        now, mtime, place = time_ns(), disk.mtime(self.path), disk.file_place(self.path)
+        changed, names = self._changed_names(), self._names
+        if changed is None or names is None or mtime is None or place != self._listed.place or self.is_damaged:
+            return False
+        present = {name for name in changed if disk.exists(f"{self.path}/{name}")}
+        last = max(map(stem, self._base.heads), default="")
+        added = sorted(present - names)
+        if changed - present or any(map(is_pack, added)) or min(added, default="~") <= last:
+            return False
+        self.contents.forget_quarantined()
+        self.contents.place(added)
+        names.update(added)
+        self.contents.remove(self._unlisted - names)
+        self._unlisted = set()
+        self._base, self._grounded = advance(self._base, self._load_entries(added)), None
+        since = 0 if is_settled(mtime, now) else now
+        self._listed = self.snapshot = replace(self._listed.changed(mtime, since, added, []), version=self._base)
+        self._changed, self.unshared = set(), True
+        self._damaged_then = self._count_damaged()
+        return not self._gaps
 
     def _count_damaged(self) -> int:
         return len(self.contents.broken) + len(self._gaps) + len(self.contents.packs.broken)
@@ -238,8 +284,13 @@ class Folder:
 
     def is_as_seen(self) -> bool:
         """Return whether the folder is as at the last look; under the lock only a checkout can change it."""
-        is_here = self.snapshot.place == disk.file_place(self.path)
-        return is_here and not self.is_damaged and self.snapshot.holds_at(disk.mtime(self.path), time_ns())
+        with self._lock:
+            mtime, changed = disk.mtime(self.path), self._changed_names()
+            if self.is_damaged or self.snapshot.place != disk.file_place(self.path):
+                return False
+            return not changed and (
+                self.snapshot.mtime == mtime if changed is not None else self.snapshot.holds_at(mtime, time_ns())
+            )
 
     @property
     def is_damaged(self) -> bool:
@@ -398,15 +449,19 @@ class Folder:
         name, mtime = file_name(head), disk.mtime(self.path)
         self.contents.entries[name] = PackEntry(head, commit.parents)
         version = advance(before.version, [commit])
+        snapshot = replace(before.changed(mtime or -1, since, [name], []), version=version)
         if self._names is not None and self._base == before.version:
             self._names.add(name)
             self.contents.places.setdefault(commit.id[:SHORT], set()).add(name)
-            self._base = version
+            self._base, self._listed = version, snapshot
+            changed = self._changed_names()
+            if changed and disk.exists(f"{self.path}/{name}"):
+                changed.discard(name)
         else:
             self._note_unlisted([name])
         if version.heads == (head,):
             self._grounded = version
-        return replace(before.changed(mtime or -1, since, [name], []), version=version)
+        return snapshot
 
     def _rearranged(
         self, placed: Sequence[str], removed: Sequence[str], before: FolderSnapshot, since: int
@@ -423,6 +478,7 @@ class Folder:
         if self._names is not None:
             self._names.difference_update(removed)
             self._names.update(placed)
+        self._changed = None  # the next look lists the folder
         return NOTHING if self.is_damaged else before.changed(mtime or -1, since, placed, removed)
 
     def _list(self, *, trust: bool = True) -> None:
@@ -433,6 +489,10 @@ class Folder:
                 if self._names is not None or self._unlisted or self.snapshot != NOTHING or self.is_damaged:
                     self.forget()
                 return
+            self._changed = None if self._watch is None else self._watch.changes(self.path)
+            if self._changed is None:  # a process that lists a folder only once needs no watch
+                self._watch = FolderWatch.of(self.path) if place and self._names is not None else None
+            self._changed = None if self._watch is None else set()
             names = set(each_file(self.path))
             self.contents.forget_quarantined()
             before, since = self.snapshot, 0 if is_settled(mtime, now) else now
@@ -442,7 +502,7 @@ class Folder:
                 listing = replace(listing, sum=listing.sum_of(names), loose=len(names) - sum(map(is_pack, names)))
             if is_changed:
                 self._update_base(names, listing, trust=trust)
-            self.snapshot = replace(listing, version=self._base)
+            self._listed = self.snapshot = replace(listing, version=self._base)
             self._damaged_then = self._count_damaged()
             self.unshared = True
             if not self._gaps:

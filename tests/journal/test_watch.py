@@ -1,0 +1,154 @@
+"""A long-lived process follows a folder by its watch, and knows at each moment what a listing would tell."""
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from journal_world import STREAM, add
+
+from jidomem.base.watch import FolderWatch
+from jidomem.journal.journal import FileJournal
+
+SPACED = 0.06  # seconds: longer than a modification time is in doubt
+_listings: list[str] = []
+sys.addaudithook(lambda event, arguments: _listings.append(str(arguments[0])) if event == "os.listdir" else None)
+
+
+def followed(root):
+    """A journal that follows its stream by a watch: it was listed twice."""
+    journal = FileJournal(root)
+    for name in ("begin-1", "begin-2", "begin-3"):
+        add(journal, name)
+        time.sleep(SPACED)
+        journal.head(STREAM)
+    return journal
+
+
+def listings_of(journal, run):
+    """The number of times that *run* lists the folder of the stream."""
+    _listings.clear()
+    run()
+    return _listings.count(str(journal.path(STREAM)))
+
+
+def test_appends_and_reads_far_apart_list_no_folder(tmp_path):
+    journal = followed(tmp_path)
+
+    def work():
+        for number in range(5):
+            add(journal, f"far-{number}")
+            time.sleep(SPACED)
+            assert journal.head(STREAM) == FileJournal(tmp_path).head(STREAM)
+
+    others = listings_of(journal, lambda: [FileJournal(tmp_path).head(STREAM) for _ in range(5)])
+    assert listings_of(journal, work) <= others + 5  # those of the other journals
+
+
+def test_the_commits_of_another_process_are_seen_without_a_listing(tmp_path):
+    journal, other = followed(tmp_path), FileJournal(tmp_path)
+    other.head(STREAM)
+    for number in range(3):
+        commit = add(other, f"theirs-{number}", second=100 * number + 100)
+        time.sleep(SPACED)
+        assert listings_of(journal, lambda: journal.head(STREAM)) == 0
+        assert journal.head(STREAM).ids == (commit.id,)
+        assert commit.id in {each.id for each in journal.read(STREAM)}
+
+
+def test_a_file_that_came_without_a_change_of_the_folders_time_is_seen(tmp_path):
+    elsewhere, journal = followed(tmp_path / "a"), None
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    journal = FileJournal(tmp_path / "b")
+    for number in range(3):
+        add(journal, f"own-{number}", second=100 * number + 100)
+        time.sleep(SPACED)
+        journal.head(STREAM)
+    commit = add(elsewhere, "merged")
+    folder = journal.path(STREAM)
+    before = os.stat(folder)
+    name = max(os.listdir(elsewhere.path(STREAM)))
+    shutil.copy2(elsewhere.path(STREAM) / name, folder)
+    os.utime(folder, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert commit.id in journal.head(STREAM).ids
+
+
+@pytest.mark.parametrize("change", ["replaced", "overflow", "removed"])
+def test_a_watch_that_can_miss_changes_is_given_up_for_a_listing(tmp_path, change):
+    journal = followed(tmp_path)
+    folder = journal.path(STREAM)
+    version = journal.head(STREAM)
+    if change == "replaced":
+        shutil.copytree(folder, tmp_path / "copy")
+        folder.rename(tmp_path / "former")
+        (tmp_path / "copy").rename(folder)
+    elif change == "overflow":
+        queue = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+        for _ in range(queue // 2 + 10):
+            (folder / "junk").touch()
+            (folder / "junk").unlink()
+    else:
+        shutil.rmtree(folder)
+    if change == "removed":
+        assert journal.head(STREAM).heads == ()
+        return
+    commit = add(FileJournal(tmp_path), "later")
+    time.sleep(SPACED)
+    assert journal.head(STREAM).ids == (commit.id,) != version.ids
+
+
+def test_there_is_no_watch_of_a_folder_whose_changes_may_come_from_another_machine(tmp_path):
+    assert FolderWatch.of(str(tmp_path)) is not None
+    assert FolderWatch.of("/proc/self") is None
+    assert FolderWatch.of(str(tmp_path / "absent")) is None
+
+
+STEPS = st.lists(
+    st.sampled_from(["append", "theirs", "merge", "remove", "restore", "seal", "pack", "touch", "look", "wait"]),
+    max_size=12,
+)
+
+
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
+@given(STEPS)
+def test_what_is_followed_is_what_a_listing_tells_after_any_changes(tmp_path_factory, steps):
+    root = tmp_path_factory.mktemp("followed")
+    journal, other = followed(root), FileJournal(root)
+    folder, aside = journal.path(STREAM), root / "aside"
+    aside.mkdir()
+    branch = FileJournal(root / "branch")
+    shutil.copytree(root / "projects", root / "branch" / "projects")
+    for number, step in enumerate(steps):
+        damaged = bool(FileJournal(root).damage(STREAM))
+        if step == "append" and not damaged:
+            add(journal, f"own-{number}", second=100 * number + 100)
+        elif step == "theirs" and not damaged:
+            add(other, f"theirs-{number}", second=100 * number + 100)
+        elif step == "merge":
+            add(branch, f"merged-{number}", second=100 * number + 150)
+            for file in branch.path(STREAM).glob("*.ttl"):
+                if not (folder / file.name).exists():
+                    shutil.copy2(file, folder)
+        elif step == "remove" and (files := sorted(folder.glob("2*.ttl"))):
+            files[-1].rename(aside / files[-1].name)
+        elif step == "restore":
+            for file in aside.iterdir():
+                file.rename(folder / file.name)
+        elif step == "seal" and not damaged:
+            other.seal(STREAM)
+        elif step == "pack" and not damaged:
+            journal.seal(STREAM)
+        elif step == "touch":
+            (folder / "note.txt").write_text("no commit")
+        elif step == "wait":
+            time.sleep(SPACED)
+        fresh = FileJournal(root)
+        assert journal.head(STREAM) == fresh.head(STREAM), (number, step)
+        assert {each.path for each in journal.damage(STREAM)} == {each.path for each in fresh.damage(STREAM)}
+    assert [each.id for each in journal.read(STREAM)] == [each.id for each in FileJournal(root).read(STREAM)]
