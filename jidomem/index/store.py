@@ -416,11 +416,16 @@ class OxigraphIndex:
         self, graph: str, subject: Term | None, predicate: Term | None, value: Term | None, most: int | None = None
     ) -> list[Triple]:
         """Return the triples of *graph* that match, without those of pending commits; at most *most* (default: all)."""
-        s, p, o = [None if term is None else node(term) for term in (subject, predicate, value)]
+        s = None if subject is None else node(subject)
+        p = None if predicate is None else node(predicate)
+        o = None if value is None else node(value)
 
         def find(store: Any) -> list[Triple]:
-            quads = islice(store.quads_for_pattern(s, p, o, named(f"<{graph}>")), most)
-            return [(subject or str(row.subject), predicate or str(row.predicate), str(row.object)) for row in quads]
+            quads = store.quads_for_pattern(s, p, o, named(f"<{graph}>"))
+            rows = []
+            for row in quads if most is None else islice(quads, most):
+                rows.append((subject or str(row.subject), predicate or str(row.predicate), str(row.object)))
+            return rows
 
         return self._read(find)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from itertools import chain, repeat
 from threading import Lock
 
@@ -177,6 +178,8 @@ class CommitQueue:
         """Return the present rows of the index."""
         index, graphs = self._follower.index, self._graphs
         index.apply_pending()
+        if len(graphs) == 1:
+            return WriteSnapshot(partial(index.match, *graphs), partial(index.instances, *graphs))
 
         def rows(subject: Term | None, predicate: Term | None, value: Term | None) -> list[Triple]:
             return [triple for graph in graphs for triple in index.match(graph, subject, predicate, value)]
