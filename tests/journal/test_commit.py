@@ -7,6 +7,7 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 import verifier
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from journal_world import START, STREAM, WRITER, commit_on, fact
@@ -274,3 +275,31 @@ def test_a_version_advances_by_any_order_of_commits():
     other = commit_on(Version.of([one.head]), "other")
     assert advance(Version(), [two, other, one]) == advance(advance(Version(), [one]), [other, two])
     assert advance(Version(), [two, one]) == Version.of([two.head])
+
+
+#: Parts of IRIs and texts, legal and illegal.
+PARTS = [
+    "a", "9", "/", "?", "#", ":", "@", "%41", "%", "%4", "[", "]", "{", " ", "é", "..", "-", "_", "~!$&'()*+,;=", "<",
+    ">", "\\t", "\\n", '\\"', "\\\\", "\\u007F", "\\u0041", "\\x", "\t", "\x7f", "\x85", "\ufffe", "\U0001ffff", '"',
+]  # fmt: skip
+MIXED = st.lists(st.sampled_from(PARTS), max_size=2).map("".join)
+BEGINNINGS = ["http://ex.org/", "http://ex.org", "https://a", "http://", "http:/", "urn:x:", "urn:", "URN:x:", "x:", ""]
+IRIS = st.builds("<{}{}>".format, st.sampled_from(BEGINNINGS), MIXED)
+TYPES = ["integer", "string", "", "no such"]
+ENDS = ["", "", "@en", "@EN", "^^", "^^<urn:x:y>", *(f"^^<{vocab.XSD}{name}>" for name in TYPES)]
+TEXTS = st.builds('"{}"{}'.format, MIXED, st.sampled_from(ENDS))
+
+
+@settings(max_examples=examples(1500), deadline=None)
+@given(st.tuples(st.sampled_from(range(3)), IRIS) | st.tuples(st.just(2), TEXTS | MIXED | st.text().map(terms.literal)))
+def test_a_commit_of_any_term_is_refused_or_reads_back_as_it_was_built(place):
+    # C074
+    triple = ["<urn:x:s>", "<urn:x:p>", '"o"']
+    position, term = place
+    triple[position] = term
+    try:
+        commit = commit_on(Version(), body=[tuple(triple)])
+    except FormatError:
+        return
+    assert parse(commit.data) == commit
+    assert tuple(triple) in commit.triples
