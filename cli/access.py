@@ -16,6 +16,7 @@ from jidomem.base.clock import now
 from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf import vocab
+from jidomem.rdf.vocab import family
 from jidomem.read.derived import authority, unsettled_changes
 from jidomem.records.policy import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, AccessPolicy, PolicyChange, role_named
 from jidomem.runtime import root_config as trusting
@@ -23,7 +24,6 @@ from jidomem.runtime.root_config import OF_TRUST, check_root, root_folder
 from jidomem.runtime.settings import FOLDER, address_of, own_config
 from jidomem.runtime.tokens import take_back
 from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, read
-from jidomem.write.canonical import family
 from jidomem_cli.options import (
     ROWS,
     App,

@@ -1,108 +1,24 @@
-"""The fields of an intent as options of a command, from one table, and the paths of a memory.
-
-`Paths` converts paths as seen from the working directory to the paths of memories.
-"""
+"""The fields of an intent as options of a command, from one table, and the names of memories as arguments."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from pathlib import Path
-from posixpath import normpath
-from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from jidomem import Jidomem
 from jidomem.base.json_values import TooDeep, decode_json
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf import vocab
-from jidomem.records.intent import LIST_FIELDS, path_of
-from jidomem.repository.worktree import Addresses, Worktree, path_below
-from jidomem.runtime.settings import FOLDER
+from jidomem.records.file_anchor import path_of
+from jidomem.records.intent import LIST_FIELDS
 from jidomem_cli.options import reject_placeholder
+from jidomem_cli.paths import Paths
 
 if TYPE_CHECKING:
+    from jidomem import Jidomem
     from jidomem.exchange.lineage import SourceVersion
-
-
-class Paths:
-    """The paths of the memory at *root*, which may be in the repository *tree*, as seen from the working directory.
-
-    They are relative to the folder of the root; for a root outside a repository that is not `.jidomem`, to the working
-    directory.
-    """
-
-    def __init__(self, root: Path, tree: Worktree | None) -> None:
-        self._root, self._here = root, Path.cwd().resolve()
-        self._addresses = Addresses.of(tree) if tree else None
-        self.folder = tree.base if tree else root.parent if root.name == FOLDER else self._here
-
-    def of(self, given: str) -> str | None:
-        """Return a path in the form of memories; None if it is outside, or belongs to the memory itself."""
-        path = path_below(self.folder, self._here / given)
-        return path if path is not None and not self._is_own(path) else None
-
-    def seen(self, given: str) -> str:
-        """Return the path of an existing file or folder in the form of memories; any other text unchanged."""
-        if "://" in given:
-            return self._named(given)
-        path = self.of(given) if given and os.path.exists(self._here / given) else None
-        return given if path is None else path + "/" * given.endswith("/")
-
-    def about(self, given: str) -> str:
-        """Return the path in the memory for an entry of `about`; raises InvalidRequest for one outside the folder."""
-        if given and (os.path.isabs(given) or normpath(given).partition("/")[0] == ".."):
-            return self._named(given) + "/" * given.endswith("/")
-        return self.seen(given)
-
-    def touched(self, given: str) -> list[str]:
-        """Return the paths affected by an edit of that name: the path itself, and the target if it is a link."""
-        try:
-            real = str((self._here / given).resolve())
-        except (OSError, ValueError, RuntimeError):
-            return []
-        return [path for path in dict.fromkeys(map(self.of, (given, real))) if path is not None]
-
-    def each(self, given: tuple[str, ...]) -> list[str]:
-        """Return the paths in the form of memories, each once; raises InvalidRequest for one outside.
-
-        If the working directory is outside the folder, a relative path is relative to the folder. The web address of a
-        file in a remote of the repository becomes the path of the file; other addresses stay unchanged.
-        """
-        return list(dict.fromkeys(map(self._named, given)))
-
-    def others(self, given: tuple[str, ...]) -> list[str]:
-        """Return the same, without paths of the memory itself."""
-        return [path for path in self.each(given) if not self._is_own(path)]
-
-    def _named(self, given: str) -> str:
-        if "://" in given:
-            return (self._addresses.path(given) if self._addresses else None) or given
-        start = self._here if self._here.is_relative_to(self.folder) else self.folder
-        path = path_below(self.folder, start / given) if given else None
-        if path is None:
-            raise InvalidRequest(
-                f"{given} is outside {self.folder}, to which the paths of this memory are relative"
-                if given
-                else "a path is needed",
-                hint=self._where(start / given),
-            )
-        return path
-
-    def _where(self, whole: Path) -> str:
-        """Return the hint for a path outside: the memory there, if there is one."""
-        real = whole.resolve()
-        other = next((folder / FOLDER for folder in real.parents if (folder / FOLDER).is_dir()), None)
-        if other is None or other == self._root:
-            return f"name a file below {self.folder}; for the memory of another folder give --root"
-        verb = click.get_current_context().info_name
-        return f"ask the memory there: jidomem --root {quote(str(other))} {verb} {quote(str(real))}"
-
-    def _is_own(self, path: str) -> bool:
-        return (self.folder / path).is_relative_to(self._root)
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -33,13 +33,15 @@ from jidomem.rdf.terms import Term, plain_value
 from jidomem.rdf.vocab import JIDO, jido
 from jidomem.read import memory_detail
 from jidomem.read.memory_detail import short_id
-from jidomem.records.intent import ANCHOR, SHORT, anchors_of, properties_of
+from jidomem.records.file_anchor import ANCHOR, anchors_of
+from jidomem.records.intent import SHORT, properties_of
 from jidomem.runtime.root import INDEX
 from jidomem.write import canonical
 from jidomem.write.rollback import Rollback
-from jidomem_cli.fields import Paths, memory_iri
+from jidomem_cli.fields import memory_iri
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import form_of, show_json, show_result, show_rows
+from jidomem_cli.paths import Paths
 
 DAMAGED = 7
 

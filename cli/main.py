@@ -19,14 +19,14 @@ Table = Mapping[str, tuple[str, str]]
 #: command -> (module and attribute, help): `jidomem --help` prints this table and loads no command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("init:init", "Make a memory root in a folder."),
-    "setup": ("hooks:setup", "Connect Claude Code, Cursor, Codex, VS Code or git to the memory."),
+    "setup": ("setup:setup", "Connect Claude Code, Cursor, Codex, VS Code or git to the memory."),
     "remember": ("submit:remember", "Record one memory; omitted fields get defaults."),
     "submit": ("submit:submit", "Submit intents as JSON: one, an array, or one a line."),
     "edit": ("submit:edit", "Supersede, withdraw, confirm or change one memory."),
     "recall": ("recall:recall", "Find memories by words."),
     "ask": ("ask:ask", "Ask a named question, or in SPARQL; list the questions."),
     "show": ("show:show", "Show one memory, its history or its reasons."),
-    "governing": ("guard:governing", "List the memories that govern files."),
+    "governing": ("governing:governing", "List the memories that govern files."),
     "review": ("review:review", "List and decide pending proposals and conflicts."),
     "check": ("check:check", "Check the memory against its rules, as CI does."),
     "guard": ("guard:guard", "Show the rules for files before an edit; stop a strict violation."),
@@ -39,7 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "agent": ("main:agent", "Manage sessions, conversations and working memory of agents."),
     "access": ("main:access", "Manage write policy, tokens and trusted roots."),
     "demo": ("demo:demo", "Show the memory at work, in a temporary root."),
-    "completion": ("hooks:completion", "Print the completion script of a shell."),
+    "completion": ("setup:completion", "Print the completion script of a shell."),
 }
 #: Heading -> commands, as `jidomem --help` shows them; the rest are named below the list.
 SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -193,7 +193,7 @@ agent = LazyGroup(
         "conversation": ("agents:conversation", "Record the turns of a session, and read them back."),
         "working": ("agents:working", "Show and change the working memory of an agent."),
         "memoryos": ("memory_os:memory_os", "Record and retrieve conversations with MemoryOS."),
-        "briefing": ("guard:briefing", "Print the memories an agent needs first."),
+        "briefing": ("governing:briefing", "Print the memories an agent needs first."),
     },
 )
 access = LazyGroup(

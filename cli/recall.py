@@ -9,7 +9,6 @@ import click
 from jidomem.read.playbook import plain
 from jidomem.recall.briefing import markdown, stale_files
 from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, Hit
-from jidomem_cli.fields import Paths
 from jidomem_cli.options import (
     App,
     Command,
@@ -20,6 +19,7 @@ from jidomem_cli.options import (
     pass_app,
 )  # fmt: skip
 from jidomem_cli.output import CONFLICTS, Row, form_of, show_json, show_rows
+from jidomem_cli.paths import Paths
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
 _OPTION = "--include-inactive"

@@ -87,6 +87,7 @@ PURE = [
     "records/active.py",
     "records/directive.py",
     "records/entry.py",
+    "records/file_anchor.py",
     "records/intent.py",
     "records/interfaces.py",
     "records/named_query.py",

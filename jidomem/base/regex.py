@@ -1,7 +1,7 @@
-r"""Regular expressions from untrusted sources, run by RE2 in time linear in the text, whatever the pattern.
+r"""Regular expressions: our own, compiled at first use, and those from untrusted sources, run by RE2.
 
-Patterns have the syntax of RE2. As in Python's `re`, `\d`, `\w` and `\s` match characters of every script; `\b` knows
-ASCII letters only, and `$` matches at the very end only.
+RE2 takes a time linear in the text, whatever the pattern. As in Python's `re`, `\d`, `\w` and `\s` match characters of
+every script there; `\b` knows ASCII letters only, and `$` matches at the very end only.
 
 >>> compiled(r"^(feat|fix): \w+$").search("fix: Größe") is not None
 True
@@ -10,12 +10,40 @@ True
 from __future__ import annotations
 
 import re
-from typing import Any
+from functools import partial
+from typing import Any, cast
+
+
+def lazy(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern of Python's `re` that is compiled when it is first used: most processes use few of a module.
+
+    >>> lazy("a+").findall("banana")
+    ['a', 'a', 'a']
+    """
+    return cast("re.Pattern[str]", _UnusedPattern(pattern, flags))
+
+
+class _UsedPattern:
+    """A compiled pattern: an object with its attributes, so that a use costs no more than that of the pattern."""
+
+
+class _UnusedPattern(_UsedPattern):
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._compile = partial(re.compile, pattern, flags)
+
+    def __getattr__(self, name: str) -> Any:
+        pattern = self._compile()
+        for each in dir(re.Pattern):
+            if not each.startswith("__"):
+                setattr(self, each, getattr(pattern, each))
+        self.__class__ = _UsedPattern  # type: ignore[assignment]
+        return getattr(pattern, name)
+
 
 LONGEST = 1_000
 FLAGS = "ims"
-_OUTSIDE = re.compile(r"\\.|\[\^?\]?|\{,\d+\}|.", re.DOTALL)
-_INSIDE = re.compile(r"\\.|\[:\^?\w+:\]|.", re.DOTALL)
+_OUTSIDE = lazy(r"\\.|\[\^?\]?|\{,\d+\}|.", re.DOTALL)
+_INSIDE = lazy(r"\\.|\[:\^?\w+:\]|.", re.DOTALL)
 _WORD = r"\p{L}\p{N}_"
 _SPACE = r"\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
 _NO_SPACE = (

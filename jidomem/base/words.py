@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
+from jidomem.base.regex import lazy
+
 #: The most characters of a word: a longer run of letters is cut, a longer name is found by its parts only.
 LONGEST = 100
 _LITTLE = """
@@ -23,15 +25,15 @@ were what when where which while who whom whose why will with would you your you
 TELL_LITTLE = frozenset(_LITTLE.split())
 # Characters of a word besides letters and digits: the vowel marks of many scripts.
 _SIGN = "(?:[^\\W_]|[\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u109f])"
-_NAME = re.compile(f"{_SIGN}+(?:[_.\\-/\\\\:]+{_SIGN}+)*")
-_PLACES, _PIECES, _LINKS = re.compile(r"[/\\:]+"), re.compile(r"[/\\:.\-]+"), re.compile(r"[_.\-/\\:]+")
-_HUMPS = re.compile(r"[0-9]+|[A-Z]{2,}s(?![^A-Z0-9])|[A-Z]+(?![^A-Z0-9])|[A-Z]?[^A-Z0-9]+")
+_NAME = lazy(f"{_SIGN}+(?:[_.\\-/\\\\:]+{_SIGN}+)*")
+_PLACES, _PIECES, _LINKS = lazy(r"[/\\:]+"), lazy(r"[/\\:.\-]+"), lazy(r"[_.\-/\\:]+")
+_HUMPS = lazy(r"[0-9]+|[A-Z]{2,}s(?![^A-Z0-9])|[A-Z]+(?![^A-Z0-9])|[A-Z]?[^A-Z0-9]+")
 _ACCENTS = dict.fromkeys(range(0x300, 0x370))
 #: The separators in a topic: white space, underscores, and the dashes and hyphens of Unicode.
 _LINK = r"[-\s_\u00ad\u2010-\u2015\u2212]"
-_TOPIC_LINKS, _LINKS_AFTER_DIGIT = re.compile(f"{_LINK}+"), re.compile(rf"(?<=[0-9]){_LINK}+(?!{_LINK}|\Z)")
+_TOPIC_LINKS, _LINKS_AFTER_DIGIT = lazy(f"{_LINK}+"), lazy(rf"(?<=[0-9]){_LINK}+(?!{_LINK}|\Z)")
 # Scripts without spaces between words, and Hangul, whose words have many endings.
-_UNSPACED = re.compile(
+_UNSPACED = lazy(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff]+"
 )
@@ -194,47 +196,45 @@ EXCERPT = 800
 #: The properties with the text beside the summary, in the order in which a reader wants them.
 ANSWERS = ("rationale", "detailedExplanation", "revisionReason")
 #: Placeholder texts that the import and the review write when no reason is given.
-_REMARK = re.compile(r"The \w+ gives no reason\.|(?:accepted|rejected) in review\b[^.]*")
+_REMARK = lazy(r"The \w+ gives no reason\.|(?:accepted|rejected) in review\b[^.]*")
 #: Code, which is shown as written: fenced blocks, and spans within a paragraph.
 _CODE = (
     r"(?P<code>^[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*(?:\n(?:.*?\n)??[ \t]*(?P=fence)[`~]*[ \t]*$|\n.*\Z)"
     r"|(?<!`)(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]*\n)){1,2000}?(?<!`)(?P=ticks)(?!`))"
 )
-_HIDDEN = re.compile(
-    rf"{_CODE}|<!--.*?(?:-->|\Z)|!\[[^\[\]\n]{{0,300}}\]\([^()\n]{{0,1000}}\)", re.DOTALL | re.MULTILINE
-)
-_MARKDOWN_LINK = re.compile(
+_HIDDEN = lazy(rf"{_CODE}|<!--.*?(?:-->|\Z)|!\[[^\[\]\n]{{0,300}}\]\([^()\n]{{0,1000}}\)", re.DOTALL | re.MULTILINE)
+_MARKDOWN_LINK = lazy(
     rf"{_CODE}|\[(?P<words>[^\[\]\n]{{0,300}})\](?:\([^()\n]{{0,1000}}\)|\[[^\[\]\n]{{0,300}}\])",
     re.DOTALL | re.MULTILINE,
 )
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#:]*$")
-_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
-_STRONG = re.compile(r"(?<!\S)(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1(?![\w/*])")
+_FENCE = lazy(r"\s*(?:`{3,}|~{3,})")
+_HEADING = lazy(r"\s{0,3}#{1,6}\s+(.*?)[\s#:]*$")
+_ITEM = lazy(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_STRONG = lazy(r"(?<!\S)(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1(?![\w/*])")
 #: How many times the length of an excerpt is read of a long text.
 _READ = 40
 #: A possible end of a sentence, and texts before it that end none: abbreviations, single letters, numbers.
-_END = re.compile(r"(?<=[.!?…])[\"'”’)\]`*_]*\s+(?=[\"'“‘(\[`*_<]*[A-Z0-9`$@#❌✅])|(?<=[。！？])\s*")
-_NO_END = re.compile(
+_END = lazy(r"(?<=[.!?…])[\"'”’)\]`*_]*\s+(?=[\"'“‘(\[`*_<]*[A-Z0-9`$@#❌✅])|(?<=[。！？])\s*")
+_NO_END = lazy(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|nr|fig|sec|ca|dr|mr|ms|mrs|st|al|ver|v)\."
     r"|(?:^|\s)[A-Za-z]\.|^\W*\d+\.)[\"'”’)\]`*_]*$",
     re.IGNORECASE,
 )
 #: The words of a sentence that states a decision, and of one that may.
-_DECIDES = re.compile(
+_DECIDES = lazy(
     r"^(?!for (?:instance|example)|if\b|once\b|in (?:the )?future|later\b).*?"
     r"(?:\bwe (?:will|shall|are going to|have (?:decided|agreed|chosen)|decided|agreed|chose|opted|elect)\b"
     r"|\b(?:decided|agreed|opted) (?:to|that|on|against|for|in favou?r)\b|\bdecision (?:is|was) (?:to|that)\b"
     r"|\b(?:was|were|is|are|been) (?:decided|agreed|chosen|selected|adopted)\b)",
     re.IGNORECASE,
 )
-_MAY_DECIDE = re.compile(
+_MAY_DECIDE = lazy(
     r"\b(?:will|shall|should|must|won['’]t|decided|agreed|chosen|chose|elect|going to|are using)\b|^- "
     r"|^(?:do not|don['’]t|never|always|add|adopt|allow|avoid|create|drop|expose|introduce|keep|make|merge|migrate|move"
     r"|put|remove|rename|replace|require|split|stop|store|switch|update|use)\b",
     re.IGNORECASE,
 )
-_BESIDE = re.compile(r"(?:positive |negative )?(?:consequences?|context|links?|status|background)\b.*:$", re.IGNORECASE)
+_BESIDE = lazy(r"(?:positive |negative )?(?:consequences?|context|links?|status|background)\b.*:$", re.IGNORECASE)
 #: The most characters of a line that are split into sentences.
 _LONGEST_LINE = 20_000
 
@@ -438,7 +438,7 @@ def beginning(text: str, longest: int, width: Callable[[str], int] = len) -> str
 
 #: Bytes of UTF-8 per token: English prose has about four, code and ids about three.
 BYTES_A_TOKEN = 3
-_FENCES = re.compile(r"`{3,}|~{3,}")
+_FENCES = lazy(r"`{3,}|~{3,}")
 
 
 def tokens(text: str) -> int:
@@ -468,6 +468,11 @@ def quoted(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]
     return f'"{shown}"', is_cut
 
 
+def quoted_name(text: str) -> str:
+    """Return a name or a path, quoted unless it is plain."""
+    return text if not text or re.fullmatch(r"[\w./@+-]{1,120}", text) else quoted(text, 120)[0]
+
+
 def visible(text: str) -> str:
     r"""Return *text* with non-printable characters escaped as in JSON; line ends stay.
 
@@ -484,7 +489,7 @@ def _numbered(sign: str) -> str:
 
 #: The most characters of a text that are stored with its words, and of a piece, beyond which models do not read.
 LONGEST_TEXT, PIECE = 8_000, 500
-_ENDS = re.compile(r"\n\s*\n|\n|(?<=[.!?。！？])\s+")
+_ENDS = lazy(r"\n\s*\n|\n|(?<=[.!?。！？])\s+")
 
 
 def chunk_text(text: str) -> list[str]:

@@ -57,7 +57,7 @@ from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import BASE, SHAPE, TYPE, jido, local_name
 from jidomem.read.memory_detail import short_id
-from jidomem.records.intent import anchors_of
+from jidomem.records.file_anchor import anchors_of
 from jidomem.records.policy import PolicyChange
 from jidomem.repository.other_tools import kind_of
 from jidomem.schema.ontology import Schema

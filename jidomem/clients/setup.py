@@ -1,4 +1,4 @@
-"""The set-up of clients: their configuration files, hooks and the git hook."""
+"""The set-up of clients: their configuration files with hooks, and the git hook."""
 
 from __future__ import annotations
 
@@ -12,68 +12,9 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from jidomem.base.json_values import decode_json
 from jidomem.clients import config_files
-from jidomem.errors import Failed, InvalidRequest, NotFound
+from jidomem.errors import Failed, NotFound
 from jidomem.repository import git
-
-
-def parse_hook_input(text: str) -> dict[str, Any]:
-    """Return the JSON object that a client sends to a hook; raise InvalidRequest `malformed_json`."""
-    try:
-        event = decode_json(text)
-    except ValueError as error:
-        raise InvalidRequest(f"a hook gets a JSON object, not {text[:40]!r}: {error}",
-                             hint="it is called by the client: jidomem setup claude",
-                             code="malformed_json") from error  # fmt: skip
-    if not isinstance(event, dict):
-        raise InvalidRequest(f"a hook gets a JSON object, not {text[:40]!r}",
-                             hint="it is called by the client: jidomem setup claude",
-                             code="malformed_json")  # fmt: skip
-    return event
-
-
-def folder_of(event: Mapping[str, Any]) -> str | None:
-    """Return the working folder of a client, None if it is not given."""
-    roots = event.get("workspace_roots")
-    named = roots[0] if isinstance(roots, list) and roots else event.get("cwd")
-    return named if isinstance(named, str) and named else None
-
-
-def session_of(event: Mapping[str, Any]) -> str | None:
-    """Return the session id of a client, None if it is not given."""
-    named = event.get("session_id") or event.get("conversation_id")
-    return named if isinstance(named, str) else None
-
-
-def answer(client: str, event: Mapping[str, Any], *, context: str = "", stop: str = "", warning: str = "") -> str:
-    """Return the answer to an *event* of *client*: a *context* for its agent, the reason to *stop*, or a *warning*.
-
-    It is empty without any text. A warning is for the user of the client.
-    """
-    if client == "cursor":
-        return _cursor_answer(event, context, stop, warning)
-    own: dict[str, Any] = {"additionalContext": context} if context else {}
-    if stop:
-        own |= {"permissionDecision": "deny", "permissionDecisionReason": stop}
-    named = {"hookEventName": event.get("hook_event_name", "PreToolUse")}
-    reply: dict[str, Any] = {"hookSpecificOutput": {**named, **own}} if own else {}
-    return _written({**reply, **({"systemMessage": warning} if warning else {})})
-
-
-def _cursor_answer(event: Mapping[str, Any], context: str, stop: str, warning: str) -> str:
-    reply: dict[str, Any] = {}
-    if stop:
-        messages = {"user_message": f"{stop}\n{warning}".rstrip(), "agent_message": f"{stop}\n{context}".rstrip()}
-        reply = {"permission": "deny", **messages}
-    elif context and event.get("hook_event_name") != "preToolUse":  # it shows no text unless the edit is stopped
-        reply = {"additional_context": context}
-    return _written({**reply, **({"user_message": warning} if warning and not stop else {})})
-
-
-def _written(message: Mapping[str, Any]) -> str:
-    return json.dumps(message, ensure_ascii=True) if message else ""
-
 
 SERVER = "jidomem"
 #: The pattern of our hook commands, whatever the name of the executable.

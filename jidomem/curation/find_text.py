@@ -24,7 +24,7 @@ from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import LABEL, TYPE, XSD, jido, local_name
-from jidomem.records.intent import ANCHOR, NO_BLOB, Anchor, anchors_of
+from jidomem.records.file_anchor import ANCHOR, NO_BLOB, Anchor, anchors_of
 from jidomem.repository.worktree import plain_file
 
 #: The least length, in characters, of a text that is also searched within words and within all nodes.

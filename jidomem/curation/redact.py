@@ -38,7 +38,8 @@ from jidomem.journal.rewrite import leaves
 from jidomem.journal.stream import moment_after
 from jidomem.rdf.terms import Term, Triple, date_time, iri, is_iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, LABEL, THIS, XSD, conv, jido, local_name
-from jidomem.records.intent import NO_BLOB, Anchor, Version, anchors_of
+from jidomem.records.file_anchor import NO_BLOB, Anchor, anchors_of
+from jidomem.records.intent import Version
 from jidomem.records.policy import AgentPolicy, Policy
 from jidomem.repository.freshness import contents
 from jidomem.repository.worktree import Worktree

@@ -21,15 +21,15 @@ from jidomem.index import OxigraphIndex
 from jidomem.index.node_cache import NodeCache
 from jidomem.index.projection import STALE, VALUE, IndexedProject
 from jidomem.rdf.terms import Term, iri, is_iri, literal, plain_value
-from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, REDACTED, graph_iri, jido, type_of
+from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, REDACTED, family, graph_iri, jido, type_of
 from jidomem.read.lists import Cursor, PagePosition, page_size
 from jidomem.read.reader import MemoryReader
 from jidomem.records import active
-from jidomem.records.intent import Receipt, anchors_of
+from jidomem.records.file_anchor import anchors_of
+from jidomem.records.intent import Receipt
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.write import conflict
-from jidomem.write.canonical import family
 from jidomem.write.settlement import ACTIONS, Settlement
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.writer import MemoryWriter

@@ -21,9 +21,9 @@ from jidomem.exchange.documents import DocumentFormat, parse
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.terms import Term, Triple, ntriples_line, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, jido, local_name
+from jidomem.records.file_anchor import plain_path
 from jidomem.records.intent import MemoryUpdateIntent, Receipt, parse_line
 from jidomem.schema.ontology import Schema
-from jidomem.write.canonical import plain_path
 from jidomem.write.conflict import NEARBY
 from jidomem.write.triples import SINGLE_VALUED
 from jidomem.write.validate import WRITER_ONLY, broken_triple

@@ -20,7 +20,8 @@ from jidomem.errors import InvalidRequest
 from jidomem.exchange.importer import ForeignEntry, Reading, UnreadableEntry, line_of, objects, text_of, wrong
 from jidomem.rdf.terms import Term, literal
 from jidomem.rdf.vocab import BASE, JIDO, MARKER, jido, local_name
-from jidomem.records.intent import anchors_of, parse_line
+from jidomem.records.file_anchor import anchors_of
+from jidomem.records.intent import parse_line
 
 _TASK = {"open": "Planned", "in_progress": "InProgress", "hooked": "InProgress", "pinned": "Planned",
          "blocked": "Blocked", "deferred": "Planned", "closed": "Completed"}  # fmt: skip

@@ -28,7 +28,8 @@ from jidomem.index import OxigraphIndex
 from jidomem.rdf.terms import Term, iri, is_iri, plain_value
 from jidomem.rdf.vocab import JIDO, LABEL, REDACTED, TYPE, UNDATED, graph_iri, jido, local_name
 from jidomem.read.reader import MemoryReader
-from jidomem.records.intent import Anchor, Receipt, anchors_of, path_of
+from jidomem.records.file_anchor import Anchor, anchors_of, path_of
+from jidomem.records.intent import Receipt
 from jidomem.records.policy import LITERAL_LIMIT
 from jidomem.repository.other_tools import ADR, GRAPH, ISSUES, NOTES
 from jidomem.repository.worktree import blob_id

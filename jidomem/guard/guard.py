@@ -18,10 +18,10 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jidomem.base.clock import format_timestamp
-from jidomem.base.regex import Unsearchable, compiled
+from jidomem.base.regex import Unsearchable, compiled, lazy
 from jidomem.base.words import quoted, tokens
 from jidomem.guard.rules import (
     Check,
@@ -36,12 +36,13 @@ from jidomem.guard.rules import (
     rules_for_paths,
     write_cache,
 )
-from jidomem.recall.briefing import disagreement
-from jidomem.recall.nearness import FORCES, MOST_SHOWN, nearness
+from jidomem.recall.nearness import FORCES, MOST_SHOWN, disagreement, nearness
 from jidomem.repository.worktree import Worktree, matches
 from jidomem.runtime.logs import HEEDED, OVERRIDDEN, READ_LOG_TABLES, SHOWN, STOPPED, GuardLog, ReadLog
-from jidomem.runtime.settings import Settings
 from jidomem.runtime.state import State
+
+if TYPE_CHECKING:
+    from jidomem.runtime.settings import Settings
 
 _LARGEST = 4 * 1024 * 1024
 
@@ -124,7 +125,7 @@ PATTERN_SECONDS, COMMAND_SECONDS = 1.0, 5.0
 _SHOWN = 200
 #: The forms in which tools write the line of an error, the most reliable first. Each matches a single line.
 _ERROR_LINES = tuple(
-    re.compile(pattern)
+    lazy(pattern)
     for pattern in (
         r"E   +\S",  # pytest
         r"(?:FAILED|ERROR) \S+::",
@@ -140,7 +141,7 @@ _ERROR_LINES = tuple(
     )
 )
 _TRACEBACK = "Traceback (most recent call last):"
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_COLOUR = lazy(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 @dataclass(frozen=True, slots=True)

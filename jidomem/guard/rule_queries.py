@@ -14,9 +14,9 @@ from jidomem.rdf.vocab import BASE, TYPE_OF_CLASS, graph_iri, jido, local_name
 from jidomem.recall.governing import earlier_names
 from jidomem.recall.nearness import BINDING, force, is_note
 from jidomem.records import active
+from jidomem.records.file_anchor import plain_path
 from jidomem.records.intent import Version
 from jidomem.runtime.root import Jidomem
-from jidomem.write.canonical import plain_path
 
 _PREFIX = "PREFIX jido: <https://jido.ai/ontology#>\n"
 _FAMILIES = ("Convention", "Decision", "Error", "RootCause", "LessonLearned")

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from time import time_ns
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from jidomem.base import disk, files
 from jidomem.base.disk import create_local_marker, local_marker
@@ -28,8 +28,10 @@ from jidomem.base.json_values import decode_json
 from jidomem.errors import JidomemError
 from jidomem.rdf.terms import Term, Triple, plain_value
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.records.intent import CommitRef, Version
 from jidomem.repository.worktree import matches
+
+if TYPE_CHECKING:
+    from jidomem.records.intent import Version
 
 #: The properties that a commit adds to older memories and sessions.
 _LINKS = set(map(jido, ("supersededBy", "invalidatedBy", "confirmedBy", "conflictsWith", "coexistsWith", "endedAt")))
@@ -187,6 +189,7 @@ def read_outdated(
     The cache is then marked as one of *state*. None if a rule may have changed, or the cache is not valid at *now*.
     """
     from jidomem.journal.journal import FileJournal, Stream  # slow to import, and not needed if nothing was written
+    from jidomem.records.intent import CommitRef, Version
 
     marker = local_marker(root / _INDEX)
     with suppress(*_CACHE_ERRORS, JidomemError):

@@ -11,13 +11,14 @@ from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import urljoin
 
+from jidomem.base.regex import lazy
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import XSD, Term, Triple, boolean, iri, literal, plain_value
 from jidomem.rdf.vocab import RDF, TYPE
 
 _PREFIXES = {"jido": vocab.JIDO, "prov": vocab.PROV, "rdfs": vocab.RDFS, "xsd": vocab.XSD}
-_LOCAL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_TYPED = re.compile(r"(.*\^\^)(<[^<>]*>)", re.DOTALL)
+_LOCAL = lazy(r"[A-Za-z][A-Za-z0-9_-]*")
+_TYPED = lazy(r"(.*\^\^)(<[^<>]*>)", re.DOTALL)
 
 
 def turtle(triples: Iterable[Triple], further: Mapping[str, str] | None = None) -> str:
@@ -45,7 +46,7 @@ def _shown(term: Term, prefixes: Mapping[str, str]) -> str:
     return term
 
 
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"""
       (?P<skip>    [\s\ufeff]+ | \#[^\r\n]* )
     | (?P<iri>     < (?: [^<>"{}|^`\\\x00-\x20] | \\[uU][0-9A-Fa-f]+ )* > )
@@ -63,7 +64,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_ESCAPE = lazy(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _CONTROL = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 _FIRST, _REST, _NIL = iri(RDF + "first"), iri(RDF + "rest"), iri(RDF + "nil")
 

@@ -102,6 +102,27 @@ def type_and_class(classes: Iterable[str]) -> tuple[str | None, str]:
 
 
 TYPE_ALIASES: Mapping[str, str] = {"lesson": "lesson_learned"}
+#: The kinds of decisions, errors and conventions.
+DECISIONS = frozenset(("decision", "architectural_decision", "implementation_decision"))
+ERRORS = frozenset(("error", "bug", "failure", "incident"))
+CONVENTIONS = frozenset(
+    ("convention", "coding_standard", "architectural_convention", "agent_rule", "process_convention")
+)
+
+
+@lru_cache(maxsize=256)
+def family(kind: str) -> str:
+    """Return the kind directly below MemoryItem that *kind* belongs to.
+
+    >>> family("coding_standard")
+    'convention'
+    """
+    for name, kinds in (("decision", DECISIONS), ("convention", CONVENTIONS), ("error", ERRORS)):
+        if kind in kinds:
+            return name
+    return kind
+
+
 #: The twelve types of the writer protocol, and the eleven of the memory guide.
 WRITER_TYPES: tuple[str, ...] = (
     "fact", "assumption", "hypothesis", "discovery", "risk", "decision", "architectural_decision",

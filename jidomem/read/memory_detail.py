@@ -21,7 +21,7 @@ from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, graph_iri, jido, local_name, type_and_class
 from jidomem.records.active import ACTIVE, ENDED, is_accepted, validity
-from jidomem.records.intent import anchors_of, path_of
+from jidomem.records.file_anchor import anchors_of, path_of
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.repository.record_files import number_of_name, record_name
 

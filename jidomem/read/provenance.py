@@ -19,7 +19,8 @@ from jidomem.read import memory_detail
 from jidomem.read.history import Revisions, node_texts
 from jidomem.read.playbook import Rows
 from jidomem.records.active import Convention
-from jidomem.records.intent import CLASH, anchors_of
+from jidomem.records.file_anchor import anchors_of
+from jidomem.records.intent import CLASH
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.schema import shacl_compiler
 from jidomem.schema.ontology import Schema

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from shlex import quote, split
 from typing import Any
 
-from jidomem.base.words import EXCERPT, beginning, quoted, shortened, tokens
+from jidomem.base.words import EXCERPT, beginning, quoted, quoted_name, shortened, tokens
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.vocab import local_name
+from jidomem.recall.nearness import disagreement
 from jidomem.records.active import ACTIVE, state_text
 from jidomem.records.recall import Hit, MemoryRecall
 from jidomem.repository.freshness import UNCHANGED, Freshness
@@ -417,17 +418,3 @@ def _line(hit: Hit, show: str = _SHOW) -> str:
     words = [status, rivals, about, quoted_name(hit.agent_id), day, metadata.get("source", ""), stale]
     head = f"{quoted_name(short)} {quoted_name(metadata['kind'])}"
     return f"- {head}: {text}{answer}{mark} ({', '.join(filter(None, words))})\n"
-
-
-def disagreement(others: Sequence[str]) -> str:
-    """Return the words for an open conflict with *others*; an empty text without any.
-
-    >>> disagreement(["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"])
-    'disagrees with 0000abcd'
-    """
-    return f"disagrees with {', '.join(quoted_name(local_name(other)[-8:]) for other in others)}" if others else ""
-
-
-def quoted_name(text: str) -> str:
-    """Return a name or a path, quoted unless it is plain."""
-    return text if not text or re.fullmatch(r"[\w./@+-]{1,120}", text) else quoted(text, 120)[0]

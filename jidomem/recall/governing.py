@@ -25,11 +25,10 @@ from jidomem.read.reader import MemoryReader
 from jidomem.recall.nearness import FORCES, MOST_SHOWN, force, is_note, nearness
 from jidomem.records import active
 from jidomem.records.active import ACTIVE, Inactive
-from jidomem.records.intent import ANCHOR, Anchor, anchors_of
+from jidomem.records.file_anchor import ANCHOR, Anchor, anchors_of, plain_path
 from jidomem.records.named_query import to_term
 from jidomem.repository.freshness import UNCHANGED, Freshness, freshness, nearest_path
 from jidomem.repository.worktree import Addresses, Worktree, matches, path_below
-from jidomem.write.canonical import plain_path
 
 Row = dict[str, Any]
 #: The columns of `changed_files`.

@@ -1,10 +1,16 @@
-"""The nearness of a memory to a file, by the path that the memory is about, and its force. Pure."""
+"""The nearness of a memory to a file, by the path that the memory is about, its force, and its conflicts in words.
+
+Pure.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from jidomem.base.words import quoted_name
 from jidomem.rdf.vocab import local_name
+from jidomem.records.file_anchor import plain_path
 from jidomem.repository.worktree import matches
-from jidomem.write.canonical import plain_path
 
 #: The default number of memories in a list for one file.
 MOST_SHOWN = 10
@@ -81,3 +87,12 @@ def nearness(path: str, about: str | None) -> tuple[int, int]:
     if path.startswith(f"{plain}/"):
         return _FOLDER, plain.count("/")
     return _FILE, 0
+
+
+def disagreement(others: Sequence[str]) -> str:
+    """Return the words for an open conflict with *others*; an empty text without any.
+
+    >>> disagreement(["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"])
+    'disagrees with 0000abcd'
+    """
+    return f"disagrees with {', '.join(quoted_name(local_name(other)[-8:]) for other in others)}" if others else ""

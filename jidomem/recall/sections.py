@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from jidomem.base.words import excerpt, quoted, shortened, slug
+from jidomem.base.words import excerpt, quoted, quoted_name, shortened, slug
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index import OxigraphIndex
 from jidomem.rdf import vocab
@@ -22,16 +22,14 @@ from jidomem.recall.briefing import (
     Briefing,
     BriefingEntry,
     BriefingResult,
-    disagreement,
     fit_to_budget,
     governing_command,
-    quoted_name,
     recall_command,
 )
 from jidomem.recall.governing import active_anchors, anchors_by_item, governing, related_memories
-from jidomem.recall.nearness import FORCES, is_about, is_general, nearness
+from jidomem.recall.nearness import FORCES, disagreement, is_about, is_general, nearness
 from jidomem.records.active import ACTIVE, state_text
-from jidomem.records.intent import Anchor
+from jidomem.records.file_anchor import Anchor
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.repository.freshness import GONE, UNCHANGED, Freshness, freshness
 from jidomem.repository.worktree import Worktree

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -26,7 +25,7 @@ from jidomem.base import clock
 from jidomem.base.words import misspelling_of, normal_text, topic_key
 from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation, hint_fields, nearest_names
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, literal, parse_literal, plain_value
+from jidomem.rdf.terms import Term, Triple, literal, parse_literal
 from jidomem.rdf.vocab import TYPE, jido, local_name, type_of
 
 SHORT = 12
@@ -524,49 +523,6 @@ def _missing_keys_of(item: Term, topic: str, properties: dict[Term, list[Term]])
 
 def _compared(about: Iterable[str]) -> Sequence[str]:
     return sorted(set(map(normal_text, about)))
-
-
-ANCHOR = jido("aboutBlob")
-#: The blob id in an anchor whose file content was redacted: the null id of git.
-NO_BLOB = "0" * 40
-_ANCHOR_FORM = re.compile(r"((?:[0-9a-f]{40}|[0-9a-f]{64})) (.+)", re.DOTALL)
-_LONGEST = 1024
-
-
-class Anchor(NamedTuple):
-    """A file by its path, relative to the base folder of paths, and the blob id of its content."""
-
-    path: str
-    blob: str
-
-    def __str__(self) -> str:
-        """Return the anchor in its stored form."""
-        return f"{self.blob} {self.path}"
-
-
-def path_of(entry: str) -> str | None:
-    """Return the path inside a repository that an entry of `about` names, None for another entry.
-
-    >>> path_of("./src//a.py"), path_of("../secret"), path_of("https://jido.ai/x")
-    ('src/a.py', None, None)
-    """
-    if not entry or len(entry) > _LONGEST or "\0" in entry or "://" in entry or entry.startswith(("/", "urn:")):
-        return None
-    path = posixpath.normpath(entry.strip())
-    outside = path == "." or path == ".." or path.startswith("../")
-    return None if outside or ".git" in path.casefold().split("/") else path
-
-
-def anchors_of(terms: Iterable[Term]) -> list[Anchor]:
-    """Return the anchors in the values of `jido:aboutBlob`, sorted; malformed values are ignored."""
-    matches = (_ANCHOR_FORM.fullmatch(plain_value(term)) for term in terms)
-    return sorted(Anchor(match[2], match[1]) for match in matches if match and path_of(match[2]) == match[2])
-
-
-def file_anchor_triples(item: Term, about: Iterable[str], blobs: Mapping[str, str]) -> list[Triple]:
-    """Return the anchors of *item* for the files in *about*; *blobs* has the blob ids of files by path."""
-    paths = dict.fromkeys(path for entry in about if (path := path_of(entry)) in blobs) if blobs else ()
-    return [(item, ANCHOR, literal(str(Anchor(path, blobs[path])))) for path in paths if path]
 
 
 _ATTRS = ("timestamp", "confidence", "source", "verified", "metadata")

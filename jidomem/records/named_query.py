@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.json_values import is_unicode
+from jidomem.base.regex import lazy
 from jidomem.errors import Failed, InvalidRequest, nearest_names
 from jidomem.rdf.terms import Term, boolean, date_time, integer, iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE
@@ -24,31 +25,31 @@ TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project", "
 #: The default of a parameter of the type `status`: no filter.
 ANY = "any"
 
-_HEADER = re.compile(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
+_HEADER = lazy(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
 _KEYS = ("summary", "params", "columns", "order")
 _OPTIONAL_KEYS = ("over", "unless")
-_UNSTEADY = re.compile(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
-_WHERE = re.compile(r"^(?!#).*\bWHERE \{", re.MULTILINE)
-_OVER = re.compile(r"(?:\{ )?\?(\w+)\s.*")
-_PAIRS = re.compile(r"\?\w+( \?\w+)+")
+_UNSTEADY = lazy(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
+_WHERE = lazy(r"^(?!#).*\bWHERE \{", re.MULTILINE)
+_OVER = lazy(r"(?:\{ )?\?(\w+)\s.*")
+_PAIRS = lazy(r"\?\w+( \?\w+)+")
 #: The start of a pattern, and its further parts.
 _NAME = r"(?:\w*:\w+|<[^<>\s]+>)"
-_OPENING = re.compile(
+_OPENING = lazy(
     rf"\?(?P<variable>\w+) (?P<path>a|a/rdfs:subClassOf\*|{_NAME}(?:\|{_NAME})*) (?P<value>\?\w+|{_NAME})(?![\w:])"
 )
-_PART = re.compile(
+_PART = lazy(
     r" (?P<how>;|FILTER NOT EXISTS|OPTIONAL)(?: \{ \?(?P<of>\w+))? "
     rf"(?P<name>{_NAME}) (?P<value>\?\w+|{_NAME})(?: \}})?(?= |$)"
 )
-_UNLESS = re.compile(rf"\?\w+ {_NAME} \?(\w+)")
-_UNION = re.compile(r"\{ [^{}]* \}(?: UNION \{ [^{}]* \})+")
-_PREFIX = re.compile(r"PREFIX (\w*): <([^<>]*)>")
-_PARAM = re.compile(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
+_UNLESS = lazy(rf"\?\w+ {_NAME} \?(\w+)")
+_UNION = lazy(r"\{ [^{}]* \}(?: UNION \{ [^{}]* \})+")
+_PREFIX = lazy(r"PREFIX (\w*): <([^<>]*)>")
+_PARAM = lazy(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
 #: The parameters that have the same type and default in every query.
 _WELL_KNOWN = {"project": ("project", None), "asOf": ("dateTime", FOREVER), "validAt": ("dateTime", UNBOUND)}
-_PROJECTION = re.compile(r"\bSELECT\b(.*?)(?:\bWHERE\b|\{)", re.IGNORECASE | re.DOTALL)
-_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
-_PROJECT = re.compile(rf"(?:{re.escape(BASE)}projects/)?([a-z0-9][a-z0-9_-]{{0,63}})")
+_PROJECTION = lazy(r"\bSELECT\b(.*?)(?:\bWHERE\b|\{)", re.IGNORECASE | re.DOTALL)
+_IRI = lazy(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
+_PROJECT = lazy(rf"(?:{re.escape(BASE)}projects/)?([a-z0-9][a-z0-9_-]{{0,63}})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from posixpath import basename, dirname
 
 from jidomem.errors import InvalidRequest, nearest_names
-from jidomem.records.intent import Anchor
+from jidomem.records.file_anchor import Anchor
 from jidomem.repository import git
 from jidomem.repository.worktree import Worktree, blob_id, is_blob, listing
 

@@ -17,7 +17,7 @@ from shlex import quote
 from time import monotonic
 
 from jidomem.errors import InvalidRequest
-from jidomem.records.intent import path_of
+from jidomem.records.file_anchor import path_of
 
 #: Settings that prevent programs of a configuration: watchers, hooks, signatures.
 _SET = ("core.fsmonitor=false", "core.quotePath=false", "core.hooksPath=/dev/null", "log.showSignature=false")

@@ -12,7 +12,7 @@ from shlex import quote
 
 from jidomem.base.json_values import decode_json
 from jidomem.errors import InvalidRequest
-from jidomem.records.intent import path_of
+from jidomem.records.file_anchor import path_of
 from jidomem.repository import record_files
 from jidomem.repository.record_files import Chance
 from jidomem.repository.worktree import FileListing, listing, plain_file

@@ -11,6 +11,8 @@ from functools import lru_cache
 from itertools import pairwise
 from posixpath import basename, dirname, splitext
 
+from jidomem.base.regex import lazy
+
 MARKDOWN = (".md", ".mdx", ".markdown")
 _NOT_READ: Mapping[str, str] = {
     ".adoc": "AsciiDoc",
@@ -22,25 +24,23 @@ _NOT_READ: Mapping[str, str] = {
     ".html": "HTML",
 }
 #: Names of folders, in lower case and without dots, dashes and underscores.
-_OF_RECORDS = re.compile(
+_OF_RECORDS = lazy(
     r"m?adrs?|adl|m?adr(?:docs?|records?|logs?)|(?:arch|architect\w*|design|tech|technical|technology|engineering"
     r"|software|system|project|product|team|key|major|any)?decision(?:s|records?|logs?)?"
 )
-_OF_REQUESTS = re.compile(r"rfcs?")
-_OF_PROPOSALS = re.compile(r"(?:design|enhancement)?proposals?|designdocs?|enhancements|keps")
-_OF_PAGES = re.compile(r"docs?|documentation|arch|architecture\w*|architectural\w*|designs?|handbook|wiki|specs?")
+_OF_REQUESTS = lazy(r"rfcs?")
+_OF_PROPOSALS = lazy(r"(?:design|enhancement)?proposals?|designdocs?|enhancements|keps")
+_OF_PAGES = lazy(r"docs?|documentation|arch|architecture\w*|architectural\w*|designs?|handbook|wiki|specs?")
 #: The name of a record begins with a number or date, with a series and number (ADR-007, rfc_12), or with `adr-`.
 _SERIES = r"(?:[a-z]+[-_])??(?:m?adr|rfc|dr|tdr|decision(?:[-_]record)?)"
-_NUMBER = re.compile(
-    rf"(?:{_SERIES}[-_. ]*)?(\d{{1,8}})(?=$|[-_. :,–—][^\d]|[-_. ]\d+\D)|{_SERIES}[-_. ]*\d", re.IGNORECASE
-)
-_DATE = re.compile(r"(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])(?!\d)")
-_IN_SERIES = re.compile(r"[A-Za-z]{2,8}[-_]?\d{1,5}(?=$|[-_. ])")
-_LONG_NUMBER = re.compile(r"\d{3,8}(?=$|[-_. ])")
-_ADR = re.compile(r"(?:[a-z]+[-_])?adr[-_. ]*\d|adr[-_. ]\w|\d+[-_.]adr\b|.*\.adr$", re.IGNORECASE)
-_NUMBERED_NAME = re.compile(r"(?:(?:adr|rfc)[-_. #]*|[a-z]{2,8}[-_])?(\d{1,8})(?!\d)", re.IGNORECASE)
-_FRONT_PAGE = re.compile(r"_?(?:read[-_]?me|index|adr|decision|record)", re.IGNORECASE)
-_INDEX = re.compile(
+_NUMBER = lazy(rf"(?:{_SERIES}[-_. ]*)?(\d{{1,8}})(?=$|[-_. :,–—][^\d]|[-_. ]\d+\D)|{_SERIES}[-_. ]*\d", re.IGNORECASE)
+_DATE = lazy(r"(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])(?!\d)")
+_IN_SERIES = lazy(r"[A-Za-z]{2,8}[-_]?\d{1,5}(?=$|[-_. ])")
+_LONG_NUMBER = lazy(r"\d{3,8}(?=$|[-_. ])")
+_ADR = lazy(r"(?:[a-z]+[-_])?adr[-_. ]*\d|adr[-_. ]\w|\d+[-_.]adr\b|.*\.adr$", re.IGNORECASE)
+_NUMBERED_NAME = lazy(r"(?:(?:adr|rfc)[-_. #]*|[a-z]{2,8}[-_])?(\d{1,8})(?!\d)", re.IGNORECASE)
+_FRONT_PAGE = lazy(r"_?(?:read[-_]?me|index|adr|decision|record)", re.IGNORECASE)
+_INDEX = lazy(
     r"(?:\d+[-_. ]*|_)?(?:read[-_]?me|index|toc|table[-_]of[-_]contents|sidebar)"
     r"|_?category_?|summary|about|contributing|changelog|overview|glossary|licen[cs]e|security|code[-_]of[-_]conduct"
     r"|(?:[a-z]+[-_ ])?(?:decisions?|adrs?)[-_ ]?(?:records?|logs?|index|list|overview)?",
@@ -66,7 +66,7 @@ _TEMPLATE_WORDS = frozenset(
     "000x",
 }
 #: Folders of samples or of third parties.
-_SAMPLES = re.compile(
+_SAMPLES = lazy(
     r"(?:.*[-_.])?(?:tests?|fixtures?|examples?|samples?|templates?|mocks?|testdata)_*|__tests?__|__fixtures__|test[-_]data"
     r"|node_modules|vendor|third[-_]party|site-packages",
     re.IGNORECASE,
@@ -76,15 +76,13 @@ _LANGUAGE = (
     r"(?:ar|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|he|hi|hr|hu|id|it|ja|ko|lt|lv|nb|nl|no|pl|pt|ro|ru|sk|sl|sr|sv"
     r"|th|tr|uk|vi|zh)(?:[-_][A-Za-z]{2,4})?"
 )
-_LANGUAGE_FOLDER = re.compile(_LANGUAGE, re.IGNORECASE)
-_LANGUAGE_AT_END = re.compile(rf"(.+)[._]{_LANGUAGE}", re.IGNORECASE)
-_VERSIONED = re.compile(r"(?:^|/)\w*versioned_docs/[^/]+/")
-_DECISION = re.compile(r"(?:[\d.]+ )?(?:the |our |final )?decisions?(?: (?:outcome|made|taken))?:?", re.IGNORECASE)
-_BESIDE = re.compile(
-    r"(?:[\d.]+ )?(?:status|context|consequences?|problem statement|considered options)\b.*", re.IGNORECASE
-)
+_LANGUAGE_FOLDER = lazy(_LANGUAGE, re.IGNORECASE)
+_LANGUAGE_AT_END = lazy(rf"(.+)[._]{_LANGUAGE}", re.IGNORECASE)
+_VERSIONED = lazy(r"(?:^|/)\w*versioned_docs/[^/]+/")
+_DECISION = lazy(r"(?:[\d.]+ )?(?:the |our |final )?decisions?(?: (?:outcome|made|taken))?:?", re.IGNORECASE)
+_BESIDE = lazy(r"(?:[\d.]+ )?(?:status|context|consequences?|problem statement|considered options)\b.*", re.IGNORECASE)
 _LONGEST_HEADING = 100
-_REQUEST = re.compile(r"^\W*rfc[ _-]?(?:pr|pull request|number|id)\b\W*:", re.IGNORECASE | re.MULTILINE)
+_REQUEST = lazy(r"^\W*rfc[ _-]?(?:pr|pull request|number|id)\b\W*:", re.IGNORECASE | re.MULTILINE)
 
 
 #: The most files of one name that are compared.

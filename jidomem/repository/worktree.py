@@ -18,12 +18,13 @@ from posixpath import basename, dirname, join
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from jidomem.base.regex import lazy
 from jidomem.base.words import misspelling_of
 from jidomem.errors import InvalidRequest
-from jidomem.records.intent import path_of
+from jidomem.records.file_anchor import path_of
 from jidomem.repository import git
 
-_CLASS = re.compile(r"\[[!^]?\]?[^\]]*\]")
+_CLASS = lazy(r"\[[!^]?\]?[^\]]*\]")
 
 
 class IgnoreRule(NamedTuple):
@@ -129,9 +130,9 @@ def _class(text: str) -> str:
 
 #: The largest file that is anchored, and the most bytes that are read for one memory.
 LARGEST, AT_ONCE = 4 * 1024 * 1024, 16 * 1024 * 1024
-_FILE = re.compile(r"(?!/)[^\s:*?\[\]{}\\]+/[^\s:*?\[\]{}\\/]*[^\s:*?\[\]{}\\/.]\.[A-Za-z0-9]{1,10}")
+_FILE = lazy(r"(?!/)[^\s:*?\[\]{}\\]+/[^\s:*?\[\]{}\\/]*[^\s:*?\[\]{}\\/.]\.[A-Za-z0-9]{1,10}")
 _RULES = 256 * 1024
-_SHA256 = re.compile(r"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
+_SHA256 = lazy(r"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +285,10 @@ def _text(file: Path) -> str:
         return ""
 
 
-_REMOTE_URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$", re.MULTILINE)
+_REMOTE_URL = lazy(r"^\s*url\s*=\s*(\S+)\s*$", re.MULTILINE)
 #: `https://host/owner/name.git`, `ssh://git@host/owner/name` and `git@host:owner/name.git`.
-_REMOTE = re.compile(r"(?:[a-z+]+://)?(?:[^@/\s]+@)?([^:/\s]+)(?::\d+)?[:/]+(\S+?)(?:\.git)?/*", re.IGNORECASE)
-_ADDRESS = re.compile(
+_REMOTE = lazy(r"(?:[a-z+]+://)?(?:[^@/\s]+@)?([^:/\s]+)(?::\d+)?[:/]+(\S+?)(?:\.git)?/*", re.IGNORECASE)
+_ADDRESS = lazy(
     r"https?://([^/\s]+)/([^\s?#]{1,300}?)/(?:-/)?(?:blob|tree|blame|raw|edit|src/(?:branch|tag|commit))/([^\s?#]+)",
     re.IGNORECASE,
 )
@@ -436,8 +437,8 @@ def _walked(base: Path) -> FileListing:
     return FileListing(tuple(sorted(paths)), is_whole=not waiting, by_git=False)
 
 
-_ENTRY = re.compile(r"(\d{6}) ([0-9a-f]{40}|[0-9a-f]{64}) (\d)\t(.*)", re.DOTALL)
-_SEEN = re.compile(
+_ENTRY = lazy(r"(\d{6}) ([0-9a-f]{40}|[0-9a-f]{64}) (\d)\t(.*)", re.DOTALL)
+_SEEN = lazy(
     r"\s*ctime: \d+:\d+\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: \d+\n  uid: \d+\tgid: \d+\n  size: (\d+)\tflags: \w+\n"
 )
 #: Folders without code of the project, for a walk without git.

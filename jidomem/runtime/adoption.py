@@ -15,7 +15,8 @@ from jidomem.exchange.importer import ImportedEntry, ImportReport
 from jidomem.exchange.lineage import Lineage
 from jidomem.exchange.sync_plan import CHANGES
 from jidomem.exchange.synchroniser import SourceFile, SourceScan, Synchronisation, imported_lineages
-from jidomem.records.intent import Receipt, path_of
+from jidomem.records.file_anchor import path_of
+from jidomem.records.intent import Receipt
 from jidomem.repository.git import Checkout, first_commits
 from jidomem.repository.other_tools import ADR, LARGEST, NOTES, SourceFiles
 from jidomem.repository.record_files import folder_of

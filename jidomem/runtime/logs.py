@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import JidomemError
-from jidomem.records.interfaces import StateStore
+
+if TYPE_CHECKING:
+    from jidomem.records.interfaces import StateStore
 
 #: The most rows: refusals of the latest days, and clients with the latest requests.
 REFUSALS, CLIENTS = 10_000, 1_000

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jidomem.errors import JidomemError, ModelUnavailable
-from jidomem.records.interfaces import Embedder
 from jidomem.runtime.config_table import TRUTH, KeyRule, choice, config_fault, number, read_table, require_keys, text
 
 if TYPE_CHECKING:
     from jidomem.models.endpoint import ApiKey
-    from jidomem.records.interfaces import LanguageModel
+    from jidomem.records.interfaces import Embedder, LanguageModel
 
 #: The default environment variables of the key.
 KEYS = ("OPEN_AI_API_KEY", "OPENAI_API_KEY")

@@ -20,6 +20,7 @@ from jidomem.base.clock import format_timestamp
 from jidomem.base.words import slug
 from jidomem.errors import Failed, NotFound
 from jidomem.rdf import vocab
+from jidomem.rdf.vocab import family
 from jidomem.records.policy import JUDGES, ON_CONFLICT, ON_SECRET, PRESETS, AgentPolicy, Policy
 from jidomem.runtime import user_config
 from jidomem.runtime.config_table import (
@@ -35,7 +36,6 @@ from jidomem.runtime.config_table import (
     text,
 )
 from jidomem.runtime.user_config import Trusted
-from jidomem.write.canonical import family
 
 #: The most bytes, and the most files, of one folder of an overlay.
 OVERLAY, OVERLAY_FILES = 16 * 1024 * 1024, 10_000

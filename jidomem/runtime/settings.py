@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jidomem.errors import Failed, InvalidRequest
-from jidomem.records.interfaces import Embedder
 from jidomem.records.policy import Policy
 from jidomem.runtime import model_choice, root_config
 from jidomem.runtime.root_config import check_root, root_folder
 from jidomem.runtime.user_config import RootLimits
 
 if TYPE_CHECKING:
-    from jidomem.records.interfaces import LanguageModel
+    from jidomem.records.interfaces import Embedder, LanguageModel
 
 FOLDER = ".jidomem"
 CONFIG = "config.toml"
@@ -128,7 +127,12 @@ def policy_of(root: Path) -> Policy:
 
 def own_config() -> Path:
     """Return the path of the user's own configuration file, which no repository can supply."""
-    from platformdirs import user_config_dir
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.join(os.environ.get("HOME", ""), ".config")
+    if os.path.isabs(base):
+        return Path(base, "jidomem", CONFIG)
+    from platformdirs import user_config_dir  # takes 5 ms, and only knows more if the environment names no folder
 
     return Path(user_config_dir("jidomem", appauthor=False)) / CONFIG
 

@@ -5,12 +5,11 @@ Names, IRIs and moments have one written form; the repairs here bring a value in
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache, lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import NamedNode
 
@@ -18,15 +17,11 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import slug
 from jidomem.errors import Repair, nearest_names
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term
-from jidomem.schema.ontology import Schema
+from jidomem.rdf.vocab import CONVENTIONS, DECISIONS, ERRORS
 
-DECISIONS = frozenset(("decision", "architectural_decision", "implementation_decision"))
-ERRORS = frozenset(("error", "bug", "failure", "incident"))
-CONVENTIONS = frozenset(
-    ("convention", "coding_standard", "architectural_convention", "agent_rule", "process_convention")
-)
-
+if TYPE_CHECKING:
+    from jidomem.rdf.terms import Term
+    from jidomem.schema.ontology import Schema
 
 #: Other words for our states; refused like a misspelling, with our word as the nearest.
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -67,19 +62,6 @@ TYPE_SYNONYMS: Mapping[str, str] = {
     "to_do": "task",
     "todo": "task",
 }
-
-
-@lru_cache(maxsize=256)
-def family(kind: str) -> str:
-    """Return the kind directly below MemoryItem that *kind* belongs to.
-
-    >>> family("coding_standard")
-    'convention'
-    """
-    for name, kinds in (("decision", DECISIONS), ("convention", CONVENTIONS), ("error", ERRORS)):
-        if kind in kinds:
-            return name
-    return kind
 
 
 @cache
@@ -136,7 +118,6 @@ _FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions
 #: The namespaces in which only jidomem mints IRIs, and all those in which no user may.
 MINTED = (*(f"{vocab.BASE}{folder}/" for folder in _FOLDERS), "urn:jido:")
 RESERVED = (*MINTED, vocab.JIDO, vocab.SHAPE, vocab.BASE + "graphs/")
-_REDUNDANT = re.compile(r"^\./|/\.?/|[^./]/\.\./|//")
 _OTHER_DATES = (
     "%Y/%m/%d", "%d.%m.%Y", "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y",
 )  # fmt: skip
@@ -222,20 +203,6 @@ def is_reference(text: str, *, prose: bool = False) -> bool:
 def is_short_id(text: str) -> bool:
     """Return whether *text* has the form of the short id of a memory."""
     return _SHORT_ID.fullmatch(text) is not None
-
-
-def plain_path(text: str) -> str:
-    """Return a path without redundant parts, and any other text unchanged; a trailing slash stays.
-
-    >>> plain_path("./src//a.py"), plain_path("src/../lib/"), plain_path("https://x.org//a"), plain_path("../a")
-    ('src/a.py', 'lib/', 'https://x.org//a', '../a')
-    """
-    if ":" in text or not _REDUNDANT.search(text):
-        return text
-    path = posixpath.normpath(text)
-    if path == "." or path.startswith("../"):
-        return text
-    return path + "/" * text.endswith("/")
 
 
 def is_ours(text: str) -> bool:

@@ -16,7 +16,7 @@ from jidomem.base.clock import parse_moment
 from jidomem.base.words import normal_text
 from jidomem.errors import ConflictItem
 from jidomem.rdf.terms import Term, iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import TYPE, jido, type_of, type_uri
+from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido, type_of, type_uri
 from jidomem.records.active import Convention, is_accepted
 from jidomem.records.intent import (
     CLASH,
@@ -28,7 +28,6 @@ from jidomem.records.intent import (
     duplicate,
     overlapping_decision,
 )
-from jidomem.write.canonical import DECISIONS, family
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.triples import names_a_thing, value_of
 

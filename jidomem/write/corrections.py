@@ -15,7 +15,8 @@ from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import jido
-from jidomem.records.intent import ANCHOR, MemoryUpdateIntent, Receipt, anchors_of
+from jidomem.records.file_anchor import ANCHOR, anchors_of
+from jidomem.records.intent import MemoryUpdateIntent, Receipt
 from jidomem.write import conflict, permissions
 from jidomem.write.context import WriteContext
 from jidomem.write.pipeline import PROPOSED_PREFIX, Pipeline

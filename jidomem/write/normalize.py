@@ -19,6 +19,8 @@ from jidomem.base.words import slug
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import iri, plain_value
+from jidomem.rdf.vocab import family
+from jidomem.records.file_anchor import plain_path
 from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, LIST_FIELDS, MemoryUpdateIntent, properties_of
 from jidomem.records.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST, TRIPLES_LIMIT
 from jidomem.schema.ontology import Schema
@@ -29,7 +31,6 @@ from jidomem.write.canonical import (
     TYPE_SYNONYMS,
     choices_of,
     defaults_of,
-    family,
     is_absolute,
     is_reference,
     is_reserved,
@@ -503,7 +504,7 @@ def _references(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
         values[field] = canonical.unique(
             [normalizer.iri(field, name) if canonical.is_reference(name) else name for name in values[field]]
         )
-    for field, plain in (("evidence", str), ("about", canonical.plain_path)):
+    for field, plain in (("evidence", str), ("about", plain_path)):
         if not values[field]:
             continue
         values[field] = canonical.unique(

@@ -13,10 +13,10 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import IntentRefused, PolicyDenied, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, boolean, integer, iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import TYPE, jido
+from jidomem.rdf.vocab import TYPE, family, jido
 from jidomem.records.intent import MemoryUpdateIntent
 from jidomem.records.policy import CURATORS, DEFAULT_ROLE, OTHER_WRITES, PRESETS, AccessPolicy, Policy, PolicyChange
-from jidomem.write.canonical import family, is_absolute
+from jidomem.write.canonical import is_absolute
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import alternative_nodes
 

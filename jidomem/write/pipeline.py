@@ -16,7 +16,8 @@ from jidomem.base.clock import parse_moment
 from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
-from jidomem.rdf.vocab import TYPE, jido
+from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido
+from jidomem.records.file_anchor import file_anchor_triples
 from jidomem.records.intent import (
     CONFLICT_KEY,
     INTENT_FIELDS,
@@ -24,12 +25,10 @@ from jidomem.records.intent import (
     MemoryUpdateIntent,
     Receipt,
     Version,
-    file_anchor_triples,
 )
 from jidomem.records.policy import LITERAL_LIMIT, AgentPolicy, Policy
 from jidomem.schema.ontology import EffectiveRules, Schema
 from jidomem.write import canonical, conflict, permissions, secrets, triples, validate
-from jidomem.write.canonical import DECISIONS, family
 from jidomem.write.normalize import (
     MOMENTS,
     FieldNormalizer,

@@ -29,10 +29,16 @@ from jidomem.rdf.terms import (
     parse_literal,
     plain_value,
 )
-from jidomem.rdf.vocab import TYPE, jido
+from jidomem.rdf.vocab import DECISIONS, ERRORS, TYPE, jido
 from jidomem.records.intent import FIELD_PROPERTIES, MemoryUpdateIntent, digest, properties_of
 from jidomem.records.policy import AgentPolicy, Policy
-from jidomem.write.canonical import DECISIONS, ERRORS, is_absolute, moment, nearest, put, squash
+from jidomem.write.canonical import (
+    is_absolute,
+    moment,
+    nearest,
+    put,
+    squash,
+)
 from jidomem.write.snapshot import WriteSnapshot
 
 #: The properties of the fields of an intent, by the form of their values.

@@ -15,14 +15,11 @@ from jidomem.base.words import misspelling_of
 from jidomem.errors import IntentRefused, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import TYPE, jido
+from jidomem.rdf.vocab import CONVENTIONS, DECISIONS, ERRORS, TYPE, jido
 from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, MemoryUpdateIntent
 from jidomem.records.policy import Policy
 from jidomem.schema.ontology import Schema
 from jidomem.write.canonical import (
-    CONVENTIONS,
-    DECISIONS,
-    ERRORS,
     RESERVED,
     is_absolute,
     is_ours,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jidomem
-from jidomem.base.regex import LONGEST, Unsearchable, compiled
+from jidomem.base.regex import LONGEST, Unsearchable, compiled, lazy
 from jidomem.errors import Failed, IntentRefused
 from jidomem.runtime.location import init
 
@@ -196,3 +196,20 @@ def test_a_root_with_a_pattern_that_is_not_run_is_not_opened(tmp_path, constrain
         jidomem.open(root_with(tmp_path, constraint))
 
     assert refusal.value.code == "invalid_config"
+
+
+def test_a_lazy_pattern_does_what_the_pattern_does_whichever_method_comes_first():
+    text, pattern, flags = "Ab1 aB22", r"(?P<letters>[a-b]+)\d", re.IGNORECASE
+    compiled_at_once = re.compile(pattern, flags)
+
+    assert lazy(pattern, flags).sub("x", text) == compiled_at_once.sub("x", text) == "x x2"
+    assert lazy(pattern, flags).split(text) == compiled_at_once.split(text)
+    late = lazy(pattern, flags)
+    assert [match["letters"] for match in late.finditer(text)] == ["Ab", "aB"]
+    assert (late.pattern, late.flags, late.groups) == (pattern, compiled_at_once.flags, 1)
+    assert late.fullmatch(text) is None
+    assert late.match(text)[0] == "Ab1"
+    with pytest.raises(AttributeError):
+        _ = late.missing
+    with pytest.raises(re.error):
+        lazy("(").search("a")

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -133,6 +134,24 @@ def test_a_question_loads_nothing_that_writes_judges_or_serves(repository):
 
     assert "the build needs Rust 1.80" in printed
     assert printed.splitlines()[-1] == "True []"
+
+
+def test_the_guard_loads_neither_the_index_nor_the_reader_while_its_cache_is_current(repository):
+    assert run("remember", "Never print here.", "--type", "convention", "--about", "a.py").exit_code == 0
+    time.sleep(0.1)  # a cache of files that changed just now is not written
+    assert "Never print here." in run("guard", "a.py", "--session", "first").stdout
+    heavy = ("pyoxigraph", "numpy", "jidomem.index", "jidomem.journal", "jidomem.read", "jidomem.schema",
+             "jidomem.write", "jidomem.records.intent", "jidomem.recall.briefing")  # fmt: skip
+    code = (
+        "import sys\nfrom jidomem_cli.main import cli\n"
+        "try:\n    cli.main(['guard', 'a.py', '--session', 'second'])\n"
+        "except SystemExit as end:\n    assert not end.code\n"
+        f"print([name for name in sys.modules if name.startswith({heavy})])"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert "Never print here." in printed
+    assert printed.splitlines()[-1] == "[]"
 
 
 def test_jidomem_alone_prints_its_help():

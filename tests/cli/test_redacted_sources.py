@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 import jidomem
-from jidomem.records.intent import NO_BLOB
+from jidomem.records.file_anchor import NO_BLOB
 from jidomem.serve.app import create_app
 from tests.cli.cli_world import run
 

@@ -139,7 +139,7 @@ def test_an_anchor_that_leads_outside_is_never_read(memory, folder, tmp_path):
     assert " src/a.py" in file.read_text()
 
     from jidomem.rdf.terms import literal
-    from jidomem.records.intent import anchors_of
+    from jidomem.records.file_anchor import anchors_of
 
     assert (
         anchors_of([literal(blob_id(b"s") + f" {path}") for path in ("../secret", "/etc/passwd", ".git/config")]) == []

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem.records.intent import path_of
+from jidomem.records.file_anchor import path_of
 from jidomem.repository.worktree import LARGEST, Worktree, blob_id, is_blob, is_ignored
 
 

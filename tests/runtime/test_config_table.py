@@ -1,8 +1,10 @@
 """Every fault of a configuration has one form: file, table, key, value, and what to write instead."""
 
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
+from platformdirs import user_config_dir
 
 from jidomem.base.clock import now
 from jidomem.errors import Failed
@@ -148,3 +150,12 @@ def test_a_root_in_the_home_folder_of_an_unknown_user_is_refused(own):
         settings.load("~nosuch-user/x")
 
     assert refused.value.code == "invalid_config"
+
+
+@pytest.mark.parametrize("home", ["/home/ana", "/home/ana/", "/", "here", "", None])
+@pytest.mark.parametrize("base", ["/etc/ana", "/etc/ana/", "config", "", None])
+def test_the_own_configuration_is_in_the_folder_of_the_base_directories(monkeypatch, home, base):
+    for name, value in (("HOME", home), ("XDG_CONFIG_HOME", base)):
+        monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
+
+    assert settings.own_config() == Path(user_config_dir("jidomem", appauthor=False)) / "config.toml"

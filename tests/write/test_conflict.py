@@ -7,9 +7,8 @@ from writing import codes, held, open_with, refusal, said
 import jidomem
 from jidomem import MemoryUpdateIntent
 from jidomem.rdf.terms import iri
-from jidomem.rdf.vocab import jido
+from jidomem.rdf.vocab import family, jido
 from jidomem.write import conflict
-from jidomem.write.canonical import family
 from jidomem.write.conflict import UniqueKey
 from jidomem.write.snapshot import WriteSnapshot
 

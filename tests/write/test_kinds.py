@@ -2,8 +2,9 @@
 
 import pytest
 
+from jidomem.rdf.vocab import family
 from jidomem.schema import ontology
-from jidomem.write.canonical import SYNONYMS, choices_of, defaults_of, family
+from jidomem.write.canonical import SYNONYMS, choices_of, defaults_of
 from jidomem.write.normalize import FieldNormalizer
 
 FAMILIES = {

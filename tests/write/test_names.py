@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from jidomem.rdf.vocab import BASE, JIDO, SHAPE
+from jidomem.records.file_anchor import plain_path
 from jidomem.write import canonical
 
 FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions", "policies")
@@ -106,7 +107,7 @@ def test_what_is_meant_as_an_iri_begins_like_one_and_in_prose_is_a_single_word(g
     ],
 )  # fmt: skip
 def test_a_path_is_without_the_parts_that_say_nothing(given, path):
-    assert canonical.plain_path(given) == path
+    assert plain_path(given) == path
 
 
 def test_what_only_jidomem_mints_is_in_a_folder_of_its_own():

@@ -17,8 +17,7 @@ from jidomem import JidomemError, Receipt
 from jidomem.base.words import normal_text
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
-from jidomem.rdf.vocab import TYPE, WRITER_TYPES, jido
-from jidomem.write.canonical import CONVENTIONS, DECISIONS
+from jidomem.rdf.vocab import CONVENTIONS, DECISIONS, TYPE, WRITER_TYPES, jido
 
 STREAM = Stream("p")
 QUERIES = (

@@ -11,9 +11,8 @@ from jidomem import JidomemError, Receipt
 from jidomem.curation.review_queue import apply, queue, settle_by_rule
 from jidomem.curation.review_text import parse, todo
 from jidomem.rdf.terms import boolean, iri
-from jidomem.rdf.vocab import BASE, jido
+from jidomem.rdf.vocab import BASE, family, jido
 from jidomem.records.policy import KINDS, UNSET, VERDICTS, PolicyChange
-from jidomem.write.canonical import family
 
 _WAYS = ("accept", "reject", "supersede", "keep-both", "skip")
 _REFUSALS = ("conflict", "invalid_argument", "shape_violation", "policy_denied")
