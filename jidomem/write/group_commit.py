@@ -12,6 +12,7 @@ from itertools import chain, repeat
 from threading import Lock
 
 from jidomem.base.clock import Sources
+from jidomem.base.fair_lock import FairLock
 from jidomem.errors import IntentRefused, JidomemError, NotFound, nearest_names
 from jidomem.index.follower import IndexFollower, gc_paused
 from jidomem.journal import commit as commits
@@ -47,7 +48,73 @@ class _PendingSubmission:
 
     submission: AnySubmission
     pipeline: Pipeline
+    caller: deque[_PendingSubmission] = field(repr=False)
     outcome: Receipt | BaseException | None = None
+
+
+class _PendingSubmissions:
+    """The pending submissions of each caller, in their order; the callers take turns.
+
+    A round ends once all submissions of a caller are taken and each other caller had its turn, so that a single
+    submission waits neither for a batch nor for a block that a batch fills.
+    """
+
+    def __init__(self) -> None:
+        self._callers: deque[deque[_PendingSubmission]] = deque()
+        self._lock = Lock()
+        self._had_turn: set[int] = set()  # the callers in this round
+        self._is_one_done = False
+
+    def __len__(self) -> int:
+        with self._lock:
+            return sum(map(len, self._callers))
+
+    def add(self, caller: deque[_PendingSubmission]) -> None:
+        """Add the submissions of a new caller."""
+        if caller:
+            with self._lock:
+                self._callers.append(caller)
+
+    def begin_round(self) -> None:
+        """Begin a round: each caller has its turn before one has a second, and until a caller has none left."""
+        self._had_turn, self._is_one_done = set(), False
+
+    def take(self) -> _PendingSubmission | None:
+        """Return the next submission and remove it; None at the end of the round, or without a submission."""
+        with self._lock:
+            if not self._callers or (self._is_one_done and self._had_turn.issuperset(map(id, self._callers))):
+                return None
+            caller = self._callers.popleft()
+            pending = caller.popleft()
+            self._had_turn.add(id(caller))
+            if caller:
+                self._callers.append(caller)
+            else:
+                self._is_one_done = True
+            return pending
+
+    def put_back(self, taken: Sequence[_PendingSubmission]) -> None:
+        """Add submissions again that were taken in this order, before the others of their callers."""
+        with self._lock:
+            for pending in reversed(taken):
+                if not pending.caller:
+                    self._callers.appendleft(pending.caller)
+                pending.caller.appendleft(pending)
+
+    def drop(self, caller: deque[_PendingSubmission]) -> None:
+        """Remove the submissions of a caller that no longer waits."""
+        with self._lock:
+            caller.clear()
+            self._callers = deque(each for each in self._callers if each)
+
+    def take_all(self) -> list[_PendingSubmission]:
+        """Return all submissions and remove them."""
+        with self._lock:
+            taken = list(chain.from_iterable(self._callers))
+            for caller in self._callers:
+                caller.clear()
+            self._callers.clear()
+            return taken
 
 
 @dataclass(slots=True)
@@ -114,7 +181,7 @@ class _CachedSnapshot:
 
 
 class CommitQueue:
-    """The pending submissions of one stream, committed in the order of arrival."""
+    """The pending submissions of one stream, committed in the order of each caller; callers take turns."""
 
     def __init__(
         self,
@@ -128,8 +195,8 @@ class CommitQueue:
         self._follower = follower
         self._sources = sources
         self._rules = rules
-        self._lock = Lock()
-        self._waiting: deque[_PendingSubmission] = deque()
+        self._lock = FairLock()
+        self._waiting = _PendingSubmissions()
         self._cached: _CachedSnapshot | None = None
         memory = Stream(stream.project)
         #: The graphs of the rows for judging: other streams may describe memories.
@@ -191,17 +258,20 @@ class CommitQueue:
 
     def submit(self, pipeline: Pipeline, submissions: Sequence[AnySubmission]) -> list[Outcome]:
         """Return the outcome of each submission, in order, when all accepted ones are durable."""
-        pending = [_PendingSubmission(submission, pipeline) for submission in submissions]
-        self._waiting.extend(pending)
+        caller: deque[_PendingSubmission] = deque()
+        pending = [_PendingSubmission(submission, pipeline, caller) for submission in submissions]
+        caller.extend(pending)
+        self._waiting.add(caller)
+        unserved = deque(pending)
         try:
-            with self._lock:
-                for each in pending:
-                    while each.outcome is None:
+            while unserved:
+                with self._lock:
+                    while unserved and unserved[0].outcome is not None:
+                        unserved.popleft()
+                    if unserved:
                         self._serve_one_block()
         except BaseException:  # interrupted: the caller no longer waits
-            for each in pending:
-                with suppress(ValueError):
-                    self._waiting.remove(each)
+            self._waiting.drop(caller)
             raise
         return list(map(_outcome, pending))
 
@@ -266,7 +336,7 @@ class CommitQueue:
                 except JidomemError as refusal:
                     refusal.position = position
                     raise
-                block.add(_PendingSubmission(submission, pipeline), decision, 0)
+                block.add(_PendingSubmission(submission, pipeline, deque()), decision, 0)
             if self._commit(block, version, now) is None:
                 _raise_refusal(block)
                 return None
@@ -278,28 +348,28 @@ class CommitQueue:
         try:
             with self._follower.journal.lock(self._stream) as version, gc_paused():
                 block, now = _Block(self._snapshot_at(version)), self._sources.now()
-                while self._waiting and not block.is_full:
-                    pending = self._waiting.popleft()
+                self._waiting.begin_round()
+                while not block.is_full and (pending := self._waiting.take()) is not None:
                     block.judged.append(pending)
                     try:
                         decision = pending.pipeline.run(pending.submission, block.cached.view, now)
                         characters = _characters(decision)
                         if block.members and characters > BLOCK_CHARACTERS:  # a commit of its own
-                            self._waiting.appendleft(block.judged.pop())
+                            self._waiting.put_back([block.judged.pop()])
                             break
                         block.add(pending, decision, characters)
                     except Exception as refusal:
                         pending.outcome = refusal
                     except BaseException:  # interrupted before the commit: other threads serve the pending submissions
-                        self._waiting.extendleft([pending, *(member for member, _ in reversed(block.members))])
+                        self._waiting.put_back([*(member for member, _ in block.members), pending])
                         block.members.clear()
                         raise
                 if self._commit(block, version, now) is None:
-                    self._waiting.extendleft(each for each in reversed(block.judged) if each.outcome is None)
+                    self._waiting.put_back([each for each in block.judged if each.outcome is None])
         except BaseException as failure:
             served = block.unserved() if block else []
             if not served and isinstance(failure, Exception):  # no lock: the others would wait as long again
-                served = [self._waiting.popleft() for _ in range(len(self._waiting))]
+                served = self._waiting.take_all()
             for pending in served:
                 pending.outcome = pending.outcome or failure
             if not isinstance(failure, Exception):

@@ -1,5 +1,9 @@
 """An acknowledged write is visible at once to every reader and to the next submission, in every process."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from conftest import decision, intent
 from test_writer import no_file_above
@@ -123,3 +127,44 @@ def test_an_id_that_a_source_gives_twice_is_noticed_unless_it_is_ours_that_never
         receipts = [memory.writer.submit_intent("p", intent(summary=f"fact {number}")) for number in range(3)]
         assert refusal(memory.writer.submit_intent, "p", intent(iri=receipts[0].iri, summary="x")).violations
         assert held(memory) == anew(memory)
+
+
+def test_a_single_submission_waits_for_no_batch_that_another_thread_submits(memory):
+    begun, batch = threading.Event(), [intent(summary=f"the {number}th of many") for number in range(600)]
+
+    def coming():
+        for number, each in enumerate(batch):
+            if number == 1:
+                begun.set()
+            yield each
+
+    receipts = []
+    thread = threading.Thread(target=lambda: receipts.extend(memory.writer.submit_many("p", [*coming()])))
+    thread.start()
+    begun.wait()
+    while not memory.journal.head(Stream("p")).heads:
+        time.sleep(0.001)
+    alone = [memory.writer.submit_intent("p", intent(summary=f"alone {number}")) for number in range(3)]
+    thread.join()
+
+    assert {each.status for each in receipts} == {"asserted"}
+    positions = [each.version.position for each in receipts]
+    assert positions == sorted(positions)
+    assert max(each.version.position for each in alone) < positions[-1]
+    assert held(memory) == anew(memory)
+
+
+def test_each_caller_gets_a_commit_of_its_single_submission_whatever_the_others_submit(memory):
+    memory.writer.submit_intent("p", intent(summary="first"))
+
+    def submit(number):
+        if number % 3:
+            return [memory.writer.submit_intent("p", intent(summary=f"single {number}"))]
+        return memory.writer.submit_many("p", [intent(summary=f"many {number} {each}") for each in range(120)])
+
+    with ThreadPoolExecutor(8) as pool:
+        receipts = [receipt for some in pool.map(submit, range(16)) for receipt in some]
+
+    assert len({receipt.iri for receipt in receipts}) == len(receipts) == 10 + 6 * 120
+    assert {receipt.status for receipt in receipts} == {"asserted"}
+    assert held(memory) == anew(memory)
