@@ -20,7 +20,7 @@ import pyoxigraph as ox
 from jidomem.index import results
 from jidomem.index.results import Answer, AnswerLimits, Serialized, malformed, plain
 from jidomem.journal.commit import Commit, advance
-from jidomem.rdf.terms import Term, Triple, is_iri, literal, ntriples_line, parse_literal, plain_value
+from jidomem.rdf.terms import Term, Triple, literal, ntriples_line, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, JIDO, ONTOLOGY_GRAPH, XSD
 from jidomem.records.intent import CommitRef, Version, missing_keys
 
@@ -116,12 +116,12 @@ def marks(store: Any) -> dict[str, Watermark]:
 @lru_cache(maxsize=512)  # the same properties, agents, sessions and graphs come again and again
 def named(term: Term) -> Any:
     """Return the pyoxigraph object of an IRI."""
-    return ox.NamedNode(plain_value(term))
+    return ox.NamedNode(term[1:-1])
 
 
 def node(term: Term) -> Any:
     """Return the pyoxigraph object of a term."""
-    if is_iri(term):
+    if term[:1] == "<":
         return named(term)
     if term.startswith("_:"):
         return ox.BlankNode(term[2:])

@@ -27,8 +27,7 @@ from types import MappingProxyType
 
 from jidomem.base import disk
 from jidomem.base.clock import format_timestamp
-from jidomem.base.disk import SETTLE, is_settled
-from jidomem.base.watch import FolderWatch
+from jidomem.base.disk import SETTLE, FolderWatch, is_settled
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal.commit import Commit, advance, file_name, is_pack, stem, stem_of
 from jidomem.journal.packs import Pack, PackEntry
@@ -241,7 +240,9 @@ class Folder:
             if names is None:
                 self._watch = self._changed = None
             else:
-                self._changed.update(name for name in names if name.endswith(".ttl") and name[0] != ".")
+                for name in names:
+                    if name.endswith(".ttl") and name[0] != ".":
+                        self._changed.add(name)
         return self._changed
 
     def _list_changes(self) -> bool:
@@ -254,8 +255,7 @@ class Folder:
         if changed is None or names is None or mtime is None or place != self._listed.place or self.is_damaged:
             return False
         present = {name for name in changed if disk.exists(f"{self.path}/{name}")}
-        last = max(map(stem, self._base.heads), default="")
-        added = sorted(present - names)
+        added, last = sorted(present - names), max(map(stem, self._base.heads), default="")
         if changed - present or any(map(is_pack, added)) or min(added, default="~") <= last:
             return False
         self.contents.forget_quarantined()
@@ -264,8 +264,8 @@ class Folder:
         self.contents.remove(self._unlisted - names)
         self._unlisted = set()
         self._base, self._grounded = advance(self._base, self._load_entries(added)), None
-        since = 0 if is_settled(mtime, now) else now
-        self._listed = self.snapshot = replace(self._listed.changed(mtime, since, added, []), version=self._base)
+        listed = self._listed.changed(mtime, 0 if is_settled(mtime, now) else now, added, [])
+        self._listed = self.snapshot = replace(listed, version=self._base)
         self._changed, self.unshared = set(), True
         self._damaged_then = self._count_damaged()
         return not self._gaps

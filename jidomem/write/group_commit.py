@@ -12,7 +12,6 @@ from itertools import chain, repeat
 from threading import Lock
 
 from jidomem.base.clock import Sources
-from jidomem.base.fair_lock import FairLock
 from jidomem.errors import IntentRefused, JidomemError, NotFound, nearest_names
 from jidomem.index.follower import IndexFollower, gc_paused
 from jidomem.journal import commit as commits
@@ -40,6 +39,52 @@ _PROJECTS_NAMED = 3
 #: each submission is judged before the next one is requested.
 Plan = Callable[[WriteSnapshot, datetime], Iterable[AnySubmission]]
 _RECORDED_AT, _RECORDED_IN = jido("recordedAt"), jido("recordedIn")
+
+
+class FairLock:
+    """A lock that is passed on to the thread that waits longest, also if its last holder wants it again at once."""
+
+    def __init__(self) -> None:
+        self._mutex = Lock()
+        self._is_locked = False
+        self._waiting: deque[Lock] = deque()  # one locked lock for each waiting thread
+
+    def acquire(self, *, blocking: bool = True) -> bool:
+        """Acquire the lock and return True; without *blocking*, return False if it is locked."""
+        with self._mutex:
+            if not self._is_locked:
+                self._is_locked = True
+                return True
+            if not blocking:
+                return False
+            turn = Lock()
+            turn.acquire()
+            self._waiting.append(turn)
+        try:
+            turn.acquire()
+        except BaseException:  # interrupted: another thread may just have passed the lock on
+            with self._mutex:
+                is_waiting = turn in self._waiting
+                if is_waiting:
+                    self._waiting.remove(turn)
+            if not is_waiting:
+                self.release()
+            raise
+        return True
+
+    def release(self) -> None:
+        """Pass the lock on to the thread that waits longest; unlock it if none waits."""
+        with self._mutex:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._is_locked = False
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
 
 
 @dataclass(slots=True)
@@ -266,10 +311,10 @@ class CommitQueue:
         try:
             while unserved:
                 with self._lock:
+                    if unserved[0].outcome is None:
+                        self._serve_one_block()
                     while unserved and unserved[0].outcome is not None:
                         unserved.popleft()
-                    if unserved:
-                        self._serve_one_block()
         except BaseException:  # interrupted: the caller no longer waits
             self._waiting.drop(caller)
             raise

@@ -388,13 +388,12 @@ class Pipeline:
             # a memory that is named as evidence keeps the class of its type
             if not (value == _EVIDENCE and predicate == TYPE and view.is_item(subject))
         ]
-        schema = self.rules.schema
+        schema, item = self.rules.schema, iri(intent.iri or "")
         if intent.about:
-            described += file_anchor_triples(iri(intent.iri or ""), intent.about, options.blobs or {})
+            described += file_anchor_triples(item, intent.about, options.blobs or {})
         if intent.extra_triples:
             described += validate.declare_objects(intent, view, schema)
         declared = triples.stubs(intent, view, self.rules.policy, now)
-        item = iri(intent.iri or "")
         links = [triple for triple in triples.relate(intent, triples.ASSERTED) if triple[0] == item]
         try:
             keep_values = options.imported or options.as_it_was

@@ -196,7 +196,7 @@ def _provenance(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
     triples = []
     for field, name in IRIS.items():
         if (value := getattr(intent, field)) is not None:
-            triples.append((item, jido(name), iri(value)))
+            triples.append((item, jido(name), f"<{value}>"))
     confidence = intent.confidence
     if isinstance(confidence, float):
         triples.append((item, jido("confidenceValue"), decimal(confidence)))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journal_world import STREAM, add
 
-from jidomem.base.watch import FolderWatch
+from jidomem.base.disk import FolderWatch
 from jidomem.journal.journal import FileJournal
 
 SPACED = 0.06  # seconds: longer than a modification time is in doubt

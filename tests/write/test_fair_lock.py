@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from jidomem.base.fair_lock import FairLock
+from jidomem.write.group_commit import FairLock
 
 
 def waiting(lock, number, order):
