@@ -163,7 +163,8 @@ def _digest() -> str:
     """What decides the bytes of a journal: what is generated, and what the writer makes of it."""
     package = Path(jidomem.__file__).parent
     made = [Path(generate.__file__), Path(generate.__file__).with_name("words.py")]
-    made += [package / "journal" / "commit.py", package / "write" / "triples.py", *files.ontology_files()]
+    made += [package / "journal" / name for name in ("commit.py", "lines.py")]
+    made += [package / "write" / "triples.py", *files.ontology_files()]
     return hashlib.blake2b(b"".join(path.read_bytes() for path in made), digest_size=6).hexdigest()
 
 

@@ -68,6 +68,7 @@ PURE = [
     "extras/web/review.py",
     "index/results.py",
     "journal/commit.py",
+    "journal/lines.py",
     "models/chat.py",
     "models/embeddings.py",
     "models/keywords.py",

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import chain
 from math import inf
 from threading import Lock, RLock
 from typing import Any
@@ -27,12 +28,14 @@ from jidomem.records.intent import Version
 
 #: Bytes of commits applied in one step.
 STEP = 500_000
-_CLEARS = jido("clears")
+_CLEARS, _CLEARS_ROW = jido("clears"), b"\n    jido:clears <"
 
 
 def clears(stream: Stream, commit: Commit) -> bool:
     """Return whether *commit* clears *stream*; the memory stream is never cleared, even by such a triple."""
-    return stream.name != "memory" and (iri(commit.iri), _CLEARS, iri(stream.graph)) in commit.triples
+    if stream.name == "memory" or _CLEARS_ROW not in commit.data:
+        return False
+    return (iri(commit.iri), _CLEARS, iri(stream.graph)) in commit.triples
 
 
 def after_clearing(stream: Stream, commits: Sequence[Commit]) -> list[Commit]:
@@ -159,8 +162,12 @@ class BulkLoader:
         """Load the commits of *stream* that *index* lacks, up to one that clears the stream; return that commit."""
         clearing, after = list[Commit](), index.mark(stream.graph).version
         steps = batches_until_clear(stream, self._journal.read(stream, after=after, missed=missed), clearing)
-        index.load(stream.graph, self.count(next(steps, []), progress))
-        index.bulk_load(stream.graph, (commit for step in steps for commit in self.count(step, progress)))
+        first, second = next(steps, []), next(steps, [])
+        if second:
+            all_steps = chain([first, second], steps)
+            index.bulk_load(stream.graph, (commit for step in all_steps for commit in self.count(step, progress)))
+        else:
+            index.load(stream.graph, self.count(first, progress))
         return clearing[0] if clearing else None
 
     def _redacted_since(self, stream: Stream, version: Version) -> bool:

@@ -22,7 +22,7 @@ from jidomem.index.results import Answer, AnswerLimits, Serialized, malformed, p
 from jidomem.journal.commit import Commit, advance
 from jidomem.rdf.terms import Term, Triple, literal, ntriples_line, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, JIDO, ONTOLOGY_GRAPH, XSD
-from jidomem.records.intent import CommitRef, Version, missing_keys
+from jidomem.records.intent import CommitRef, Version, missing_keys, topic_keys
 
 #: The graph of the watermarks, which no query may read, and the property of a watermark.
 MARKS = "urn:jidomem:index:marks"
@@ -77,9 +77,20 @@ def trig(graph: str, commits: Iterable[Commit], mark: Watermark | None = None) -
         head, _, body = commit.data.partition(b"\n\n")
         bodies.append(body)
         if _TOPIC in body:
-            bodies += [f"\n{ntriples_line(triple)}".encode() for triple in missing_keys(commit.triples)]
+            bodies += [f"\n{ntriples_line(triple)}".encode() for triple in _keys_lacking(commit)]
     mark_graph = f"<{MARKS}> {{ <{graph}> <{WATERMARK}> {mark.term} }}\n" if mark else ""
     return b"".join([head, *bodies, b"}\n", mark_graph.encode()])
+
+
+def _keys_lacking(commit: Commit) -> list[Triple]:
+    """Return the conflict keys that *commit* lacks.
+
+    All of a commit is written by one version, so the first memory with such keys decides.
+    """
+    for triples in commit.blocks(_TOPIC):
+        if keys := topic_keys(triples):
+            return [] if keys <= triples else missing_keys(commit.triples)
+    return []
 
 
 _TYPED = '"^^<'
@@ -91,7 +102,7 @@ def stored_triples(commits: Iterable[Commit]) -> Iterator[Triple]:
     for commit in commits:
         rows += commit.triples
         if _TOPIC in commit.data:
-            rows += missing_keys(commit.triples)
+            rows += _keys_lacking(commit)
     typed = [*{value for _, _, value in rows if _TYPED in value}]
     store, about = ox.Store(), ox.NamedNode(WATERMARK)
     store.extend([ox.Quad(ox.NamedNode(f"urn:{at}"), about, node(value)) for at, value in enumerate(typed)])
@@ -256,13 +267,14 @@ class OxigraphIndex:
         self._store = ox.Store() if store is None else store
         self._marks = marks(self._store)
         self._pending = PendingCommits()
-        self._buffered_bytes = 0
+        self._buffered_bytes = self._bulk_loads = 0
         self._other_names: set[str] = set()
         self._lock = Lock()
 
     def compact(self) -> None:
-        """Merge the files of the store on disk, so that a query reads fewer of them."""
-        self._store.optimize()
+        """Merge the files of the store on disk, so that a query reads fewer of them; those of one bulk load are few."""
+        if self._bulk_loads > 1:
+            self._store.optimize()
 
     @property
     def marks(self) -> Mapping[str, Watermark]:
@@ -540,6 +552,7 @@ class OxigraphIndex:
 
     def _load_batch(self, graph: str, batch: list[Commit], mark: Watermark) -> Watermark:
         self._store.bulk_load(trig(graph, batch), ox.RdfFormat.TRIG, lenient=True)
+        self._bulk_loads += 1
         self._notify(graph, batch)
         return mark.after(batch)
 
@@ -560,6 +573,6 @@ class OxigraphIndex:
 
     def _notify(self, graph: str, commits: Iterable[Commit]) -> None:
         for commit in commits:
-            self.triples_loaded += len(commit.triples)
+            self.triples_loaded += commit.size
             for observer in self.observers:
                 observer.applied(graph, commit.triples)

@@ -7,7 +7,7 @@ its time. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyoxigraph
 
 from jidomem.errors import TooLarge
+from jidomem.journal.lines import CANONICAL_IRI, CANONICAL_TEXT, LOCAL_NAME, PREFIXES, InDoubt, expand
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, date_time, integer, iri, literal, parse_literal
 from jidomem.records.intent import SHORT, CommitRef, Version
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
 
 
-def leaves_of(lines: Iterable[str], nonce: bytes) -> list[bytes]:
+def leaves_of(lines: Iterable[bytes], nonce: bytes) -> list[bytes]:
     """Return the leaf of each digest line."""
     leaves, keyed = [], blake2b(digest_size=32, key=nonce)
     for line in lines:
-        data, salt = line.encode(), keyed.copy()
-        salt.update(data)
-        leaves.append(blake2b(data, digest_size=32, key=salt.digest()).digest())
+        salt = keyed.copy()
+        salt.update(line)
+        leaves.append(blake2b(line, digest_size=32, key=salt.digest()).digest())
     return leaves
 
 
@@ -57,16 +58,15 @@ _EXPANDED = 80 << 20
 _SMALL = 1 << 16
 _IN_PARTS = "split it: several intents, or several files"
 
-_PREFIXES = {"jido": vocab.JIDO, "prov": vocab.PROV, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD}
-_NAMESPACES = tuple(f"<{namespace}" for namespace in _PREFIXES.values())
+_NAMESPACES = tuple(f"<{namespace}" for namespace in PREFIXES.values())
 #: The message for a document whose content does not fit its id.
 EDITED = "hash mismatch: edited after it was written"
 _TITLE = "# jidomem journal "
-_HEADER = "\n".join([f"{_TITLE}{FORMAT}", *(f"@prefix {p}: <{ns}> ." for p, ns in _PREFIXES.items())])
+_HEADER = "\n".join([f"{_TITLE}{FORMAT}", *(f"@prefix {p}: <{ns}> ." for p, ns in PREFIXES.items())])
 _NONCE = re.compile(r"# nonce ([0-9a-f]{64})")
+_WHOLE_TOP = re.compile(re.escape(f"{_HEADER}\n") + _NONCE.pattern)
 _SALT_OR_LEAF = re.compile(r"# (salt|leaf) ([0-9a-f]{64})")
 _OWN = re.compile(f"<{COMMIT}([0-9a-f]{{64}})>")
-_LOCAL = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|<[^>]*>')
 _BLANK = re.compile(r"_:|[\[(]")
 #: The tokens of a document other than plain words; group 1 matches those that this format writes in texts only.
@@ -120,7 +120,7 @@ class TooMuch(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit, built or read: `triples` are all of it, `data` is the document, `graph` and `committer` bare IRIs."""
+    """One commit, built or read: `data` is the document, `graph` and `committer` are bare IRIs."""
 
     id: str
     graph: str
@@ -129,9 +129,9 @@ class Commit:
     recorded_at: str
     committer: str
     ontology_version: str
-    triples: frozenset[Triple]
     data: bytes
     redacted: bool
+    known_triples: frozenset[Triple] | None = field(default=None, repr=False, compare=False)
     head: CommitRef = field(init=False, repr=False, compare=False)  # the commit as a head
 
     def __post_init__(self) -> None:
@@ -141,6 +141,25 @@ class Commit:
     def iri(self) -> str:
         """Return the bare IRI of the commit."""
         return COMMIT + self.id
+
+    @property
+    def triples(self) -> frozenset[Triple]:
+        """Return all triples, parsed on first use: a rebuild of the index needs none."""
+        triples = self.known_triples
+        if triples is None:
+            _, triples = _turtle(self.data)
+            object.__setattr__(self, "known_triples", triples)
+        return triples
+
+    def blocks(self, mark: bytes) -> Iterator[frozenset[Triple]]:
+        """Yield the triples of each subject whose block contains *mark*."""
+        top, *blocks = self.data.split(b"\n\n")
+        return (_turtle(b"\n\n".join([top, block]) + b"\n")[1] for block in blocks if mark in block)
+
+    @property
+    def size(self) -> int:
+        """Return the number of triples: each stands on a line of its own."""
+        return self.data.count(b"\n    ")
 
 
 class Linked(Protocol):
@@ -198,7 +217,7 @@ def build(
         own_rows.append((vocab.THIS, _PARENT, iri(COMMIT + parent)))
     statements.update(own_rows)
     try:
-        identity = identity_of(parent_ids, leaves_of([f"{s} {p} {o} ." for s, p, o in statements], nonce))
+        identity = identity_of(parent_ids, leaves_of([f"{s} {p} {o} .".encode() for s, p, o in statements], nonce))
         own = iri(COMMIT + identity)
         statements.difference_update(own_rows)
         statements.update([(own if s == vocab.THIS else s, p, own if o == vocab.THIS else o) for s, p, o in own_rows])
@@ -223,17 +242,6 @@ def _read_back(triples: frozenset[Triple], blocks: Iterable[_Block], data: bytes
         raise FormatError(f"not canonical: {min(triples - read, default=min(read - triples, default=()))}")
 
 
-#: IRIs and values that a strict parser reads as they are written: a part of those of RFC 3987 and of canonical
-#: N-Triples, https://www.w3.org/TR/rdf12-n-triples/#canonical-ntriples. Others are parsed.
-_CANONICAL_IRI = re.compile(
-    r"<(?:https?://[A-Za-z0-9][A-Za-z0-9.-]*+(?:/[\w.~!$&'()*+,;=:@/-]*+)?+(?:\?[\w.~!$&'()*+,;=:@/?-]*+)?+"
-    r"(?:#[\w.~!$&'()*+,;=:@/?-]*+)?+|urn:[a-z0-9][a-z0-9-]*+:[\w.~:/-]++)>",
-    re.ASCII,
-)
-_CANONICAL_TEXT = re.compile(
-    r'"[^"\\\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]*+(?:\\[btnfr"\\][^"\\\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]*+)*+"'
-    rf"(?:\^\^<{re.escape(vocab.XSD)}(?!string>)[A-Za-z]+>)?+"
-)
 #: The most bytes of a document, and of a subject, that cannot exceed the limit of its triples as N-Triples.
 _CERTAIN_BYTES, _LONGEST_SUBJECT = 4_000_000, 200
 
@@ -241,17 +249,17 @@ _CERTAIN_BYTES, _LONGEST_SUBJECT = 4_000_000, 200
 def _is_canonical(block: _Block) -> bool:
     """Return whether a strict parser certainly reads the statements on a subject as they are written."""
     subject, rows = block
-    if len(subject) > _LONGEST_SUBJECT or not _CANONICAL_IRI.fullmatch(subject):
+    if len(subject) > _LONGEST_SUBJECT or not CANONICAL_IRI.fullmatch(subject):
         return False
     for _, predicate, value in rows:
         if not _is_canonical_iri(predicate):
             return False
-        if not (_CANONICAL_IRI if value[:1] == "<" else _CANONICAL_TEXT).fullmatch(value):
+        if not (CANONICAL_IRI if value[:1] == "<" else CANONICAL_TEXT).fullmatch(value):
             return False
     return True
 
 
-_is_canonical_iri = lru_cache(maxsize=1024)(_CANONICAL_IRI.fullmatch)  # of the properties, which are few
+_is_canonical_iri = lru_cache(maxsize=1024)(CANONICAL_IRI.fullmatch)  # of the properties, which are few
 
 
 def _check_size(size: int, limit: int, unit: str) -> None:
@@ -262,6 +270,38 @@ def _check_size(size: int, limit: int, unit: str) -> None:
 
 def parse(data: bytes) -> Commit:
     """Return the commit in the document *data*; raise FormatError unless every byte of it fits its id."""
+    return verify_lines(data) or parse_strictly(data)
+
+
+def verify_lines(data: bytes) -> Commit | None:
+    """Return the commit that `parse_strictly` returns, by one pass over the lines of *data*; None when in doubt.
+
+    In doubt are documents that are redacted, very large or to be refused, and terms that are seldom written.
+    """
+    try:
+        top, *blocks = data.decode().split("\n\n")
+    except UnicodeDecodeError:
+        return None
+    nonce = _WHOLE_TOP.fullmatch(top)
+    if nonce is None or not blocks or blocks[-1][-1:] != "\n" or vocab.THIS.encode() in data:
+        return None
+    blocks[-1] = blocks[-1][:-1]
+    try:
+        own, description, others = expand(blocks, len(data))
+        match = _OWN.fullmatch(own)
+        if match is None:
+            return None
+        commit = _described(match[1], list(map(_triple, description)), data, redacted=False)
+    except (InDoubt, FormatError):
+        return None
+    text = "\n".join([*(vocab.THIS + line[len(own) :] for line in description), others])
+    text = text.replace(f" {own} .\n", f" {vocab.THIS} .\n")
+    leaves = leaves_of(text.encode().split(b"\n")[:-1], bytes.fromhex(nonce[1]))
+    return commit if identity_of(commit.parents, leaves) == commit.id else None
+
+
+def parse_strictly(data: bytes) -> Commit:
+    """Return the commit in *data* as `parse` does, by a parser, and by writing all that it reads once more."""
     if len(data) > BYTES:
         raise TooMuch(f"{len(data):,} bytes; a commit has at most {BYTES:,}")
     text = _text(data)
@@ -277,7 +317,9 @@ def parse(data: bytes) -> Commit:
         raise FormatError("not in the form of this format", _difference(rewritten.decode(), text))
     redacted = not secrets[0].startswith("# nonce")
     commit = _described(match[1], triples, data, redacted=redacted, line=start)
-    lines = [f"{vocab.THIS if s == own_iri else s} {p} {vocab.THIS if o == own_iri else o} ." for s, p, o in triples]
+    lines = [
+        f"{vocab.THIS if s == own_iri else s} {p} {vocab.THIS if o == own_iri else o} .".encode() for s, p, o in triples
+    ]
     leaves = _surviving(secrets, lines) if redacted else leaves_of(lines, bytes.fromhex(secrets[0][8:]))
     if identity_of(commit.parents, leaves) != commit.id:
         raise FormatError(EDITED, start)
@@ -368,18 +410,26 @@ def _turtle(data: bytes) -> tuple[Term, frozenset[Triple]]:
     lines = [line.decode() for line in _n_triples(data).split(b"\n")[:-1]]
     if not lines:
         raise FormatError("no description of the commit")
-    # in canonical N-Triples the first two spaces end the subject and the predicate
-    triples = [(subject, predicate, value) for subject, predicate, value in (line[:-2].split(" ", 2) for line in lines)]
+    triples = list(map(_triple, lines))
     for subject, _, value in triples:
         if subject[0] == "_" or value[0] == "_":
             raise FormatError("a blank node: every subject and object has a name", _blank_line(data.decode()))
     return triples[0][0], frozenset(triples)
 
 
+def _triple(line: str) -> Triple:
+    """Return the triple of a line of canonical N-Triples, where the first two spaces end subject and predicate."""
+    subject, predicate, value = line[:-2].split(" ", 2)
+    return subject, predicate, value
+
+
 def _described(
-    identity: str, triples: frozenset[Triple], data: bytes, *, redacted: bool, line: int | None = None
+    identity: str, triples: Collection[Triple], data: bytes, *, redacted: bool, line: int | None = None
 ) -> Commit:
-    """Return the commit of its own description; raise FormatError for a missing or second value."""
+    """Return the commit of its own description; raise FormatError for a missing or second value.
+
+    *triples* are all of the commit as a frozenset, or the description alone.
+    """
     own_iri = iri(COMMIT + identity)
     values: dict[Term, list[Term]] = {}
     for subject, predicate, value in triples:
@@ -405,9 +455,9 @@ def _described(
         recorded_at=moment,
         committer=committer[1:-1],
         ontology_version=parse_literal(ontology).text,
-        triples=triples,
         data=data,
         redacted=redacted,
+        known_triples=triples if isinstance(triples, frozenset) else None,
     )
 
 
@@ -475,23 +525,21 @@ def _written(term: Term) -> str:
 @lru_cache(maxsize=4096)
 def _prefixed(term: Term) -> str:
     """Return an IRI as a prefixed name if the format has a prefix for it."""
-    for prefix, namespace in _PREFIXES.items():
+    for prefix, namespace in PREFIXES.items():
         local = term[1 + len(namespace) : -1]
-        if term.startswith("<" + namespace) and _LOCAL.fullmatch(local):
+        if term.startswith("<" + namespace) and LOCAL_NAME.fullmatch(local):
             return f"{prefix}:{local}"
     return term
 
 
-def _surviving(secrets: Sequence[str], lines: Iterable[str]) -> list[bytes]:
+def _surviving(secrets: Sequence[str], lines: Iterable[bytes]) -> list[bytes]:
     """Return the leaves of a redacted commit: those of its remaining lines and those of the removed ones."""
     salts = [bytes.fromhex(line[7:]) for line in secrets if line.startswith("# salt")]
     removed = [bytes.fromhex(line[7:]) for line in secrets if line.startswith("# leaf")]
     ordered = sorted(lines)
     if len(salts) != len(ordered) or [*secrets[len(salts) :]] != [f"# leaf {leaf.hex()}" for leaf in sorted(removed)]:
         raise FormatError(f"{len(salts)} salts for {len(ordered)} triples, or leaves out of order", 7)
-    surviving = [
-        blake2b(line.encode(), digest_size=32, key=salt).digest() for line, salt in zip(ordered, salts, strict=True)
-    ]
+    surviving = [blake2b(line, digest_size=32, key=salt).digest() for line, salt in zip(ordered, salts, strict=True)]
     return surviving + removed
 
 

@@ -484,8 +484,13 @@ def convention_clash(topic: str, scope: str | None) -> str:
     return f"{CLASH}:{digest(('topic', topic_key(topic)), scope)}"
 
 
-def missing_keys(triples: Iterable[Triple]) -> list[Triple]:
-    """Return the keys that a commit of *triples* lacks: those of topics that an earlier version compared otherwise.
+def missing_keys(triples: Collection[Triple]) -> list[Triple]:
+    """Return the keys that a commit of *triples* lacks: those of topics that an earlier version compared otherwise."""
+    return sorted(topic_keys(triples).difference(triples))
+
+
+def topic_keys(triples: Iterable[Triple]) -> set[Triple]:
+    """Return the keys of the topics in *triples* that an earlier version compared otherwise.
 
     Up to 0.1.0 a dash and a space distinguished two topics. A redacted memory gets no key, since only kinds of keys
     that it has are made again.
@@ -493,15 +498,15 @@ def missing_keys(triples: Iterable[Triple]) -> list[Triple]:
     topics = [(subject, text) for subject, predicate, value in triples if predicate == _TOPIC
               if topic_key(text := parse_literal(value).text) != normal_text(text)]  # fmt: skip
     if not topics:
-        return []
+        return set()
     properties: dict[Term, dict[Term, list[Term]]] = {subject: {} for subject, _ in topics}
     for subject, predicate, value in triples:
         if subject in properties:
             properties[subject].setdefault(predicate, []).append(value)
-    return sorted({each for subject, text in topics for each in _missing_keys_of(subject, text, properties[subject])})
+    return {each for subject, text in topics for each in _topic_keys_of(subject, text, properties[subject])}
 
 
-def _missing_keys_of(item: Term, topic: str, properties: dict[Term, list[Term]]) -> Iterable[Triple]:
+def _topic_keys_of(item: Term, topic: str, properties: dict[Term, list[Term]]) -> Iterable[Triple]:
     present = properties.get(CONFLICT_KEY, [])
     kinds = {parse_literal(key).text.partition(":")[0] for key in present}
     about = [
@@ -518,7 +523,7 @@ def _missing_keys_of(item: Term, topic: str, properties: dict[Term, list[Term]])
         summaries = [parse_literal(value).text for value in properties.get(_SUMMARY, [])]
         types = [kind for kind in map(type_of, properties.get(TYPE, [])) if kind]
         keys += [duplicate(kind, summary, topic, about) for kind in types for summary in summaries]
-    return [(item, CONFLICT_KEY, literal(key)) for key in keys if literal(key) not in present]
+    return [(item, CONFLICT_KEY, literal(key)) for key in keys]
 
 
 def _compared(about: Iterable[str]) -> Sequence[str]:
