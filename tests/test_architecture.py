@@ -94,6 +94,7 @@ PURE = [
     "records/named_query.py",
     "records/policy.py",
     "records/recall.py",
+    "records/search.py",
     "repository/record_files.py",
     "runtime/logs.py",
     "schema/shacl_compiler.py",

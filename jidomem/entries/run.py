@@ -10,7 +10,8 @@ from jidomem.entries import store as stores
 from jidomem.entries.store import FromContext, MemoryPolicy, Spec, StoreError
 from jidomem.errors import InvalidRequest
 from jidomem.records.entry import Entry, InvalidEntry, WriteRequest, WriteResult, fault_of_text
-from jidomem.records.recall import LONGEST_QUERY, NAMESPACE, RecallRequest, RecallResult
+from jidomem.records.recall import LONGEST_QUERY, RecallRequest, RecallResult
+from jidomem.records.search import NAMESPACE
 
 HEADING = "Relevant memory:"
 #: The key of the recalled entries in the context of a prompt.

@@ -16,7 +16,14 @@ from typing import Any, Protocol, TypeVar
 from jidomem.base.json_values import thaw
 from jidomem.errors import Failed, InvalidRequest, JidomemError, TooLarge, nearest_names
 from jidomem.records.entry import Entry, WriteRequest, WriteResult, fault_of_text, fields_from, frozen_metadata
-from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, NAMESPACE, SCOPES, RecallRequest, RecallResult
+from jidomem.records.recall import (
+    DEFAULT_LIMIT,
+    LARGEST_LIMIT,
+    SCOPES,
+    RecallRequest,
+    RecallResult,
+)
+from jidomem.records.search import NAMESPACE
 
 Options = Mapping[str, Any]
 NO_OPTIONS: Options = MappingProxyType({})

@@ -24,19 +24,19 @@ from jidomem.index import search_documents
 from jidomem.index.cache_file import CacheDatabase, CacheFolder, CacheInvalid, chunks
 from jidomem.index.follower import steps
 from jidomem.index.projection import BEGINS, IndexedProject
-from jidomem.index.search_documents import Document, TripleReader
 from jidomem.index.search_tables import SearchIndexReader
 from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import Commit, is_redaction_record
-from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import LABEL, jido
-from jidomem.records.intent import Version
-from jidomem.records.interfaces import Vector
-from jidomem.records.named_query import ListOrder
 
 if TYPE_CHECKING:
+    from jidomem.index.search_documents import Document, TripleReader
     from jidomem.index.vector_search import VectorSet
+    from jidomem.journal.journal import FileJournal, Stream
+    from jidomem.records.intent import Version
+    from jidomem.records.interfaces import Vector
+    from jidomem.records.named_query import ListOrder
 
 MAX_BATCH = 64
 #: Attempts to embed a single text before it is skipped.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import count, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.clock import nonce
 from jidomem.base.stems import TOKENS, Stemmer
@@ -21,9 +21,11 @@ from jidomem.base.words import chunk_text, digest
 from jidomem.index.cache_file import CacheDatabase, chunks
 from jidomem.index.projection import TABLES as PROJECTION_TABLES
 from jidomem.index.projection import Projection
-from jidomem.index.search_documents import Document
 from jidomem.index.store import Watermark
-from jidomem.records.recall import FIELD_WEIGHTS, CorpusStats, Match
+from jidomem.records.search import FIELD_WEIGHTS, CorpusStats, Match
+
+if TYPE_CHECKING:
+    from jidomem.index.search_documents import Document
 
 TABLES = """
 CREATE TABLE passage (number INTEGER PRIMARY KEY, content TEXT, speakers TEXT, said_at TEXT, talk TEXT, place TEXT);

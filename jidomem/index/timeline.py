@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from jidomem.index.search_tables import SearchIndexReader
 from jidomem.rdf.vocab import type_and_class
 from jidomem.records.active import ACTIVE, UNACCEPTED
+
+if TYPE_CHECKING:
+    from jidomem.index.search_tables import SearchIndexReader
 
 #: The attributes by which memories are counted and filtered.
 FACETS = ("kind", "agent", "session", "state")

@@ -21,10 +21,10 @@ from jidomem.index.cache_file import CacheFolder, CacheInvalid
 from jidomem.index.search_index import VECTOR_FOLDER, BatchSizer, Texts, VectorFile, name_of
 from jidomem.index.search_tables import Piece, SearchIndexReader
 from jidomem.journal.journal import Stream
-from jidomem.records.interfaces import Embedder, Vector
 
 if TYPE_CHECKING:
     from jidomem.index.vector_search import VectorSet
+    from jidomem.records.interfaces import Embedder, Vector
 
 T = TypeVar("T")
 

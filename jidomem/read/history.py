@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from jidomem.base.clock import format_timestamp
 from jidomem.base.words import answer, beginning, sentences
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.index.store import OxigraphIndex
 from jidomem.journal.commit import Commit, advance
-from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, GRAPHS, JIDO, LABEL, MARKER, TYPE, conv, graph_iri, jido, local_name
 from jidomem.read.lists import Page
@@ -30,6 +28,8 @@ from jidomem.records.intent import FIELD_PROPERTIES, CommitRef, Version, parse_v
 from jidomem.records.named_query import FOREVER, to_term
 
 if TYPE_CHECKING:
+    from jidomem.index.store import OxigraphIndex
+    from jidomem.journal.journal import FileJournal, Stream
     from jidomem.read.reader import MemoryReader
 
 #: The properties with the text of a memory, without the reason of its revision.

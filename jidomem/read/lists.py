@@ -26,13 +26,13 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, boolean, iri, literal, plain_value
 from jidomem.rdf.vocab import graphs_of
-from jidomem.read.playbook import Rows
 from jidomem.records.named_query import FOREVER, ListOrder, NamedQuery, to_term
 
 if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
     from jidomem.index.search_index import Texts
     from jidomem.index.search_tables import SearchIndexReader
+    from jidomem.read.playbook import Rows
 
 #: The most candidates in one batch.
 MAX_CANDIDATES = 1024

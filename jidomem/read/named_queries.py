@@ -6,21 +6,23 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jidomem.base.clock import format_timestamp
 from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound, nearest_names
-from jidomem.index import OxigraphIndex
 from jidomem.rdf.terms import Term, boolean, date_time, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, conv, graph_iri, graphs_of, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment
-from jidomem.read.playbook import Playbook, Rows
 from jidomem.records.active import ACTIVE, validity
-from jidomem.records.intent import Version
 from jidomem.records.named_query import NamedQuery, to_term
-from jidomem.schema.ontology import EffectiveRules
+
+if TYPE_CHECKING:
+    from jidomem.index import OxigraphIndex
+    from jidomem.read.playbook import Playbook, Rows
+    from jidomem.records.intent import Version
+    from jidomem.schema.ontology import EffectiveRules
 
 #: The most names that a hint lists if none is similar.
 _LISTED = 10

@@ -22,11 +22,10 @@ from jidomem.records.active import Convention
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.intent import CLASH
 from jidomem.records.named_query import FOREVER, to_term
-from jidomem.schema import shacl_compiler
-from jidomem.schema.ontology import Schema
 
 if TYPE_CHECKING:
     from jidomem.read.reader import MemoryReader
+    from jidomem.schema.ontology import Schema
 
 #: The most incoming links of a node that are read: a text may be the evidence of thousands.
 WIDEST = 1_000
@@ -340,6 +339,8 @@ class Why:
 
     def _judged(self, memory: dict[str, Any], ontology: str | None) -> dict[str, Any]:
         """Return the current rules about a memory, with their version and that of its commit, which may differ."""
+        from jidomem.schema import shacl_compiler  # imported here, as no other answer needs it
+
         classes = self._schema.ancestors(jido(memory["class"]))
         found_rules = shacl_compiler.about(self._schema.rules, classes, [*map(jido, memory["properties"])])
         return {

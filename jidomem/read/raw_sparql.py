@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
-from jidomem.index.results import AnswerLimits
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import Dataset, dataset
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, plain_value
 from jidomem.rdf.vocab import graphs_of
-from jidomem.records.intent import Version
 from jidomem.records.named_query import to_term
 
 if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
+    from jidomem.index.results import AnswerLimits
+    from jidomem.records.intent import Version
 
 
 @dataclass(frozen=True, slots=True)

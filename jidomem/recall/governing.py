@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 from posixpath import normpath
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.index import OxigraphIndex
 from jidomem.rdf.terms import iri, literal
 from jidomem.rdf.vocab import TYPE_OF_CLASS, graph_iri, local_name, type_of
 from jidomem.read import memory_detail
 from jidomem.read.lists import page_size
-from jidomem.read.reader import MemoryReader
 from jidomem.recall.nearness import FORCES, MOST_SHOWN, force, is_note, nearness
 from jidomem.records import active
 from jidomem.records.active import ACTIVE, Inactive
@@ -29,6 +27,10 @@ from jidomem.records.file_anchor import ANCHOR, Anchor, anchors_of, plain_path
 from jidomem.records.named_query import to_term
 from jidomem.repository.freshness import UNCHANGED, Freshness, freshness, nearest_path
 from jidomem.repository.worktree import Addresses, Worktree, matches, path_below
+
+if TYPE_CHECKING:
+    from jidomem.index import OxigraphIndex
+    from jidomem.read.reader import MemoryReader
 
 Row = dict[str, Any]
 #: The columns of `changed_files`.

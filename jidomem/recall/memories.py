@@ -29,14 +29,13 @@ from jidomem.records.named_query import moment_of
 from jidomem.records.recall import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
-    NAMESPACE,
     Candidate,
-    CorpusStats,
     Hit,
     MemoryRecall,
     Narrowing,
     RecallRequest,
 )
+from jidomem.records.search import NAMESPACE, CorpusStats
 from jidomem.schema.ontology import ITEM, Schema
 
 #: The class of entries, as a filter of the search.

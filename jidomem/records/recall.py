@@ -10,10 +10,9 @@ from jidomem.base.json_values import FrozenList, thaw
 from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
 from jidomem.records.active import Inactive
 from jidomem.records.entry import Entry, fields_from, frozen_metadata
+from jidomem.records.search import NAMESPACE, CorpusStats
 
 SCOPES = ("agent", "session")
-#: The one name in `metadata` that filters: a request covers entries of its namespace only.
-NAMESPACE = "namespace"
 _INVALID = "invalid memory recall request: "
 #: The default and the largest number of results, and the most bytes of a query.
 DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_QUERY = 5, 1_000, 65_536
@@ -214,42 +213,6 @@ def _invalid(detail: str, hint: str) -> InvalidRecall:
 
 def _invalid_result(detail: str, hint: str) -> InvalidRecall:
     return InvalidRecall(f"invalid memory recall result: {detail}", hint=hint)
-
-
-#: The searched fields of a memory, and the weight of a word in each.
-FIELD_WEIGHTS: Mapping[str, float] = {
-    "summary": 3.0,
-    "topic": 3.0,
-    "about": 2.0,
-    "rationale": 1.5,
-    "explanation": 1.0,
-    "evidence": 0.5,
-    "alternatives": 0.5,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusStats:
-    """Statistics of a corpus at a moment: memories, words in all of them, and memories with each word."""
-
-    memories: int
-    words: int
-    holding: Mapping[str, int]
-    newest: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A memory with some of the words: its stems by field, its length in words, and its other ranking features."""
-
-    number: int
-    item: str
-    recorded: str
-    confidence: str
-    length: int
-    fields: tuple[str, ...]
-    successors: tuple[str, ...] = ()
-    is_about: bool = False
 
 
 #: The parameters of a ranking, with its name and version.

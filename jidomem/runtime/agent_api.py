@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jidomem.journal.journal import Stream
-from jidomem.records.interfaces import StateStore
 
 if TYPE_CHECKING:
     from jidomem.extras.memoryos.memory_os import MemoryOS, MemoryOSRegistry
     from jidomem.providers import Providers
+    from jidomem.records.interfaces import StateStore
     from jidomem.runtime.agent_memory import AgentMemory, Conversation, EntryStore
     from jidomem.runtime.root import Jidomem
     from jidomem.runtime.tiers import ContextManager, Contexts

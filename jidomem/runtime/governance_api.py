@@ -13,28 +13,28 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-from jidomem.base.clock import Sources
 from jidomem.errors import InvalidRequest
-from jidomem.index.follower import IndexFollower
-from jidomem.index.store import OxigraphIndex
-from jidomem.read.reader import MemoryReader
-from jidomem.repository.worktree import Worktree
 from jidomem.runtime import root_config
-from jidomem.runtime.agent_api import AgentApi
-from jidomem.runtime.location import InFolder, SharedLocation
-from jidomem.runtime.logs import DoorLog, ReadLog
-from jidomem.runtime.recall_api import RecallApi
 from jidomem.runtime.settings import FOLDER, Settings
-from jidomem.runtime.worker_pool import Pool
-from jidomem.schema.ontology import EffectiveRules
 
 if TYPE_CHECKING:
+    from jidomem.base.clock import Sources
     from jidomem.check.check import Options
     from jidomem.check.report import Baseline, CheckReport
     from jidomem.curation.redact import JournalMaintenance
     from jidomem.curation.term_proposals import TermProposals
+    from jidomem.index.follower import IndexFollower
+    from jidomem.index.store import OxigraphIndex
+    from jidomem.read.reader import MemoryReader
     from jidomem.recall.briefing import Briefing
     from jidomem.recall.governing import GoverningAnswer
+    from jidomem.repository.worktree import Worktree
+    from jidomem.runtime.agent_api import AgentApi
+    from jidomem.runtime.location import InFolder, SharedLocation
+    from jidomem.runtime.logs import DoorLog, ReadLog
+    from jidomem.runtime.recall_api import RecallApi
+    from jidomem.runtime.worker_pool import Pool
+    from jidomem.schema.ontology import EffectiveRules
     from jidomem.write.writer import MemoryWriter
 
 

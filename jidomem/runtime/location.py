@@ -19,12 +19,10 @@ from jidomem.base.background import PeriodicTask
 from jidomem.errors import JidomemError, MemoryClosed
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.read.playbook import Playbook
-from jidomem.records.policy import Policy
 from jidomem.runtime import root_config, settings
 from jidomem.runtime.root_config import refuse_link
 from jidomem.runtime.state import State
 from jidomem.schema import ontology
-from jidomem.schema.ontology import Schema
 
 if TYPE_CHECKING:
     from jidomem.extras.servers.journal import MirroredJournal
@@ -32,7 +30,9 @@ if TYPE_CHECKING:
     from jidomem.index.search_index import Texts
     from jidomem.index.vectors import Vectors
     from jidomem.records.interfaces import Embedder, StateStore
+    from jidomem.records.policy import Policy
     from jidomem.runtime.tokens import Keyring
+    from jidomem.schema.ontology import Schema
 
 #: The folders of a root with its overlay.
 FOLDERS = ("ontology", "shapes", "queries")

@@ -11,27 +11,27 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base.clock import Sources, format_timestamp
-from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.records.intent import Version
-from jidomem.records.interfaces import Embedder
 from jidomem.records.named_query import ListOrder, moment_of
-from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
-from jidomem.runtime.agent_api import AgentApi
-from jidomem.runtime.location import InFolder, SharedLocation
-from jidomem.runtime.logs import ReadLog
-from jidomem.runtime.settings import Settings
-from jidomem.schema.ontology import EffectiveRules
 
 if TYPE_CHECKING:
     from jidomem.extras.memoryos.job_handlers import Pages
     from jidomem.index.search_index import InMemorySearchIndex, Texts
+    from jidomem.index.store import OxigraphIndex
     from jidomem.index.vectors import Embedding
     from jidomem.read.reader import MemoryReader
     from jidomem.recall.candidates import VectorQuery
     from jidomem.recall.memories import Recalling
+    from jidomem.records.intent import Version
+    from jidomem.records.interfaces import Embedder
     from jidomem.records.recall import MemoryRecall, Narrowing, RecallRequest
+    from jidomem.repository.worktree import Worktree
+    from jidomem.runtime.agent_api import AgentApi
+    from jidomem.runtime.location import InFolder, SharedLocation
+    from jidomem.runtime.logs import ReadLog
+    from jidomem.runtime.settings import Settings
+    from jidomem.schema.ontology import EffectiveRules
 
 #: The kind of the dialogue pages of MemoryOS, which are in the working state and not in the journal.
 PAGES = "page"

@@ -16,10 +16,8 @@ from jidomem.index.follower import IndexFollower, past
 from jidomem.index.snapshots import Clones
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import NAMES, Stream
-from jidomem.rdf.terms import Triple
 from jidomem.read.reader import MemoryReader
 from jidomem.records.intent import Version
-from jidomem.records.interfaces import Embedder
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.agent_api import AgentApi
@@ -48,11 +46,13 @@ if TYPE_CHECKING:
     from jidomem.index.vectors import Embedding
     from jidomem.journal.journal import FileJournal
     from jidomem.providers import Providers
+    from jidomem.rdf.terms import Triple
     from jidomem.read.playbook import Rows
     from jidomem.recall.briefing import Briefing
     from jidomem.recall.candidates import VectorQuery
     from jidomem.recall.governing import GoverningAnswer
     from jidomem.records.intent import Receipt
+    from jidomem.records.interfaces import Embedder
     from jidomem.records.recall import MemoryRecall, RecallRequest
     from jidomem.runtime.agent_memory import AgentMemory, Conversation, EntryStore
     from jidomem.runtime.tiers import ContextManager, LongTerm

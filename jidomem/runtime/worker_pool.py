@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import BoundedSemaphore, Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -26,13 +25,13 @@ from jidomem.errors import Busy, InvalidRequest, JidomemError, QueryTimeout, Too
 from jidomem.index.results import AnswerLimits, Solutions, solutions
 from jidomem.rdf import sparql
 from jidomem.rdf import sparql as datasets
-from jidomem.rdf.sparql import Dataset
-from jidomem.rdf.terms import Term
 from jidomem.rdf.vocab import graphs_of
-from jidomem.runtime.user_config import RootLimits
 
 if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
+    from jidomem.rdf.sparql import Dataset
+    from jidomem.rdf.terms import Term
+    from jidomem.runtime.user_config import RootLimits
 
 _HEAD = 8
 #: The poll event of a connection closed at its other end; only Linux has it.
@@ -428,6 +427,8 @@ class Checks:
 
         The root is not changed. Raises the errors of `check.overlay.lay` and `answer`.
         """
+        from tempfile import TemporaryDirectory
+
         from jidomem.check.overlay import lay  # imported here, as most processes do not need it
 
         with TemporaryDirectory(prefix="jidomem-") as folder:

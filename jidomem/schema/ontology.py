@@ -16,7 +16,7 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from threading import RLock
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import pyoxigraph as ox
 
@@ -28,9 +28,11 @@ from jidomem.base.words import misspelling_of
 from jidomem.errors import Failed, JidomemError, nearest_names
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value, short_parse_error
 from jidomem.rdf.vocab import BASE, CONVERSATION, JIDO, RDF, RDFS, SHAPE, TYPE, jido, local_name
-from jidomem.records.policy import Policy
 from jidomem.schema.shacl import ONE_AT_A_TIME, SH, Finding, PyshaclValidator
-from jidomem.schema.shacl_compiler import CompiledValidator
+
+if TYPE_CHECKING:
+    from jidomem.records.policy import Policy
+    from jidomem.schema.shacl_compiler import CompiledValidator
 
 ADDS_ONLY = SHAPE + "OverlayAddsOnly"
 NO_IMPORT = SHAPE + "OverlayImportsNothing"
@@ -273,6 +275,8 @@ class Schema:
     @property
     def _judge(self) -> CompiledValidator:
         if not self._judges:
+            from jidomem.schema.shacl_compiler import CompiledValidator  # a process that only reads judges nothing
+
             self._judges.append(CompiledValidator(self._rules))
         return self._judges[0]
 

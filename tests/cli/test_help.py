@@ -123,7 +123,8 @@ def test_help_is_printed_without_loading_the_store_the_graph_library_or_the_tabl
 def test_a_question_loads_nothing_that_writes_judges_or_serves(repository):
     assert run("remember", "the build needs Rust 1.80", "--about", "a.py").exit_code == 0
     heavy = ("rdflib", "pyshacl", "flask", "rich", "numpy", "re2", "asyncio", "http", "jidomem.exchange",
-             "jidomem.serve", "jidomem.write.secrets", "jidomem.write.writer", "jidomem.runtime.tiers")  # fmt: skip
+             "jidomem.serve", "jidomem.records.recall", "jidomem.schema.shacl_compiler", "jidomem.write.secrets",
+             "jidomem.write.writer", "jidomem.runtime.tiers")  # fmt: skip
     code = (
         "import gc, sys\nfrom jidomem_cli.main import cli\n"
         "for words in (['ask', 'facts', '--limit', '5'], ['ask'], ['governing', 'a.py'], ['journal', 'log']):\n"
