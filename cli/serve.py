@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -22,7 +23,9 @@ from jidomem_cli.options import App, Command, host_option, pass_app, port_option
 from jidomem_cli.output import show_result
 
 if TYPE_CHECKING:
-    from jidomem.serve.server_state import Log
+    from jidomem.runtime.settings import Settings
+    from jidomem.serve.log import Log
+    from jidomem.serve.shared_state import SharedState
 
 _MCP_PORT = 8701
 FORMS, LEVELS = ("json", "text"), ("debug", "info", "warning", "error")
@@ -43,11 +46,15 @@ def log_options(command: F) -> F:
     return form(level(command))
 
 
-def open_log(app: App, form: str | None, level: str | None) -> Log:
-    """Return the log of a server, on standard error."""
-    from jidomem.serve.server_state import Log
+def open_log(app: App, form: str | None, level: str | None, shared: SharedState | None = None) -> Log:
+    """Return the log of a server, on standard error, which it may share with its workers."""
+    from jidomem.serve.log import Log
 
-    return Log(_own_stream(), form or ("text" if sys.stderr.isatty() else "json"), level or _level(app))
+    return Log(_own_stream(), _form(form), level or _level(app), shared)
+
+
+def _form(given: str | None) -> str:
+    return given or ("text" if sys.stderr.isatty() else "json")
 
 
 def _own_stream() -> TextIO:
@@ -80,6 +87,12 @@ def _level(app: App) -> str:
     envvar="JIDOMEM_PUBLIC_URL",
     help="Address that clients use, if it differs, as behind TLS: https://memory.example.org.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="Processes that answer requests (default: the cores less one, at least 1).",
+)
 @pass_app
 def serve(
     app: App,
@@ -90,6 +103,7 @@ def serve(
     level: str | None,
     origins: tuple[str, ...],
     public_url: str | None,
+    workers: int | None,
 ) -> None:
     """Serve the memory over HTTP until it is stopped (Ctrl-C, SIGTERM): intents, queries, sessions, SPARQL.
 
@@ -102,40 +116,120 @@ def serve(
       jidomem serve
       jidomem serve --port 0 --json --log-level warning
     """
+    from jidomem.serve.workers import default_workers
+
+    address = _Address(host, port, names)
+    count = workers or default_workers()
+    if count == 1:
+        _serve_alone(app, address, form, level, origins, public_url)
+    else:
+        _supervise(app, address, form, level, origins, public_url, count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """The given address of a server, and the host names that requests may use."""
+
+    host: str | None
+    port: int | None
+    names: tuple[str, ...]
+
+    def listen(self, settings: Settings, *, has_tokens: bool) -> tuple[socket.socket, list[str]]:
+        """Return the listening socket and all host names; the configuration of the root has the defaults."""
+        from jidomem.serve.listener import HOST, PORT, hosts_of, listen
+
+        host = self.host or settings.host or HOST
+        hosts = hosts_of(host, self.names)
+        port = next(number for number in (self.port, settings.port, PORT) if number is not None)
+        return listen(host, port, has_tokens=has_tokens), hosts
+
+
+def _started(app: App, url: str, settings: Settings, log: Log, **more: object) -> None:
+    """Print and log that the server is ready."""
+    show_result(
+        app,
+        {"url": url, "root": settings.place, "project": settings.project},
+        message=f"serving {settings.place} at {url} (stop with Ctrl-C)",
+    )
+    log.add("info", "started", {"url": url, "root": settings.place, "jidomem": jidomem.__version__, **more})
+
+
+def _serve_alone(
+    app: App, address: _Address, form: str | None, level: str | None, origins: tuple[str, ...], public_url: str | None
+) -> None:
+    """Serve in this process."""
     from jidomem.serve import server
-    from jidomem.serve.app import create_app, hosts_of
+    from jidomem.serve.app import create_app
+    from jidomem.serve.listener import url_of
     from jidomem.serve.server_state import HTTP, Operation
 
     with app.open(stays=True) as memory:
         settings = memory.settings
-        at = host or settings.host or server.HOST
-        hosts = hosts_of(at, names)
         keyring = memory.place.keyring()
-        wanted = next(number for number in (port, settings.port, server.PORT) if number is not None)
-        with server.listen(at, wanted, has_tokens=keyring.is_needed) as listening:
-            operation = Operation(open_log(app, form, level), connections=settings.limits.connections)
+        listening, hosts = address.listen(settings, has_tokens=keyring.is_needed)
+        with listening:
+            log = open_log(app, form, level)
+            operation = Operation(log, connections=settings.limits.connections)
             operation.keep_counts(memory.door_log, HTTP)
             web_app = create_app(
                 memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins, public_url=public_url
             )
-            url = server.url_of(listening)
-            show_result(
-                app,
-                {"url": url, "root": memory.settings.place, "project": memory.project},
-                message=f"serving {memory.settings.place} at {url} (stop with Ctrl-C)",
-            )
+            _started(app, url_of(listening), settings, log)
             Thread(target=memory.pool.warm, daemon=True).start()
             operation.catch_up.follow(memory)
-            root = memory.settings.place
-            operation.log_event("info", "started", {"url": url, "root": root, "jidomem": jidomem.__version__})
 
             def stop() -> None:
                 operation.stop()
                 memory.stop()
 
-            server.serve(web_app, listening, stop, memory.settings.limits, operation)
+            server.serve(web_app, listening, stop, settings.limits, operation)
             operation.close()
     server.leave()
+
+
+def _supervise(
+    app: App,
+    address: _Address,
+    form: str | None,
+    level: str | None,
+    origins: tuple[str, ...],
+    public_url: str | None,
+    count: int,
+) -> None:
+    """Serve in *count* worker processes, which open the root themselves."""
+    from jidomem.runtime import settings
+    from jidomem.runtime.location import open_place
+    from jidomem.serve.listener import url_of
+    from jidomem.serve.workers import ServerOptions, Supervisor
+
+    place = open_place(app.root, app.wait)
+    try:
+        loaded = settings.load(app.root, app.project, agent=app.agent, session=app.session, index=app.index)
+        needs_token = place.keyring().is_needed
+    finally:
+        place.close()
+    listening, hosts = address.listen(loaded, has_tokens=needs_token)
+    options = ServerOptions(
+        root=app.root,
+        project=app.project,
+        agent=app.agent,
+        session=app.session,
+        wait=app.wait,
+        index=app.index,
+        hosts=hosts,
+        origins=[*origins],
+        public_url=public_url,
+        log_form=_form(form),
+        log_level=level or _level(app),
+    )
+    with listening, Supervisor(listening, options, count, needs_token=needs_token) as supervisor:
+        supervisor.start()
+        log = open_log(app, form, level, supervisor.shared)
+        _started(app, url_of(listening), loaded, log, workers=count)
+        supervisor.run(log)
+        log.add("info", "stopping", {})
+    log.add("info", "stopped", {})
+    log.close()
 
 
 @click.command(cls=Command, writes=("client agent", "session", "wait"))
@@ -208,12 +302,12 @@ def mcp(
             app.info("a client starts this server itself after: jidomem setup claude")
         serve_stdio(sessions, tools, leave, operation)
         return
-    from jidomem.serve import server
+    from jidomem.serve.listener import HOST, listen, url_of
     from jidomem.serve.mcp.http import PATH, serve_http
 
     keyring = memory.place.keyring()
-    listening = server.listen(host or server.HOST, _MCP_PORT if port is None else port)
-    url = server.url_of(listening)
+    listening = listen(host or HOST, _MCP_PORT if port is None else port)
+    url = url_of(listening)
     app.info(f"serving {memory.settings.place} at {url}{PATH} (stop with Ctrl-C)")
     operation.catch_up.follow(memory)
     operation.log_event("info", "started", {"url": url, "root": memory.settings.place, "jidomem": jidomem.__version__})

@@ -262,7 +262,7 @@ def _root_diagnostics(app: App, full: bool, root: Path, place: InFolder | Shared
     from jidomem.errors import JidomemError
     from jidomem.runtime import doctor, settings
     from jidomem.runtime.doctor import run_diagnostic
-    from jidomem.serve.server import HOST, PORT
+    from jidomem.serve.listener import HOST, PORT
 
     journal = place.journal(app.wait)
     tokens_in = place.name if place.is_shared else str(settings.own_config())

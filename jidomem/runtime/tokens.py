@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from dataclasses import asdict, replace
 from hmac import compare_digest
 from pathlib import Path
@@ -56,8 +56,18 @@ class Keyring:
         self._storage = storage
         self._seen = storage.look()
         self._tokens = storage.read()
-        #: Whether callers need a token; stays True when the last token is revoked.
-        self.is_needed = bool(self._tokens)
+        self._needs: MutableSequence[int] | memoryview = [bool(self._tokens)]
+
+    @property
+    def is_needed(self) -> bool:
+        """Return whether callers need a token; it stays True when the last token is revoked."""
+        return bool(self._needs[0])
+
+    def share_need(self, flag: memoryview) -> None:
+        """Use *flag*, one byte that other servers of the root share, for `is_needed`."""
+        if self.is_needed:
+            flag[0] = 1
+        self._needs = flag
 
     @property
     def tokens(self) -> tuple[ApiToken, ...]:
@@ -124,7 +134,8 @@ class Keyring:
                 code="invalid_config",
             ) from error
         self._seen = now
-        self.is_needed = self.is_needed or bool(self._tokens)
+        if self._tokens:
+            self._needs[0] = 1
 
     def asks(self) -> bool:
         """Return whether a token is needed now."""

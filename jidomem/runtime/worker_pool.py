@@ -18,9 +18,10 @@ from datetime import datetime
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jidomem.base.bounded_dict import BoundedDict
+from jidomem.base.clock import format_timestamp
 from jidomem.errors import Busy, InvalidRequest, JidomemError, QueryTimeout, TooLarge
 from jidomem.index.results import AnswerLimits, Solutions, solutions
 from jidomem.rdf import sparql
@@ -36,6 +37,30 @@ if TYPE_CHECKING:
 _HEAD = 8
 #: The poll event of a connection closed at its other end; only Linux has it.
 _HUNG_UP = getattr(select, "POLLRDHUP", 0)
+
+
+class Places(Protocol):
+    """A semaphore, such as `threading.BoundedSemaphore`."""
+
+    def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
+        """Return whether a place was reserved, at once or within *timeout* seconds."""
+
+    def release(self) -> None:
+        """Release a place."""
+
+
+#: A stored value: a text and data.
+Value = tuple[str, bytes]
+
+
+class Values(Protocol):
+    """A bounded mapping of names to values, such as a `BoundedDict`."""
+
+    def get(self, name: str, /) -> Value | None:
+        """Return the value of *name*, None if it is not stored."""
+
+    def __setitem__(self, name: str, value: Value, /) -> None:
+        """Store a value, which becomes the newest."""
 
 
 class Ended(Exception):
@@ -114,13 +139,18 @@ class Pool:
         self.limits = limits
         self._root = root
         self._remote = remote
-        self._places = BoundedSemaphore(limits.queries)
+        self._places: Places = BoundedSemaphore(limits.queries)
+        self._most_idle = limits.queries
         self._lock = Lock()
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
         self._closed = False
         #: The number of queries that wait for a free place.
         self.waiting = 0
+
+    def share(self, places: Places, servers: int) -> None:
+        """Use *places* for queries, those of several *servers* of the root, and a part of the idle workers."""
+        self._places, self._most_idle = places, max(1, self.limits.queries // servers)
 
     @property
     def running(self) -> int:
@@ -225,7 +255,7 @@ class Pool:
             finally:
                 with self._lock:
                     self._busy.discard(worker)
-                    if worker.is_sound and not self._closed:
+                    if worker.is_sound and not self._closed and len(self._idle) < self._most_idle:
                         self._idle.append(worker)
                     else:
                         worker.kill()
@@ -392,6 +422,8 @@ def stopping() -> Busy:
 SECONDS = 600.0
 #: Seconds that a preview of changed terms or shapes may take, and the number of previews that are stored.
 PREVIEW_SECONDS, PREVIEWS = 120.0, 20
+#: The most projects whose latest report is stored.
+REPORTS = 1_000
 
 
 class Checks:
@@ -402,13 +434,18 @@ class Checks:
         self._now = now
         self.seconds, self.preview_seconds = seconds, min(seconds, PREVIEW_SECONDS)
         #: project -> the time and the JSON of its latest report, for the life of this process.
-        self.latest: dict[str, tuple[datetime, bytes]] = {}
+        self.latest: Values = BoundedDict[str, Value](REPORTS)
         #: name -> project and findings of `preview`, the latest ones.
-        self.previews = BoundedDict[str, tuple[str, bytes]](PREVIEWS)
+        self.previews: Values = BoundedDict[str, Value](PREVIEWS)
         self._root = root
-        self._place, self._lock = Lock(), Lock()
+        self._place: Places = BoundedSemaphore(1)
+        self._lock = Lock()
         self._worker: Worker | None = None
         self._closed = False
+
+    def share(self, place: Places, latest: Values, previews: Values) -> None:
+        """Use *place* for the running check, and store reports and previews where several servers see them."""
+        self._place, self.latest, self.previews = place, latest, previews
 
     def answer(self, project: str, form: str, asker: int | None = None) -> bytes:
         """Return the report on the memory of *project* as `json`, `sarif` or `junit`.
@@ -419,7 +456,7 @@ class Checks:
         """
         report = self._run({"job": "check", "project": project, "form": form}, self.seconds, asker)
         if form == "json":
-            self.latest[project] = (self._now(), report)
+            self.latest[project] = (format_timestamp(self._now()), report)
         return report
 
     def preview(self, project: str, name: str, text: str, asker: int | None = None) -> str:

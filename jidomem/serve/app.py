@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -25,6 +24,7 @@ from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import ApiToken
 from jidomem.serve import wire
+from jidomem.serve.listener import LOOPBACK
 from jidomem.serve.monitoring import Watch, log_bug
 from jidomem.serve.routes import ROUTES
 from jidomem.serve.server_state import Operation, RequestContext, Route
@@ -185,10 +185,7 @@ class AccessGate:
         return response
 
 
-#: The host names of this machine for itself.
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _PORT = re.compile(r":[0-9]*$")
-_HOST_NAME = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 _PUBLIC_URL_HINT = "give scheme and host as clients ask them: --public-url https://memory.example.org"
 _LONG = ("name", "id")  # parts of a path that may contain slashes
 
@@ -275,31 +272,6 @@ def check_host(given: str, allowed: Collection[str]) -> None:
         raise PolicyDenied(
             f"this server does not answer for the host {host!r}", hint=f"use one of: {', '.join(sorted(allowed))}"
         )
-
-
-def parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return the address *host*; raise InvalidRequest if it is not one."""
-    try:
-        return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
-    except ValueError as error:
-        raise InvalidRequest(f"{host!r} is not an address", hint="give an address: --host 127.0.0.1") from error
-
-
-def hosts_of(host: str, names: Collection[str]) -> list[str]:
-    """Return the host names that clients may use for a server at the address *host*: the address, and *names*.
-
-    Raises InvalidRequest for the address of all interfaces without a name.
-    """
-    address = parse_address(host)
-    for name in names:
-        if not _HOST_NAME.fullmatch(name):
-            hint = "give it without scheme and port: --allow-host memory.example.org"
-            raise InvalidRequest(f"{name!r} is not a host name", hint=hint)
-    if address.is_unspecified and not names:
-        detail = f"{host} is every address of this machine, and a request names the one that it was sent to"
-        raise InvalidRequest(detail, hint="name the host that clients use: --allow-host memory.example.org")
-    own = [] if address.is_loopback or address.is_unspecified else [f"[{address}]" if address.version == 6 else host]
-    return [*LOOPBACK, *own, *names]
 
 
 def _refuse_unreadable() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from flask import Request, Response, g, request
 
 from jidomem.errors import JidomemError, PolicyDenied
+from jidomem.runtime.root import Jidomem
 from jidomem.serve import wire
-from jidomem.serve.server_state import BOUNDS, Histogram, IndexLag, Measures, Operation, RequestContext, standing
+from jidomem.serve.server_state import BOUNDS, Histogram, Name, Operation, RequestContext, Totals, standing
+from jidomem.serve.shared_state import SharedState
 from jidomem.serve.wire import Seen
 
 if TYPE_CHECKING:
@@ -148,65 +150,103 @@ def figures(site: RequestContext, connections: int | None = None) -> str:
 def _families(site: RequestContext, connections: int | None) -> Iterator[Metric]:
     measures = site.operation.measures
     with measures.lock:
-        yield from _counter_families(measures)
+        totals, others = measures.totals(), measures.gauges_of_others()
+    yield from _counter_families(totals)
     if connections is not None:
         most: list[Sample] = [({}, connections)]
         yield family("jidomem_http_requests_limit", "gauge", "Requests that are answered at once at most.", most)
-    yield from _queues(site)
-    yield from _projects([standing(site.memory, name) for name in site.projects()])
-    yield from _process(measures)
+    yield from _queues(site, totals, others)
+    yield from _projects(site, others)
+    yield from _processes(site.operation)
 
 
-def _counter_families(measures: Measures) -> list[Metric]:
+def _counter_families(totals: Totals) -> list[Metric]:
     requests: list[Sample] = [
-        ({"route": route, "method": method, "status": str(status)}, count)
-        for (route, method, status), count in sorted(measures.requests.items())
+        ({"route": route, "method": method, "status": status}, count)
+        for (route, method, status), count in sorted(totals.requests.items())
     ]
-    refusals: list[Sample] = [({"code": code}, count) for code, count in sorted(measures.refusals.items())]
+    refusals: list[Sample] = [({"code": code}, count) for code, count in sorted(totals.refusals.items())]
     calls: list[Sample] = [
         ({"method": method, "tool": tool, "outcome": outcome}, count)
-        for (method, tool, outcome), count in sorted(measures.calls.items())
+        for (method, tool, outcome), count in sorted(totals.calls.items())
     ]
     return [
         family("jidomem_http_requests_total", "counter", "Requests answered.", requests),
         family("jidomem_refusals_total", "counter", "Requests, and intents among several, refused.", refusals),
-        histograms("jidomem_http_request_seconds", "How long requests took.", "route", measures.routes),
-        histograms("jidomem_query_seconds", "How long named questions took.", "query", measures.questions),
+        histograms("jidomem_http_request_seconds", "How long requests took.", "route", totals.routes),
+        histograms("jidomem_query_seconds", "How long named questions took.", "query", totals.questions),
         family("jidomem_mcp_requests_total", "counter", "Requests of MCP, each with its outcome.", calls),
-        histograms("jidomem_mcp_tool_seconds", "How long calls of tools took.", "tool", measures.tools),
-        histograms("jidomem_commit_seconds", "How long commits took to be durable.", "", {"": measures.commits}),
-        family("jidomem_http_requests_in_progress", "gauge", "Requests under way.", [({}, measures.under_way)]),
+        histograms("jidomem_mcp_tool_seconds", "How long calls of tools took.", "tool", totals.tools),
+        histograms("jidomem_commit_seconds", "How long commits took to be durable.", "", {"": totals.commits}),
+        family("jidomem_http_requests_in_progress", "gauge", "Requests under way.", [({}, totals.under_way)]),
     ]
 
 
-def _queues(site: RequestContext) -> Iterator[Metric]:
-    memory, lost = site.memory, site.operation.log.lost if site.operation.log else 0
+def _queues(site: RequestContext, totals: Totals, others: Sequence[Mapping[Name, float]]) -> Iterator[Metric]:
     for name, text, value in (
-        ("jidomem_writers_waiting", "Intents that wait for their turn.", memory.writer.waiting),
-        ("jidomem_sparql_running", "Ad hoc queries that are being answered.", memory.pool.running),
-        ("jidomem_sparql_waiting", "Ad hoc queries that wait for their turn.", memory.pool.waiting),
-        ("jidomem_sparql_limit", "Ad hoc queries that are answered at once at most.", memory.settings.limits.queries),
+        ("jidomem_writers_waiting", "Intents that wait for their turn.", site.memory.writer.waiting),
+        ("jidomem_sparql_running", "Ad hoc queries that are being answered.", site.memory.pool.running),
+        ("jidomem_sparql_waiting", "Ad hoc queries that wait for their turn.", site.memory.pool.waiting),
     ):
-        yield family(name, "gauge", text, [({}, value)])
-    yield family("jidomem_log_lines_lost_total", "counter", "Lines of the log that were dropped.", [({}, lost)])
+        yield family(name, "gauge", text, [({}, value + sum(each.get((name,), 0) for each in others))])
+    most: list[Sample] = [({}, site.memory.settings.limits.queries)]
+    yield family("jidomem_sparql_limit", "gauge", "Ad hoc queries that are answered at once at most.", most)
+    lost: list[Sample] = [({}, totals.lost_lines)]
+    yield family("jidomem_log_lines_lost_total", "counter", "Lines of the log that were dropped.", lost)
 
 
-def _projects(lags: list[IndexLag]) -> Iterator[Metric]:
-    for name, text, values in (
-        ("journal", "The position of the journal of a project's memory.", [each.journal.position for each in lags]),
-        ("index", "The position the index has reached.", [each.index.position for each in lags]),
-    ):
-        samples: list[Sample] = [({"project": e.project}, value) for e, value in zip(lags, values, strict=True)]
-        yield family(f"jidomem_{name}_position", "gauge", text, samples)
-    behind: list[Sample] = [({"project": each.project}, each.behind) for each in lags]
+def publish_gauges(operation: Operation, memory: Jidomem, projects: Iterable[str]) -> None:
+    """Set the gauges of this worker for the other ones; *projects* have just caught up with the journal."""
+    measures = operation.measures
+    measures.set_gauge(("jidomem_writers_waiting",), memory.writer.waiting)
+    measures.set_gauge(("jidomem_sparql_running",), memory.pool.running)
+    measures.set_gauge(("jidomem_sparql_waiting",), memory.pool.waiting)
+    for project in projects:
+        lag = standing(memory, project)
+        measures.set_gauge(("index", project), lag.index.position)
+        measures.set_gauge(("behind", project), lag.behind)
+
+
+def _projects(site: RequestContext, others: Sequence[Mapping[Name, float]]) -> Iterator[Metric]:
+    """Yield the positions of each project; the index is that of the worker that is furthest behind."""
+    journal, index, behind = list[Sample](), list[Sample](), list[Sample]()
+    for name in site.projects():
+        lag = standing(site.memory, name)
+        positions = [each[row] for each in others if (row := ("index", name)) in each]
+        lags = [each.get(("behind", name), 0) for each in others]
+        journal.append(({"project": name}, lag.journal.position))
+        index.append(({"project": name}, min([lag.index.position, *positions])))
+        behind.append(({"project": name}, max([lag.behind, *lags])))
+    text = "The position of the journal of a project's memory."
+    yield family("jidomem_journal_position", "gauge", text, journal)
+    yield family("jidomem_index_position", "gauge", "The position the index has reached.", index)
     yield family("jidomem_index_behind_commits", "gauge", "Commits the index has not taken in.", behind)
 
 
-def _process(measures: Measures) -> Iterator[Metric]:
+def _processes(operation: Operation) -> Iterator[Metric]:
+    """Yield the figures of the process, or of each worker, and the age of the server."""
     from prometheus_client import ProcessCollector  # slow to load
 
-    yield from ProcessCollector(registry=None).collect()
-    yield family("jidomem_uptime_seconds", "gauge", "Since when it serves.", [({}, monotonic() - measures.began)])
+    if operation.shared is None:
+        yield from ProcessCollector(registry=None).collect()
+    else:
+        yield from _workers(operation.shared)
+    age = monotonic() - operation.measures.began
+    yield family("jidomem_uptime_seconds", "gauge", "Since when it serves.", [({}, age)])
+
+
+def _workers(shared: SharedState) -> Iterator[Metric]:
+    from prometheus_client import ProcessCollector  # slow to load
+
+    families: dict[str, Metric] = {}
+    pids = shared.pids()
+    for number, pid in pids.items():
+        for each in ProcessCollector(pid=partial(int, pid), registry=None).collect():
+            metric = families.setdefault(each.name, each)
+            samples = [one._replace(labels={"worker": str(number)}) for one in each.samples]
+            metric.samples = samples if metric is each else [*metric.samples, *samples]
+    yield from families.values()
+    yield family("jidomem_workers", "gauge", "Workers that answer requests.", [({}, len(pids))])
 
 
 HEADER = "X-Request-Id"

@@ -5,35 +5,38 @@ It uses threads because a process with an open root must not fork, and one proce
 
 from __future__ import annotations
 
-import errno
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from select import select
 from threading import Condition, Event, Thread
 from time import monotonic, perf_counter, sleep
 from typing import Any
 
-from jidomem.errors import Busy, InvalidRequest, JidomemError
+from jidomem.base.background import PeriodicTask
+from jidomem.errors import Busy, JidomemError
 from jidomem.runtime.user_config import RootLimits
 from jidomem.serve import monitoring, wire
-from jidomem.serve.app import HEADERS, parse_address
+from jidomem.serve.app import HEADERS
 from jidomem.serve.connection import App, ClientDisconnected, ClientSocket, HttpExchange, TooSlow
+from jidomem.serve.listener import GRACE, is_stop, signal_socket
 from jidomem.serve.server_state import Operation
 
 #: Seconds between two attempts to accept a connection.
 _PAUSE = 0.05
 #: Seconds of silence in the middle of a request that a stopping server allows.
 _SILENT = 1.0
+#: Seconds between two looks of a worker for connections that need room, and until a stopping one accepts none.
+_ROOM, _ACCEPTS = 0.5, 2.0
 
 
 class ConnectionPool:
     """The connections of a server, each with its own thread, up to a limit.
 
     At the limit, connections are closed after their answers, and idle ones after a while. A new connection waits for
-    that; if none ends in time, it is refused as busy.
+    that; if none ends in time, it is refused as busy. The workers of a server share the limit.
     """
 
     def __init__(self, app: App, environ: dict[str, Any], limits: RootLimits, operation: Operation) -> None:
@@ -49,6 +52,8 @@ class ConnectionPool:
         while not self._stopping.is_set():
             try:
                 accepted, address = listening.accept()
+            except BlockingIOError:  # the timeout of a worker, which looks whether it is stopping
+                continue
             except OSError:  # the client has disconnected, or the system has no free descriptors
                 sleep(_PAUSE)
                 continue
@@ -63,6 +68,10 @@ class ConnectionPool:
                 link.end(0)
             self._close(link)
 
+    def stop_accepting(self) -> None:
+        """Accept no further connection, and close each after its next answer."""
+        self._stopping.set()
+
     def stop(self, seconds: float) -> None:
         """Accept no further request; return when running requests have ended, or after *seconds*."""
         self._stopping.set()
@@ -74,31 +83,53 @@ class ConnectionPool:
                         link.interrupt()
                 self._changed.wait(_PAUSE)
 
+    def make_room(self) -> None:
+        """End the connection that is idle for longest if a connection waits for a place in another worker."""
+        if self._is_crowded():
+            with self._changed:
+                self._interrupt_idle()
+
     def _admit(self, link: ClientSocket) -> bool:
         """Return whether *link* was added to the open connections; waits for at most the idle time."""
         limit = self._limits.idle_seconds
         with self._changed:
-            while len(self._open) >= self._limits.connections:
-                self._full_since = self._full_since or monotonic()
+            while not self._operation.connections.acquire(blocking=False):
+                if self._full_since is None:
+                    self._full_since = monotonic()
+                    self._set_crowded(is_crowded=True)
                 if self._stopping.is_set() or monotonic() > self._full_since + limit:
                     return False
-                idle = [each for each in self._open if each.is_idle and not each.reading.is_ready()]
-                longest = max(idle, key=lambda each: each.reading.silent(), default=None)
-                if longest and longest.reading.silent() > limit / 10:
-                    longest.interrupt()
+                self._interrupt_idle()
                 self._changed.wait(limit / 20)
-            self._full_since = None
+            if self._full_since is not None:
+                self._full_since = None
+                self._set_crowded(is_crowded=False)
             self._open.add(link)
         return True
+
+    def _interrupt_idle(self) -> None:
+        idle = [each for each in self._open if each.is_idle and not each.reading.is_ready()]
+        longest = max(idle, key=lambda each: each.reading.silent(), default=None)
+        if longest and longest.reading.silent() > self._limits.idle_seconds / 10:
+            longest.interrupt()
 
     def _close(self, link: ClientSocket, *, abort: bool = False) -> None:
         with self._changed:
             link.close(abort=abort)
-            self._open.discard(link)
+            if link in self._open:
+                self._open.discard(link)
+                self._operation.connections.release()
             self._changed.notify_all()
 
+    def _set_crowded(self, *, is_crowded: bool) -> None:
+        if self._operation.shared is not None:
+            self._operation.shared.set_crowded(is_crowded=is_crowded)
+
+    def _is_crowded(self) -> bool:
+        return self._operation.shared is not None and self._operation.shared.is_crowded()
+
     def _keeps_connections(self) -> bool:
-        return self._full_since is None and not self._stopping.is_set()
+        return self._full_since is None and not self._stopping.is_set() and not self._is_crowded()
 
     def _exchange(self, link: ClientSocket) -> HttpExchange:
         return HttpExchange(link, self._limits, self._keeps_connections)
@@ -132,10 +163,6 @@ class ConnectionPool:
         exchange.respond(response, {})
 
 
-HOST, PORT = "127.0.0.1", 8700
-#: Seconds that running requests get when the server stops.
-GRACE = 10
-_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _ENVIRON: Mapping[str, Any] = {
     "SCRIPT_NAME": "",
     "wsgi.version": (1, 0),
@@ -148,55 +175,38 @@ _ENVIRON: Mapping[str, Any] = {
 }
 
 
-def listen(host: str, port: int, *, has_tokens: bool = False) -> socket.socket:
-    """Return a socket that listens on an address; port 0 is any free one.
-
-    Raises InvalidRequest for a port in use, and, unless the root *has_tokens*, for an address that other machines can
-    reach.
-    """
-    address = parse_address(host)
-    if not (address.is_loopback or has_tokens):
-        raise InvalidRequest(
-            f"{host} can be reached from other machines, and this root has no tokens",
-            hint="issue one first: jidomem access token add AGENT; or serve on this machine only: --host 127.0.0.1",
-        )
-    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
-    try:
-        listening = socket.create_server((str(address), port), family=family, backlog=128)
-    except OSError as error:
-        problem = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be served: {error.strerror}"
-        hint = "stop what listens there, or give another port: --port 0 takes any that is free"
-        raise InvalidRequest(f"{host}:{port} {problem}", hint=hint) from error
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # inherited by connections; saves 40 ms each
-    return listening
-
-
-def url_of(listening: socket.socket) -> str:
-    """Return the URL of *listening*."""
-    host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
 def serve(
-    app: App, listening: socket.socket, stopping: Callable[[], None], limits: RootLimits, operation: Operation
+    app: App,
+    listening: socket.socket,
+    stopping: Callable[[], None],
+    limits: RootLimits,
+    operation: Operation,
+    supervisor: socket.socket | None = None,
 ) -> None:
     """Serve *app* on *listening* until a signal; then call *stopping*, and wait for the running requests.
 
-    Requests that take longer than GRACE seconds end with the process: acknowledged writes are durable.
+    Requests that take longer than GRACE seconds end with the process: acknowledged writes are durable. A worker also
+    stops when its *supervisor* has closed its end; after a signal the other workers go on.
     """
-    signals, sending = socket.socketpair()  # one byte for each signal, in whichever thread it is handled
-    sending.setblocking(False)
-    signal.set_wakeup_fd(sending.detach())
-    for number in _STOPS:
-        signal.signal(number, lambda *_: None)
+    signals = signal_socket()
     host, port = listening.getsockname()[:2]
-    pool = ConnectionPool(app, {**_ENVIRON, "SERVER_NAME": host, "SERVER_PORT": str(port)}, limits, operation)
-    Thread(target=pool.serve, args=(listening,), name="jidomem-listening", daemon=True).start()
-    while signals.recv(1)[0] not in _STOPS:
+    environ = {**_ENVIRON, "SERVER_NAME": host, "SERVER_PORT": str(port)}
+    environ["wsgi.multiprocess"] = supervisor is not None
+    pool = ConnectionPool(app, environ, limits, operation)
+    accepting = Thread(target=pool.serve, args=(listening,), name="jidomem-listening", daemon=True)
+    accepting.start()
+    ends = [signals] if supervisor is None else [signals, supervisor]
+    room = None if supervisor is None else PeriodicTask(_ROOM, pool.make_room, "jidomem-room")
+    while not (ready := select(ends, (), ())[0]) or (ready == [signals] and not is_stop(signals)):
         pass
-    with suppress(OSError):
-        listening.shutdown(socket.SHUT_RDWR)  # no new connections
+    if supervisor is None or supervisor in ready:
+        with suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)  # no new connections
     stopping()
+    if room is not None:
+        room.stop()
+        pool.stop_accepting()
+        accepting.join(_ACCEPTS)
     pool.stop(GRACE)
 
 

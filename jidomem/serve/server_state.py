@@ -1,4 +1,4 @@
-"""The state of a running server: counters, log, index lag, flash messages and the context of a request.
+"""The state of a running server: counters, index lag and the context of a request.
 
 Counters are bounded, and a `Ledger` adds them to the door log of the root every few seconds.
 """
@@ -6,23 +6,19 @@ Counters are bounded, and a `Ledger` adds them to the door log of the root every
 from __future__ import annotations
 
 import json
-import re
-import secrets
 from bisect import bisect_left
-from collections import Counter, deque
-from collections.abc import Callable, Hashable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache, partial
-from hashlib import blake2b
 from ipaddress import ip_address
-from queue import SimpleQueue
+from operator import add
 from threading import BoundedSemaphore, Event, Lock
-from time import monotonic, sleep, time
-from typing import Any, NamedTuple, TextIO, TypeVar
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
 
-import orjson
 from flask import Response
 
 from jidomem.base.background import BackgroundTask, PeriodicTask
@@ -38,34 +34,10 @@ from jidomem.runtime.logs import ClientActivity, DoorLog, RefusedAt
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import EVERY, ApiToken
+from jidomem.runtime.worker_pool import Places
+from jidomem.serve.log import Log
+from jidomem.serve.shared_state import FIGURES, FlashMessages, FormDeduplicator, SharedState
 from jidomem.write.writer import MemoryWriter
-
-#: The most messages that are stored.
-MOST_FLASH_MESSAGES = 1_000
-
-
-class FlashMessages:
-    """The messages about the latest form posts of one server, shown by the page after the redirect.
-
-    A message has a name that cannot be guessed, and only the page at its path shows it.
-    """
-
-    def __init__(self) -> None:
-        self._messages = BoundedDict[str, tuple[str, Mapping[str, str]]](MOST_FLASH_MESSAGES)
-        self._key, self._lock = secrets.token_bytes(32), Lock()
-
-    def keep(self, path: str, message: Mapping[str, str]) -> str:
-        """Return the name of a *message* for the page at *path*; an equal message has the same name."""
-        name = blake2b(repr((path, *message.items())).encode(), key=self._key, digest_size=8).hexdigest()
-        with self._lock:
-            self._messages[name] = (path, message)
-        return name
-
-    def message(self, path: str, name: str) -> Mapping[str, str]:
-        """Return the message *name* for the page at *path*; empty if it is unknown or no longer stored."""
-        place, message = self._messages.get(name, ("", {}))
-        return message if place == path else {}
-
 
 #: The most kinds of refusals, and the most clients, that are counted separately.
 REFUSALS, CLIENTS = 4_000, 500
@@ -156,65 +128,138 @@ def kind_of(address: str) -> str:
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
+#: The cells of a histogram: its counts by bucket, the last without a bound, and the sum of its seconds.
+_CELLS = len(BOUNDS) + 2
+#: The families of figures.
+_REQUESTS, _REFUSALS, _ROUTES, _QUESTIONS, _COMMITS, _CALLS, _TOOLS, _GAUGES = (
+    "requests", "refusals", "routes", "questions", "commits", "calls", "tools", "gauges",
+)  # fmt: skip
+Name = tuple[str, ...]
+
+
+@dataclass(slots=True)
 class Histogram:
     """A histogram of durations: `counts` by bucket, the last without a bound, and the sum of `seconds`."""
 
-    __slots__ = ("counts", "seconds")
+    counts: list[float]
+    seconds: float
 
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BOUNDS) + 1)
-        self.seconds = 0.0
 
-    def add(self, seconds: float) -> None:
-        """Count a duration."""
-        self.counts[bisect_left(BOUNDS, seconds)] += 1
-        self.seconds += seconds
+class Figures:
+    """Named rows of numbers in one piece of memory: one process changes them, others may read them.
+
+    The first cell is the size of the directory, which follows the cells: a line of JSON for each row, with its name and
+    the number of its cells. A row beyond the memory is one that nobody reads.
+    """
+
+    def __init__(self, memory: memoryview | None = None) -> None:
+        """Use *memory*, which may have figures, or memory of this process."""
+        memory = memoryview(bytearray(FIGURES)) if memory is None else memory
+        self.cells: memoryview[float] = memory[: FIGURES // 2].cast("d")
+        self._directory = memory[FIGURES // 2 :]
+        self._rows: dict[Name, int] = {}
+        self._sizes: dict[Name, int] = {}
+        self._end, self._free = 0, 1 + _CELLS
+        self._refresh()
+
+    def row(self, name: Name, size: int = 1) -> int:
+        """Return the first cell of the row *name*, which is added with *size* cells if it is missing."""
+        place = self._rows.get(name)
+        return self._add(name, size) if place is None else place
+
+    def rows(self, family: str) -> dict[Name, list[float]]:
+        """Return the cells of each row whose name begins with *family*, by the rest of its name."""
+        self._refresh()
+        return {
+            name[1:]: [*self.cells[place : place + self._sizes[name]]]
+            for name, place in [*self._rows.items()]
+            if name[0] == family
+        }
+
+    def _add(self, name: Name, size: int) -> int:
+        line = json.dumps([name, size]).encode() + b"\n"
+        end = self._end + len(line)
+        if end > len(self._directory) or self._free + size > len(self.cells):
+            return 1
+        self._directory[self._end : end] = line
+        self.cells[0] = end  # from here on readers see the row
+        self._refresh()
+        return self._rows[name]
+
+    def _refresh(self) -> None:
+        """Read the rows that were added to the directory."""
+        size = int(self.cells[0])
+        for line in bytes(self._directory[self._end : size]).splitlines():
+            words, cells = json.loads(line)
+            name = tuple(words)
+            self._rows[name], self._sizes[name] = self._free, cells
+            self._free += cells
+        self._end = size
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The figures of a server, of all its workers: counts, and histograms by name."""
+
+    requests: Mapping[Name, float]  # by route, method and status
+    refusals: Mapping[str, float]  # by code
+    calls: Mapping[Name, float]  # by method of MCP, tool (if any) and outcome
+    routes: Mapping[str, Histogram]
+    questions: Mapping[str, Histogram]
+    tools: Mapping[str, Histogram]
+    commits: Histogram
+    under_way: float
+    lost_lines: float
 
 
 class Measures:
-    """The counters of one server; any thread may add to them, and readers acquire `lock`."""
+    """The counters of one server; any thread may add to them, and readers acquire `lock`.
 
-    def __init__(self) -> None:
+    Those of a worker are in memory that its server shares, and continue those of the worker that it replaces.
+    """
+
+    def __init__(self, shared: SharedState | None = None) -> None:
         self.lock = Lock()
         self.began = monotonic()
         self.since = now()
-        self.under_way = 0
-        self.requests: Counter[tuple[str, str, int]] = Counter()  # by route, method and status
-        self.refusals: Counter[str] = Counter()  # by code
         self.kinds = Refusals()
         self.clients = Clients()
-        self.routes: dict[str, Histogram] = {}
-        self.questions: dict[str, Histogram] = {}
-        self.commits = Histogram()
-        self.calls: Counter[tuple[str, str, str]] = Counter()  # by method of MCP, tool (if any) and outcome
-        self.tools: dict[str, Histogram] = {}
+        self._shared = shared
+        self._figures = Figures(None if shared is None else shared.figures(shared.number))
+        self._others = {} if shared is None else _figures_of_others(shared)
+        for name in self._figures.rows(_GAUGES):
+            self._figures.cells[self._figures.row((_GAUGES, *name))] = 0
+        self._under_way = self._figures.row((_GAUGES, "under way"))
+        self._commits = self._figures.row((_COMMITS,), _CELLS)
+        self._lost = self._figures.row(("lost lines",))
 
     def begun(self) -> None:
         """Count the start of a request."""
         with self.lock:
-            self.under_way += 1
+            self._figures.cells[self._under_way] += 1
 
     def ended(self, route: str, method: str, status: int, seconds: float, question: str | None = None) -> None:
         """Count the end of a request; *question* is its named query."""
+        figures = self._figures
         with self.lock:
-            self.under_way -= 1
-            self.requests[route, method, status] += 1
-            _histogram(self.routes, route).add(seconds)
+            figures.cells[self._under_way] -= 1
+            figures.cells[figures.row((_REQUESTS, route, method, str(status)))] += 1
+            self._observe(figures.row((_ROUTES, route), _CELLS), seconds)
             if question is not None:
-                _histogram(self.questions, question).add(seconds)
+                self._observe(figures.row((_QUESTIONS, question), _CELLS), seconds)
 
     def called(self, method: str, tool: str, outcome: str, seconds: float) -> None:
         """Count a request of MCP; *tool* is empty if it calls none."""
         with self.lock:
-            self.calls[method, tool, outcome] += 1
+            self._figures.cells[self._figures.row((_CALLS, method, tool, outcome))] += 1
             if tool:
-                _histogram(self.tools, tool).add(seconds)
+                self._observe(self._figures.row((_TOOLS, tool), _CELLS), seconds)
 
     def refused(self, code: str, agent: str | None = None, project: str | None = None) -> None:
         """Count the refusal of a request, or of one intent among several."""
         day = format_timestamp(now())[:10]
         with self.lock:
-            self.refusals[code] += 1
+            self._figures.cells[self._figures.row((_REFUSALS, code))] += 1
             self.kinds.add(day, project, agent, code)
 
     def client_seen(self, project: str, agent: str | None, user_agent: str, address: str) -> None:
@@ -225,14 +270,66 @@ class Measures:
     def committed(self, seconds: float) -> None:
         """Count a commit that was durable after *seconds*."""
         with self.lock:
-            self.commits.add(seconds)
+            self._observe(self._commits, seconds)
+
+    def line_lost(self) -> None:
+        """Count a line of the log that was dropped; without the lock, as a signal handler may log."""
+        self._figures.cells[self._lost] += 1
+
+    @property
+    def under_way(self) -> int:
+        """Return the number of requests of this process that are under way."""
+        return int(self._figures.cells[self._under_way])
+
+    def set_gauge(self, name: Name, value: float) -> None:
+        """Set a figure of this worker for the other ones."""
+        with self.lock:
+            self._figures.cells[self._figures.row((_GAUGES, *name))] = value
+
+    def gauges_of_others(self) -> list[dict[Name, float]]:
+        """Return the figures that each other worker has set, by name."""
+        live = {} if self._shared is None else self._shared.pids()
+        return [
+            {name: cells[0] for name, cells in figures.rows(_GAUGES).items()}
+            for number, figures in self._others.items()
+            if number in live
+        ]
+
+    def totals(self) -> Totals:
+        """Return the sums over all workers; readers acquire `lock`."""
+        under_way = sum(each.get(("under way",), 0) for each in self.gauges_of_others())
+        return Totals(
+            {name: count for name, (count,) in self._sums(_REQUESTS).items()},
+            {code: count for (code,), (count,) in self._sums(_REFUSALS).items()},
+            {name: count for name, (count,) in self._sums(_CALLS).items()},
+            self._histograms(_ROUTES),
+            self._histograms(_QUESTIONS),
+            self._histograms(_TOOLS),
+            self._histograms(_COMMITS)[""],
+            under_way + self.under_way,
+            self._sums("lost lines")[()][0],
+        )
+
+    def _observe(self, row: int, seconds: float) -> None:
+        cells = self._figures.cells
+        cells[row + bisect_left(BOUNDS, seconds)] += 1
+        cells[row + _CELLS - 1] += seconds
+
+    def _sums(self, family: str) -> dict[Name, list[float]]:
+        sums: dict[Name, list[float]] = {}
+        for figures in (self._figures, *self._others.values()):
+            for name, cells in figures.rows(family).items():
+                sums[name] = [*map(add, sums[name], cells)] if name in sums else cells
+        return sums
+
+    def _histograms(self, family: str) -> dict[str, Histogram]:
+        sums = self._sums(family)
+        return {"".join(name): Histogram(cells[:-1], cells[-1]) for name, cells in sums.items()}
 
 
-def _histogram(known: dict[str, Histogram], name: str) -> Histogram:
-    histogram = known.get(name)
-    if histogram is None:
-        histogram = known[name] = Histogram()
-    return histogram
+def _figures_of_others(shared: SharedState) -> dict[int, Figures]:
+    numbers = (number for number in range(1, shared.workers + 1) if number != shared.number)
+    return {number: Figures(shared.figures(number)) for number in numbers}
 
 
 #: The interfaces, as the door log names them.
@@ -284,129 +381,6 @@ def _more(now: dict[T, int], before: dict[T, int]) -> list[tuple[T, int]]:
     """Return the growth of each count; a count that was dropped meanwhile started again at 0."""
     grown = ((each, count, before.get(each, 0)) for each, count in now.items())
     return [(each, count - was if count > was else count) for each, count, was in grown if count != was]
-
-
-LEVELS = ("debug", "info", "warning", "error")
-FORMS = ("json", "text")
-#: The most lines that wait for a slow reader; further lines are counted, and lost.
-WAITING = 10_000
-#: Seconds for which lines are collected, to be written together.
-_GATHERED = 0.05
-_PLAIN = re.compile(r"[A-Za-z0-9._:/@%+-]+")
-LogEvent = dict[str, Any]
-
-
-class Log:
-    """The log of a server: lines of *level* and above, written to *sink* by a thread, as JSON or as text."""
-
-    def __init__(self, sink: TextIO, form: str = "json", level: str = "info") -> None:
-        self._sink = sink
-        self._write = _as_json if form == "json" else _as_text
-        self._least = LEVELS.index(level)
-        self._waiting: deque[LogEvent] = deque()
-        # Not an Event: a signal handler that closes the log during `add` would deadlock on the lock of the Event.
-        self._wake_ups, self._is_closed = SimpleQueue[None](), False
-        self.lost = 0
-        self._reported_lost = 0
-        self._task = BackgroundTask("jidomem-log", daemon=True)
-        self._task.start(self._work)
-
-    def is_logged(self, level: str) -> bool:
-        """Return whether lines of *level* are written."""
-        return LEVELS.index(level) >= self._least
-
-    def add(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
-        """Queue one line; a line beyond the limit is counted in `lost`."""
-        if self.is_logged(level):
-            if len(self._waiting) < WAITING:
-                self._waiting.append({"time": time(), "level": level, "event": event, **fields})
-            else:
-                self.lost += 1
-            if self._wake_ups.empty():
-                self._wake_ups.put(None)
-
-    def close(self, seconds: float = 1.0) -> None:
-        """Write the queued lines, for at most *seconds*."""
-        self._is_closed = True
-        self._wake_ups.put(None)
-        self._task.wait(seconds)
-
-    def _work(self) -> None:
-        while not self._is_closed or self._waiting:
-            self._wake_ups.get()
-            if not self._is_closed:
-                sleep(_GATHERED)  # lines that arrive meanwhile need no wake-up
-            while not self._wake_ups.empty():
-                self._wake_ups.get()
-            events = [self._waiting.popleft() for _ in range(len(self._waiting))]
-            if (lost := self.lost) > self._reported_lost:
-                lines = lost - self._reported_lost
-                events.append({"time": time(), "level": "warning", "event": "lost", "lines": lines})
-                self._reported_lost = lost
-            with suppress(OSError, ValueError):  # the reader has closed the stream
-                self._sink.write("".join(map(self._write, events)))
-                self._sink.flush()
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def _as_json(event: LogEvent) -> str:
-    """Return one line in ASCII, so that no character in it ends the line for any reader."""
-    event["time"] = _moment(event["time"])
-    data = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
-    return data.decode() if data.isascii() else json.dumps(event) + "\n"
-
-
-def _as_text(event: LogEvent) -> str:
-    """Return one line for people; values with special characters are quoted and escaped as in JSON."""
-    fields = {name: value for name, value in event.items() if name not in ("time", "level", "event")}
-    pairs = (f"{name}={_word(str(value))}" for name, value in fields.items())
-    return " ".join((_moment(event["time"]), event["level"], event["event"], *pairs)) + "\n"
-
-
-def _word(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else json.dumps(text)
-
-
-#: The most form posts that are stored, and the errors of a post that was done before.
-MOST_FORM_POSTS = 1_000
-_DONE_ALREADY = (400, 404, 409)
-
-
-class _FormPost:
-    """A form post; `result` is None until it is done."""
-
-    __slots__ = ("lock", "result")
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.result: str | None = None
-
-
-class FormDeduplicator:
-    """The latest form posts of one server: a post that arrives twice is done once."""
-
-    def __init__(self) -> None:
-        self._posts = BoundedDict[Hashable, _FormPost](MOST_FORM_POSTS)
-        self._lock = Lock()
-
-    def once(self, key: Hashable, do: Callable[[], str]) -> str:
-        """Return the result of *do*; if *do* is refused and the post *key* was done before, the earlier result.
-
-        A second post of the same key waits for the first. Raises the error of *do* if there is no earlier result.
-        """
-        with self._lock:
-            post = self._posts.get(key) or _FormPost()
-            self._posts[key] = post
-        with post.lock:
-            try:
-                post.result = do()
-            except JidomemError as error:
-                if post.result is None or error.http_status not in _DONE_ALREADY:
-                    raise
-            return post.result
 
 
 #: Seconds for which a readiness check is valid, and for which it is still used during the next check.
@@ -486,7 +460,12 @@ class CatchUpTask:
 
 
 def _catch_up(memory: Jidomem) -> None:
-    for project in memory.projects():
+    catch_up(memory, memory.projects())
+
+
+def catch_up(memory: Jidomem, projects: Iterable[str]) -> None:
+    """Apply all commits of *projects* to the index; a fault is left to the reads of its project."""
+    for project in projects:
         with suppress(JidomemError, OSError, RuntimeError):  # the index stays behind, as `standing` reports
             memory.catch_up(project)
 
@@ -496,17 +475,26 @@ SHARE = 4
 
 
 class Operation:
-    """One running server: its counters, its log, if any, and its latest form posts; `stopping` is set at the end."""
+    """One running server: its counters, its log, if any, and its latest form posts; `stopping` is set at the end.
 
-    def __init__(self, log: Log | None = None, *, connections: int = 64) -> None:
-        self.measures = Measures()
+    The server of a worker has *shared* state.
+    """
+
+    def __init__(self, log: Log | None = None, *, connections: int = 64, shared: SharedState | None = None) -> None:
+        self.shared = shared
+        self.measures = Measures(shared)
         self.log = log
+        if log is not None:
+            log.on_lost = self.measures.line_lost
         self.catch_up, self.readiness = CatchUpTask(), Readiness()
-        self.repeats = FormDeduplicator()
-        self.flash_messages = FlashMessages()
+        self.repeats, self.flash_messages = FormDeduplicator(shared), FlashMessages(shared)
         self.ledger: Ledger | None = None
         self.stopping = Event()
-        self.feeds = BoundedSemaphore(max(1, connections // SHARE))
+        feeds = max(1, connections // SHARE)
+        self.connections: Places = BoundedSemaphore(connections)
+        self.feeds: Places = BoundedSemaphore(feeds)
+        if shared is not None:
+            self.connections, self.feeds = shared.connections(connections), shared.feeds(feeds)
 
     def keep_counts(self, log: DoorLog, door: str) -> None:
         """Add the refusals and clients at *door* to *log* until `close`."""
@@ -520,6 +508,10 @@ class Operation:
     def close(self) -> None:
         """Log the end, and write the last counts and lines."""
         self.log_event("info", "stopped", {})
+        self.flush()
+
+    def flush(self) -> None:
+        """Write the last counts and lines."""
         if self.ledger is not None:
             self.ledger.close()
         if self.log is not None:

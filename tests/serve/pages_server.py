@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import jidomem
 from jidomem.base import clock
-from jidomem.serve import server, server_state
+from jidomem.serve import listener, server, server_state
 from jidomem.serve.app import create_app
 from jidomem.serve.server_state import Operation
 
@@ -21,11 +21,11 @@ def main(root, moment):
     server_state.now = now
     with (
         jidomem.open(root, project="p", sources=clock.Sources(now=now)) as memory,
-        server.listen(server.HOST, 0) as listening,
+        listener.listen(listener.HOST, 0) as listening,
     ):
         operation = Operation()
         app = create_app(memory, operation=operation)
-        print(json.dumps({"url": server.url_of(listening)}), flush=True)
+        print(json.dumps({"url": listener.url_of(listening)}), flush=True)
         server.serve(app, listening, memory.stop, memory.settings.limits, operation)
     server.leave()
 

@@ -211,4 +211,4 @@ def test_what_is_kept_of_refusals_and_clients_is_bounded(monkeypatch):
     assert {len(each.user_agent) for each in seen.seen} == {100}
     measures = Measures()
     measures.refused("denied")
-    assert measures.refusals == {"denied": 1}
+    assert measures.totals().refusals == {"denied": 1}

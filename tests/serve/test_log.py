@@ -12,7 +12,8 @@ from http_world import Client, running
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
-from jidomem.serve.server_state import Log, Operation
+from jidomem.serve.log import Log
+from jidomem.serve.server_state import Operation
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 HOSTILE = [

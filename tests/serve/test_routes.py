@@ -17,7 +17,8 @@ from jidomem.errors import InvalidRequest
 from jidomem.extras.web.pages import PAGES
 from jidomem.records.policy import PolicyChange
 from jidomem.runtime.user_config import RootLimits
-from jidomem.serve.app import LOOPBACK, create_app, hosts_of
+from jidomem.serve.app import create_app
+from jidomem.serve.listener import LOOPBACK, hosts_of
 from jidomem.serve.routes import ROUTES
 
 ITEM = "https://jido.ai/memory/01900000-0000-7000-8000-000000000001"

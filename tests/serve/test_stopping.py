@@ -11,7 +11,7 @@ from conftest import intent
 from http_world import Client, running
 
 import jidomem
-from jidomem.serve import server
+from jidomem.serve import listener
 from jidomem.serve.connection import ClientSocket
 
 NUMBERS = " ".join(f"VALUES ?n{n} {{ {' '.join(map(str, range(100)))} }}" for n in range(6))
@@ -120,7 +120,7 @@ def test_an_ad_hoc_query_is_answered_that_the_server_stops(tmp_path):
 
 
 def test_a_reader_who_is_gone_for_good_is_cut_off():
-    place = server.listen("127.0.0.1", 0)
+    place = listener.listen("127.0.0.1", 0)
     with place as listening, socket.create_connection(place.getsockname()), listening.accept()[0] as accepted:
         ClientSocket(accepted, 12.5)
         seconds = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) / 1000

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jidomem
-from jidomem.base.clock import format_timestamp
+from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.check.overlay import BYTES, FOLDERS, own_files
 from jidomem.check.report import RULES, SEVERITIES
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
@@ -143,7 +143,7 @@ def show_check(page: PageRequest) -> Mapping[str, Any]:
     return {
         **values,
         **{name: report[name] for name in ("conforms", "judged", "counts", "unchecked", "notes", "untargeted")},
-        "at": latest[0],
+        "at": parse_moment(latest[0]),
         "rules": _by_rule(page, problems),
         "items": _by_item(page, problems),
         "waivers": [_waiver(page, each) for each in sorted(report["waivers"], key=lambda one: str(one["until"]))],
@@ -169,7 +169,7 @@ def _preview(page: PageRequest) -> Mapping[str, Any] | None:
     name = page.given.get("preview")
     if not name:
         return None
-    project, preview = page.memory.checks.previews.get(name, ("", b""))
+    project, preview = page.memory.checks.previews.get(name) or ("", b"")
     if project != page.project:
         raise NotFound("the result of this preview is no longer stored", hint="run the preview again")
     values: dict[str, Any] = json.loads(preview)

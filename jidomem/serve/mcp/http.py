@@ -27,7 +27,8 @@ from jidomem.errors import JidomemError, NotFound, NotServed
 from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import ApiToken
 from jidomem.serve import wire
-from jidomem.serve.app import HEADERS, LOOPBACK, caller_of, check_host, headers
+from jidomem.serve.app import HEADERS, caller_of, check_host, headers
+from jidomem.serve.listener import LOOPBACK
 from jidomem.serve.mcp import server
 from jidomem.serve.mcp.client_session import ClientSessions
 from jidomem.serve.mcp.server import CALLER, SEEN, create_server, leave_all

@@ -1,0 +1,438 @@
+"""A server of several worker processes: one memory behind one address, whichever of them answers."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPException
+from itertools import cycle
+from pathlib import Path
+from threading import Event, Thread
+from urllib.parse import quote, urlencode
+
+import pytest
+from conftest import intent
+from http_world import BIN, Client, children, running
+from prometheus_client import parser
+
+import jidomem
+from jidomem.base.clock import Sources
+from jidomem.runtime.tokens import Keyring
+from jidomem.serve.workers import default_workers
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+SLOW = " ".join(f"VALUES ?n{n} {{ {' '.join(map(str, range(100)))} }}" for n in range(6))
+PATIENT = 60  # seconds, far beyond what any of these waits for
+
+
+@contextmanager
+def serving(root, workers, *options, environment=None):
+    """A server whose workers all answer; it has `url`, and `log` is the file with its standard error."""
+    log = Path(f"{root}.log")
+    with log.open("w") as errors:
+        command = [f"{BIN}/jidomem", "serve", "--root", str(root), "--project", "p", "--port", "0", "--json", *options]
+        with subprocess.Popen(
+            [*command, "--workers", str(workers)], stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+        ) as process:
+            try:
+                process.log = log
+                line = process.stdout.readline()
+                assert line, log.read_text()
+                process.url = json.loads(line)["url"]
+                wait_for(process, "worker_started", workers)
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.terminate()
+                    process.wait(PATIENT)
+
+
+def events(server, name):
+    lines = [json.loads(line) for line in server.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    return [each for each in lines if each["event"] == name]
+
+
+def once(look):
+    """What *look* returns, once that is true."""
+    end = time.monotonic() + PATIENT
+    while not (found := look()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def wait_for(server, name, count):
+    """The events of that name, once there are *count* of them."""
+
+    def look():
+        assert server.poll() is None, server.log.read_text()
+        found = events(server, name)
+        return found if len(found) >= count else None
+
+    return once(look)
+
+
+@contextmanager
+def one_of_each(server, workers, **headers):
+    """A client with a connection to each worker, by its number."""
+    with ExitStack() as stack:
+        clients = {}
+        for attempt in range(20 * workers):
+            client = stack.enter_context(Client(server.url))
+            name = f"which-{time.monotonic_ns()}-{attempt}"
+            client.ask("GET", "/projects", headers={**headers, "X-Request-Id": name})
+            line, *_ = once(lambda name=name: [e for e in events(server, "request") if e["request_id"] == name])
+            clients.setdefault(line["worker"], client)
+            if len(clients) == workers:
+                break
+        assert len(clients) == workers
+        yield clients
+
+
+def figures(client, **headers):
+    """The samples that a worker answers, by name and labels."""
+    status, _, body = client.ask("GET", "/metrics", headers=headers)
+    assert status == 200
+    families = parser.text_string_to_metric_families(body.decode())
+    return {(each.name, *sorted(each.labels.items())): each.value for family in families for each in family.samples}
+
+
+def path_of(iri):
+    return f"/projects/p/memories/{iri.rsplit('/', 1)[1]}"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("workers") / "root", 3) as process:
+        yield process
+
+
+@pytest.fixture
+def clients(server):
+    with one_of_each(server, 3) as clients:
+        yield clients
+
+
+def test_what_was_written_through_one_worker_is_read_at_once_through_each_other(clients):
+    order, written = [*clients.values()], []
+    for number in range(210):
+        writer, *readers = order[number % 3 :] + order[: number % 3]
+        status, receipt = writer.submit(intent(summary=f"at once {number}", topic=f"topic w{number}x"))
+        written.append(receipt["iri"])
+        assert status == 201
+        reader = readers[number % 2]
+        if number % 3 == 0:
+            assert reader.get(path_of(receipt["iri"]))["iri"] == receipt["iri"]
+        elif number % 3 == 1:
+            version = quote(receipt["version"])
+            rows = reader.get(f"/projects/p/queries/facts-about?topic=topic%20w{number}x&min_position={version}")[
+                "rows"
+            ]
+            assert [row["subject"] for row in rows] == [receipt["iri"]]
+        else:
+            assert reader.get("/projects/p")["version"] == receipt["version"]
+
+    pages, path = cycle(order), "/projects/p/queries/facts?limit=40"
+    rows, cursor = [], ""
+    while cursor is not None:
+        page = next(pages).get(path + cursor)
+        rows += [row["fact"] for row in page["rows"]]
+        cursor = page["cursor"] and f"&cursor={quote(page['cursor'])}"
+    assert set(written) <= set(rows)
+    assert len(set(rows)) == len(rows)
+    lines = order[1].ask("GET", "/projects/p/journal?limit=10000")[2].splitlines()
+    assert len(lines) >= 210
+
+
+def test_a_reader_of_one_worker_that_waits_gets_what_another_one_writes(server, clients):
+    first, second, third = clients.values()
+    version = first.get("/projects/p").get("version", "0")
+    first.connection.request("GET", f"/projects/p/journal?after={version}&wait=30")
+    with Client(server.url) as stream:
+        stream.connection.request(
+            "GET", f"/projects/p/journal?after={version}", headers={"Accept": "text/event-stream"}
+        )
+        _, receipt = second.submit(intent(summary="waited for"))
+        event = stream.connection.getresponse()
+        while not (line := event.readline()).startswith(b"data: "):
+            assert line
+
+    (commit,) = first.connection.getresponse().read().splitlines()
+    assert json.loads(commit)["version"] == json.loads(line[6:])["version"] == receipt["version"]
+    assert third.get(f"/projects/p?min_position={receipt['version']}")["version"] == receipt["version"]
+
+
+def test_the_figures_of_all_workers_add_up_whichever_is_asked(clients):
+    route = "/projects/{project}/queries/{name}"
+    count = ("jidomem_http_requests_total", ("method", "GET"), ("route", route), ("status", "200"))
+    order = [*clients.values()]
+    order[0].submit(intent(summary="counted"))
+    before = figures(order[0])
+    for client in order:
+        for _ in range(5):
+            client.get("/projects/p/queries/facts?limit=1")
+        client.submit(intent(summary="counted", type="fcat"))
+        client.submit(intent(summary=f"counted by {id(client)}"))
+
+    after = [figures(client) for client in order]
+
+    def grown(*key):
+        return {read[key] - before.get(key, 0) for read in after}
+
+    assert grown(*count) == {15}
+    assert grown("jidomem_query_seconds_count", ("query", "facts")) == {15}
+    assert grown("jidomem_query_seconds_bucket", ("le", "+Inf"), ("query", "facts")) == {15}
+    assert grown("jidomem_refusals_total", ("code", "unknown_type")) == {3}
+    assert grown("jidomem_commit_seconds_count") == {3}
+    for read in after:
+        assert read["jidomem_workers",] == 3
+        assert read["jidomem_http_requests_in_progress",] == 1
+        assert read["jidomem_http_requests_limit",] == 64
+        assert {labels for name, *labels in read if name == "process_open_fds" for labels in labels} == {
+            ("worker", number) for number in "123"
+        }
+
+
+def test_the_pages_of_all_workers_are_one_server(clients):
+    first, second, third = clients.values()
+    item = first.submit(intent(summary="to be withdrawn"))[1]["iri"].rsplit("/", 1)[1]
+    form = urlencode({"act": "invalidate", "reason": "it is not so"})
+    done = []
+
+    def post(client):
+        done.append(client.ask("POST", f"/ui/p/memories/{item}", form, {**FORM, "Origin": client.url}))
+
+    posts = [Thread(target=post, args=(client,)) for client in clients.values()]
+    for each in posts:
+        each.start()
+    for each in posts:
+        each.join()
+
+    assert [status for status, _, _ in done] == [303] * 3
+    (location,) = {headers["Location"] for _, headers, _ in done}
+    assert "done=" in location
+    shown = [client.ask("GET", location)[2] for client in clients.values()]
+    plain = second.ask("GET", location.partition("?")[0])[2]
+    assert len({len(page) for page in shown}) == 1
+    assert len(shown[0]) > len(plain)
+
+    assert first.get("/projects/p/check")["conforms"] is True
+    assert second.get("/ui/p/check.json")["at"] == third.get("/ui/p/check.json")["at"] is not None
+
+
+LIMITED = "[limits]\nqueries = 1\nconnections = 4\nidle_seconds = 5.0\n"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """A server with two workers, small limits and a token; `config` is the file with both."""
+    folder = tmp_path_factory.mktemp("guarded")
+    own = folder / "jidomem" / "config.toml"
+    own.parent.mkdir()
+    own.write_text(LIMITED)
+    own.chmod(0o600)
+    ring = Keyring(own, folder / "root")
+    secret, token = ring.give_out("ana", "curator", ["*"], Sources())
+    with serving(folder / "root", 2, environment={**os.environ, "XDG_CONFIG_HOME": str(folder)}) as process:
+        process.ring, process.token = ring, token
+        process.key = {"Authorization": f"Bearer {secret}"}
+        with Client(process.url) as client:
+            client.submit(intent(asserted_by="ana"), **process.key)
+        yield process
+
+
+def test_the_limits_are_those_of_the_server_not_of_each_worker(guarded):
+    with one_of_each(guarded, 2, **guarded.key) as clients:
+        first, second = clients.values()
+        slow = "/projects/p/sparql?" + urlencode({"query": f"SELECT (COUNT(*) AS ?n) {{ {SLOW} }}"})
+        first.connection.request("GET", slow, headers=guarded.key)
+        once(lambda: figures(second, **guarded.key)["jidomem_sparql_running",] == 1)
+        status, _, body = second.ask("GET", slow, headers=guarded.key)
+        assert (status, json.loads(body)["code"]) == (429, "too_many_requests")
+        first.connection.close()
+
+    with one_of_each(guarded, 2, **guarded.key) as clients:
+        first, second = clients.values()
+        path = "/projects/p/journal?after=" + quote(first.get("/projects/p", **guarded.key)["version"])
+        first.connection.request("GET", path, headers={**guarded.key, "Accept": "text/event-stream"})
+        assert first.connection.getresponse().status == 200
+        status, _, body = second.ask("GET", f"{path}&wait=30", headers=guarded.key)
+        assert (status, json.loads(body)["code"]) == (429, "too_many_requests")
+
+    with ExitStack() as stack:
+        idle = [stack.enter_context(Client(guarded.url)) for _ in range(4)]
+        for client in idle:
+            client.get("/healthz")
+        with Client(guarded.url) as fifth:
+            assert fifth.get("/healthz") == {"status": "ok"}  # one of the idle ones has ended, of any worker
+        assert [client for client in idle if is_ended(client)]
+
+
+def is_ended(client):
+    """Whether the server has closed a connection."""
+    client.connection.sock.settimeout(0)
+    try:
+        return client.connection.sock.recv(1) == b""
+    except BlockingIOError:
+        return False
+
+
+def test_a_token_that_is_revoked_opens_no_worker_any_more_nor_one_that_starts_later(guarded):
+    with one_of_each(guarded, 2, **guarded.key) as clients:
+        assert [client.ask("GET", "/projects/p", headers=guarded.key)[0] for client in clients.values()] == [200] * 2
+
+        guarded.ring.take_back(guarded.token.id)
+
+        for headers in (guarded.key, {}):
+            assert [client.ask("GET", "/projects/p", headers=headers)[0] for client in clients.values()] == [401] * 2
+    started = events(guarded, "worker_started")
+    os.kill(started[1]["pid"], signal.SIGKILL)
+    wait_for(guarded, "worker_started", len(started) + 1)
+    with ExitStack() as stack:
+        others = [stack.enter_context(Client(guarded.url)) for _ in range(4)]
+        assert [client.ask("GET", "/projects/p")[0] for client in others] == [401] * 4
+
+
+def submit_until(server, stop, acknowledged, problems, name):
+    """Submit facts until *stop*; a request whose connection ended is sent again under its key."""
+    number = 0
+    while not stop.is_set():
+        number += 1
+        one = intent(summary=f"{name} {number}", idempotency_key=f"{name}-{number}")
+        while True:
+            try:
+                with Client(server.url) as client:
+                    for _ in range(5):
+                        status, receipt = client.submit(one)
+                        if status not in (200, 201):
+                            problems.append(receipt)
+                            return
+                        acknowledged.append(receipt["iri"])
+                        client.get(path_of(receipt["iri"]))
+                        time.sleep(0.02)  # so that the workers that start get their share of the processors
+                        number += 1
+                        one = intent(summary=f"{name} {number}", idempotency_key=f"{name}-{number}")
+                break
+            except (OSError, HTTPException):
+                time.sleep(0.02)
+
+
+def test_a_worker_that_is_killed_under_load_loses_nothing_acknowledged_and_is_replaced(tmp_path):
+    root, stop, acknowledged, problems = tmp_path / "root", Event(), [], []
+    with serving(root, 2) as server:
+        threads = [
+            Thread(target=submit_until, args=(server, stop, acknowledged, problems, name)) for name in ("a", "b")
+        ]
+        for thread in threads:
+            thread.start()
+        counted = 0.0
+        for number in (1, 2):
+            before = len(acknowledged)
+            once(lambda before=before: len(acknowledged) >= before + 25 or problems)
+            pid = [each["pid"] for each in events(server, "worker_started") if each["worker"] == number][-1]
+            os.kill(pid, signal.SIGKILL)
+            wait_for(server, "worker_started", 2 + number)
+            with Client(server.url) as client:
+                read = figures(client)
+            assert read["jidomem_workers",] == 2
+            assert read["jidomem_commit_seconds_count",] > counted
+            counted = read["jidomem_commit_seconds_count",]
+        stop.set()
+        for thread in threads:
+            thread.join()
+        with Client(server.url) as client:
+            read = figures(client)
+        processes = [each["pid"] for each in events(server, "worker_started")]
+        server.terminate()
+        assert server.wait(PATIENT) == 0
+
+    assert problems == []
+    with jidomem.open(root, project="p") as memory:
+        assert set(acknowledged) <= {row["fact"] for row in memory.ask("facts")}
+        commits = memory.catch_up("p").position
+    assert commits - 2 <= read["jidomem_commit_seconds_count",] <= commits  # a commit of each that was killed, at most
+    ended = events(server, "worker_ended")
+    assert [(each["worker"], each["status"]) for each in ended] == [(1, -9), (2, -9)]
+    assert [each["event"] for each in map(json.loads, server.log.read_text().splitlines())][-2:] == [
+        "stopping",
+        "stopped",
+    ]
+    assert not any(Path(f"/proc/{pid}").exists() for pid in processes)
+
+
+def test_a_signal_to_one_worker_ends_its_requests_first_and_the_others_go_on(tmp_path):
+    folder = tmp_path / "own"
+    folder.mkdir()
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    with serving(tmp_path / "root", 2, environment=environment) as server, one_of_each(server, 2) as clients:
+        clients[1].submit(intent())
+        version = clients[1].get("/projects/p")["version"]
+        clients[2].connection.request("GET", f"/projects/p/journal?after={version}&wait=30")
+        (pid,) = (each["pid"] for each in events(server, "worker_started") if each["worker"] == 2)
+        os.kill(pid, signal.SIGTERM)
+        answer = clients[2].connection.getresponse()
+        assert (answer.status, answer.read()) == (200, b"")
+        assert wait_for(server, "worker_ended", 1)[0]["status"] == 0
+        assert clients[1].get("/projects/p")["version"] == version
+        wait_for(server, "worker_started", 3)
+        assert [*folder.glob("jidomem-serve-*")]
+        workers = [pid for pid in children(server) if b"serve.workers" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        assert len(workers) == 2
+
+        server.kill()
+
+        server.wait(PATIENT)
+        once(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+    assert not [*folder.glob("jidomem-serve-*")]
+
+
+def refused(root, *options):
+    command = [f"{BIN}/jidomem", "serve", "--root", str(root), "--json", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENT, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_what_cannot_start_is_refused_as_by_one_process(server, tmp_path):
+    root = tmp_path / "root"
+    (root / "shapes").mkdir(parents=True)
+    (root / "shapes" / "mine.ttl").write_text("this is no Turtle")
+    taken = ("--port", server.url.rpartition(":")[2])
+
+    one, several = refused(root, "--port", "0", "--workers", "1"), refused(root, "--port", "0", "--workers", "2")
+    assert (one[0], one[2]) == (several[0], several[2])
+    assert one[0] != 0
+    assert json.loads(one[1]) == json.loads(several[1])
+    (root / "shapes" / "mine.ttl").unlink()
+    one, several = refused(root, *taken, "--workers", "1"), refused(root, *taken, "--workers", "2")
+    assert (one[0], one[2]) == (several[0], several[2]) == (2, "")
+    assert json.loads(one[1])["detail"] == json.loads(several[1])["detail"] == f"127.0.0.1:{taken[1]} is in use"
+
+
+def test_a_worker_that_cannot_start_again_is_tried_later_and_later_while_the_others_answer(tmp_path):
+    root = tmp_path / "root"
+    with serving(root, 2) as server:
+        with Client(server.url) as client:
+            client.submit(intent())
+        (root / "config.toml").write_text("nonsense = 1\n")
+        (pid,) = (each["pid"] for each in events(server, "worker_started") if each["worker"] == 2)
+        os.kill(pid, signal.SIGKILL)
+        (first,) = wait_for(server, "worker_refused", 1)
+        assert (first["worker"], first["code"]) == (2, "invalid_config")
+        with Client(server.url) as client:
+            assert len(client.get("/projects/p/queries/facts")["rows"]) == 1
+
+        (root / "config.toml").unlink()
+
+        wait_for(server, "worker_started", 3)
+
+
+def test_one_worker_is_the_process_itself(tmp_path):
+    assert default_workers() == max(1, len(os.sched_getaffinity(0)) - 1)
+    with running(tmp_path / "root", "--workers", "1") as process:
+        with Client(process.url) as client:
+            client.submit(intent())
+            assert "jidomem_workers" not in {name for name, *_ in figures(client)}
+        names = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children(process)]
+    assert not any(b"serve.workers" in name for name in names)
