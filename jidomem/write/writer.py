@@ -429,6 +429,14 @@ class MemoryWriter:
         """Return whether *agent* (default: the writer's own) is a curator of the project."""
         return self._policy.is_curator(project_id, agent)
 
+    def has_value(self, project_id: str, predicate: Term, values: Iterable[Term]) -> bool:
+        """Return whether a memory has one of *values* as this property, by look-ups that leave commits pending.
+
+        A query would apply the commits to the index first, one after each write.
+        """
+        with self._context.queues.of(project_id).reading() as view:
+            return any(view.subjects(predicate, value) for value in values)
+
     # writes that are no intents
 
     def declare(self, project_id: str, rows: Sequence[Triple]) -> list[str]:

@@ -815,6 +815,21 @@ def test_what_differs_from_what_is_known_in_case_and_space_alone_is_not_kept_aga
     assert related.structured_content["relations"] == [LIKES]
 
 
+def test_an_entity_is_created_once_until_it_is_deleted(desks):
+    create = ("create_entities", {"entities": [{**ANA, "observations": []}]})
+    first, again, _, after, graph = called(
+        desks,
+        create,
+        create,
+        ("delete_entities", {"entityNames": ["Ana"]}),
+        create,
+        ("read_graph", {}),
+        tools=KNOWLEDGE,
+    )
+
+    assert [len(each.structured_content["entities"]) for each in (first, again, after, graph)] == [1, 0, 1, 1]
+
+
 def test_what_is_deleted_by_those_tools_is_withdrawn_and_can_be_explained(desks):
     memory = desks.memory
     called(

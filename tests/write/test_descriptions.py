@@ -4,6 +4,7 @@ import pytest
 from conftest import START, intent
 from writing import GRAPH, codes, held, refusal, said
 
+import jidomem
 from jidomem.errors import InvalidRequest, PolicyDenied
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import boolean, iri, literal, plain_value
@@ -158,3 +159,19 @@ def test_what_is_remembered_is_filled_with_what_is_missing_and_says_so(memory):
     before = len([*memory.index.triples(GRAPH)])
     assert memory.writer.remember("p", "it hailed", dry_run=True).commit is None
     assert len([*memory.index.triples(GRAPH)]) == before
+
+
+def test_a_value_is_known_after_its_write_whichever_process_wrote_it(memory):
+    summaries = ["written here", "written elsewhere", "written by none"]
+
+    def known():
+        return [memory.writer.has_value("p", jido("summary"), [literal(each)]) for each in summaries]
+
+    assert known() == [False, False, False]
+    memory.writer.submit_intent("p", intent(summary=summaries[0]))
+    assert known() == [True, False, False]
+    with jidomem.open(memory.settings.root, project="p") as other:
+        other.writer.submit_intent("p", intent(summary=summaries[1]))
+    assert known() == [True, True, False]
+    assert memory.writer.has_value("p", jido("summary"), map(literal, reversed(summaries)))
+    assert not memory.writer.has_value("p", jido("topic"), map(literal, summaries))

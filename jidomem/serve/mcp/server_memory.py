@@ -24,7 +24,7 @@ from jidomem.exchange.other_formats import (
     plain_relation,
     relation_fact,
 )
-from jidomem.rdf.terms import literal
+from jidomem.rdf.terms import iri, literal
 from jidomem.records import active
 from jidomem.serve.mcp.client_session import ClientSession
 from jidomem.serve.mcp.tools import Tool, ToolResult
@@ -99,7 +99,8 @@ def _named(*names: str) -> None:
 def _create_entities(session: ClientSession, given: dict[str, Any]) -> ToolResult:
     wanted = {entity["name"]: entity for entity in reversed(given["entities"])}  # the first of each name
     _named(*wanted)
-    known = _graph(session, wanted).entities
+    is_known = session.writer.has_value(session.project, iri(NODE), map(literal, wanted))
+    known = _graph(session, wanted).entities if is_known else {}
     new = [wanted[name] for name in dict.fromkeys(one["name"] for one in given["entities"]) if name not in known]
     new = [{**entity, "observations": _new(entity["observations"], ())} for entity in new]
     facts = []
