@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from jidomem.base.regex import compiled
+from jidomem.base.regex import compiled, lazy
 from jidomem.errors import Violation
 from jidomem.rdf.terms import Triple, is_iri, parse_literal
 from jidomem.rdf.vocab import local_name
@@ -163,7 +163,7 @@ _SAMPLES = (
     "|user|value|your"
 )
 #: A placeholder for a secret: a word, a variable, a call or an attribute, stars; or its kind of encoding.
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = lazy(
     rf"[\"']?(?:<.*|\$.*|%.*|\{{.*|\[.*|.*\*\*\*.*|x{{3,}}|.*(?:\.\.\.|…).*|(?i:(?:[-_]?(?:{_SAMPLES}))+)[0-9]?"
     r"|(?i:(?:abc[d-z]*|123[4-90]*)+)|[a-z][a-z0-9]*(?:_[a-z0-9]+)*_(?:password|passwd|pass|pwd|secret|token|key)"
     r"|[a-z]+(?:-[a-z]+)*-(?:password|pass|secret|token|key)|[A-Za-z_]\w*(?:[.:]+\w+)+(?:\[.*)?|\w+\[.*|~?/.*"
@@ -173,16 +173,16 @@ _PLACEHOLDER = re.compile(
     r"|required|optional|none|null|true|false|string"
     r"|redacted|removed|hidden|empty|changeme|placeholder|unknown|missing|rotated|expired))[\"']?\.?"
 )
-_MARKUP = re.compile(r"[`\u3000-\u303f\uff00-\uffef]")
-_PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9]*)[_-]\Z")
+_MARKUP = lazy(r"[`\u3000-\u303f\uff00-\uffef]")
+_PREFIX = lazy(r"([A-Za-z][A-Za-z0-9]*)[_-]\Z")
 #: Tokens that no maker issues: a character many times, or the words of a manual.
-_MADE_UP = re.compile(r"([A-Za-z0-9.*])\1{5}|EXAMPLE|(?i:your)[_-]")
+_MADE_UP = lazy(r"([A-Za-z0-9.*])\1{5}|EXAMPLE|(?i:your)[_-]")
 _COMMON_MARKS = ("=", ":", "://", "--", "</", " is ")
 _WORD_MARKS = ("PRIVATE KEY", "uthorization", "curl")
 #: The marks that identify a form by themselves; the forms with other marks; and a word long enough for a token.
 _MARKS = tuple(form.mark for form in FORMS if form.mark not in (*_COMMON_MARKS, *_WORD_MARKS))
 _UNMARKED = tuple(form for form in FORMS if form.mark in (*_COMMON_MARKS, *_WORD_MARKS))
-_LONG = re.compile(r"[A-Za-z0-9_.-]{15}")
+_LONG = lazy(r"[A-Za-z0-9_.-]{15}")
 #: The fields that may be random, as ids and keys are; they are screened for known forms only.
 _NAME_FIELDS = ("iri", "asserted_by", "asserted_in", "assigned_to", "idempotency_key")
 #: The fields that other stages restrict to names from a list, moments, a number, the project or memories.
@@ -196,23 +196,23 @@ _TEXT_FIELDS = tuple(name for name in _OPEN_FIELDS if name not in LIST_FIELDS)
 _LIST_FIELDS = tuple(name for name in _OPEN_FIELDS if name in LIST_FIELDS)
 _TEXTS, _LISTS = attrgetter(*_TEXT_FIELDS), attrgetter(*_LIST_FIELDS)
 _NAMED = attrgetter(*_NAME_FIELDS)
-_RUN = re.compile(r"[A-Za-z0-9+_-]{32,}={0,2}")
-_PLAIN = re.compile(
+_RUN = lazy(r"[A-Za-z0-9+_-]{32,}={0,2}")
+_PLAIN = lazy(
     r"(?:0x)?[0-9a-fA-F-]+|(?:sha|md5|blake)[0-9a-z]*[-_=].*|[a-z0-9_=-]+|[A-Z0-9_=-]+"
     r"|pk_(?:live|test)_.*|Qm[1-9A-HJ-NP-Za-km-z]{44}",
     re.ASCII,
 )
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}(?![a-z])")
+_WORDS = lazy(r"[A-Z]?[a-z]+|[A-Z]{2,}(?![a-z])")
 #: Symbols of Rust (v0) and C++ (Itanium), in which the length precedes each name.
-_MANGLED = re.compile(r"_(?:R|ZN?)[A-Z](?=\w*[0-9][a-z_]{2})\w*", re.ASCII)
+_MANGLED = lazy(r"_(?:R|ZN?)[A-Z](?=\w*[0-9][a-z_]{2})\w*", re.ASCII)
 #: The text before an id or a public key, before a digest, and from the header of a public key or certificate on.
-_ID = re.compile(
+_ID = lazy(
     r"(?:\b|_)(?:[a-z]*[_-]?id|[a-z]+Id|kid)[\"']?\s*[:=]\s*[\"'`]?(?:[a-z0-9]+[._])*\Z|\bk[1-4]\.(?:public|[pls]id)\.\Z"
 )
-_DIGEST = re.compile(
+_DIGEST = lazy(
     r"(?:\b(?:h1|sha[0-9]+|md5):|\b(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ )[A-Za-z0-9+/=-]*\Z", re.IGNORECASE
 )
-_PUBLIC_KEY = re.compile(r"-----BEGIN (?:[A-Z]+ )*(?:CERTIFICATE|PUBLIC KEY)[^-]*-----[A-Za-z0-9+/=\s\\]*\Z")
+_PUBLIC_KEY = lazy(r"-----BEGIN (?:[A-Z]+ )*(?:CERTIFICATE|PUBLIC KEY)[^-]*-----[A-Za-z0-9+/=\s\\]*\Z")
 
 
 class SecretMatch(NamedTuple):
