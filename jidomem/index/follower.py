@@ -19,7 +19,7 @@ from typing import Any
 from jidomem.base.background import BackgroundTask
 from jidomem.errors import NotFound, TooLarge
 from jidomem.index.snapshots import STORE_ERRORS, Clones, PrivateClone, Snapshot
-from jidomem.index.store import OxigraphIndex, Watermark
+from jidomem.index.store import OxigraphIndex, Watermark, in_batches
 from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.rdf.terms import Triple, iri
@@ -75,15 +75,7 @@ def batches_until_clear(stream: Stream, commits: Iterable[Commit], clearing: lis
 
 def steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
     """Yield *commits* in their order, in batches of STEP bytes: each is applied in one step."""
-    step, size = list[Commit](), 0
-    for commit in commits:
-        step.append(commit)
-        size += len(commit.data)
-        if size >= STEP:
-            yield step
-            step, size = [], 0
-    if step:
-        yield step
+    return in_batches(commits, STEP)
 
 
 class BulkLoader:

@@ -7,13 +7,15 @@ are notified of each change.
 from __future__ import annotations
 
 import json
+import os
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import islice
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyoxigraph as ox
 
@@ -23,6 +25,9 @@ from jidomem.journal.commit import Commit, advance
 from jidomem.rdf.terms import Term, Triple, literal, ntriples_line, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, JIDO, ONTOLOGY_GRAPH, XSD
 from jidomem.records.intent import CommitRef, Version, missing_keys, topic_keys
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 #: The graph of the watermarks, which no query may read, and the property of a watermark.
 MARKS = "urn:jidomem:index:marks"
@@ -91,6 +96,30 @@ def _keys_lacking(commit: Commit) -> list[Triple]:
         if keys := topic_keys(triples):
             return [] if keys <= triples else missing_keys(commit.triples)
     return []
+
+
+def in_batches(commits: Iterable[Commit], size: int) -> Iterator[list[Commit]]:
+    """Yield *commits* in their order, in batches of *size* bytes of documents or slightly more."""
+    batch, filled = list[Commit](), 0
+    for commit in commits:
+        batch.append(commit)
+        filled += len(commit.data)
+        if filled >= size:
+            yield batch
+            batch, filled = [], 0
+    if batch:
+        yield batch
+
+
+def _loaded(batch: list[Commit], load: Future[None]) -> list[Commit]:
+    """Return *batch* once its *load* has ended; raise the error of the load."""
+    load.result()
+    return batch
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _TYPED = '"^^<'
@@ -238,8 +267,10 @@ class PendingCommits:
 
 T = TypeVar("T")
 
-#: Bytes of commits in one bulk load, which takes some 12 times as much memory while it runs.
+#: Bytes of commits in all bulk loads at once, which take some 12 times as much memory while they run.
 BATCH_BYTES = 16_000_000
+#: The most bulk loads at once: three take as long as the verification of as many commits, which one thread does.
+MAX_LOADS = 3
 #: Bytes of commits from which on a bulk load, which writes its own files, costs half as much as a load on disk.
 BULK_LOAD_BYTES = 200_000
 #: Bytes of commits after which a store on disk is flushed: buffered, they take 60 times as much memory.
@@ -336,14 +367,10 @@ class OxigraphIndex:
         """
         with self._lock:
             self._pending.flush(self._insert)
-            mark, batch, size = self.mark(graph), list[Commit](), 0
-            for commit in commits:
-                batch.append(commit)
-                size += len(commit.data)
-                if size >= BATCH_BYTES:
-                    mark, batch, size = self._load_batch(graph, batch, mark), [], 0
-            if batch:
-                mark = self._load_batch(graph, batch, mark)
+            mark = self.mark(graph)
+            for batch in self._bulk_load(graph, commits):
+                mark = mark.after(batch)
+                self._notify(graph, batch)
             if mark == self.mark(graph):
                 return
             statement = f"<{graph}> <{WATERMARK}> {mark.term} <{MARKS}> .\n"
@@ -550,11 +577,24 @@ class OxigraphIndex:
         descriptions = self._store.quads_for_pattern(ox.NamedNode(commit.iri), _POSITION, None, ox.NamedNode(graph))
         return next(descriptions, None) is not None
 
-    def _load_batch(self, graph: str, batch: list[Commit], mark: Watermark) -> Watermark:
-        self._store.bulk_load(trig(graph, batch), ox.RdfFormat.TRIG, lenient=True)
-        self._bulk_loads += 1
-        self._notify(graph, batch)
-        return mark.after(batch)
+    def _bulk_load(self, graph: str, commits: Iterable[Commit]) -> Iterator[list[Commit]]:
+        """Load *commits*, and yield them in order, in batches that are in the store.
+
+        The engine loads in threads beside this one, which verifies the next batch: most of a load needs no Python.
+        """
+        from concurrent.futures import ThreadPoolExecutor  # slow to load, and not needed for a small journal
+
+        threads = min(_cores(), MAX_LOADS)
+        loading: deque[tuple[list[Commit], Future[None]]] = deque()
+        with ThreadPoolExecutor(threads, thread_name_prefix="jidomem bulk load") as pool:
+            for batch in in_batches(commits, BATCH_BYTES // threads):
+                load = partial(self._store.bulk_load, trig(graph, batch), ox.RdfFormat.TRIG, lenient=True)
+                loading.append((batch, pool.submit(load)))
+                self._bulk_loads += 1
+                if len(loading) > threads:
+                    yield _loaded(*loading.popleft())
+            while loading:
+                yield _loaded(*loading.popleft())
 
     def _set_mark(self, graph: str, mark: Watermark) -> None:
         """Set the watermark to *mark*, which the store has, and remove the former one from the store."""

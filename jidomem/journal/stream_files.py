@@ -113,7 +113,7 @@ def set_aside(path: str) -> Iterator[str]:
 
 
 #: The bytes of cached commits, for the read after the look that parsed them.
-CACHED_BYTES = 4_000_000
+CACHED_BYTES = 16_000_000
 
 
 class Contents:

@@ -65,6 +65,62 @@ def test_a_query_beside_it_sees_whole_commits_and_never_fewer(tmp_path, monkeypa
     assert len(list(index.triples(STREAM.graph, predicate="<urn:p>"))) == COMMITS * SUBJECTS
 
 
+@pytest.mark.parametrize("cores", [1, 2, 8])
+def test_many_commits_are_loaded_in_order_while_the_next_are_read(tmp_path, monkeypatch, cores):
+    monkeypatch.setattr(oxigraph, "BATCH_BYTES", 3 * len(commits()[0].data) * cores)
+    monkeypatch.setattr(oxigraph.os, "sched_getaffinity", lambda process: range(cores))
+    store, plain, follower = ox.Store(tmp_path / "store"), OxigraphIndex(), Follower()
+    index, loaded = OxigraphIndex(store), []
+    index.observers.append(follower)
+
+    def read():
+        for commit in commits():
+            loaded.append(len(store) > 0)
+            yield commit
+
+    index.bulk_load(STREAM.graph, read())
+    plain.load(STREAM.graph, commits())
+
+    assert set(index.triples(STREAM.graph)) == set(plain.triples(STREAM.graph))
+    assert index.marks == plain.marks
+    assert follower.told == [commit.triples for commit in commits()]
+    assert loaded[0] is False
+    assert cores == 8 or any(loaded)
+
+
+class FailingBulkLoad:
+    """A store whose second bulk load fails."""
+
+    def __init__(self):
+        self._store, self.loads = ox.Store(), 0
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def bulk_load(self, *given, **named):
+        self.loads += 1
+        if self.loads == 2:
+            raise OSError("the disk is full")
+        self._store.bulk_load(*given, **named)
+
+
+def test_no_watermark_is_set_where_a_bulk_load_fails_or_reading_does(monkeypatch):
+    monkeypatch.setattr(oxigraph, "BATCH_BYTES", 1)
+    index = OxigraphIndex(FailingBulkLoad())
+    with pytest.raises(OSError, match="the disk is full"):
+        index.bulk_load(STREAM.graph, commits())
+    assert index.marks == {}
+
+    def read():
+        yield from commits()[:5]
+        raise KeyboardInterrupt
+
+    index = OxigraphIndex()
+    with pytest.raises(KeyboardInterrupt):
+        index.bulk_load(STREAM.graph, read())
+    assert index.marks == {}
+
+
 class InterruptedOnce:
     """A store whose first load is interrupted when all of it is in, as a signal is told of when the call returns."""
 
