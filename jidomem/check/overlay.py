@@ -75,7 +75,11 @@ def _malformed(text: str) -> str | None:
     """Return the message of the engine on an invalid query, or None; it runs in its own process on an empty store."""
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _PARSE], input=text.encode(), capture_output=True, timeout=_SECONDS, check=False
+            [sys.executable, "-P", "-c", _PARSE],
+            input=text.encode(),
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return f"it was not parsed in {_SECONDS:.0f} s"

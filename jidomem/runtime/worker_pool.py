@@ -308,7 +308,8 @@ class Worker:
 
     def __init__(self, root: Path) -> None:
         """Start the process with exec, as a fork would share the threads and locks of this process."""
-        command = [sys.executable, "-m", "jidomem.runtime.worker", str(root)]
+        # -P: a module in the working directory, maybe of a cloned repository, must not replace one of the library
+        command = [sys.executable, "-P", "-m", "jidomem.runtime.worker", str(root)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -15,6 +15,8 @@ from conftest import decision, files, intent
 from http_world import BIN
 
 import jidomem
+from jidomem.base.files import query_files
+from jidomem.check import overlay
 from jidomem.errors import Failed, IntentRefused, JidomemError
 from jidomem.index import follower
 from jidomem.runtime.location import init
@@ -438,3 +440,21 @@ def refusal(root, use):
     except JidomemError as error:
         return error.to_dict()
     return None
+
+
+def test_modules_in_the_working_directory_are_not_run_in_place_of_the_library(root, tmp_path, monkeypatch):
+    for name in ("resource", "pyoxigraph", "json", "rdflib"):
+        (root.parent / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    query = root / "queries" / "planner" / "mine.rq"
+    query.parent.mkdir(parents=True)
+    (shipped,) = (path for path in query_files() if path.stem == "open-tasks")
+    query.write_bytes(shipped.read_bytes())
+    monkeypatch.chdir(root.parent)
+
+    assert [*overlay.check_queries([query], root)] == []
+    query.unlink()
+    with jidomem.open(root) as memory:
+        answer = memory.pool.answer("p", "ASK { ?s ?p ?o }", rows_as="json", graph_as="turtle")
+
+    assert json.loads(answer)["boolean"] is True
+    assert not (tmp_path / "ran").exists()
