@@ -21,13 +21,16 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from io import FileIO
 from pathlib import Path
 from shlex import quote
 from struct import Struct
+from threading import Lock
 from time import monotonic, sleep, time
+from typing import ClassVar
+from weakref import WeakSet
 
 from jidomem.errors import Busy, Failed
 
@@ -537,6 +540,65 @@ _EVENT = Struct("iIII")
 _READ_BYTES = 1 << 16
 
 
+class _Inotify:
+    """The inotify instance of this process, which all its watches share: a user has few instances."""
+
+    def __init__(self) -> None:
+        import ctypes  # only a long-lived process has a watch
+
+        self._system = ctypes.CDLL(None, use_errno=True)
+        self._descriptor = self._system.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.is_usable = self._descriptor >= 0  # else the limit of this user is reached
+        self.process = os.getpid()
+        self._watches: dict[int, WeakSet[FolderWatch]] = {}
+        self._lock = Lock()
+
+    def add(self, path: str, watch: FolderWatch) -> int:
+        """Return the number of the watch of *path*, negative where there can be none; those of one folder share it."""
+        with self._lock:
+            for number in [number for number, watches in self._watches.items() if not watches]:
+                del self._watches[number]
+                self._system.inotify_rm_watch(self._descriptor, number)
+            wanted = _CHANGES | _DELETE_SELF | _MOVE_SELF | _ONLYDIR
+            number = int(self._system.inotify_add_watch(self._descriptor, os.fsencode(path), wanted))
+            if number >= 0:
+                self._watches.setdefault(number, WeakSet()).add(watch)
+            return number
+
+    def take(self, watch: FolderWatch) -> set[str] | None:
+        """Return the names that changed since the last call, None if some may be missing, and forget them."""
+        with self._lock:
+            try:
+                while data := os.read(self._descriptor, _READ_BYTES):
+                    self._distribute(data)
+            except BlockingIOError:  # all was read
+                pass
+            except BaseException:
+                self._lose(*self._watches)
+                raise
+            names, watch.names = watch.names, set()
+            return names
+
+    def _distribute(self, data: bytes) -> None:
+        place = 0
+        while place < len(data):
+            number, kind, _, length = _EVENT.unpack_from(data, place)
+            place += _EVENT.size + length
+            if number < 0:  # more changed than the kernel stores
+                self._lose(*self._watches)
+            elif not kind & _CHANGES:  # the folder itself was moved or removed
+                self._lose(number)
+            else:
+                for watch in self._watches.get(number, ()):
+                    if watch.names is not None:
+                        watch.names.add(os.fsdecode(data[place - length : place].rstrip(b"\0")))
+
+    def _lose(self, *numbers: int) -> None:
+        for number in numbers:
+            for watch in self._watches.get(number, ()):
+                watch.names = None
+
+
 class FolderWatch:
     """The names that changed in one folder, so that a long-lived process need not list it again.
 
@@ -545,63 +607,50 @@ class FolderWatch:
     watch only on file systems of this machine, as the kernel reports no change that another machine makes.
     """
 
-    def __init__(self, descriptor: int, inode: tuple[int, int]) -> None:
-        self._descriptor, self._inode = descriptor, inode
+    _inotify: ClassVar[_Inotify | None] = None
+
+    def __init__(self, inotify: _Inotify, path: str) -> None:
+        self.names: set[str] | None = set()  # None once some may be missing
+        self._instance, status = inotify, os.stat(path)
+        self._inode = status.st_dev, status.st_ino
+        self.number = inotify.add(path, self)
 
     @classmethod
     def of(cls, path: str) -> FolderWatch | None:
         """Return a watch of the folder *path*; None where there can be none, or no more of them."""
-        if not sys.platform.startswith("linux") or _file_system(path) not in _LOCAL:
-            return None
-        import ctypes  # only a long-lived process has a watch
-
-        system = ctypes.CDLL(None, use_errno=True)
-        descriptor = system.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if descriptor < 0:  # the limit of this user, fs.inotify.max_user_instances
-            return None
-        wanted = _CHANGES | _DELETE_SELF | _MOVE_SELF | _ONLYDIR
-        if system.inotify_add_watch(descriptor, os.fsencode(path), wanted) < 0:
-            os.close(descriptor)
-            return None
         with suppress(OSError):
-            status = os.stat(path)
-            return cls(descriptor, (status.st_dev, status.st_ino))
-        os.close(descriptor)
+            if not sys.platform.startswith("linux") or _file_system(os.stat(path).st_dev) not in _LOCAL:
+                return None
+            inotify = FolderWatch._inotify
+            if inotify is None or inotify.process != os.getpid():
+                inotify = FolderWatch._inotify = _Inotify()
+            if inotify.is_usable and (watch := cls(inotify, path)).number >= 0:
+                return watch
         return None
 
     def changes(self, path: str) -> set[str] | None:
         """Return the names that were created, renamed or removed in *path*; None if some may be missing.
 
-        After None the watch is of no use: the folder is another one, or more changed than the kernel stores.
+        After None the watch is of no use: the folder is another one, more changed than the kernel stores, or this is a
+        child of the process that made the watch.
         """
-        names = set[str]()
-        with suppress(BlockingIOError):  # all was read
-            while data := os.read(self._descriptor, _READ_BYTES):
-                place = 0
-                while place < len(data):
-                    _, kind, _, length = _EVENT.unpack_from(data, place)
-                    place += _EVENT.size + length
-                    if not kind & _CHANGES:
-                        return None
-                    names.add(os.fsdecode(data[place - length : place].rstrip(b"\0")))
+        if self._instance.process != os.getpid():
+            return None
+        names = self._instance.take(self)
         with suppress(OSError):
             status = os.stat(path)
             if (status.st_dev, status.st_ino) == self._inode:
                 return names
         return None
 
-    def __del__(self) -> None:
-        os.close(self._descriptor)
 
-
-def _file_system(path: str) -> str:
-    """Return the type of the file system of *path*; empty if it is unknown."""
-    with suppress(OSError, ValueError):
-        device = os.stat(path).st_dev
-        wanted = f"{os.major(device)}:{os.minor(device)}"
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
-            for line in mounts:
-                fields, _, mounted = line.partition(" - ")
-                if fields.split(" ")[2] == wanted:
-                    return mounted.split(" ")[0]
+@lru_cache(maxsize=64)
+def _file_system(device: int) -> str:
+    """Return the type of the file system of a device; empty if it is unknown."""
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    with suppress(OSError, IndexError), open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+        for line in mounts:
+            fields, _, mounted = line.partition(" - ")
+            if fields.split(" ")[2] == wanted:
+                return mounted.split(" ")[0]
     return ""

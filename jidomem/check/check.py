@@ -52,7 +52,7 @@ from jidomem.index.follower import IndexFollower, gc_paused
 from jidomem.index.projection import STALE
 from jidomem.journal.branches import Revision, head_of
 from jidomem.journal.journal import NAMES, FileJournal, Stream
-from jidomem.journal.stream import missing_parent
+from jidomem.journal.stream_files import missing_parent
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import BASE, SHAPE, TYPE, jido, local_name

@@ -15,8 +15,8 @@ from shlex import quote
 from jidomem.base import disk
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
 from jidomem.journal.commit import is_pack, short_id, stem, stem_of
-from jidomem.journal.stream import Folder, missing_parent
-from jidomem.journal.stream_files import FIRST_VERSION, each_file
+from jidomem.journal.stream import Folder
+from jidomem.journal.stream_files import FIRST_VERSION, each_file, missing_parent
 from jidomem.records.intent import SHORT, CommitRef
 from jidomem.repository import git
 

@@ -477,6 +477,9 @@ class FileJournal:
     def close(self, name: str) -> None:
         """Refuse all further reads and writes; *name* is the memory in the refusal."""
         self._closed = name
+        with self._guard:
+            for folder, _ in self._open.values():
+                folder.close()
 
     def _check_open(self) -> None:
         if self._closed is not None:

@@ -1,5 +1,7 @@
 """A folder is the stream as one process knows it: version, order and damage, read when needed, without a lock.
 
+A process that lists the folder a second time watches it from then on, and need not list it again.
+
 The lock file of a folder stores the newest `FolderSnapshot`, which saves a listing. A snapshot names its `place` (the
 local marker of the folder), which is the key of its checksum and of the sum of the file names, so a snapshot that a
 clone brings along is not trusted.
@@ -11,76 +13,35 @@ after the clock of this machine, is damage: all later commits would have to be d
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import wraps
 from hashlib import blake2b
 from heapq import nlargest
 from itertools import chain, starmap
 from operator import attrgetter
 from pathlib import Path
 from time import time_ns
-from types import MappingProxyType
+from typing import Any, TypeVar, cast
 
 from jidomem.base import disk
 from jidomem.base.clock import format_timestamp
 from jidomem.base.disk import SETTLE, FolderWatch, is_settled
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal.commit import Commit, advance, file_name, is_pack, stem, stem_of
-from jidomem.journal.packs import Pack, PackEntry
-from jidomem.journal.stream_files import Contents, each_file
+from jidomem.journal.packs import PackEntry
+from jidomem.journal.stream_files import (
+    Contents,
+    each_file,
+    missing_parent,
+    missing_parent_text,
+    parent_fault,
+    unfit_commits,
+)
 from jidomem.records.intent import SHORT, CommitRef, Version
-
-_LACKS = re.compile("its parent ([0-9a-f]{64}) is not here")
-
-
-def missing_parent_text(identity: str) -> str:
-    """Return the message for a commit whose parent is not in the journal."""
-    return f"its parent {identity} is not here"
-
-
-def missing_parent(detail: str) -> str | None:
-    """Return the id of the missing parent in a message of `missing_parent_text`; None for any other message."""
-    match = _LACKS.search(detail)
-    return match[1] if match else None
-
-
-def parent_fault(entry: PackEntry, contents: Contents, near: Mapping[str, CommitRef] = MappingProxyType({})) -> str:
-    """Return the fault of a commit against its parents, or an empty text; *near* is searched before *contents*."""
-    parents = []
-    for identity in entry.parents:
-        parent = near.get(identity) or contents.head(identity)
-        if parent is not None:
-            parents.append(parent)
-        elif not contents.is_explained(identity):
-            return missing_parent_text(identity)
-    if len(parents) < len(entry.parents):
-        return ""  # the file of the parent is damaged itself
-    if entry.head.position != 1 + max((parent.position for parent in parents), default=0):
-        return f"its position {entry.head.position} does not follow from its parents"
-    if any(parent.recorded_at >= entry.head.recorded_at for parent in parents):
-        return f"it was recorded at {entry.head.recorded_at}, not after its parents"
-    return ""
-
-
-def unfit_commits(pack: Pack, contents: Contents, key: str = "") -> dict[str, JournalDamaged]:
-    """Return the damage of the commits of a pack, or of its stem *key* alone, that do not follow from their parents.
-
-    The commits are read again; damage of the bytes themselves is recorded in *contents*.
-    """
-    rows = contents.packs.rows(pack)
-    inside, damage = {row.head.id: row.head for row in rows.values()}, dict[str, JournalDamaged]()
-    for row in [rows[key]] if key in rows else rows.values():
-        if not contents.has_intact_file(row):
-            problem = parent_fault(row.entry, contents, inside)
-            if contents.packed(pack, row) is not None and problem:
-                name = f"{pack.name}#{stem(row.head)}"
-                damage[name] = contents.damaged(name, problem, identity=row.head.id)
-    return damage
-
 
 #: The longest line of a lock file that is read: some thousand heads.
 _LONGEST = 1 << 20
@@ -174,6 +135,23 @@ _STAYED = (
 _FEW, _EACH = 100, 25_000
 
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _forgets_on_failure(method: _Method) -> _Method:
+    """Return *method* of a folder; if it fails part way, or is interrupted, the next look lists the folder."""
+
+    @wraps(method)
+    def run(self: Folder, *arguments: Any, **named: Any) -> Any:
+        try:
+            return method(self, *arguments, **named)
+        except BaseException:
+            self.forget()
+            raise
+
+    return cast(_Method, run)
+
+
 class Folder:
     """One stream's folder as this process knows it; safe to use from several threads."""
 
@@ -196,15 +174,21 @@ class Folder:
             self._base = Version()
             self._listed = NOTHING  # the snapshot of these names
             self._watch: FolderWatch | None = None  # of a folder that was listed before
-            self._changed: set[str] | None = None  # the names that changed since the listing; None if unknown
+            self._changed: set[str] | None = None  # the files that changed since the listing; None if unknown
+            self._is_still = True  # whether no name at all changed since the listing
             self._unlisted: set[str] = set()  # names in contents.places known from a version, not from a listing
             self._grounded: Version | None = None  # the last version whose heads this process read
             self._gaps: dict[str, JournalDamaged] = {}
             self._damaged_then = 0  # the number of damaged files at the last listing
             self._still_until = 0  # the time until which the known damage is assumed, in nanoseconds
 
+    def close(self) -> None:
+        """End the watch."""
+        with self._lock:
+            self._watch = self._changed = None
+
     def look(self, *, holding: bool = False) -> Version:
-        """Return the present version of the folder; list it only if its time and the lock file are no proof.
+        """Return the present version of the folder; list it only if its time, watch and lock file are no proof.
 
         A process *holding* the lock to move commits between files leaves doubt and damage to the next look.
         """
@@ -234,17 +218,19 @@ class Folder:
         return self.snapshot.since == 0 if changed is None else not changed
 
     def _changed_names(self) -> set[str] | None:
-        """Return the names that changed since the listing, by the watch; None if they are unknown."""
-        if self._watch is not None and self._changed is not None:
+        """Return the files that changed since the listing, by the watch; None if they are unknown."""
+        changed, self._changed = self._changed, None  # unknown if this is interrupted
+        if self._watch is not None and changed is not None:
             names = self._watch.changes(self.path)
             if names is None:
-                self._watch = self._changed = None
-            else:
-                for name in names:
-                    if name.endswith(".ttl") and name[0] != ".":
-                        self._changed.add(name)
-        return self._changed
+                self._watch = changed = None
+            elif names:
+                self._is_still = False
+                changed |= {name for name in names if name.endswith(".ttl") and name[0] != "."}
+        self._changed = changed
+        return changed
 
+    @_forgets_on_failure
     def _list_changes(self) -> bool:
         """Update all state by the names that changed since the listing; return False if all must be listed.
 
@@ -253,6 +239,8 @@ class Folder:
         now, mtime, place = time_ns(), disk.mtime(self.path), disk.file_place(self.path)
         changed, names = self._changed_names(), self._names
         if changed is None or names is None or mtime is None or place != self._listed.place or self.is_damaged:
+            return False
+        if self._is_still and mtime != self._listed.mtime:  # a change that the kernel did not report
             return False
         present = {name for name in changed if disk.exists(f"{self.path}/{name}")}
         added, last = sorted(present - names), max(map(stem, self._base.heads), default="")
@@ -266,7 +254,7 @@ class Folder:
         self._base, self._grounded = advance(self._base, self._load_entries(added)), None
         listed = self._listed.changed(mtime, 0 if is_settled(mtime, now) else now, added, [])
         self._listed = self.snapshot = replace(listed, version=self._base)
-        self._changed, self.unshared = set(), True
+        self._changed, self._is_still, self.unshared = set(), True, True
         self._damaged_then = self._count_damaged()
         return not self._gaps
 
@@ -443,6 +431,7 @@ class Folder:
         with suppress(OSError):
             disk.overwrite(descriptor, (NOTHING if was_damaged else self.snapshot).dump())
 
+    @_forgets_on_failure
     def _added(self, commit: Commit, before: FolderSnapshot, since: int) -> FolderSnapshot:
         """Return the snapshot after this process appended *commit* to *before*, which was last certain at *since*."""
         head = commit.head
@@ -457,12 +446,14 @@ class Folder:
             changed = self._changed_names()
             if changed and disk.exists(f"{self.path}/{name}"):
                 changed.discard(name)
+            self._is_still = not changed
         else:
             self._note_unlisted([name])
         if version.heads == (head,):
             self._grounded = version
         return snapshot
 
+    @_forgets_on_failure
     def _rearranged(
         self, placed: Sequence[str], removed: Sequence[str], before: FolderSnapshot, since: int
     ) -> FolderSnapshot:
@@ -481,6 +472,7 @@ class Folder:
         self._changed = None  # the next look lists the folder
         return NOTHING if self.is_damaged else before.changed(mtime or -1, since, placed, removed)
 
+    @_forgets_on_failure
     def _list(self, *, trust: bool = True) -> None:
         """List the folder and update all state; a missing parent is searched for twice."""
         for _ in range(2):
@@ -492,7 +484,7 @@ class Folder:
             self._changed = None if self._watch is None else self._watch.changes(self.path)
             if self._changed is None:  # a process that lists a folder only once needs no watch
                 self._watch = FolderWatch.of(self.path) if place and self._names is not None else None
-            self._changed = None if self._watch is None else set()
+            self._changed, self._is_still = None if self._watch is None else set(), True
             names = set(each_file(self.path))
             self.contents.forget_quarantined()
             before, since = self.snapshot, 0 if is_settled(mtime, now) else now

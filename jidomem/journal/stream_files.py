@@ -6,10 +6,11 @@ A damaged file is reported with its cause, such as a merge of git, and the comma
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from shlex import quote
 from time import time_ns
+from types import MappingProxyType
 
 from jidomem.base import disk
 from jidomem.base.disk import Marks
@@ -374,3 +375,51 @@ def _worded(error: FormatError) -> str:
     """Return the message for a document that is no valid commit, in a file with the name of one."""
     message = str(error)
     return message if isinstance(error, UnknownFormat) or message.startswith(EDITED) else f"{EDITED}: {message}"
+
+
+_LACKS = re.compile("its parent ([0-9a-f]{64}) is not here")
+
+
+def missing_parent_text(identity: str) -> str:
+    """Return the message for a commit whose parent is not in the journal."""
+    return f"its parent {identity} is not here"
+
+
+def missing_parent(detail: str) -> str | None:
+    """Return the id of the missing parent in a message of `missing_parent_text`; None for any other message."""
+    match = _LACKS.search(detail)
+    return match[1] if match else None
+
+
+def parent_fault(entry: PackEntry, contents: Contents, near: Mapping[str, CommitRef] = MappingProxyType({})) -> str:
+    """Return the fault of a commit against its parents, or an empty text; *near* is searched before *contents*."""
+    parents = []
+    for identity in entry.parents:
+        parent = near.get(identity) or contents.head(identity)
+        if parent is not None:
+            parents.append(parent)
+        elif not contents.is_explained(identity):
+            return missing_parent_text(identity)
+    if len(parents) < len(entry.parents):
+        return ""  # the file of the parent is damaged itself
+    if entry.head.position != 1 + max((parent.position for parent in parents), default=0):
+        return f"its position {entry.head.position} does not follow from its parents"
+    if any(parent.recorded_at >= entry.head.recorded_at for parent in parents):
+        return f"it was recorded at {entry.head.recorded_at}, not after its parents"
+    return ""
+
+
+def unfit_commits(pack: Pack, contents: Contents, key: str = "") -> dict[str, JournalDamaged]:
+    """Return the damage of the commits of a pack, or of its stem *key* alone, that do not follow from their parents.
+
+    The commits are read again; damage of the bytes themselves is recorded in *contents*.
+    """
+    rows = contents.packs.rows(pack)
+    inside, damage = {row.head.id: row.head for row in rows.values()}, dict[str, JournalDamaged]()
+    for row in [rows[key]] if key in rows else rows.values():
+        if not contents.has_intact_file(row):
+            problem = parent_fault(row.entry, contents, inside)
+            if contents.packed(pack, row) is not None and problem:
+                name = f"{pack.name}#{stem(row.head)}"
+                damage[name] = contents.damaged(name, problem, identity=row.head.id)
+    return damage

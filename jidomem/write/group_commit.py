@@ -41,53 +41,7 @@ Plan = Callable[[WriteSnapshot, datetime], Iterable[AnySubmission]]
 _RECORDED_AT, _RECORDED_IN = jido("recordedAt"), jido("recordedIn")
 
 
-class FairLock:
-    """A lock that is passed on to the thread that waits longest, also if its last holder wants it again at once."""
-
-    def __init__(self) -> None:
-        self._mutex = Lock()
-        self._is_locked = False
-        self._waiting: deque[Lock] = deque()  # one locked lock for each waiting thread
-
-    def acquire(self, *, blocking: bool = True) -> bool:
-        """Acquire the lock and return True; without *blocking*, return False if it is locked."""
-        with self._mutex:
-            if not self._is_locked:
-                self._is_locked = True
-                return True
-            if not blocking:
-                return False
-            turn = Lock()
-            turn.acquire()
-            self._waiting.append(turn)
-        try:
-            turn.acquire()
-        except BaseException:  # interrupted: another thread may just have passed the lock on
-            with self._mutex:
-                is_waiting = turn in self._waiting
-                if is_waiting:
-                    self._waiting.remove(turn)
-            if not is_waiting:
-                self.release()
-            raise
-        return True
-
-    def release(self) -> None:
-        """Pass the lock on to the thread that waits longest; unlock it if none waits."""
-        with self._mutex:
-            if self._waiting:
-                self._waiting.popleft().release()
-            else:
-                self._is_locked = False
-
-    def __enter__(self) -> None:
-        self.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self.release()
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _PendingSubmission:
     """A submission, the pipeline of its author and, once it is served, its outcome."""
 
@@ -97,10 +51,14 @@ class _PendingSubmission:
     outcome: Receipt | BaseException | None = None
 
 
+#: The submissions of a caller that are judged before it is the turn of the next one.
+_TURN = 25
+
+
 class _PendingSubmissions:
     """The pending submissions of each caller, in their order; the callers take turns.
 
-    A round ends once all submissions of a caller are taken and each other caller had its turn, so that a single
+    A round ends once all submissions of a caller are taken and each other caller had a turn, so that a single
     submission waits neither for a batch nor for a block that a batch fills.
     """
 
@@ -109,6 +67,7 @@ class _PendingSubmissions:
         self._lock = Lock()
         self._had_turn: set[int] = set()  # the callers in this round
         self._is_one_done = False
+        self._left = _TURN  # of the turn of the first caller
 
     def __len__(self) -> int:
         with self._lock:
@@ -121,21 +80,25 @@ class _PendingSubmissions:
                 self._callers.append(caller)
 
     def begin_round(self) -> None:
-        """Begin a round: each caller has its turn before one has a second, and until a caller has none left."""
-        self._had_turn, self._is_one_done = set(), False
+        """Begin a round: each caller has a turn before one has a second."""
+        self._had_turn, self._is_one_done, self._left = set(), False, _TURN
 
     def take(self) -> _PendingSubmission | None:
         """Return the next submission and remove it; None at the end of the round, or without a submission."""
         with self._lock:
             if not self._callers or (self._is_one_done and self._had_turn.issuperset(map(id, self._callers))):
                 return None
-            caller = self._callers.popleft()
+            caller = self._callers[0]
             pending = caller.popleft()
-            self._had_turn.add(id(caller))
-            if caller:
-                self._callers.append(caller)
-            else:
-                self._is_one_done = True
+            self._left -= 1
+            if not caller or not self._left:
+                self._callers.popleft()
+                self._had_turn.add(id(caller))
+                self._left = _TURN
+                if caller:
+                    self._callers.append(caller)
+                else:
+                    self._is_one_done = True
             return pending
 
     def put_back(self, taken: Sequence[_PendingSubmission]) -> None:
@@ -240,7 +203,7 @@ class CommitQueue:
         self._follower = follower
         self._sources = sources
         self._rules = rules
-        self._lock = FairLock()
+        self._lock, self._next = Lock(), Lock()  # _next is held by the thread that acquires _lock next
         self._waiting = _PendingSubmissions()
         self._cached: _CachedSnapshot | None = None
         memory = Stream(stream.project)
@@ -310,8 +273,13 @@ class CommitQueue:
         unserved = deque(pending)
         try:
             while unserved:
+                with self._next, self._lock:  # after the threads that have waited longer
+                    pass
                 with self._lock:
-                    if unserved[0].outcome is None:
+                    first = unserved[0]
+                    if first.outcome is None:
+                        if not caller or caller[0] is not first:  # an interrupted thread has dropped it
+                            self._waiting.put_back([first])
                         self._serve_one_block()
                     while unserved and unserved[0].outcome is not None:
                         unserved.popleft()
@@ -329,6 +297,8 @@ class CommitQueue:
 
         No other writer commits between the plan and the commit. The first refusal is raised and nothing is committed.
         """
+        with self._next, self._lock:  # after the threads that have waited longer
+            pass
         with self._lock:
             while (receipts := self._commit_planned(pipeline, plan)) is None:
                 pass
@@ -406,8 +376,9 @@ class CommitQueue:
                     except Exception as refusal:
                         pending.outcome = refusal
                     except BaseException:  # interrupted before the commit: other threads serve the pending submissions
-                        self._waiting.put_back([*(member for member, _ in block.members), pending])
+                        again = [*block.unserved(), *([] if block.members else [pending])]
                         block.members.clear()
+                        self._waiting.put_back(again)
                         raise
                 if self._commit(block, version, now) is None:
                     self._waiting.put_back([each for each in block.judged if each.outcome is None])

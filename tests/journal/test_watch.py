@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journal_world import STREAM, add
 
+from jidomem.base import disk
 from jidomem.base.disk import FolderWatch
 from jidomem.journal.journal import FileJournal
 
@@ -152,3 +154,60 @@ def test_what_is_followed_is_what_a_listing_tells_after_any_changes(tmp_path_fac
         assert journal.head(STREAM) == fresh.head(STREAM), (number, step)
         assert {each.path for each in journal.damage(STREAM)} == {each.path for each in fresh.damage(STREAM)}
     assert [each.id for each in journal.read(STREAM)] == [each.id for each in FileJournal(root).read(STREAM)]
+
+
+@pytest.mark.parametrize("error", [OSError(24, "Too many open files"), KeyboardInterrupt()])
+def test_a_listing_that_fails_part_way_hides_no_commit_from_later_looks(tmp_path, monkeypatch, error):
+    journal = followed(tmp_path / "a")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    commit = add(FileJournal(tmp_path / "b"), "merged", second=50)
+    add(journal, "own", second=60)  # later, so that all must be listed
+    time.sleep(SPACED)
+    journal.head(STREAM)
+    names = disk.names
+
+    def fail(path):
+        monkeypatch.setattr(disk, "names", names)
+        raise error
+
+    for file in (tmp_path / "b").rglob(f"*{commit.id[:12]}*"):
+        shutil.copy2(file, journal.path(STREAM))
+    monkeypatch.setattr(disk, "names", fail)
+    with pytest.raises(type(error)):
+        journal.head(STREAM)
+
+    assert journal.head(STREAM) == FileJournal(tmp_path / "a").head(STREAM)
+    assert commit.id in {each.id for each in journal.read(STREAM)}
+
+
+def test_a_look_of_a_forked_child_takes_no_change_from_its_parent(tmp_path):
+    journal = followed(tmp_path)
+    commit = add(FileJournal(tmp_path), "theirs")
+    child = os.fork()
+    if not child:
+        os._exit(0 if journal.head(STREAM).ids == (commit.id,) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    time.sleep(SPACED)
+
+    assert journal.head(STREAM).ids == (commit.id,)
+
+
+def test_all_watches_of_a_process_share_one_instance_and_end_with_their_journal(tmp_path):
+    journals = [followed(tmp_path / str(number)) for number in range(5)]
+
+    def watches():
+        text = ""
+        for descriptor in os.listdir("/proc/self/fd"):
+            with suppress(OSError):
+                if os.readlink(f"/proc/self/fd/{descriptor}") == "anon_inode:inotify":
+                    text += "instance\n" + Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+        return text.count("instance"), text.count("inotify wd")
+
+    instances, before = watches()
+    for journal in journals:
+        journal.close("closed")
+    followed(tmp_path / "another")
+
+    assert instances == 1
+    assert before >= 5
+    assert watches() == (1, before - 5 + 1)

@@ -1,8 +1,11 @@
 """An acknowledged write is visible at once to every reader and to the next submission, in every process."""
 
+import random
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from conftest import decision, intent
@@ -167,4 +170,44 @@ def test_each_caller_gets_a_commit_of_its_single_submission_whatever_the_others_
 
     assert len({receipt.iri for receipt in receipts}) == len(receipts) == 10 + 6 * 120
     assert {receipt.status for receipt in receipts} == {"asserted"}
+    assert held(memory) == anew(memory)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_interrupted_writers_lose_no_submission_of_others_and_leave_no_lock(memory):
+    memory.writer.submit_intent("p", intent(summary="first"))
+    interrupted, ended, receipts = 0, threading.Event(), []
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def other():
+        number = 0
+        while not ended.is_set():
+            number += 1
+            with suppress(KeyboardInterrupt):  # of the thread that was just making the common commit durable
+                receipts.append(memory.writer.submit_intent("p", intent(summary=f"other {number}")))
+
+    former, thread = signal.signal(signal.SIGALRM, interrupt), threading.Thread(target=other)
+    thread.start()
+    try:
+        for number in range(300):
+            with suppress(KeyboardInterrupt):
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, random.Random(number).random() * 0.01)
+                    memory.writer.submit_many("p", [intent(summary=f"n{number} {each}") for each in range(3)])
+                except KeyboardInterrupt:
+                    interrupted += 1
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, former)
+        ended.set()
+    thread.join(60)
+
+    assert not thread.is_alive()
+    assert interrupted > 50
+    assert {receipt.status for receipt in receipts} == {"asserted"}
+    assert memory.writer.submit_intent("p", intent(summary="last")).status == "asserted"
+    assert len(memory.journal.head(Stream("p")).heads) == 1
     assert held(memory) == anew(memory)
