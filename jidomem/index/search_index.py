@@ -473,7 +473,7 @@ class Texts:
                 self._write_documents(file, stream, fresh)
                 mark, count = mark.after(fresh), count + len(fresh)
                 file.set_metadata(mark=mark.term)
-        if count - len(later - read) != target.commits - start.commits:
+        if count != target.commits - start.commits:
             raise CacheInvalid("a damaged file was restored")
         return True
 

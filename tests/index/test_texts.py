@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 
 import pytest
@@ -259,3 +260,30 @@ def test_processes_that_write_and_recall_at_once_each_find_all_that_was_kept(roo
     assert [process.wait() for process in running] == [0, 0, 0]
     with opened(root) as memory:
         assert len(found(memory, "okapi")) == 18
+
+
+def test_a_file_is_not_built_again_because_others_write_while_it_is_read(tmp_path):
+    stopped = threading.Event()
+    with opened(tmp_path / ".jidomem") as memory:
+        keep(memory, "first")
+        assert found(memory, "first") == {"first"}
+
+        def write(name):
+            number = 0
+            while not stopped.is_set():
+                keep(memory, f"{name} {number}")
+                number += 1
+
+        threads = [threading.Thread(target=write, args=(name,)) for name in ("a", "b", "c")]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(20):
+                assert "first" in found(memory, "first")
+        finally:
+            stopped.set()
+            for thread in threads:
+                thread.join()
+
+        assert memory.texts.status(Stream("p"))["made_because"] == "there was none"
+        assert found(memory, "first") >= {"first"}
