@@ -106,6 +106,8 @@ def path_of(iri):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     with serving(tmp_path_factory.mktemp("workers") / "root", 3) as process:
+        with Client(process.url) as client:
+            client.submit(intent(summary="the first of all"))
         yield process
 
 
