@@ -30,7 +30,11 @@ PATIENT = 60  # seconds, far beyond what any of these waits for
 @contextmanager
 def serving(root, workers, *options, environment=None):
     """A server whose workers all answer; it has `url`, and `log` is the file with its standard error."""
-    log = Path(f"{root}.log")
+    log, own = Path(f"{root}.log"), Path(f"{root}-own", "jidomem", "config.toml")
+    own.parent.mkdir(parents=True)
+    own.write_text("[limits]\nidle_seconds = 600\n")  # no connection ends because a machine is slow
+    own.chmod(0o600)
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(own.parent.parent), **(environment or {})}
     with log.open("w") as errors:
         command = [f"{BIN}/jidomem", "serve", "--root", str(root), "--project", "p", "--port", "0", "--json", *options]
         with subprocess.Popen(
@@ -237,7 +241,7 @@ def guarded(tmp_path_factory):
     own.chmod(0o600)
     ring = Keyring(own, folder / "root")
     secret, token = ring.give_out("ana", "curator", ["*"], Sources())
-    with serving(folder / "root", 2, environment={**os.environ, "XDG_CONFIG_HOME": str(folder)}) as process:
+    with serving(folder / "root", 2, environment={"XDG_CONFIG_HOME": str(folder)}) as process:
         process.ring, process.token = ring, token
         process.key = {"Authorization": f"Bearer {secret}"}
         with Client(process.url) as client:
@@ -367,7 +371,7 @@ def test_a_worker_that_is_killed_under_load_loses_nothing_acknowledged_and_is_re
 def test_a_signal_to_one_worker_ends_its_requests_first_and_the_others_go_on(tmp_path):
     folder = tmp_path / "own"
     folder.mkdir()
-    environment = {**os.environ, "TMPDIR": str(folder)}
+    environment = {"TMPDIR": str(folder)}
     with serving(tmp_path / "root", 2, environment=environment) as server, one_of_each(server, 2) as clients:
         clients[1].submit(intent())
         version = clients[1].get("/projects/p")["version"]
