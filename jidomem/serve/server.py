@@ -26,6 +26,8 @@ from jidomem.serve.server_state import Operation
 
 #: Seconds between two attempts to accept a connection.
 _PAUSE = 0.05
+#: Seconds for which a worker leaves new connections to others, for each connection that it has more than another one.
+_YIELD = 0.002
 #: Seconds of silence in the middle of a request that a stopping server allows.
 _SILENT = 1.0
 #: Seconds between two looks of a worker for connections that need room, and until a stopping one accepts none.
@@ -50,6 +52,8 @@ class ConnectionPool:
     def serve(self, listening: socket.socket) -> None:
         """Accept and serve connections until `stop`."""
         while not self._stopping.is_set():
+            if self._operation.shared is not None and (excess := self._operation.shared.excess()) > 0:
+                sleep(min(_YIELD * excess, _PAUSE))
             try:
                 accepted, address = listening.accept()
             except BlockingIOError:  # the timeout of a worker, which looks whether it is stopping
@@ -105,6 +109,7 @@ class ConnectionPool:
                 self._full_since = None
                 self._set_crowded(is_crowded=False)
             self._open.add(link)
+            self._count_connections()
         return True
 
     def _interrupt_idle(self) -> None:
@@ -119,7 +124,12 @@ class ConnectionPool:
             if link in self._open:
                 self._open.discard(link)
                 self._operation.connections.release()
+                self._count_connections()
             self._changed.notify_all()
+
+    def _count_connections(self) -> None:
+        if self._operation.shared is not None:
+            self._operation.shared.set_connections(len(self._open))
 
     def _set_crowded(self, *, is_crowded: bool) -> None:
         if self._operation.shared is not None:

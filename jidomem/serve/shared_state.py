@@ -26,8 +26,8 @@ from jidomem.runtime.worker_pool import Value, Values
 MOST_WORKERS = 256
 #: The bytes of the figures of each worker.
 FIGURES = 512 * 1024
-#: The secret key of the server, the flag that callers need a token, the flags and the process ids of the workers.
-_KEY, _NEEDS_TOKEN, _CROWDED, _PIDS, _HEAD = 0, 32, 1024, 2048, 4096
+#: The secret key of the server, the flag that callers need a token; flag, process and connections of each worker.
+_KEY, _NEEDS_TOKEN, _CROWDED, _PIDS, _OPEN, _HEAD = 0, 32, 1024, 2048, 3072, 4096
 #: The first byte of each kind of lock; the locked bytes are beyond the end of the file.
 _CONNECTIONS, _FEEDS, _QUERIES, _CHECKS, _LOG = (number << 40 for number in range(1, 6))
 #: Seconds between two attempts to get a place.
@@ -125,6 +125,7 @@ class SharedState:
         self.needs_token = self._memory[_NEEDS_TOKEN : _NEEDS_TOKEN + 1]
         self._crowded = self._memory[_CROWDED : _CROWDED + workers]
         self._pids = self._memory[_PIDS : _PIDS + 4 * workers].cast("i")
+        self._open = self._memory[_OPEN : _OPEN + 4 * workers].cast("i")
         self._state = State(folder, _TABLES)
 
     @classmethod
@@ -147,11 +148,19 @@ class SharedState:
     def set_pid(self, number: int, pid: int) -> None:
         """Set the process that is worker *number* now; 0 if there is none."""
         self._pids[number - 1] = pid
-        self._crowded[number - 1] = 0
+        self._crowded[number - 1] = self._open[number - 1] = 0
 
     def pids(self) -> dict[int, int]:
         """Return the process of each worker that is ready, by number."""
         return {number: pid for number, pid in enumerate(self._pids, start=1) if pid}
+
+    def set_connections(self, count: int) -> None:
+        """Set the number of open connections of this worker."""
+        self._open[self.number - 1] = count
+
+    def excess(self) -> int:
+        """Return how many more connections this worker has than the one with the fewest."""
+        return self._open[self.number - 1] - min((self._open[number - 1] for number in self.pids()), default=0)
 
     def set_crowded(self, *, is_crowded: bool) -> None:
         """Set whether a connection waits in this worker for a place."""
