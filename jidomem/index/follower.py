@@ -266,6 +266,7 @@ class IndexFollower:
         self._apply_thread = ApplyThread(index)
         #: Called with the stream of every durable commit of this process.
         self.on_commit: Callable[[Stream], None] | None = None
+        self._orphans: dict[Stream, frozenset[str]] = {}  # the commits without parents that the index was loaded with
         self._has_newer_snapshot = False  # whether a snapshot was published that this process does not work on yet
         self._lock = RLock()
 
@@ -355,7 +356,9 @@ class IndexFollower:
     def _load_new_commits(self, stream: Stream) -> bool:
         """Bring the index up to date with one stream; return True if more may have to be loaded."""
         head, version = self.journal.head(stream), self.index.mark(stream.graph).version
-        if self._loader.is_restored(stream):
+        if self.journal.orphans(stream) != self._orphans.get(stream, frozenset()):
+            self._reopen([stream], rebuilds=True)  # commits before a head came or went, as git checked out a branch
+        elif self._loader.is_restored(stream):
             self._reopen([stream])  # the restored commits precede commits that are applied already
         elif head != version and not self.journal.holds(stream, version):
             self._reopen([stream])  # another branch was checked out
@@ -405,6 +408,8 @@ class IndexFollower:
         wanted = sorted({*streams, *present})
         for stream in wanted:
             self.journal.head(stream)  # of a shared root this fetches the local copy, whose size is measured next
+        self._orphans = {stream: self.journal.orphans(stream) for stream in wanted}
+        rebuilds |= any(self._orphans.values())  # a snapshot may have commits before them that are gone
         if self._clones is not None and self.size(ON_DISK_BYTES) > ON_DISK_BYTES:
             with suppress(*STORE_ERRORS):
                 live, index = self._clone(self._clones, rebuilds)

@@ -16,7 +16,7 @@ from jidomem.base import disk
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
 from jidomem.journal.commit import is_pack, short_id, stem, stem_of
 from jidomem.journal.stream import Folder
-from jidomem.journal.stream_files import FIRST_VERSION, each_file, missing_parent
+from jidomem.journal.stream_files import FIRST_VERSION, FROM_ROOT, each_file, missing_parent
 from jidomem.records.intent import SHORT, CommitRef
 from jidomem.repository import git
 
@@ -170,7 +170,29 @@ def _changed(folder: Folder, parents: dict[str, str], damage: dict[str, JournalD
             error = _Move(folder, branch, names, known)
             errors |= {name: error.describe(damage[name], current) for name in names}
         parents = {name: parent for name, parent in parents.items() if name not in names}
+        if branch == "HEAD" and parents:
+            removed = _removed(place)
+            for name, parent in [*parents.items()]:
+                path = removed.get(parent[:SHORT])
+                if path is not None and (before := _before_removal(place, path, name)):
+                    damage[name].hint = f"{FROM_ROOT}: git checkout {before} -- {quote(path)} && jidomem journal verify"
+                    del parents[name]
     return errors
+
+
+def _removed(place: Path) -> dict[str, str]:
+    """Return the commit files that HEAD's history removed from *place*, by short id, as paths in the repository."""
+    names = git.read_git(place, "log", "--diff-filter=D", "--name-only", "--format=", "-z", "HEAD", "--", "./") or b""
+    paths = (path.strip() for path in names.decode(errors="surrogateescape").split("\0"))
+    return {key: path for path in paths if (key := short_id(path.rpartition("/")[2]))}
+
+
+def _before_removal(place: Path, path: str, child: str) -> str | None:
+    """Return the revision before HEAD's history removed *path*; None if the file *child* was not there then."""
+    top = (git.read_git(place, "rev-parse", "--show-toplevel") or b"").decode().strip()
+    removal = (git.read_git(Path(top or place), "rev-list", "-1", "HEAD", "--", path) or b"").decode().strip()
+    was_there = removal and git.read_git(place, "ls-tree", "--name-only", f"{removal}^", f"./{child}")
+    return f"{removal[:SHORT]}^" if was_there else None
 
 
 class _Move:

@@ -279,6 +279,10 @@ class FileJournal:
         """Return whether the heads of *version* exist; False after a checkout of a branch without them."""
         return self._known(stream)[0].holds(version)
 
+    def orphans(self, stream: Stream) -> frozenset[str]:
+        """Return the names of the files of commits whose parents are missing, as after a checkout of another branch."""
+        return self._known(stream)[0].orphans
+
     def document(self, stream: Stream, head: CommitRef) -> tuple[str, int, bytes] | None:
         """Return the file of a commit, the number of lines before it, and its document; None where it is absent."""
         return self._known(stream)[0].document(head)

@@ -285,6 +285,11 @@ class Folder:
         """Return whether the last look, or a read since, found damage."""
         return bool(self.contents.broken or self._gaps or self.contents.packs.broken)
 
+    @property
+    def orphans(self) -> frozenset[str]:
+        """Return the names of the files of commits whose parents were missing at the last look."""
+        return frozenset(self._gaps)
+
     def damage(self) -> tuple[JournalDamaged, ...]:
         """Return the present damage, by file name: files that do not verify, and missing parents."""
         return tuple(damage for _, damage in sorted(self.damaged().items()))

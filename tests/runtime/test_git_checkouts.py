@@ -265,6 +265,70 @@ def test_a_parent_that_was_deleted_on_this_branch_is_damage_and_no_change_of_bra
     assert hints(repository) == []
 
 
+def test_a_parent_that_this_branch_removed_is_restored_from_its_history_though_another_branch_has_it(repository):
+    with jidomem.open(repository / ".jidomem") as memory:
+        keep(memory, "after the lost one")
+    commit_all(repository)
+    lost = files(repository)[1]
+    git(repository, "branch", "copy")
+    git(repository, "rm", "-q", f"{MEMORY}/{lost}")
+    git(repository, "commit", "-qm", "lost")
+
+    with jidomem.open(repository / ".jidomem") as memory, pytest.raises(JournalDamaged) as refusal:
+        keep(memory, "on damage")
+
+    assert refusal.value.code == "journal_damaged"
+    assert hints(repository) == []
+    paste(refusal.value.hint.partition(": ")[2].partition(" && jidomem")[0], folder=repository)
+    assert lost in files(repository)
+    with jidomem.open(repository / ".jidomem") as memory:
+        keep(memory, "writing goes on")
+
+
+def test_processes_that_stay_open_over_checkouts_answer_as_a_new_process_does(tmp_path):
+    git(tmp_path, "init", "-q", "-b", "main")
+    root = init(tmp_path, "p")
+    with jidomem.open(root) as memory:
+        for number in range(3):
+            memory.writer.submit_intent("p", decision(summary=f"first {number}", topic=f"f{number}"))
+        commit_all(tmp_path)
+        git(tmp_path, "branch", "other")
+        for number in range(4):
+            memory.writer.submit_intent("p", decision(summary=f"second {number}", topic=f"s{number}"))
+    commit_all(tmp_path)
+
+    def decisions(memory):
+        return sorted(row["summary"] for row in memory.reader.ask("decisions"))
+
+    def agree(*memories):
+        with jidomem.open(root, project="p") as new:
+            assert [decisions(each) for each in memories] == [decisions(new)] * len(memories)
+            return len(decisions(new))
+
+    with jidomem.open(root, project="p") as one, jidomem.open(root, project="p") as two:
+        assert agree(one, two) == 7
+        keep(one, "not committed when the branch changes")
+        assert agree(one, two) == 7
+        git(tmp_path, "checkout", "-q", "other")
+        assert agree(one, two) == 3
+        git(tmp_path, "checkout", "-q", "main")
+        assert agree(one, two) == 7
+        keep(two, "written on main")
+        assert agree(one, two) == 7
+        assert isinstance(_refusal(two, decision(summary="against it", topic="s1")), Conflict)
+        commit_all(tmp_path)
+        git(tmp_path, "checkout", "-q", "other")
+        assert agree(one, two) == 3
+        git(tmp_path, "checkout", "-q", "main")
+        assert agree(one, two) == 7
+
+
+def _refusal(memory, intent):
+    with pytest.raises(Conflict) as refusal:
+        memory.writer.submit_intent("p", intent)
+    return refusal.value
+
+
 def test_reading_beside_commits_that_stayed_behind_warns_of_the_branch_and_not_of_damage(repository):
     with jidomem.open(repository / ".jidomem") as memory:
         keep(memory, "stays behind")
