@@ -123,7 +123,7 @@ def refuse_link(path: Path) -> None:
     if path.is_symlink():
         raise Failed(
             f"{path} is a symbolic link, and the files of a root must not lead out of it",
-            hint=f"replace it by its target, or remove it: rm {path}",
+            hint="replace it by its target; if this folder is no memory, give the folder of one: --root FOLDER",
             code="invalid_config",
         )
 

@@ -104,7 +104,7 @@ def test_nobody_sees_a_page_without_a_token_where_there_are_some(signed):
     client, answer = signed("curator")
     stranger = client.application.test_client()
 
-    for path in ("/", "/ui", "/ui/p/timeline", "/ui/none/timeline"):
+    for path in ("/ui", "/ui/p/timeline", "/ui/none/timeline"):
         found = stranger.get(path)
         assert (found.status_code, found.headers["Location"].partition("?")[0]) == (303, "/ui/sign-in")
         assert stranger.get("/ui/p/timeline.json").status_code == 401
@@ -121,6 +121,9 @@ def test_a_token_that_is_none_is_refused_and_no_page_elsewhere_is_led_to(signed)
     client, _ = signed("curator")
     stranger = client.application.test_client()
 
+    home = stranger.get("/")  # the address that the server prints
+    assert (home.status_code, home.headers["Location"]) == (303, "/ui")
+    assert stranger.get(stranger.get("/ui").headers["Location"]).status_code == 200
     assert stranger.post("/ui/sign-in", data={"token": "nonsense"}).status_code == 401
     for page in ("https://evil.example/", "//evil.example/", "/projects/p", "/ui/\\evil", "/uix"):
         assert stranger.get("/ui/sign-in", query_string={"next": page}).status_code == 400

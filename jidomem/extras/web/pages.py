@@ -434,6 +434,8 @@ def _error_page(error: JidomemError | Mapping[str, Any], status: int, project: s
 
 def _sign_in_needed(error: JidomemError) -> Response:
     """Return the redirect to the sign-in page; for a form the sign-in page itself, with the refusal."""
+    if request.path == "/":  # the browser sends the cookie below PATH only
+        return redirect_to(PATH)
     if request.method == "GET":
         return redirect_to(f"{SIGN_IN}?{urlencode({NEXT: request.full_path.rstrip('?')})}")
     error.hint = _TOKEN
