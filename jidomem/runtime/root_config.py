@@ -123,7 +123,8 @@ def refuse_link(path: Path) -> None:
     if path.is_symlink():
         raise Failed(
             f"{path} is a symbolic link, and the files of a root must not lead out of it",
-            hint="replace it by its target; if this folder is no memory, give the folder of one: --root FOLDER",
+            hint=f"replace it by its target, or, if this is the folder of a memory, remove it: rm {path};"
+            " else give the folder of a memory: --root FOLDER",
             code="invalid_config",
         )
 
