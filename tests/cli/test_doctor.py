@@ -125,17 +125,17 @@ def test_a_file_of_tokens_that_others_can_read_fails(root):
 
 
 def test_who_listens_at_its_port_is_told(root, monkeypatch):
-    from jidomem.serve import server
+    from jidomem.serve import listener
 
     with socket.create_server(("127.0.0.1", 0)) as other:
-        monkeypatch.setattr(server, "PORT", other.getsockname()[1])
+        monkeypatch.setattr(listener, "PORT", other.getsockname()[1])
         monkeypatch.setattr("jidomem.runtime.doctor._SECONDS", 0.1)
         bad, _ = doctor()
         assert bad["port"]["detail"].startswith("another program listens at 127.0.0.1:")
     command = [f"{os.path.dirname(sys.executable)}/jidomem", "serve", "--port", "0", "--json", "-q"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         monkeypatch.setattr("jidomem.runtime.doctor._SECONDS", 30)
-        monkeypatch.setattr(server, "PORT", int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1]))
+        monkeypatch.setattr(listener, "PORT", int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1]))
         _, told = doctor()
         process.terminate()
     assert told["port"].endswith("is served by jidomem")

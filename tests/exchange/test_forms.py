@@ -154,7 +154,7 @@ values = st.one_of(
 @settings(deadline=None)
 @given(st.sets(st.tuples(iris, iris, values), max_size=8))
 def test_json_ld_says_the_same_as_turtle_to_two_other_readers_and_to_our_own(rows):
-    commit = Commit("a" * 64, "urn:g", (), 1, "2026-01-01T00:00:00Z", "urn:c", "1", frozenset(rows), b"", False)
+    commit = Commit("a" * 64, "urn:g", (), 1, "2026-01-01T00:00:00Z", "urn:c", "1", b"", False, frozenset(rows))
     said = documents.jsonld("p", [commit], "1")
 
     as_turtle = documents.turtle("p", [commit], "1")
