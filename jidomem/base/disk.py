@@ -580,7 +580,7 @@ class _Inotify:
             return names
 
     def _distribute(self, data: bytes) -> None:
-        place = 0
+        changed, place = dict[int, set[str]](), 0
         while place < len(data):
             number, kind, _, length = _EVENT.unpack_from(data, place)
             place += _EVENT.size + length
@@ -589,9 +589,11 @@ class _Inotify:
             elif not kind & _CHANGES:  # the folder itself was moved or removed
                 self._lose(number)
             else:
-                for watch in self._watches.get(number, ()):
-                    if watch.names is not None:
-                        watch.names.add(os.fsdecode(data[place - length : place].rstrip(b"\0")))
+                changed.setdefault(number, set()).add(os.fsdecode(data[place - length : place].rstrip(b"\0")))
+        for number, names in changed.items():
+            for watch in self._watches.get(number, ()):
+                if watch.names is not None:
+                    watch.names |= names
 
     def _lose(self, *numbers: int) -> None:
         for number in numbers:
@@ -611,8 +613,7 @@ class FolderWatch:
 
     def __init__(self, inotify: _Inotify, path: str) -> None:
         self.names: set[str] | None = set()  # None once some may be missing
-        self._instance, status = inotify, os.stat(path)
-        self._inode = status.st_dev, status.st_ino
+        self._instance = inotify
         self.number = inotify.add(path, self)
 
     @classmethod
@@ -628,20 +629,14 @@ class FolderWatch:
                 return watch
         return None
 
-    def changes(self, path: str) -> set[str] | None:
-        """Return the names that were created, renamed or removed in *path*; None if some may be missing.
+    def changes(self) -> set[str] | None:
+        """Return the names that were created, renamed or removed since the last call; None if some may be missing.
 
-        After None the watch is of no use: the folder is another one, more changed than the kernel stores, or this is a
-        child of the process that made the watch.
+        After None the watch is of no use: the folder was moved or removed, more changed than the kernel stores, or this
+        is a child of the process that made the watch. Another folder in its place is not noticed, but has another local
+        marker.
         """
-        if self._instance.process != os.getpid():
-            return None
-        names = self._instance.take(self)
-        with suppress(OSError):
-            status = os.stat(path)
-            if (status.st_dev, status.st_ino) == self._inode:
-                return names
-        return None
+        return self._instance.take(self) if self._instance.process == os.getpid() else None
 
 
 @lru_cache(maxsize=64)

@@ -221,7 +221,7 @@ class Folder:
         """Return the files that changed since the listing, by the watch; None if they are unknown."""
         changed, self._changed = self._changed, None  # unknown if this is interrupted
         if self._watch is not None and changed is not None:
-            names = self._watch.changes(self.path)
+            names = self._watch.changes()
             if names is None:
                 self._watch = changed = None
             elif names:
@@ -486,7 +486,7 @@ class Folder:
                 if self._names is not None or self._unlisted or self.snapshot != NOTHING or self.is_damaged:
                     self.forget()
                 return
-            self._changed = None if self._watch is None else self._watch.changes(self.path)
+            self._changed = None if self._watch is None else self._watch.changes()
             if self._changed is None:  # a process that lists a folder only once needs no watch
                 self._watch = FolderWatch.of(self.path) if place and self._names is not None else None
             self._changed, self._is_still = None if self._watch is None else set(), True
