@@ -179,7 +179,7 @@ def acquire_lock_file(folder: str, path: str, deadline: float, seconds: float) -
             try:
                 if disk.acquire_lock(descriptor, wait=False):
                     return descriptor
-            except OSError:  # a file system without locks
+            except BaseException:  # a file system without locks; or an interrupt, perhaps with the lock acquired
                 disk.close(descriptor)
                 raise
             disk.close(descriptor)
