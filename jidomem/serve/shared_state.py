@@ -64,13 +64,14 @@ class SharedPlaces:
         with self._lock:
             for step in range(self._count):
                 place = (self._next + step) % self._count
-                if place not in self._own and self._is_locked(place):
+                if place not in self._own and self._lock_place(place):
                     self._own.add(place)
                     self._next = place + 1
                     return True
         return False
 
-    def _is_locked(self, place: int) -> bool:
+    def _lock_place(self, place: int) -> bool:
+        """Lock the byte of *place*, and return whether that succeeded."""
         try:
             fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._first + place)
         except OSError:
@@ -248,9 +249,9 @@ class FormDeduplicator:
         self._lock = Lock()
         self._locks = BoundedDict[str, Lock](MOST_FORM_POSTS)
         self._results: Values = BoundedDict[str, Value](MOST_FORM_POSTS)
-        self._turn: Callable[[str], AbstractContextManager[bool]] = self._own_turn
+        self._lock_of: Callable[[str], AbstractContextManager[bool]] = self._own_lock
         if shared is not None:
-            self._results, self._turn = shared.values("form post", MOST_FORM_POSTS), shared.form_lock
+            self._results, self._lock_of = shared.values("form post", MOST_FORM_POSTS), shared.form_lock
 
     def once(self, key: Hashable, do: Callable[[], str]) -> str:
         """Return the result of *do*; if *do* is refused and the post *key* was done before, the earlier result.
@@ -258,7 +259,7 @@ class FormDeduplicator:
         A second post of the same key waits for the first. Raises the error of *do* if there is no earlier result.
         """
         name = blake2b(repr(key).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-        with self._turn(name):
+        with self._lock_of(name):
             try:
                 result = do()
             except JidomemError as error:
@@ -269,7 +270,7 @@ class FormDeduplicator:
             self._results[name] = (result, b"")
             return result
 
-    def _own_turn(self, name: str) -> AbstractContextManager[bool]:
+    def _own_lock(self, name: str) -> AbstractContextManager[bool]:
         with self._lock:
-            turn = self._locks[name] = self._locks.get(name) or Lock()
-        return turn
+            lock = self._locks[name] = self._locks.get(name) or Lock()
+        return lock

@@ -199,7 +199,7 @@ class Supervisor:
         """Take the messages of *worker*; plan its successor if it has ended."""
         messages = worker.receive()
         if messages is None:
-            self._bury(worker, log)
+            self._remove(worker, log)
         for message in messages or ():
             if "error" in message:
                 error = message["error"]
@@ -216,7 +216,7 @@ class Supervisor:
         else:  # the first one has caught up, and left a snapshot to the others if that took long
             self._due = {number: min(due, monotonic()) for number, due in self._due.items()}
 
-    def _bury(self, worker: WorkerProcess, log: Log) -> None:
+    def _remove(self, worker: WorkerProcess, log: Log) -> None:
         """Remove *worker*, which has ended; after many short lives its successor is started later."""
         worker.link.close()
         worker.process.kill()  # without its link it cannot be stopped
@@ -301,11 +301,11 @@ def _serve(job: Mapping[str, Any], shared: SharedState, supervisor: socket.socke
         if shared.number == 1:
             operation.catch_up.follow(memory)
             Thread(target=_begin, args=(memory, supervisor), name="jidomem-begin", daemon=True).start()
-        look = PeriodicTask(_LOOK, _Look(memory, operation).run, "jidomem-look")
+        task = PeriodicTask(_CATCH_UP_SECONDS, _CatchUp(memory, operation).run, "jidomem-catch-up")
 
         def stop() -> None:
             operation.stopping.set()
-            look.stop(_CLOSING)
+            task.stop(_CLOSING)
             memory.stop()
 
         with socket.socket(fileno=job["listening"]) as listening:
@@ -333,11 +333,11 @@ def _begin(memory: Jidomem, supervisor: socket.socket) -> None:
     memory.pool.warm()
 
 
-#: Seconds between two looks of a worker, and the number of looks after which it lists the projects again.
-_LOOK, _LOOKS = 1.0, 30
+#: Seconds between two runs of the periodic task of a worker, and the number of runs after which it lists the projects.
+_CATCH_UP_SECONDS, _RUNS_PER_LISTING = 1.0, 30
 
 
-class _Look:
+class _CatchUp:
     """The periodic task of a worker: it applies the commits of the other ones, and publishes its gauges."""
 
     def __init__(self, memory: Jidomem, operation: Operation) -> None:
@@ -346,11 +346,11 @@ class _Look:
         self._count = 0
 
     def run(self) -> None:
-        """Apply new commits and publish the gauges; a shared root is left to reads, as each look would be a request."""
+        """Apply new commits and publish the gauges; a shared root is left to reads, as each run would be a request."""
         from jidomem.serve.monitoring import publish_gauges
         from jidomem.serve.server_state import catch_up
 
-        if self._count % _LOOKS == 0 and not self._memory.place.is_shared:
+        if self._count % _RUNS_PER_LISTING == 0 and not self._memory.place.is_shared:
             self._projects = self._memory.projects()
         self._count += 1
         catch_up(self._memory, self._projects)

@@ -120,18 +120,24 @@ def test_help_is_printed_without_loading_the_store_the_graph_library_or_the_tabl
     assert all(name in printed for name in COMMANDS)
 
 
+def run_in_one_process(commands, heavy):
+    """The output of *commands* run one after another, with the modules loaded that start with a name of *heavy*."""
+    code = (
+        "import gc, sys\nfrom jidomem_cli.main import cli\n"
+        f"for words in {commands}:\n"
+        "    try:\n        cli.main(words)\n    except SystemExit as end:\n        assert end.code == 0, words\n"
+        f"print(gc.isenabled(), [name for name in sys.modules if name.startswith({heavy})])"
+    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
 def test_a_question_loads_nothing_that_writes_judges_or_serves(repository):
     assert run("remember", "the build needs Rust 1.80", "--about", "a.py").exit_code == 0
     heavy = ("rdflib", "pyshacl", "flask", "rich", "numpy", "re2", "asyncio", "http", "jidomem.exchange",
              "jidomem.serve", "jidomem.records.recall", "jidomem.schema.shacl_compiler", "jidomem.write.secrets",
              "jidomem.write.writer", "jidomem.runtime.tiers")  # fmt: skip
-    code = (
-        "import gc, sys\nfrom jidomem_cli.main import cli\n"
-        "for words in (['ask', 'facts', '--limit', '5'], ['ask'], ['governing', 'a.py'], ['journal', 'log']):\n"
-        "    try:\n        cli.main(words)\n    except SystemExit as end:\n        assert end.code == 0, words\n"
-        f"print(gc.isenabled(), [name for name in sys.modules if name.startswith({heavy})])"
-    )
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    commands = [["ask", "facts", "--limit", "5"], ["ask"], ["governing", "a.py"], ["journal", "log"]]
+    printed = run_in_one_process(commands, heavy)
 
     assert "the build needs Rust 1.80" in printed
     assert printed.splitlines()[-1] == "True []"
@@ -143,16 +149,10 @@ def test_the_guard_loads_neither_the_index_nor_the_reader_while_its_cache_is_cur
     assert "Never print here." in run("guard", "a.py", "--session", "first").stdout
     heavy = ("pyoxigraph", "numpy", "jidomem.index", "jidomem.journal", "jidomem.read", "jidomem.schema",
              "jidomem.write", "jidomem.records.intent", "jidomem.recall.briefing")  # fmt: skip
-    code = (
-        "import sys\nfrom jidomem_cli.main import cli\n"
-        "try:\n    cli.main(['guard', 'a.py', '--session', 'second'])\n"
-        "except SystemExit as end:\n    assert not end.code\n"
-        f"print([name for name in sys.modules if name.startswith({heavy})])"
-    )
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    printed = run_in_one_process([["guard", "a.py", "--session", "second"]], heavy)
 
     assert "Never print here." in printed
-    assert printed.splitlines()[-1] == "[]"
+    assert printed.splitlines()[-1] == "True []"
 
 
 def test_jidomem_alone_prints_its_help():
