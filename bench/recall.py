@@ -95,7 +95,7 @@ class Ours:
         """Yield what is found without each sign of its profile, all of one gathering; and first, named "", with all."""
         memory = self._memory
         assert memory is not None
-        alike = memory.alike_to(query, PROJECT, spoken=True)
+        alike = memory.alike_to(query, PROJECT, None, spoken=True)
         asked = RecallQuery(query, query_stems(memory.texts.stemmer, query), now=memory.now(), alike=alike)
         found, question = gather(memory.texts, Stream(PROJECT, "history"), asked, SearchFilter())
         profile = ranking.chosen(found)
