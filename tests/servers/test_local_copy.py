@@ -1,5 +1,6 @@
 """The local copy of a log: it is updated at every read, and replaced whenever it differs from the log."""
 
+import json
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
@@ -92,6 +93,30 @@ def test_a_copy_without_a_known_position_is_fetched_again(opened, tmp_path, text
     written = ids([add(opened(), f"n{number}") for number in range(3)])
     Path(checkpoints.path_of(str(tmp_path / "here"), STREAM)).write_bytes(text)
     assert ids(opened().read(STREAM)) == written
+
+
+def test_a_position_that_is_read_while_it_is_overwritten_is_not_used(opened, tmp_path):
+    written = ids([add(opened(), f"n{number}") for number in range(3)])
+    path = Path(checkpoints.path_of(str(tmp_path / "here"), STREAM))
+    assert checkpoints.load(str(path)).reach.length == 3
+
+    path.write_bytes(path.read_bytes().replace(b'"length": 3', b'"length": 2'))
+
+    assert checkpoints.load(str(path)) is None
+    assert ids(opened().read(STREAM)) == written
+    assert checkpoints.load(str(path)).reach.length == 3
+
+
+def test_a_position_stored_by_an_earlier_version_is_used(opened, tmp_path):
+    first = add(opened(), "first")
+    opened().head(STREAM)
+    path = Path(checkpoints.path_of(str(tmp_path / "here"), STREAM))
+    position = checkpoints.load(str(path))
+    path.write_text(json.dumps({**position.to_dict(), "orders": []}))
+
+    assert checkpoints.load(str(path)) == position
+    assert ids([first, add(opened(), "second")]) == ids(opened().read(STREAM))
+    assert checkpoints.load(str(path)).reach.length == 2
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])
@@ -296,6 +321,7 @@ def test_a_copy_that_cannot_be_written_loses_no_commit_and_says_where_it_is(open
     kept = Path(checkpoints.path_of(str(tmp_path / "here"), STREAM))
     with here.lock(STREAM) as version:
         second = commit_on(version, "second")
+        kept.write_bytes(kept.read_bytes().rstrip())  # of another size, so that a new file replaces it
         kept.with_name(f"{kept.name}.new").mkdir()  # where a disk that is full would refuse as well
         assert here.append(STREAM, version, second) == Version.of([second.head])
 

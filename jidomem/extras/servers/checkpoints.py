@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
 from os.path import dirname
@@ -44,6 +45,8 @@ from jidomem.records.intent import SHORT, CommitRef, Version
 
 #: The number of entries that are written at a time, and make one pack.
 CHUNK = 2_000
+#: The size of the file of a position is a multiple of this.
+_POSITION_BYTES = 512
 #: The moment in the file name of a document that does not parse.
 _NO_MOMENT = "00000000T000000.000000Z"
 
@@ -99,16 +102,45 @@ def path_of(home: str, stream: Stream) -> str:
 def load(path: str) -> CheckpointPosition | None:
     """Return the stored position of a copy; None if it cannot be read, in which case the copy is not used."""
     try:
-        return CheckpointPosition.from_dict(decode_json(disk.read(path)))
+        return _position(disk.read(path))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
+@lru_cache(maxsize=32)
+def _position(data: bytes) -> CheckpointPosition:
+    """Return the position in a file; raise ValueError for one that was read while it was overwritten."""
+    values = decode_json(data)
+    digest = values.pop("digest", None)  # absent in files of earlier versions, which overwrote none
+    if digest not in (None, _digest(values)):
+        raise ValueError("the digest is that of another position")
+    return CheckpointPosition.from_dict(values)
+
+
 def save(path: str, position: CheckpointPosition) -> None:
-    """Store the position of a copy atomically, not durably: a power failure may lose it. Raise OSError."""
+    """Store the position of a copy under the lock of its folder, not durably: a power failure may lose it.
+
+    A file of the same size is overwritten, as ext4 writes out a file before it lets it replace another. A process that
+    reads it meanwhile gets a wrong digest, and reads it again under the lock. Raise OSError.
+    """
+    values = {**position.to_dict(), "orders": [*position.orders]}
+    text = json.dumps({**values, "digest": _digest(values)}).encode()
+    data = text.ljust(-(-len(text) // _POSITION_BYTES) * _POSITION_BYTES)
+    with suppress(FileNotFoundError):
+        if disk.size(path) == len(data):
+            descriptor = disk.open_file(path)
+            try:
+                disk.overwrite(descriptor, data)
+            finally:
+                disk.close(descriptor)
+            return
     make_folders(dirname(path))
-    _write(f"{path}.new", json.dumps({**position.to_dict(), "orders": position.orders}).encode())
+    _write(f"{path}.new", data)
     disk.rename(f"{path}.new", path)
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    return blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def put_copy(folder: str, name: str, data: bytes) -> None:

@@ -342,7 +342,8 @@ class MirroredJournal(FileJournal):
 
     def _append_locked(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
         position, folder = self._position(stream) or self._synchronise(stream), self._known(stream)[0]
-        if folder.holds(Version.of([commit.head])):
+        is_next = position.version == expected and set(commit.parents) == set(expected.ids)
+        if not is_next and folder.holds(Version.of([commit.head])):  # which lists the folder if it is not there
             return position.version
         if position.version != expected:
             return VersionMismatch(position.version)

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 import psycopg
 from psycopg import Error, InterfaceError, OperationalError, ProgrammingError, errors
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.sql import SQL, Composed, Identifier
+from psycopg.sql import SQL, Identifier
 
 from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError
 
@@ -152,6 +152,7 @@ class PostgresPool:
         self._slots = BoundedSemaphore(size)
         self._lock = Lock()
         self._idle: list[PostgresConnection] = []
+        self._statements: dict[str, bytes] = {}  # by their text: composing one costs as much as sending it
         self._has_connected = self._closed = False
 
     def run(self, work: Callable[[PostgresConnection], T]) -> T:
@@ -199,9 +200,11 @@ class PostgresPool:
         self._has_connected = True
         return connection
 
-    def sql(self, text: LiteralString) -> Composed:
+    def sql(self, text: LiteralString) -> bytes:
         """Return a statement with the schema of the root in place of `{s}`."""
-        return SQL(text).format(s=Identifier(self.address.schema))
+        if (statement := self._statements.get(text)) is None:
+            statement = self._statements[text] = SQL(text).format(s=Identifier(self.address.schema)).as_bytes()
+        return statement
 
     def drop(self) -> None:
         """Close the idle connections."""
