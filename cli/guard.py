@@ -65,7 +65,7 @@ def guard(
     if hook is not None:
         answer_hook(app, hook, "guard", lambda hook_input: _hook_answer(app, hook, hook_input, session))
         return
-    local = _local_guard(app)
+    local = _local_guard(app, refuses_missing=True)
     if local is None:
         return
     name = session or local.session or f"{'git' if staged else 'day'}-{now():%Y-%m-%d}"
@@ -95,7 +95,11 @@ class _LocalGuard:
         self.paths = Paths(loaded.root, self.guard.tree)
 
 
-def _local_guard(app: App) -> _LocalGuard | None:
+def _local_guard(app: App, *, refuses_missing: bool = False) -> _LocalGuard | None:
+    """Return the guard of the memory here, None without one.
+
+    With *refuses_missing*, raises NotFound for a named root or project that does not exist.
+    """
     if settings.address_of(app.root) is not None:
         raise Failed(
             "the guard reads the memory of the edited repository, and a shared root belongs to none",
@@ -103,6 +107,9 @@ def _local_guard(app: App) -> _LocalGuard | None:
             code="invalid_config",
         )
     loaded = settings.load(app.root, app.project)
+    is_named = loaded.requested is not None or loaded.found in settings.NAMED
+    if refuses_missing and is_named and not (loaded.root / "projects" / loaded.project).is_dir():
+        app.read().catch_up(loaded.project)
     return _LocalGuard(loaded) if loaded.root.is_dir() else None
 
 

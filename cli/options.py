@@ -15,6 +15,7 @@ import click
 if TYPE_CHECKING:
     from jidomem import Jidomem
     from jidomem.journal.journal import Stream
+    from jidomem.runtime.settings import Settings
 
 ROWS = ("table", "json", "jsonl", "csv", "tsv", "md")
 
@@ -79,27 +80,42 @@ class App:
         if context := click.get_current_context(silent=True):
             context.call_on_close(memory.close)  # closing it explicitly saves a second with a store on disk
             if isinstance(context.command, Command) and context.command.is_writing and not self.creates_project:
-                self._refuse_misspelt(memory)
+                self._refuse_misspelt(memory.settings, memory.projects)
         return memory
 
-    def _refuse_misspelt(self, memory: Jidomem) -> None:
-        """Raise NotFound if a project is named that the root lacks, and that is spelled like one of its projects."""
+    def _refuse_misspelt(self, settings: Settings, projects: Callable[[], Sequence[str]]) -> None:
+        """Raise NotFound if a project is named that the root lacks, and that is spelled like one of its *projects*."""
         from shlex import quote
 
         from jidomem.errors import NotFound, nearest_names
         from jidomem.runtime.settings import FOLDER
 
-        given, root = memory.settings.requested, memory.settings.root
-        can_create = memory.settings.address is not None or root.name == FOLDER
-        if not given or not can_create or given in (projects := memory.projects()):
+        given, root = settings.requested, settings.root
+        can_create = settings.address is not None or root.name == FOLDER
+        if not given or not can_create or given in (known := projects()):
             return
-        if near := nearest_names(given, projects, likeness=_MISSPELT):
-            place = f" {quote(str(root.parent))}" if memory.settings.address is None else ""
+        if near := nearest_names(given, known, likeness=_MISSPELT):
+            place = f" {quote(str(root.parent))}" if settings.address is None else ""
             raise NotFound(
-                f"no project {given!r} in {memory.settings.place}",
+                f"no project {given!r} in {settings.place}",
                 hint=f"did you mean --project {near[0]}? For a new project: jidomem init{place} --project {given}",
                 code="unknown_project",
             )
+
+    def warn_of_new(self, settings: Settings, projects: Callable[[], Sequence[str]]) -> None:
+        """Warn of a named root or project that the first write to a server would make.
+
+        Raises NotFound for a misspelt project.
+        """
+        self._refuse_misspelt(settings, projects)
+        if self.json:
+            return
+        begins = "the first write makes it"
+        if settings.address is None and not settings.root.is_dir():
+            self.warn(f"there is no memory root at {settings.root} ({settings.found}): {begins}")
+        elif settings.requested and settings.requested not in (known := projects()):
+            there = f"; there is {', '.join(known)}" if known else ""
+            self.warn(f"no project {settings.requested!r} in {settings.place}: {begins}{there}")
 
     def read(self, *, warn_of_damage: bool = True) -> Jidomem:
         """Return the memory to read from; with *warn_of_damage*, warn of each damage of its journal.

@@ -11,7 +11,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -165,6 +165,7 @@ def _serve_alone(
 
     with app.open(stays=True) as memory:
         settings = memory.settings
+        app.warn_of_new(settings, memory.projects)
         keyring = memory.place.keyring()
         listening, hosts = address.listen(settings, has_tokens=keyring.is_needed)
         with listening:
@@ -205,6 +206,8 @@ def _supervise(
     place = open_place(app.root, app.wait)
     try:
         loaded = settings.load(app.root, app.project, agent=app.agent, session=app.session, index=app.index)
+        projects = {stream.project for stream in place.journal(app.wait).streams()} | {loaded.configured or ""} - {""}
+        app.warn_of_new(loaded, lambda: sorted(projects))
         needs_token = place.keyring().is_needed
     finally:
         place.close()
@@ -277,7 +280,8 @@ def mcp(
     from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, RECORD_TURN, TOOLS, WORKING
 
     memory = app.open(stays=True)
-    memory.settings = replace(memory.settings, configured=memory.project)  # the project exists before its first memory
+    app.warn_of_new(memory.settings, memory.projects)
+    memory.expected_project = memory.project
     tools = {
         "jidomem": TOOLS,
         "working": (*TOOLS, WORKING, RECORD_TURN),

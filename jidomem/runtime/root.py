@@ -78,7 +78,8 @@ class Jidomem:
         place: InFolder | SharedLocation | None = None,
     ) -> None:
         self.settings = given
-        self._configured = given.configured  # `jidomem mcp` adds its project to the settings before the first memory
+        #: The project of a server, which counts as one of this root before its first memory.
+        self.expected_project: str | None = None
         self.place = place or InFolder(given.root)
         self.sources = sources
         self.embedder = embedder
@@ -169,12 +170,13 @@ class Jidomem:
         return self.settings.project
 
     def projects(self) -> list[str]:
-        """Return the projects of this root, the configured one included, sorted."""
-        return sorted(self._recorded_projects() | ({self.settings.configured} if self.settings.configured else set()))
+        """Return the projects of this root, the configured and the expected one included, sorted."""
+        expected = {self.expected_project} if self.expected_project else set()
+        return sorted(self._recorded_projects() | expected)
 
     def _recorded_projects(self) -> set[str]:
         """Return the projects of the journal, and the one that `config.toml` names."""
-        configured = {self._configured} if self._configured else set()
+        configured = {self.settings.configured} if self.settings.configured else set()
         return configured.union(stream.project for stream in self.journal.streams())
 
     @property

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 FOLDER = ".jidomem"
 CONFIG = "config.toml"
 OWN = "your own memory"
+#: How a root was found that the caller or the environment names.
+NAMED = ("given", "JIDOMEM_ROOT")
 #: The embedders that the environment may choose.
 _USES = ("local", "none")
 
@@ -205,9 +207,9 @@ def find(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
 
 def _located(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
     if given is not None:
-        return _folder(given), "given"
+        return _folder(given), NAMED[0]
     if env := os.environ.get("JIDOMEM_ROOT"):
-        return _folder(env), "JIDOMEM_ROOT"
+        return _folder(env), NAMED[1]
     here = Path.cwd().resolve()
     for folder in (here, *here.parents):
         if root_folder(folder / FOLDER).is_dir():

@@ -1,6 +1,7 @@
 """A root with several projects at the command line: how one begins, and what a mistyped name does."""
 
 import json
+import socket
 
 import pytest
 from cli_world import run, stand_in
@@ -23,7 +24,15 @@ def projects(folder):
 
 
 @pytest.mark.parametrize(
-    "command", [("remember", "API is v2"), ("submit", "-"), ("agent", "session", "start", "s-1"), ("mcp",)]
+    "command",
+    [
+        ("remember", "API is v2"),
+        ("submit", "-"),
+        ("agent", "session", "start", "s-1"),
+        ("mcp",),
+        ("serve",),
+        ("serve", "--workers", "1"),
+    ],
 )
 def test_a_command_that_writes_refuses_a_project_spelled_like_another(repository, monkeypatch, command):
     given = json.dumps(intent(applies_to_project="parcl"))
@@ -40,6 +49,33 @@ def test_a_command_that_writes_refuses_a_project_spelled_like_another(repository
             in each.stderr
         )
     assert projects(repository) == ["p", "parcel"]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_warns_of_a_root_or_project_that_its_first_write_would_make(repository, workers):
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        serve = ("serve", "--workers", workers, "--port", str(busy.getsockname()[1]))
+        root, project, known = (
+            run(*serve, *options).stderr for options in (("--root", "typo"), ("--project", "other"), ("--project", "p"))
+        )
+
+    assert f"no memory root at {repository.parent / 'repo' / 'typo'} (given): the first write makes it" in root
+    assert "no project 'other' in" in project
+    assert "the first write makes it; there is p, parcel" in project
+    assert "warning" not in known
+    assert not (repository / "typo").exists()
+
+
+def test_the_guard_refuses_a_named_root_or_project_that_does_not_exist(repository, monkeypatch):
+    named = run("guard", "--root", "typo", "a.py"), run("guard", "--project", "other", "a.py")
+    monkeypatch.setenv("JIDOMEM_PROJECT", "other")
+    by_environment = run("guard", "--staged")
+    monkeypatch.delenv("JIDOMEM_PROJECT")
+
+    assert [each.exit_code for each in (*named, by_environment)] == [4, 4, 4]
+    assert "there is no memory root at" in named[0].stderr
+    assert "no project 'other'" in named[1].stderr
+    assert run("guard", "a.py").exit_code == 0
 
 
 def test_init_creates_a_project_in_a_root_that_has_others(repository):
