@@ -19,6 +19,7 @@ from prometheus_client import parser
 
 import jidomem
 from jidomem.base.clock import Sources
+from jidomem.journal.journal import Stream
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.workers import default_workers
 
@@ -28,15 +29,19 @@ PATIENT = 60  # seconds, far beyond what any of these waits for
 
 
 @contextmanager
-def serving(root, workers, *options, environment=None):
-    """A server whose workers all answer; it has `url`, and `log` is the file with its standard error."""
+def serving(root, workers, *options, address=None, environment=None):
+    """A server whose workers all answer; it has `url`, and `log` is the file with its standard error.
+
+    It serves the shared root at *address*, if there is one, with its files beside *root*.
+    """
     log, own = Path(f"{root}.log"), Path(f"{root}-own", "jidomem", "config.toml")
     own.parent.mkdir(parents=True)
     own.write_text("[limits]\nidle_seconds = 600\n")  # no connection ends because a machine is slow
     own.chmod(0o600)
     environment = {**os.environ, "XDG_CONFIG_HOME": str(own.parent.parent), **(environment or {})}
     with log.open("w") as errors:
-        command = [f"{BIN}/jidomem", "serve", "--root", str(root), "--project", "p", "--port", "0", "--json", *options]
+        given = ["--root", str(address or root), "--project", "p", "--port", "0", "--json", *options]
+        command = [f"{BIN}/jidomem", "serve", *given]
         with subprocess.Popen(
             [*command, "--workers", str(workers)], stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
         ) as process:
@@ -366,6 +371,48 @@ def test_a_worker_that_is_killed_under_load_loses_nothing_acknowledged_and_is_re
         "stopped",
     ]
     assert not any(Path(f"/proc/{pid}").exists() for pid in processes)
+
+
+def test_workers_of_a_shared_root_answer_as_one_and_one_that_is_killed_loses_nothing_acknowledged(postgres, tmp_path):
+    address, stop, acknowledged, problems = postgres.address(), Event(), [], []
+    environment = {"JIDOMEM_HOME": str(tmp_path / "copy")}
+    with serving(tmp_path / "root", 2, address=address, environment=environment) as server:
+        with one_of_each(server, 2) as clients:
+            for number in range(6):
+                writer, reader = 1 + number % 2, 2 - number % 2
+                status, receipt = clients[writer].submit(intent(summary=f"shared {number}"))
+                assert status == 201, receipt
+                assert clients[reader].get(path_of(receipt["iri"]))["iri"] == receipt["iri"]
+                assert clients[reader].get("/projects/p")["version"] == receipt["version"]
+        names = ("a", "b", "c")
+        threads = [Thread(target=submit_until, args=(server, stop, acknowledged, problems, name)) for name in names]
+        for thread in threads:
+            thread.start()
+        for number in (1, 2):
+            before = len(acknowledged)
+            once(lambda before=before: len(acknowledged) >= before + 25 or problems)
+            pid = [each["pid"] for each in events(server, "worker_started") if each["worker"] == number][-1]
+            os.kill(pid, signal.SIGKILL)
+            wait_for(server, "worker_started", 2 + number)
+        before = len(acknowledged)
+        once(lambda: len(acknowledged) >= before + 25 or problems)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        with one_of_each(server, 2) as clients:
+            versions = {client.get("/projects/p")["version"] for client in clients.values()}
+            assert len(versions) == 1
+            for client in clients.values():
+                assert client.get(path_of(acknowledged[-1]))["iri"] == acknowledged[-1]
+
+    assert problems == []
+    ended = events(server, "worker_ended")
+    assert [(each["worker"], each["status"]) for each in ended] == [(1, -9), (2, -9)]
+    with jidomem.open(address, project="p") as memory:
+        facts = [row["fact"] for row in memory.ask("facts")]
+        assert memory.journal.verify(Stream("p")) == ()
+    assert len(set(facts)) == len(facts)
+    assert set(acknowledged) <= set(facts)
 
 
 def test_a_signal_to_one_worker_ends_its_requests_first_and_the_others_go_on(tmp_path):
