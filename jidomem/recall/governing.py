@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
-from posixpath import normpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.errors import InvalidRequest, NotFound
@@ -23,7 +22,7 @@ from jidomem.read.lists import page_size
 from jidomem.recall.nearness import FORCES, MOST_SHOWN, force, is_note, nearness
 from jidomem.records import active
 from jidomem.records.active import ACTIVE, Inactive
-from jidomem.records.file_anchor import ANCHOR, Anchor, anchors_of, plain_path
+from jidomem.records.file_anchor import ANCHOR, Anchor, anchors_of, is_outside, plain_path
 from jidomem.records.named_query import to_term
 from jidomem.repository.freshness import UNCHANGED, Freshness, freshness, nearest_path
 from jidomem.repository.worktree import Addresses, Worktree, matches, path_below
@@ -289,7 +288,7 @@ def _below(tree: Worktree | None, path: str) -> str:
         below = path_below(tree.base, Path(path)) if tree is not None else None
     elif "://" in path:
         below = (Addresses.of(tree).path(path) if tree is not None else None) or path
-    elif f"{normpath(path)}/".startswith("../"):
+    elif is_outside(path):
         below = None
     if below is None:
         where = str(tree.base) if tree is not None else "the folder that holds the root"

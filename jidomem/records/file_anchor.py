@@ -42,6 +42,15 @@ def path_of(entry: str) -> str | None:
     return None if outside or ".git" in path.casefold().split("/") else path
 
 
+def is_outside(text: str) -> bool:
+    """Return whether *text* is a path outside the folder to which the paths of a memory are relative.
+
+    >>> is_outside("/etc/passwd"), is_outside("a/../../b"), is_outside("a/../b"), is_outside("and so on ...")
+    (True, True, False, False)
+    """
+    return text.startswith("/") or (".." in text and f"{posixpath.normpath(text)}/".startswith("../"))
+
+
 def anchors_of(terms: Iterable[Term]) -> list[Anchor]:
     """Return the anchors in the values of `jido:aboutBlob`, sorted; malformed values are ignored."""
     matches = (_ANCHOR_FORM.fullmatch(plain_value(term)) for term in terms)

@@ -20,7 +20,7 @@ from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge, Vi
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import family
-from jidomem.records.file_anchor import plain_path
+from jidomem.records.file_anchor import is_outside, plain_path
 from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, LIST_FIELDS, MemoryUpdateIntent, properties_of
 from jidomem.records.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST, TRIPLES_LIMIT
 from jidomem.schema.ontology import Schema
@@ -513,6 +513,10 @@ def _references(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
                 for entry in values[field]
             ]
         )
+    for entry in filter(is_outside, values["about"]):
+        message = f"about names places below the folder that contains the memory, and {entry} is outside"
+        hint = "give the path of a file relative to that folder: src/a.py"
+        normalizer.refuse("invalid_argument", "about", entry, message, hint=hint)
     if values["tracked_by"] is not None and not values["tracked_by"].startswith(("http://", "https://")):
         normalizer.refuse(
             "invalid_iri", "tracked_by", values["tracked_by"], "tracked_by is a URL: start it with https://"

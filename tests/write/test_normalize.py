@@ -273,6 +273,15 @@ def test_a_moment_that_is_none_is_refused_with_how_one_is_written(field, given, 
     assert found.message == f"{field} is an ISO 8601 date or moment such as 2026-11-21T08:00:00Z, not {given!r}"
 
 
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "src/../../x", ".."])
+def test_a_memory_is_about_no_path_outside_the_folder_of_the_memory(path):
+    (found,) = refusal(normal, about=["src/a.py", path]).violations
+    assert (found.code, found.field, found.value) == ("invalid_argument", "about", path)
+    assert found.message == f"about names places below the folder that contains the memory, and {path} is outside"
+    for other in ("src/../a.py", "...", "https://example.org/../x", "a..b"):
+        assert normal(about=[other]).about
+
+
 @pytest.mark.parametrize("given", ["https://example.org/5", "http://example.org/5"])
 def test_what_tracks_a_memory_is_a_url(given):
     assert normal(tracked_by=given).tracked_by == given
