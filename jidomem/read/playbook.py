@@ -58,16 +58,19 @@ class Playbook:
         """
         if name in SHORT_NAMES and name not in self._files:
             return self._of(SHORT_NAMES[name])
-        if (file := self._files.get(name.rsplit("/", 1)[-1])) is None:
+        if name.rsplit("/", 1)[-1] not in self._files:
             self.unknown()
-            file = self._files.get(name.rsplit("/", 1)[-1])
-        if file is not None and name in (file.stem, f"{file.parent.name}/{file.stem}"):
-            return self._of(file.stem)
+        if self._has(name):
+            return self._of(name.rsplit("/", 1)[-1])
         near = nearest_names(name, self.names(), 3)
         near += [other for other in self.names(name.split("/", 1)[0]) if other not in near]
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         hint += f"all {len(self._files)} are listed by: jidomem ask"
         raise NotFound(f"there is no query {name!r}", hint=hint, code="unknown_query")
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether `get` has a query for *name*."""
+        return self._has(name) or name in SHORT_NAMES
 
     def names(self, role: str = "") -> list[str]:
         """Return the sorted names without roles, only those of *role* if it is given."""
@@ -89,6 +92,10 @@ class Playbook:
     def markdown(self) -> str:
         """Return the text of docs/reference/playbook.md: one Markdown table for each role."""
         return _INTRODUCTION + "".join(_section(role, queries) for role, queries in self.roles().items())
+
+    def _has(self, name: str) -> bool:
+        file = self._files.get(name.rsplit("/", 1)[-1])
+        return file is not None and name in (file.stem, f"{file.parent.name}/{file.stem}")
 
     def _of(self, name: str) -> NamedQuery:
         return self._own[name] if name in self._own else _shipped(self._files[name])

@@ -92,7 +92,7 @@ HEADERS = {
 _WITH_DETAILS = frozenset(f"{route.method} {route.path}" for route in ROUTES if route.has_details)
 _HINT = (
     "send the header Authorization: Bearer TOKEN;"
-    " the operator of the server creates one in a shell: jidomem access token add"
+    " the operator of the server creates one in a shell: jidomem access token add AGENT"
 )
 
 

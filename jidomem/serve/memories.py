@@ -23,7 +23,7 @@ from jidomem.rdf.vocab import graph_iri, jido
 from jidomem.read import derived
 from jidomem.read.derived import count_entries, counts
 from jidomem.read.lists import Page
-from jidomem.read.playbook import cell, plain, tsv_line
+from jidomem.read.playbook import Playbook, cell, plain, tsv_line
 from jidomem.recall.briefing import markdown
 from jidomem.recall.governing import nearest
 from jidomem.recall.nearness import MOST_SHOWN
@@ -35,7 +35,8 @@ from jidomem.serve.wire import negotiate
 
 CSV, TSV, TURTLE, LINKED = "text/csv", "text/tab-separated-values", "text/turtle", "application/ld+json"
 _ROWS = {wire.JSON: "json", CSV: "csv", TSV: "tsv"}
-_SUFFIXES = {"json": "json", "csv": "csv", "tsv": "tsv", "ttl": "ttl"}
+#: The suffixes of formats of rows, and the names of other formats.
+_SUFFIXES, _OTHERS = frozenset(_ROWS.values()), {"ttl": "Turtle", "xml": "XML", "html": "HTML"}
 #: The arguments with a moment: of recording, and of validity.
 MOMENTS = ("as_of", "valid_at")
 #: The arguments of every named query, besides its own parameters.
@@ -136,9 +137,9 @@ def _described(query: NamedQuery) -> dict[str, Any]:
 
 def ask(site: RequestContext, project: str, name: str) -> Response:
     """Return the rows of one named query as JSON, CSV or TSV."""
-    name, form = _form(name)
-    given = wire.once(request.args)
     site.memory.config.quietly()
+    name, form = _form(name, site.memory.playbook)
+    given = wire.once(request.args)
     query = site.memory.playbook.get(name)
     g.seen.question = query.name
     wait_for_version(site, project, given)
@@ -170,14 +171,18 @@ def _with_next_link(response: Response, cursor: str | None) -> Response:
     return response
 
 
-def _form(name: str) -> tuple[str, str]:
-    """Return the name without its suffix, and the format by the suffix or the header Accept."""
+def _form(name: str, playbook: Playbook) -> tuple[str, str]:
+    """Return the name without its suffix, and the format by the suffix or the header Accept.
+
+    Raises NotServed for a query with the suffix of another format.
+    """
     stem, _, suffix = name.rpartition(".")
-    if suffix not in _SUFFIXES or not stem:
-        return name, negotiate(_ROWS)
-    if suffix == "ttl":
-        raise NotServed("rows cannot be Turtle", hint=f"ask for {stem}.json, .csv or .tsv", code="not_acceptable")
-    return stem, suffix
+    if stem and suffix in _SUFFIXES:
+        return stem, suffix
+    if stem in playbook and name not in playbook:
+        hint = f"ask for {stem}.json, .csv or .tsv"
+        raise NotServed(f"rows cannot be {_OTHERS.get(suffix, suffix)}", hint=hint, code="not_acceptable")
+    return name, negotiate(_ROWS)
 
 
 def _parameters(given: Mapping[str, str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from flask import Request, Response, g, request
 
 from jidomem.errors import JidomemError, PolicyDenied
+from jidomem.journal.journal import NAMES, Stream
 from jidomem.runtime.root import Jidomem
 from jidomem.serve import wire
 from jidomem.serve.server_state import BOUNDS, Histogram, Name, Operation, RequestContext, Totals, standing
@@ -97,11 +98,16 @@ def _health_response(state: dict[str, Any]) -> Response:
 
 
 def _readiness(site: RequestContext) -> dict[str, Any]:
-    memory = site.memory
-    site.operation.catch_up.wait(memory, PATIENCE)
-    lags = [standing(memory, name) for name in site.projects()]
+    memory, end = site.memory, monotonic() + PATIENCE
+    projects = site.projects()
+    heads = {each: memory.journal.head(each) for name in projects for each in (Stream(name, part) for part in NAMES)}
+    for _ in range(2):  # the first wait may be for a run that had begun before
+        site.operation.catch_up.wait(memory, max(0.0, end - monotonic()))
+        lags = [standing(memory, name, heads) for name in projects]
+        if not any(each.behind for each in lags):
+            break
     behind = {each.project: each.to_dict() for each in lags if each.behind}
-    damaged = {name: [error.to_dict() for error in each] for name in site.projects() if (each := memory.damage(name))}
+    damaged = {name: [error.to_dict() for error in each] for name in projects if (each := memory.damage(name))}
     problem = memory.config.problem
     return {
         "status": "behind" if behind else "damaged" if damaged else "rules" if problem else "ok",

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from ipaddress import ip_address
 from operator import add
@@ -220,8 +220,8 @@ class Measures:
 
     def __init__(self, shared: SharedState | None = None) -> None:
         self.lock = Lock()
-        self.began = monotonic()
-        self.since = now()
+        self.began = monotonic() if shared is None else shared.began
+        self.since = now() - timedelta(seconds=monotonic() - self.began)
         self.kinds = Refusals()
         self.clients = Clients()
         self._shared = shared
@@ -404,20 +404,29 @@ class IndexLag:
         return {"journal": str(self.journal), "index": str(self.index), "behind": self.behind}
 
 
-def standing(memory: Jidomem, project: str) -> IndexLag:
-    """Return the lag of the index for *project*, without applying commits."""
+def standing(memory: Jidomem, project: str, heads: Mapping[Stream, Version] | None = None) -> IndexLag:
+    """Return the lag of the index for *project*, without applying commits.
+
+    With the earlier *heads* of the journal, later commits do not count as `behind`.
+    """
     memory_of = Stream(project)
-    behind = sum(_behind(memory, Stream(project, name)) for name in NAMES)
+    streams = [Stream(project, name) for name in NAMES]
+    behind = sum(len(_missing(memory, stream, heads.get(stream) if heads else None)) for stream in streams)
     journal = memory.journal.head(memory_of)
     return IndexLag(project, journal, memory.index.mark(memory_of.graph).version, behind)
 
 
-def _behind(memory: Jidomem, stream: Stream) -> int:
+def _missing(memory: Jidomem, stream: Stream, head: Version | None) -> set[str]:
+    """Return the names of the commits up to *head* (default: all) that the index has not applied."""
     applied, folder = memory.index.mark(stream.graph).version, memory.journal.inspect(stream)
     try:
-        return sum(1 for _ in folder.after(applied))
+        missing = set(folder.after(applied))
     except NotFound:  # another branch was checked out: all commits are missing
-        return sum(1 for _ in folder.after(Version()))
+        return set(folder.after(Version()))
+    if missing and head is not None:
+        with suppress(NotFound):
+            missing.difference_update(folder.after(head))
+    return missing
 
 
 class Readiness:

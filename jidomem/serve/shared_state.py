@@ -10,6 +10,7 @@ import json
 import mmap
 import os
 import secrets
+import struct
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import blake2b
@@ -26,8 +27,9 @@ from jidomem.runtime.worker_pool import Value, Values
 MOST_WORKERS = 256
 #: The bytes of the figures of each worker.
 FIGURES = 512 * 1024
-#: The secret key of the server, the flag that callers need a token; flag, process and connections of each worker.
-_KEY, _NEEDS_TOKEN, _CROWDED, _PIDS, _OPEN, _HEAD = 0, 32, 1024, 2048, 3072, 4096
+#: The secret key of the server, the flag that callers need a token, the moment of the start; flag, process and
+#: connections of each worker.
+_KEY, _NEEDS_TOKEN, _BEGAN, _CROWDED, _PIDS, _OPEN, _HEAD = 0, 32, 64, 1024, 2048, 3072, 4096
 #: The first byte of each kind of lock; the locked bytes are beyond the end of the file.
 _CONNECTIONS, _FEEDS, _QUERIES, _CHECKS, _LOG = (number << 40 for number in range(1, 6))
 #: Seconds between two attempts to get a place.
@@ -135,12 +137,18 @@ class SharedState:
         descriptor = os.memfd_create("jidomem-workers")
         os.ftruncate(descriptor, _HEAD + workers * FIGURES)
         os.pwrite(descriptor, secrets.token_bytes(_NEEDS_TOKEN), _KEY)
+        os.pwrite(descriptor, struct.pack("d", monotonic()), _BEGAN)
         return cls(descriptor, folder, 0, workers)
 
     @property
     def key(self) -> bytes:
         """Return the secret key of the server."""
         return bytes(self._memory[_KEY:_NEEDS_TOKEN])
+
+    @property
+    def began(self) -> float:
+        """Return the start of the server, by the monotonic clock, which all processes share."""
+        return float(self._memory[_BEGAN : _BEGAN + 8].cast("d")[0])
 
     def figures(self, number: int) -> memoryview:
         """Return the memory with the figures of a worker."""

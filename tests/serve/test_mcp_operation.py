@@ -176,3 +176,16 @@ def test_options_of_the_log_are_refused_where_there_is_none(tmp_path):
 
     assert done.returncode == 2
     assert "--log-level is for --http" in done.stderr
+
+
+def test_a_probe_needs_no_token_and_is_answered_to_this_machine_only(tmp_path):
+    root = tmp_path / "root"
+    Keyring(own_config(), root).give_out("ana", "admin", ["*"], Sources())
+    with serving(root) as process:
+        probed, metrics = got(process, "/healthz"), got(process, "/metrics")
+        foreign, posted = got(process, "/healthz", Host="rebound.example.org"), got(process, "/healthz", method="POST")
+        head = got(process, "/healthz", method="HEAD")
+
+    assert (probed[0], json.loads(probed[2]), probed[1]["Content-Type"]) == (200, {"status": "ok"}, "application/json")
+    assert (head[0], head[2], metrics[0], foreign[0], posted[0]) == (200, "", 401, 403, 405)
+    assert posted[1]["Allow"] == "GET, HEAD"

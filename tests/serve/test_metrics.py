@@ -1,14 +1,20 @@
 """What Prometheus reads of a server, and who may."""
 
+from threading import Event, Thread
+from time import monotonic
+
 import pytest
 from conftest import decision, intent
 from prometheus_client import parser
 
 import jidomem
+from jidomem.journal.journal import Stream
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
 from jidomem.serve.monitoring import Families, family
+from jidomem.serve.server_state import Measures
+from jidomem.serve.shared_state import SharedState
 
 
 @pytest.fixture
@@ -136,3 +142,35 @@ def test_a_server_is_not_ready_while_an_index_cannot_be_brought_level_or_a_journ
     assert (damaged.status_code, damaged.json["status"], [*damaged.json["damage"]]) == (503, "damaged", ["q"])
     assert damaged.json["damage"]["q"][0]["code"] == "journal_damaged"
     assert client.get("/projects/p/queries/facts").status_code == 200
+
+
+def test_a_server_stays_ready_while_another_process_writes_without_pause(client, memory):
+    stop = Event()
+
+    def write():
+        with jidomem.open(memory.settings.root) as other:
+            for number in range(10_000):
+                if stop.is_set():
+                    return
+                other.writer.submit_intent("p", intent(summary=f"fact {number}"))
+
+    writing = Thread(target=write)
+    writing.start()
+    try:
+        while not memory.journal.head(Stream("p")).heads:
+            pass
+        answers = [client.get("/readyz") for _ in range(100)]
+    finally:
+        stop.set()
+        writing.join()
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.json["versions"]["p"] for answer in answers}) > 1
+
+
+def test_a_worker_that_starts_later_counts_from_the_start_of_its_server(tmp_path):
+    server, before = SharedState.create(tmp_path, 2), monotonic()
+
+    workers = [Measures(SharedState(server.descriptor, tmp_path, number, 2)) for number in (1, 2)]
+
+    assert workers[0].began == workers[1].began <= before
+    assert workers[0].since <= workers[1].since

@@ -81,7 +81,13 @@ def test_rows_come_as_csv_and_tsv_by_suffix_or_by_accept(client, memory):
         "text/tab-separated-values",
         'Use\\tOxigraph, "now"',
     )
-    assert client.get("/projects/p/queries/active-decisions.ttl").json["code"] == "not_acceptable"
+    for suffix, form in (("ttl", "Turtle"), ("xml", "XML"), ("yaml", "yaml")):
+        for name in ("active-decisions", "curator/facts"):
+            refused = client.get(f"/projects/p/queries/{name}.{suffix}")
+            assert (refused.status_code, refused.json["code"]) == (406, "not_acceptable")
+            assert refused.json["detail"] == f"rows cannot be {form}"
+            assert refused.json["hint"] == f"ask for {name}.json, .csv or .tsv"
+    assert client.get("/projects/p/queries/no-such.xml").json["code"] == "unknown_query"
 
 
 def test_pages_follow_each_other_by_the_link_of_each(client, memory):

@@ -249,7 +249,7 @@ _POLICY = (
 _DONE = {303: "The page to go on with."}
 PROJECT = "project"
 _HTML = {HTML: "Text"}
-_TOKEN = "the operator of the server creates one: jidomem access token add NAME --role curator"
+_TOKEN = "the operator of the server creates one in a shell: jidomem access token add AGENT --role curator"
 #: Seconds after which a browser reloads a page that is not ready.
 _AGAIN = "3"
 #: Arguments without a meaning at another moment.

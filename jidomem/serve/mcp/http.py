@@ -141,8 +141,8 @@ class LibraryLog(logging.Handler):
         self._operation.log_event("error" if record.levelno >= logging.ERROR else "warning", "library", fields)
 
 
-#: The paths of the protocol and of the metrics, and the seconds that requests get when the server stops.
-PATH, METRICS, GRACE = "/mcp", "/metrics", 10
+#: The paths of the protocol, the metrics and the liveness probe, and the seconds that requests get at the end.
+PATH, METRICS, HEALTH, GRACE = "/mcp", "/metrics", "/healthz", 10
 
 
 def serve_http(
@@ -202,12 +202,14 @@ class _Door:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        route = scope["path"] if scope["path"] in (PATH, METRICS) else NOWHERE
+        route = scope["path"] if scope["path"] in (PATH, METRICS, HEALTH) else NOWHERE
         seen = self._watch.begin(scope)
         sending = self._watch.sending(seen, self._headed(send))
         try:
             if route == METRICS:
                 await (await run_in_threadpool(self._figures, scope, seen))(scope, receive, sending)
+            elif route == HEALTH:
+                await _alive(scope, seen)(scope, receive, sending)
             elif (refusal := await run_in_threadpool(self._refusal, scope, seen)) is not None:
                 await refusal(scope, receive, sending)
             else:
@@ -247,10 +249,7 @@ class _Door:
         try:
             check_host(Headers(scope=scope).get("host", ""), LOOPBACK)
             caller = self._caller(scope, seen)
-            if scope["method"] not in ("GET", "HEAD"):
-                raise NotServed(
-                    f"{METRICS} has no method {scope['method']}", hint="use one of: GET, HEAD", allow=["GET", "HEAD"]
-                )
+            _check_read(scope)
             site = RequestContext(self._site.memory, self._site.keyring, caller, self._site.operation)
             return Response(figures(site), 200, media_type=TYPE)
         except JidomemError as error:
@@ -263,6 +262,23 @@ class _Door:
         caller = caller_of(keyring, Headers(scope=scope).get("authorization", ""))
         seen.agent = caller.agent
         return caller
+
+
+def _alive(scope: Scope, seen: SeenCall) -> Response:
+    """Return that the server is running, as `jidomem serve` does; no token is needed."""
+    try:
+        check_host(Headers(scope=scope).get("host", ""), LOOPBACK)
+        _check_read(scope)
+    except JidomemError as error:
+        return _refused(error, seen)
+    return Response(wire.dump({"status": "ok"}), media_type=wire.JSON)
+
+
+def _check_read(scope: Scope) -> None:
+    """Raise NotServed for a method that does not read."""
+    if scope["method"] not in ("GET", "HEAD"):
+        detail = f"{scope['path']} has no method {scope['method']}"
+        raise NotServed(detail, hint="use one of: GET, HEAD", allow=["GET", "HEAD"])
 
 
 def _refused(error: JidomemError, seen: SeenCall) -> Response:
