@@ -38,7 +38,8 @@ def serving(root, *options):
     command = [BIN / "jidomem", "mcp", "--root", root, "--project", "p", "--http", "--port", "0", *options]
     with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
         try:
-            process.url = re.search(r"http://\S+(?=/mcp)", process.stderr.readline())[0]
+            served = (re.search(r"http://\S+(?=/mcp)", line) for line in process.stderr)  # a warning may precede it
+            process.url = next(match[0] for match in served if match)
             yield process
         finally:
             process.send_signal(signal.SIGTERM)
