@@ -77,6 +77,8 @@ def guard(
     edits = _staged(local) if staged else [Edit(path, None, text_of(folder / path)) for path in given]
     verdict = local.guard.judge(edits, name, show_with_stops=True)
     _print_verdict(app, verdict)
+    for text in verdict.damage:
+        app.warn(f"a rule may be missing: {text}")
     if verdict.earlier and not staged and not app.json:
         files = shlex.join(name for name in paths if local.paths.others((name,)))
         app.info(f"{verdict.earlier} shown earlier in session {name}; all: jidomem governing {files}")
@@ -124,7 +126,9 @@ def _hook_answer(app: App, client: str, hook_input: Mapping[str, Any], session: 
         edits = [Edit(edit.path) for edit in edits]
     name = session or hooks.session_of(hook_input) or f"day-{now():%Y-%m-%d}"
     verdict = local.guard.judge(edits, name, show_rules=event != "preToolUse")
-    return {"context": verdict.text, "stop": stopped(verdict.stops), "warning": override_notice(verdict.stops)}
+    damage = (f"jidomem guard: a rule may be missing: {text}" for text in verdict.damage)
+    warning = "\n".join(filter(None, (override_notice(verdict.stops), *damage)))
+    return {"context": verdict.text, "stop": stopped(verdict.stops), "warning": warning}
 
 
 def _edits(local: _LocalGuard, tool_input: Any) -> Iterator[Edit]:

@@ -25,6 +25,7 @@ from jidomem.base.regex import Unsearchable, compiled, lazy
 from jidomem.base.words import quoted, tokens
 from jidomem.guard.rules import (
     Check,
+    PathRules,
     Rule,
     Rules,
     Stop,
@@ -340,7 +341,7 @@ class Verdict:
     """The verdict on edits: the `text` for the agent, the rules in it, and the stops.
 
     `overridden` are the stops that a person overrode. `earlier` is the number of rules that were shown before in the
-    session, and are not shown again.
+    session, and are not shown again. `damage` are texts on damaged files of the journal, whose rules are missing.
     """
 
     text: str = ""
@@ -348,6 +349,7 @@ class Verdict:
     stops: tuple[Stop, ...] = ()
     overridden: tuple[Stop, ...] = ()
     earlier: int = 0
+    damage: tuple[str, ...] = ()
 
 
 class Guard:
@@ -367,23 +369,27 @@ class Guard:
         """Return the folder to which the paths of memories are relative."""
         return self.tree.base if self.tree else self.root.parent
 
-    def governing(self, paths: Sequence[str]) -> dict[str, list[Rule]]:
+    def governing(self, paths: Sequence[str]) -> Mapping[str, list[Rule]]:
         """Return the rules of each of *paths*; empty without a memory; raises the errors of opening the root.
 
         Strict conventions come first, then the nearest, then the most binding, then the newest.
         """
+        return self._path_rules(paths).by_path
+
+    def _path_rules(self, paths: Sequence[str]) -> PathRules:
         if not (self.root / "projects" / self.project).is_dir():
-            return {}
+            return PathRules()
         git = self.tree.git if self.tree else None
         state = input_fingerprint(self.root, self.project, git)
         now = format_timestamp(self._now())
-        rules_by_path = read_cached(self.root, self.project, state, paths, now)
-        if rules_by_path is None:
-            rules_by_path = read_outdated(self.root, self.project, git, state, paths, now)
-        if rules_by_path is None:
-            rules_by_path = rules_for_paths(self._gathered(state), paths)
-        return {path: sorted((rule for rule in rules if rule.holds(now)), key=partial(_rank, path))
-                for path, rules in rules_by_path.items()}  # fmt: skip
+        rules = read_cached(self.root, self.project, state, paths, now)
+        if rules is None:
+            rules = read_outdated(self.root, self.project, git, state, paths, now)
+        if rules is None:
+            rules = rules_for_paths(self._gathered(state), paths)
+        by_path = {path: sorted((rule for rule in each if rule.holds(now)), key=partial(_rank, path))
+                   for path, each in rules.by_path.items()}  # fmt: skip
+        return PathRules(by_path, rules.damage)
 
     def judge(
         self, edits: Iterable[Edit], session: str, *, show_rules: bool = True, show_with_stops: bool = False
@@ -394,9 +400,10 @@ class Guard:
         shown only with *show_with_stops*. Raises what `governing` raises.
         """
         all_edits = list(edits)
-        rules = self.governing([edit.path for edit in all_edits])
+        path_rules = self._path_rules([edit.path for edit in all_edits])
+        rules, damage = path_rules.by_path, path_rules.damage
         if not any(rules.values()):
-            return Verdict()
+            return Verdict(damage=damage)
         stops, notes = self._stops(all_edits, rules, session)
         passed = tuple(stop for stop in stops if self._log is not None and self._log.is_let(stop.path))
         left = tuple(stop for stop in stops if stop not in passed)
@@ -404,13 +411,13 @@ class Guard:
         if left:
             self._record(session, [(stop.path, stop.rule.item, STOPPED) for stop in left])
         if not show_rules or (left and not show_with_stops):
-            return Verdict(stops=left, overridden=passed)
+            return Verdict(stops=left, overridden=passed, damage=damage)
         stopping = {stop.rule.item for stop in left}
         by_item = {rule.item: (path, rule) for path, each in rules.items() for rule in each}
         seen = (self._log.seen(session) if self._log is not None else set()) & by_item.keys()
         text, shown = render_rules([by_item[item] for item in by_item if item not in seen | stopping], notes)
         self._record(session, [(by_item[rule.item][0], rule.item, SHOWN) for rule in shown])
-        return Verdict(text, shown, left, passed, len(seen - stopping))
+        return Verdict(text, shown, left, passed, len(seen - stopping), damage)
 
     def override(self, paths: Iterable[str], session: str, reason: str) -> bool:
         """Record that the next edit of each of *paths* may pass, for *reason*; return False without a log."""
@@ -421,7 +428,7 @@ class Guard:
         return True
 
     def _stops(
-        self, edits: Sequence[Edit], rules: dict[str, list[Rule]], session: str
+        self, edits: Sequence[Edit], rules: Mapping[str, list[Rule]], session: str
     ) -> tuple[list[Stop], dict[str, str]]:
         """Return the stops of *edits*, and by rule why one of its checks did not run."""
         stops: list[Stop] = []

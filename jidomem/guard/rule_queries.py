@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from jidomem.base.clock import format_timestamp
-from jidomem.guard.rules import Check, Rule, RuleInputs, Rules
+from jidomem.guard.rules import Check, Rule, RuleInputs, Rules, file_state
+from jidomem.journal.commit import COMMIT, stem
+from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import BASE, TYPE_OF_CLASS, graph_iri, jido, local_name
 from jidomem.recall.governing import earlier_names
 from jidomem.recall.nearness import BINDING, force, is_note
 from jidomem.records import active
 from jidomem.records.file_anchor import plain_path
-from jidomem.records.intent import Version
+from jidomem.records.intent import CommitRef, Version
 from jidomem.runtime.root import Jidomem
 
 _PREFIX = "PREFIX jido: <https://jido.ai/ontology#>\n"
 _FAMILIES = ("Convention", "Decision", "Error", "RootCause", "LessonLearned")
 _ITEMS = (
-    """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?until ?scope ?word WHERE {
+    """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?until ?scope ?word ?commit WHERE {
   VALUES ?kind { %s }
   ?item a ?kind ; jido:appliesToProject <%s> ; jido:summary ?summary ; jido:recordedAt ?recorded ;
     jido:assertedBy ?agent .
@@ -34,6 +36,7 @@ _ITEMS = (
   OPTIONAL { ?item jido:validUntil ?until }
   OPTIONAL { ?item jido:hasConventionScope ?scope }
   OPTIONAL { ?item jido:confirmedBy ?word }
+  OPTIONAL { ?item jido:recordedIn ?commit }
 } ORDER BY DESC(?recorded) DESC(?item) ?kind ?agent"""
 )
 _PAIRS = {
@@ -54,17 +57,24 @@ _ACTIVITY = "<http://www.w3.org/ns/prov#Activity>"
 _LABELS = {"strict": "strict convention", "required": "required convention", "lesson": "lesson"}
 
 
+#: The most damaged files that the guard names.
+_MOST_DAMAGE = 3
+
+
 def gather_rules(memory: Jidomem, project: str) -> Rules:
     """Return the rules of *project*; raises the errors of the catch-up."""
     memory.catch_up(project)
     memories = _RuleRows(memory, project)
     by_item: dict[str, Rule] = {}
+    commits: dict[CommitRef, None] = {}
     for row in memories.rows:
         if row["item"] in by_item:
             continue
         named = tuple(dict.fromkeys(plain_path(text) for text in memories.named(row)))
         if named:
-            by_item[row["item"]] = replace(memories.rule(row), about=named)
+            rule = by_item[row["item"]] = replace(memories.rule(row), about=named)
+            if rule.checks and row["commit"]:
+                commits[CommitRef(rule.recorded, row["commit"].removeprefix(COMMIT), 0)] = None
     now = memory.now()
     # Building the list of conflicts, which may be missing, takes longer than all else here.
     suspects = memories.in_possible_conflict() & by_item.keys()
@@ -72,7 +82,26 @@ def gather_rules(memory: Jidomem, project: str) -> Rules:
     rules = [replace(rule, rivals=tuple(rivals.get(item, ()))) for item, rule in by_item.items()]
     bounds = [bound for rule in rules for bound in (rule.valid_from, rule.valid_until) if bound > now]
     earlier = earlier_names(memory.reader, memory.tree, project)
-    return Rules(tuple((rule, rule.about) for rule in rules), earlier, min(bounds, default=""))
+    damage, files = _verified(memory, project, commits)
+    return Rules(tuple((rule, rule.about) for rule in rules), earlier, min(bounds, default=""), damage, files)
+
+
+def _verified(
+    memory: Jidomem, project: str, commits: Iterable[CommitRef]
+) -> tuple[tuple[str, ...], dict[str, list[int] | None]]:
+    """Verify *commits*, which an index on disk may have from before a change of their files.
+
+    Return texts on all damage of the project, and the states of the files with *commits* and of damaged files.
+    """
+    stream = Stream(project)
+    places = (memory.journal.document(stream, commit) for commit in commits)
+    files = {path: file_state(path) for path in dict.fromkeys(place[0] for place in places if place)}
+    deque(memory.journal.inspect(stream).commits(map(stem, commits), set()), maxlen=0)
+    damage = memory.damage(project)
+    texts = [f"{each.code}: {each.detail}; {each.hint}" for each in damage[:_MOST_DAMAGE]]
+    if len(damage) > _MOST_DAMAGE:
+        texts.append(f"{len(damage) - _MOST_DAMAGE:,} more damaged files: jidomem journal verify lists them")
+    return tuple(texts), {each.path: file_state(each.path) for each in damage} | files
 
 
 def basis(memory: Jidomem, project: str) -> RuleInputs:

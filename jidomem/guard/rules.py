@@ -82,12 +82,24 @@ class Rules:
     """The rules of a project, newest first, each with the texts that name the governed files: `""` is every file.
 
     `earlier` maps the present name of a file to those it had when a memory about it was written. `until` is the next
-    moment at which the validity of a rule begins or ends, and conflicts may change; empty without one.
+    moment at which the validity of a rule begins or ends, and conflicts may change; empty without one. `damage` are
+    texts on damaged files of the journal, whose rules are missing. `files` maps the path of each of them, and of the
+    commit of each rule with a check, to its state before it was verified.
     """
 
     rules: tuple[tuple[Rule, tuple[str, ...]], ...] = ()
     earlier: Mapping[str, list[str]] = field(default_factory=dict)
     until: str = ""
+    damage: tuple[str, ...] = ()
+    files: Mapping[str, list[int] | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PathRules:
+    """The rules of each of some paths, and the texts on the damage of the journal."""
+
+    by_path: Mapping[str, list[Rule]] = field(default_factory=dict)
+    damage: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +156,7 @@ def places(path: str) -> Iterator[str]:
 
 
 FOLDER = Path("cache", "guard")
-FORM = 4
+FORM = 5
 _INDEX = "index"
 _STREAMS = ("memory", "history", "codebase", "system")
 #: Two changes of a folder within so many nanoseconds may have the same modification time.
@@ -165,25 +177,25 @@ def input_fingerprint(root: Path, project: str, git: Path | None) -> dict[str, o
     seen = [root / "projects" / project / name for name in _STREAMS]
     seen += [root / name for name in ("config.toml", "ontology")]
     seen += [git / "logs" / "HEAD"] if git is not None else []  # a commit may rename files
-    return {"form": FORM, "root": str(root), "project": project, "seen": [_state(path) for path in seen]}
+    return {"form": FORM, "root": str(root), "project": project, "seen": [file_state(path) for path in seen]}
 
 
 def read_cached(
     root: Path, project: str, state: Mapping[str, object], paths: Iterable[str], now: str
-) -> dict[str, list[Rule]] | None:
+) -> PathRules | None:
     """Return the rules of each of *paths*; None without a cache of *state* that is valid at *now*."""
     marker = local_marker(root / _INDEX)
     with suppress(*_CACHE_ERRORS):
         head = _head(root / FOLDER / f"{project}.json")
         if marker and head == {**head, **state, "here": marker} and _is_current(head, now):
             with _opened(root, head) as store:
-                return {path: list(_rules(store, path)) for path in paths}
+                return PathRules({path: list(_rules(store, path)) for path in paths}, tuple(head["damage"]))
     return None
 
 
 def read_outdated(
     root: Path, project: str, git: Path | None, state: Mapping[str, object], paths: Iterable[str], now: str
-) -> dict[str, list[Rule]] | None:
+) -> PathRules | None:
     """Return the cached rules of each of *paths*, if no commit since the cache was written changes a rule.
 
     The cache is then marked as one of *state*. None if a rule may have changed, or the cache is not valid at *now*.
@@ -206,10 +218,10 @@ def read_outdated(
         with _opened(root, head) as store:
             if not all(leaves_rules_unchanged(commit.triples, kinds, partial(_is_rule, store)) for commit in commits):
                 return None
-            rules_by_path = {path: list(_rules(store, path)) for path in paths}
+            rules = PathRules({path: list(_rules(store, path)) for path in paths})
         if is_settled(state) and input_fingerprint(root, project, git) == state:
             _put(root, project, {**head, **state, "heads": _heads(version)})
-        return rules_by_path
+        return rules
     return None
 
 
@@ -222,7 +234,7 @@ def write_cache(root: Path, project: str, state: Mapping[str, object], rules: Ru
         file = folder / f"{project}-{token_hex(8)}.sqlite"
         _write(file, rules)
         head = {"here": create_local_marker(root / _INDEX), "file": file.name, "heads": _heads(basis.version),
-                "until": rules.until}  # fmt: skip
+                "until": rules.until, "damage": rules.damage, "files": rules.files}  # fmt: skip
         _put(root, project, {**state, **head, "kinds": sorted(basis.kinds)})
         for old in folder.glob(f"{project}-*"):
             if old != file and old.stem.rpartition("-")[0] == project:
@@ -234,7 +246,9 @@ def _put(root: Path, project: str, head: Mapping[str, object]) -> None:
 
 
 def _is_current(head: Mapping[str, Any], now: str) -> bool:
-    return not head["until"] or now < head["until"]
+    """Return whether the rules are still valid, and the files that were verified for them are unchanged."""
+    is_valid = not head["until"] or now < head["until"]
+    return is_valid and all(file_state(path) == state for path, state in head["files"].items())
 
 
 def _heads(version: Version) -> list[list[object]]:
@@ -260,7 +274,7 @@ def is_settled(state: Mapping[str, object]) -> bool:
     return all(each is None or time_ns() - each[0] > _TICK for each in seen)
 
 
-def rules_for_paths(rules: Rules, paths: Iterable[str]) -> dict[str, list[Rule]]:
+def rules_for_paths(rules: Rules, paths: Iterable[str]) -> PathRules:
     """Return those of *rules* that govern each of *paths*."""
     rules_by_path: dict[str, list[Rule]] = {}
     for path in paths:
@@ -271,7 +285,7 @@ def rules_for_paths(rules: Rules, paths: Iterable[str]) -> dict[str, list[Rule]]
             for rule, named in rules.rules
             if not by.isdisjoint(named) or any(_fits(each, name) for each in named for name in names)
         ]
-    return rules_by_path
+    return PathRules(rules_by_path, rules.damage)
 
 
 def _fits(pattern: str, path: str) -> bool:
@@ -329,9 +343,10 @@ def _head(path: Path) -> dict[str, Any]:
     return head
 
 
-def _state(path: Path) -> list[int] | None:
+def file_state(path: str | Path) -> list[int] | None:
+    """Return a state that differs after a change of a file or folder; None if it is missing."""
     try:
-        status = path.stat(follow_symlinks=False)
+        status = os.stat(path, follow_symlinks=False)
     except OSError:
         return None
     return [status.st_mtime_ns, status.st_ino, status.st_size]

@@ -181,7 +181,7 @@ def test_after_one_more_commit_the_rules_are_those_the_index_gives(repository, w
     assert found == anew
     assert (followed is not None) == bool(same)
     if same:
-        assert sorted(followed["src/a.py"], key=str) == sorted(anew["src/a.py"], key=str)
+        assert sorted(followed.by_path["src/a.py"], key=str) == sorted(anew["src/a.py"], key=str)
         assert found == before
 
 
@@ -443,3 +443,35 @@ def test_cursor_is_told_after_it_read_a_file_as_before_an_edit_nobody_would_hear
     assert "Use Oxigraph" in read["additional_context"]
     assert stopped["permission"] == "deny"
     assert "No print" in stopped["agent_message"]
+
+
+def rewritten_in_place(commit, text):
+    with open(commit, "r+") as file:
+        file.write(text)
+
+
+def replaced_by_a_new_file(commit, text):
+    commit.unlink()
+    commit.write_text(text)
+
+
+@pytest.mark.parametrize("write", [rewritten_in_place, replaced_by_a_new_file])
+def test_a_damaged_commit_with_a_check_is_named_at_each_call_until_it_is_repaired(repository, write):
+    keep(repository, choice("one", "src/a.py"))
+    keep(repository, convention("nobody prints", "src", forbidsPattern="print"))
+    (repository / "src" / "a.py").write_text("print()\n")
+    *_, commit = sorted((repository / ".jidomem" / "projects" / "p" / "memory").glob("*.ttl"))
+    intact = commit.read_text()
+    assert run("guard", "src/a.py").exit_code == 3
+
+    write(commit, intact.replace("nobody prints", "nobody shouts"))
+    first, second = run("guard", "src/a.py"), run("guard", "src/a.py")
+    answer = hooked(repository, "Write", file_path="src/a.py", content="print(2)")
+    write(commit, intact)
+    repaired = run("guard", "src/a.py")
+
+    for warning in (first.stderr, second.stderr, answer["systemMessage"]):
+        assert "a rule may be missing: journal_damaged" in warning
+        assert f"{commit}:9: hash mismatch: edited after it was written" in warning
+        assert "jidomem journal verify" in warning
+    assert (repaired.exit_code, "journal_damaged" in repaired.stderr) == (3, False)
