@@ -12,7 +12,7 @@ from itertools import chain, repeat
 from threading import Lock
 
 from jidomem.base.clock import Sources
-from jidomem.errors import IntentRefused, JidomemError, NotFound, nearest_names
+from jidomem.errors import Failed, IntentRefused, JidomemError, NotFound, nearest_names
 from jidomem.index.follower import IndexFollower, gc_paused
 from jidomem.journal import commit as commits
 from jidomem.journal.commit import is_redaction_record
@@ -387,7 +387,7 @@ class CommitQueue:
             if not served and isinstance(failure, Exception):  # no lock: the others would wait as long again
                 served = self._waiting.take_all()
             for pending in served:
-                pending.outcome = pending.outcome or failure
+                pending.outcome = pending.outcome or (failure if isinstance(failure, Exception) else _interrupted())
             if not isinstance(failure, Exception):
                 raise
 
@@ -523,6 +523,15 @@ def _raise_refusal(block: _Block) -> None:
         if isinstance(pending.outcome, JidomemError):
             pending.outcome.position = position
             raise pending.outcome
+
+
+def _interrupted() -> Failed:
+    """Return the failure of a submission whose commit another thread was writing when it was interrupted."""
+    return Failed(
+        "the thread that wrote the commit was interrupted; whether it was stored is not known",
+        hint="submit it again, with the same idempotency key if it had one: it is stored only once",
+        code="outcome_unknown",
+    )
 
 
 def _outcome(pending: _PendingSubmission) -> Outcome:

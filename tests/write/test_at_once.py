@@ -176,7 +176,7 @@ def test_each_caller_gets_a_commit_of_its_single_submission_whatever_the_others_
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupted_writers_lose_no_submission_of_others_and_leave_no_lock(memory):
     memory.writer.submit_intent("p", intent(summary="first"))
-    interrupted, ended, receipts = 0, threading.Event(), []
+    interrupted, ended, receipts, failures = 0, threading.Event(), [], []
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -185,8 +185,10 @@ def test_interrupted_writers_lose_no_submission_of_others_and_leave_no_lock(memo
         number = 0
         while not ended.is_set():
             number += 1
-            with suppress(KeyboardInterrupt):  # of the thread that was just making the common commit durable
+            try:
                 receipts.append(memory.writer.submit_intent("p", intent(summary=f"other {number}")))
+            except BaseException as failure:  # the other thread was just making the common commit durable
+                failures.append(failure)
 
     former, thread = signal.signal(signal.SIGALRM, interrupt), threading.Thread(target=other)
     thread.start()
@@ -208,6 +210,7 @@ def test_interrupted_writers_lose_no_submission_of_others_and_leave_no_lock(memo
     assert not thread.is_alive()
     assert interrupted > 50
     assert {receipt.status for receipt in receipts} == {"asserted"}
+    assert [failure for failure in failures if getattr(failure, "code", None) != "outcome_unknown"] == []
     assert memory.writer.submit_intent("p", intent(summary="last")).status == "asserted"
     assert len(memory.journal.head(Stream("p")).heads) == 1
     assert held(memory) == anew(memory)
