@@ -19,7 +19,7 @@ from typing import Any
 from jidomem.base.background import BackgroundTask
 from jidomem.errors import NotFound, TooLarge
 from jidomem.index.snapshots import STORE_ERRORS, Clones, PrivateClone, Snapshot
-from jidomem.index.store import OxigraphIndex, Watermark, in_batches
+from jidomem.index.store import BULK_LOAD_BYTES, OxigraphIndex, Watermark, in_batches
 from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.rdf.terms import Triple, iri
@@ -267,7 +267,6 @@ class IndexFollower:
         #: Called with the stream of every durable commit of this process.
         self.on_commit: Callable[[Stream], None] | None = None
         self._orphans: dict[Stream, frozenset[str]] = {}  # the commits without parents that the index was loaded with
-        self._has_newer_snapshot = False  # whether a snapshot was published that this process does not work on yet
         self._lock = RLock()
 
     @property
@@ -323,6 +322,13 @@ class IndexFollower:
                     self._apply_thread.apply_pending(size > BLOCKING_FACTOR * PENDING_BYTES)
                 self._move_to_disk_if_large()
                 self._publish_if_due(8 * SNAPSHOT_COMMITS, WRITER_SNAPSHOT_BYTES)
+
+    def is_nearly_applied(self) -> bool:
+        """Return whether few commits are pending, so that a read is short; otherwise the apply thread loads them."""
+        is_near = self.index.pending_bytes < BULK_LOAD_BYTES
+        if not is_near:
+            self._apply_thread.apply_pending(waits=False)
+        return is_near
 
     def rebuild(self, progress: Callable[[int], None] | None = None) -> Mapping[Stream, Watermark]:
         """Discard index and snapshots, build the index again from the journal and return the watermark of each stream.
@@ -441,7 +447,6 @@ class IndexFollower:
 
     def _swap(self, index: OxigraphIndex, live: PrivateClone | None) -> None:
         """Make readers use *index*, whose store is that of *live*."""
-        self._has_newer_snapshot = False
         self.index.replace_by(index)
         old, self._live = self._live, live
         self._is_open = True
@@ -468,38 +473,34 @@ class IndexFollower:
 
     def _publish_if_due(self, commits: int, size: int) -> None:
         """Publish a snapshot if more *commits* or bytes (*size*) were loaded since the last and no file is damaged."""
-        self._switch_to_snapshot()
         loader, clones, live = self._loader, self._clones, self._live
         is_due = loader.commits > commits or loader.bytes > size
         if clones and live and is_due and not loader.damaged and not self._publisher.is_running:
             loader.commits = loader.bytes = 0
             self._publisher.start(partial(self._publish, clones, live))
 
-    def _switch_to_snapshot(self) -> None:
-        """Continue on a clone of the snapshot just published: until it is closed, a store caches all it has read."""
-        if not self._has_newer_snapshot or self._clones is None or self._loader.damaged:
-            return
-        self._has_newer_snapshot = False
-        self.index.apply_pending()
-        streams = {stream.graph: stream for stream in self.journal.streams()}
-        with suppress(*STORE_ERRORS):  # on failure the present store stays in use
-            for live in self._clones.clone_snapshots():
-                index = OxigraphIndex(live.store)
-                if index.marks.keys() != self.index.marks.keys() or not self._loader.fits(index, streams):
-                    live.close()
-                    return
-                if self._loader.fill(index, self._ontology, [streams[graph] for graph in index.marks]):
-                    self._swap(index, live)
-                else:
-                    live.close()
-                return
-
     def _publish(self, clones: Clones, live: PrivateClone) -> None:
         with suppress(*STORE_ERRORS):  # such as a full disk: the next publication tries again
-            clones.publish(self.index, live)
-            self._has_newer_snapshot = True
+            try:
+                clones.publish(self.index, live)
+                self._continue_on_snapshot(clones, live)
+            finally:
+                self.index.end_backup()
             for stream in self.journal.streams():
                 self.journal.share(stream)
+
+    def _continue_on_snapshot(self, clones: Clones, old: PrivateClone) -> None:
+        """Continue on a clone of the newest snapshot: until it is closed, a store caches all it has read.
+
+        The lock is not needed, as others wait for this thread before they open the index again.
+        """
+        for live in clones.clone_snapshots():
+            if self.index.continue_on(OxigraphIndex(live.store)):
+                self._live = live
+                old.retire()
+            else:
+                live.close()
+            return
 
     def _wait_for_threads(self) -> None:
         """Wait for the publication of a snapshot and for the apply thread."""

@@ -19,7 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
-from time import time_ns
+from sys import getrefcount
+from time import monotonic, sleep, time_ns
 from typing import Any
 
 import pyoxigraph as ox
@@ -53,6 +54,8 @@ def limit_malloc_cache() -> None:
 FORM = f"3 pyoxigraph {ox.__version__}"
 MAX_SNAPSHOTS = 2
 _LONGEST = 16 * 1024 * 1024
+#: Seconds that a read of a retired store may take, and between two looks whether it has ended.
+_LONGEST_READ, _PAUSE = 30.0, 0.01
 #: The errors of a store whose files are damaged, or cannot be read or written.
 STORE_ERRORS = (OSError, RuntimeError, ValueError)
 
@@ -80,6 +83,18 @@ class PrivateClone:
         self.store: Any = None
         self.close = weakref.finalize(self, _discard, path, lock)
         self.close.atexit = False  # removing the folder of an open store takes a second: the next process does it
+
+    def retire(self) -> None:
+        """Close the clone once no thread reads its store, which none begins to read now.
+
+        A store whose folder is gone takes most of a second to close, and stops all threads meanwhile.
+        """
+        store, self.store = self.store, None
+        end = monotonic() + _LONGEST_READ
+        while getrefcount(store) > 2 and monotonic() < end:  # a thread that reads has a reference, beside these two
+            sleep(_PAUSE)
+        del store
+        self.close()
 
 
 class Clones:

@@ -260,6 +260,11 @@ class PendingCommits:
                         self.commits.pop(graph, None)
                     self._bytes = sum(len(commit.data) for commits in self.commits.values() for commit in commits)
 
+    @property
+    def size(self) -> int:
+        """Return the bytes of the pending commits."""
+        return self._bytes
+
     def clear(self) -> None:
         """Drop all pending commits."""
         self.commits, self.marks, self._bytes = {}, {}, 0
@@ -300,6 +305,8 @@ class OxigraphIndex:
         self._pending = PendingCommits()
         self._buffered_bytes = self._bulk_loads = 0
         self._other_names: set[str] = set()
+        #: The commits applied since a backup that is being opened; None if there is none, or other content changed.
+        self._since_backup: deque[tuple[str, list[Commit]]] | None = None
         self._lock = Lock()
 
     def compact(self) -> None:
@@ -342,6 +349,11 @@ class OxigraphIndex:
         """
         return self._pending.add(graph, commit, self.mark)
 
+    @property
+    def pending_bytes(self) -> int:
+        """Return the bytes of the commits that are not applied yet."""
+        return self._pending.size
+
     def apply_pending(self) -> None:
         """Apply the pending commits, as every read does first; `rebuild_damaged` is called for a damaged store."""
         if not self._pending.commits:  # nor is another thread applying some
@@ -367,6 +379,7 @@ class OxigraphIndex:
         """
         with self._lock:
             self._pending.flush(self._insert)
+            self._since_backup = None
             mark = self.mark(graph)
             for batch in self._bulk_load(graph, commits):
                 mark = mark.after(batch)
@@ -381,6 +394,7 @@ class OxigraphIndex:
         """Remove all triples of *graph*, which the commits *cleared* clear, in one step that is atomic in a crash."""
         with self._lock:
             self._pending.flush(self._insert)
+            self._since_backup = None
             mark = Watermark(self.mark(graph).commits + 1, cleared, cleared)
             statement = f"<{graph}> <{WATERMARK}> {mark.term}"
             self._store.update(f"DROP SILENT GRAPH <{graph}> ; INSERT DATA {{ GRAPH <{MARKS}> {{ {statement} }} }}")
@@ -391,6 +405,7 @@ class OxigraphIndex:
         """Add triples that are in no journal to *graph*, in one step; a *name* used before adds nothing."""
         with self._lock:
             if f"{graph} {name}" not in self._other_names:
+                self._since_backup = None
                 new = frozenset(triples)
                 document = "".join(f"{ntriples_line(triple)}\n" for triple in new).encode()
                 self._store.load(document, ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph), lenient=True)
@@ -403,6 +418,7 @@ class OxigraphIndex:
         """Take over the store of *other*, which must not be used afterwards; a reader sees the old or the new one."""
         with self._lock:
             self._pending.clear()
+            self._since_backup = None
             changed = {graph for graph, _ in self._marks.items() ^ other._marks.items()}
             self._marks, self._store = other._marks, other._store
             self.triples_loaded, self.ontology = other.triples_loaded, other.ontology
@@ -412,6 +428,7 @@ class OxigraphIndex:
         """Move all content to *store*, an empty one on disk, by way of a file at the path *passage*."""
         with self._lock:
             self._pending.flush(self._insert)
+            self._since_backup = None
             self._store.dump(passage, ox.RdfFormat.N_QUADS)
             store.bulk_load(path=passage, format=ox.RdfFormat.N_QUADS, lenient=True)
             self._store = store
@@ -424,7 +441,29 @@ class OxigraphIndex:
         with self._lock:
             self._pending.flush(self._insert)
             self._store.backup(folder)
+            self._since_backup = deque()
             return dict(self._marks)
+
+    def continue_on(self, other: OxigraphIndex) -> bool:
+        """Continue on the store of *other*, opened from the last backup; it must not be used afterwards.
+
+        The commits applied since the backup are applied to it first, while this index is in use: readers and writers
+        notice nothing. Returns False, and nothing has changed, if that is impossible, as other content was replaced.
+        """
+        while since := self._since_backup:
+            other._insert(*since.popleft())  # without the lock: this index may append further ones
+        with self._lock:
+            if (since := self._since_backup) is None:
+                return False
+            for graph, commits in since:
+                other._insert(graph, commits)
+            if is_level := other._marks == self._marks:
+                self._store = other._store
+            return is_level
+
+    def end_backup(self) -> None:
+        """Record no further commits for `continue_on`."""
+        self._since_backup = None
 
     def dump(self, graph: str, sink: Any) -> None:
         """Write *graph* as N-Triples to *sink*, a file, in no particular order."""
@@ -435,6 +474,8 @@ class OxigraphIndex:
         """Replace the ontology graph by *triples*, unless it has them already; its watermark is set last."""
         text, digest = sorted_ntriples(tuple(triples))
         with self._lock:
+            if digest != self.ontology:
+                self._since_backup = None
             self.ontology = digest
             write_ontology(self._store, text, digest)
 
@@ -568,6 +609,8 @@ class OxigraphIndex:
             if self._contains(graph, commits[-1]):
                 self._notify(graph, commits)  # first: the commits are applied even if removing the former mark fails
                 self._set_mark(graph, mark)
+                if (since := self._since_backup) is not None:
+                    since.append((graph, commits))
         if self._buffered_bytes > MAX_BUFFERED_BYTES:
             self._store.flush()
             self._buffered_bytes = 0

@@ -42,6 +42,7 @@ def test_whatever_was_being_done_when_processes_were_killed_the_index_answers_th
 
         assert held(tail) == journalled(tmp_path)
         assert tail.on_disk
+        assert tail.snapshots()  # and the process continues on a clone of the newest
         here = {path.name for path in (tmp_path / "index" / "live").iterdir() if path.is_dir()}
         assert len(here) == 1  # the clones of the dead were swept
         assert here.isdisjoint(left)

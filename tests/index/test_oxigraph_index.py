@@ -241,6 +241,90 @@ def test_an_index_that_moves_to_disk_holds_what_it_held(tmp_path):
         assert [row[:2] for row in found.triples(ONTOLOGY_GRAPH)] == [("<urn:C>", "<urn:sub>")]
 
 
+class Changes:
+    """What an observer is notified of."""
+
+    def __init__(self, index):
+        self.seen = []
+        index.observers.append(self)
+
+    def applied(self, graph, triples):
+        self.seen.append(graph)
+
+    def reset(self, graph):
+        self.seen.append("reset")
+
+
+def test_an_index_continues_on_its_backup_with_all_commits_applied_or_pending_since(tmp_path):
+    index = OxigraphIndex(ox.Store(tmp_path / "store"))
+    index.load(A, COMMITS[:5])
+    index.backup(str(tmp_path / "backup"))
+    index.load(A, COMMITS[5:7])
+    index.load(B, COMMITS[:2])
+    index.load(A, COMMITS[7:9])
+    index.queue(A, COMMITS[9])
+    changes, generation = Changes(index), index.generation
+
+    assert index.continue_on(OxigraphIndex(ox.Store(tmp_path / "backup")))
+
+    assert (changes.seen, index.generation) == ([], generation)
+    assert index.mark(A).commits == 10
+    index.load(A, COMMITS[10:])
+    assert (set(index.triples(A)), index.mark(A).commits, index.mark(B).commits) == (ALL, 12, 2)
+    index.backup(str(tmp_path / "next"))
+    assert OxigraphIndex(ox.Store(tmp_path / "next")).marks == index.marks
+
+
+@pytest.mark.parametrize("change", ["clear", "other triples", "ontology", "replace", "end", "none"])
+def test_an_index_whose_content_was_replaced_since_a_backup_stays_on_its_store(tmp_path, change):
+    index = OxigraphIndex(ox.Store(tmp_path / "store"))
+    index.load(A, COMMITS[:5])
+    if change != "none":
+        index.backup(str(tmp_path / "backup"))
+    if change == "clear":
+        index.empty(A, Version.of([COMMITS[4].head]))
+    elif change == "other triples":
+        index.apply(A, "c1", [ROW])
+    elif change == "ontology":
+        index.put_ontology([("<urn:C>", "<urn:sub>", "_:x")])
+    elif change == "replace":
+        other = OxigraphIndex()
+        other.load(A, COMMITS[:6])
+        index.replace_by(other)
+    elif change == "end":
+        index.end_backup()
+    before, marks = set(index.triples(A)), index.marks
+
+    assert not index.continue_on(OxigraphIndex(ox.Store(tmp_path / "backup")))
+
+    assert (set(index.triples(A)), index.marks) == (before, marks)
+
+
+def test_readers_and_a_writer_notice_nothing_while_an_index_continues_on_its_backup(tmp_path):
+    index = OxigraphIndex(ox.Store(tmp_path / "store"))
+    index.load(A, COMMITS[:3])
+    stop, counts = threading.Event(), []
+
+    def read():
+        while not stop.is_set():
+            rows = set(index.triples(A))
+            counts.append((index.mark(A).commits, len(rows)))
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read)
+        for at, commit in enumerate(COMMITS[3:]):
+            index.backup(str(tmp_path / f"{at}"))
+            with ThreadPoolExecutor(1) as writer:
+                written = writer.submit(index.load, A, [commit])
+                assert index.continue_on(OxigraphIndex(ox.Store(tmp_path / f"{at}")))
+                written.result()
+        stop.set()
+        reading.result()
+    assert (set(index.triples(A)), index.mark(A).commits) == (ALL, 12)
+    assert counts
+    assert all(after[1] >= before[1] for before, after in pairwise(counts))
+
+
 def test_observers_are_told_of_a_commit_that_is_in_where_the_disk_is_full_right_after_it():
     class Full:
         def __init__(self):
