@@ -30,7 +30,7 @@ from jidomem.write.triples import WRITER_AGENT, read_back
 
 BLOCK_TRIPLES = 1_000
 BLOCK_CHARACTERS = 1_000_000
-#: The triples of a cached snapshot, about 18 MB, beyond which a new one replaces it.
+#: The triples of a cached snapshot, about 18 MB, beyond which a new one replaces it, at twice as many at the latest.
 VIEW_TRIPLES = 50_000
 #: The most projects that a warning names.
 _PROJECTS_NAMED = 3
@@ -398,9 +398,13 @@ class CommitQueue:
         """
         self._rules.look()  # the journal was read when the lock was acquired
         cached, self._cached = self._cached, None
-        if cached is not None and cached.view.size < VIEW_TRIPLES and self._is_up_to_date(cached, version):
+        if cached is not None and self._is_up_to_date(cached, version) and not self._is_due(cached.view.size):
             return cached
         return _CachedSnapshot(version, self._follower.index.generation, self._rules.number, self.checked_snapshot())
+
+    def _is_due(self, triples: int) -> bool:
+        """Return whether a new snapshot replaces one of so many *triples*: if possible when few commits are pending."""
+        return triples >= VIEW_TRIPLES and (triples >= 2 * VIEW_TRIPLES or self._follower.is_nearly_applied())
 
     def _is_up_to_date(self, cached: _CachedSnapshot, version: Version) -> bool:
         """Return whether *cached* has all rows at *version*."""
