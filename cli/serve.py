@@ -290,6 +290,7 @@ def mcp(
     }[toolset]
     sessions = ClientSessions(memory, app.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
     from jidomem.serve import server_state
+    from jidomem.serve.listener import limit_collections
     from jidomem.serve.server_state import Operation
 
     operation = Operation(open_log(app, form, level) if http else None)
@@ -299,6 +300,7 @@ def mcp(
         operation.close()
         memory.close()
 
+    limit_collections()
     serving.leave_on_signals(sessions, leave)
     if not http:
         if sys.stdin.isatty():

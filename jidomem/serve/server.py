@@ -21,7 +21,7 @@ from jidomem.runtime.user_config import RootLimits
 from jidomem.serve import monitoring, wire
 from jidomem.serve.app import HEADERS
 from jidomem.serve.connection import App, ClientDisconnected, ClientSocket, HttpExchange, TooSlow
-from jidomem.serve.listener import GRACE, is_stop, signal_socket
+from jidomem.serve.listener import GRACE, is_stop, limit_collections, signal_socket
 from jidomem.serve.server_state import Operation
 
 #: Seconds between two attempts to accept a connection.
@@ -198,6 +198,7 @@ def serve(
     Requests that take longer than GRACE seconds end with the process: acknowledged writes are durable. A worker also
     stops when its *supervisor* has closed its end; after a signal the other workers go on.
     """
+    limit_collections()
     signals = signal_socket()
     host, port = listening.getsockname()[:2]
     environ = {**_ENVIRON, "SERVER_NAME": host, "SERVER_PORT": str(port)}
