@@ -21,7 +21,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import blake2b
 from io import FileIO
 from pathlib import Path
@@ -639,7 +639,6 @@ class FolderWatch:
         return self._instance.take(self) if self._instance.process == os.getpid() else None
 
 
-@lru_cache(maxsize=64)
 def _file_system(device: int) -> str:
     """Return the type of the file system of a device; empty if it is unknown."""
     wanted = f"{os.major(device)}:{os.minor(device)}"
