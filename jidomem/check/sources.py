@@ -19,10 +19,9 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple, is_iri, plain_value, short_parse_error
 from jidomem.rdf.turtle import Stated, Unread, statements
 from jidomem.rdf.vocab import PREFIXES, TYPE, jido
-from jidomem.records.intent import CONFLICT_KEY, CommitRef
+from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, CommitRef
 from jidomem.schema.ontology import Schema
 
-_IDENTICAL = '"identical:'
 _PREFIXES = "".join(f"@prefix {name}: <{space}> . " for name, space in PREFIXES.items())
 
 
@@ -89,7 +88,9 @@ class TripleSource:
 
     def are_identical(self, items: Iterable[Term]) -> bool:
         """Return whether *items* have the same content: whether they share the conflict key of identical memories."""
-        keys = [{key for key in self.values(item, CONFLICT_KEY) if key.startswith(_IDENTICAL)} for item in items]
+        keys = [
+            {key for key in self.values(item, CONFLICT_KEY) if plain_value(key).startswith(IDENTICAL)} for item in items
+        ]
         return bool(keys) and bool(set.intersection(*keys))
 
     def recorded_at(self, node: Term) -> datetime | None:

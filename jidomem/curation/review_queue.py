@@ -26,7 +26,7 @@ from jidomem.read.lists import Cursor, PagePosition, page_size
 from jidomem.read.reader import MemoryReader
 from jidomem.records import active
 from jidomem.records.file_anchor import anchors_of
-from jidomem.records.intent import Receipt
+from jidomem.records.intent import IDENTICAL, Receipt
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.write import conflict
@@ -221,7 +221,7 @@ class ReviewCache:
                 entry["path"], entry["line"] = anchor.path, row["line"]
             if row["key"]:
                 entry["keys"][row["key"]] = None
-                if row["key"].startswith("identical:"):
+                if row["key"].startswith(IDENTICAL):
                     entry["identical"] = row["key"]
         return entries
 
@@ -428,8 +428,8 @@ def settle_by_rule(
 
 _ENDING = """
 PREFIX jido: <https://jido.ai/ontology#>
-SELECT DISTINCT ?item ?any WHERE { GRAPH <%s> { VALUES ?item { %s } ?item jido:supersedes|jido:invalidates ?any } }
-ORDER BY ?item ?any
+SELECT DISTINCT ?item WHERE { GRAPH <%s> { VALUES ?item { %s } ?item jido:supersedes|jido:invalidates ?any } }
+ORDER BY ?item
 """
 
 
@@ -441,10 +441,10 @@ def _present_rows(reader: MemoryReader, project: str) -> WriteSnapshot:
 
 def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
     """Return those of *waiting* that no pending proposal supersedes or withdraws, and that have no newer version."""
-    items = [one.item for one in waiting]
-    replaced = {row["any"] for row in rows_about(reader, project, _ENDING, items) if row["any"] != row["item"]}
-    replaced |= newer_versions(reader, project, waiting).keys()
-    return [one for one in waiting if one.item not in replaced]
+    view, newer = _present_rows(reader, project), newer_versions(reader, project, waiting)
+    return [
+        one for one in waiting if one.item not in newer and not conflict.is_replaced_by_proposal(iri(one.item), view)
+    ]
 
 
 def newer_versions(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> dict[str, str]:
@@ -652,5 +652,5 @@ def _confirms(
         return False
     if rule.confirms == "restated":
         return len(agents_by_key.get(about["identical"], ())) > 1
-    alone = all(key.startswith("identical:") or agents_by_key[key].total() == 1 for key in about["keys"])
+    alone = all(key.startswith(IDENTICAL) or agents_by_key[key].total() == 1 for key in about["keys"])
     return alone and one.days >= (rule.days or 1)

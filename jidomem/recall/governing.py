@@ -181,16 +181,20 @@ def _ranked(
 class GoverningAnswer:
     """The `rows` of `governing`, and information on what they do not show.
 
-    `named` are the same rows as the named queries `governing` and `patterns` return them. `left_out` has the status of
-    each matching memory that is not active; `missing` each path without a file, with the most similar existing path or
-    None. `conventions` is the number of conventions of the project if there are no rows, else None.
+    `ranked` has each of the rows after its row of the named query `governing` or `patterns`. `left_out` has the status
+    of each matching memory that is not active; `missing` each path without a file, with the most similar existing path
+    or None. `conventions` is the number of conventions of the project if there are no rows, else None.
     """
 
-    rows: Sequence[Row]
-    named: Sequence[Row]
+    ranked: Sequence[tuple[Row, Row]]
     left_out: Mapping[str, str]
     missing: Mapping[str, str | None]
     conventions: int | None = None
+
+    @property
+    def rows(self) -> list[Row]:
+        """Return the rows of `governing`."""
+        return [row for _, row in self.ranked]
 
     @property
     def inactive(self) -> Inactive:
@@ -203,10 +207,12 @@ class GoverningAnswer:
         return Inactive(statuses)
 
     def page(self, limit: int) -> list[Row]:
-        """Return those of `named` that `nearest` selects of `rows`; raises InvalidRequest for an invalid limit."""
+        """Return the rows of the named queries for those of `rows` that `nearest` selects.
+
+        Raises InvalidRequest for an invalid limit.
+        """
         chosen = {(row["path"], row["item"]) for row in nearest(self.rows, page_size(limit))}
-        pairs = zip(self.rows, self.named, strict=True)
-        return [named for row, named in pairs if (row["path"], row["item"]) in chosen]
+        return [named for named, row in self.ranked if (row["path"], row["item"]) in chosen]
 
     def notices(self) -> list[str]:
         """Return a sentence about each path without a file."""
@@ -237,8 +243,7 @@ def answer(
     inside = _paths_below(tree, paths)
     earlier = earlier_names(reader, tree, project)
     ranked = _ranked(index, tree, project, _nearest_rows(reader, project, inside, earlier, filters), filters)
-    rows = [row for _, row in ranked]
-    active, as_of = {row["item"] for row in rows}, filters.get("as_of")
+    active, as_of = {row["item"] for _, row in ranked}, filters.get("as_of")
     wider = {**filters, "include_inactive": True}
     every = {} if wider == filters else _nearest_rows(reader, project, inside, earlier, wider)
     others = {place: one for place, one in every.items() if place[1] not in active and one.row["status"] != ACTIVE}
@@ -254,8 +259,8 @@ def answer(
         plain = dict.fromkeys(plain_path(path).rstrip("/") for path in inside)
         missing = {path: nearest_path(base, path) for path in plain if "://" not in path and not lexists(base / path)}
     moment = {name: filters[name] for name in ("as_of", "valid_at") if name in filters}
-    conventions = None if rows else len(reader.ask("conventions", project=project, **moment))
-    return GoverningAnswer(rows, [named for named, _ in ranked], left_out, missing, conventions)
+    conventions = None if ranked else len(reader.ask("conventions", project=project, **moment))
+    return GoverningAnswer(ranked, left_out, missing, conventions)
 
 
 def nearest(rows: Sequence[Row], limit: int = MOST_SHOWN) -> list[Row]:

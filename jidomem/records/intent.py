@@ -452,6 +452,8 @@ class Receipt:
 
 #: The property of a conflict key: two memories with the same key conflict.
 CONFLICT_KEY = jido("conflictKey")
+#: The beginning of the conflict key that identical memories share.
+IDENTICAL = "identical:"
 #: The kind of the key of clashing conventions.
 CLASH = "convention_clash"
 _TOPIC, _SUMMARY, _ABOUT = jido("topic"), jido("summary"), jido("about")

@@ -21,6 +21,7 @@ from jidomem.records.active import Convention, is_accepted
 from jidomem.records.intent import (
     CLASH,
     CONFLICT_KEY,
+    IDENTICAL,
     MemoryUpdateIntent,
     contradiction,
     convention_clash,
@@ -80,7 +81,7 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
             else:
                 content[name] = _comparable(value)
     content |= {"about": about, "extra_triples": _without_subject(intent)}
-    conflict_keys = [f"identical:{digest(content)}", duplicate(intent.type, intent.summary or "", topic, about)]
+    conflict_keys = [f"{IDENTICAL}{digest(content)}", duplicate(intent.type, intent.summary or "", topic, about)]
     kind, scope = family(intent.type), intent.convention_scope
     if kind == "decision" and topic:
         conflict_keys.append(overlapping_decision(topic))
@@ -275,7 +276,7 @@ def proposed_rivals(item: Term, view: WriteSnapshot) -> list[Term]:
     rivals = [*_by_keys(item, view, is_pending)]
     for old in view.objects(item, jido("supersedes")):
         rivals += filter(is_pending, view.subjects(jido("supersedes"), old))
-    same = {key for key in view.objects(item, CONFLICT_KEY) if plain_value(key).startswith("identical:")}
+    same = {key for key in view.objects(item, CONFLICT_KEY) if plain_value(key).startswith(IDENTICAL)}
     return [
         rival for rival in dict.fromkeys(rivals) if rival != item and same.isdisjoint(view.objects(rival, CONFLICT_KEY))
     ]

@@ -12,7 +12,7 @@ from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.rdf.terms import Term, iri, literal, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.active import is_accepted
-from jidomem.records.intent import Receipt
+from jidomem.records.intent import IDENTICAL, Receipt
 from jidomem.write import conflict
 from jidomem.write.batch import Batches
 from jidomem.write.context import WriteContext
@@ -298,7 +298,7 @@ def replaces(item: Term, view: WriteSnapshot) -> list[Term]:
 
 def identical_proposals(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return the other pending proposals that are identical to *item*."""
-    identical = [key for key in view.objects(item, _KEY) if key.startswith('"identical:')]
+    identical = [key for key in view.objects(item, _KEY) if plain_value(key).startswith(IDENTICAL)]
     others = {other for key in identical for other in view.subjects(_KEY, literal(plain_value(key))) if other != item}
     return sorted(
         other for other in others if jido("Proposed") in view.objects(other, ITEM_MARK) and not view.has_ended(other)
