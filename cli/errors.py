@@ -137,6 +137,9 @@ def _usage_error(error: click.ClickException) -> InvalidRequest:
         near = _options_for(error)
         meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         return InvalidRequest(f"No such option '{error.option_name}'{meant}", hint=hint)
+    if isinstance(error, click.BadParameter) and error.param and (number := _number_words(error.param)):
+        value, is_given, _ = error.message.partition(" is not ")
+        detail = f"{max(error.param.opts, key=len)} is {number}" + f", not {value}" * bool(is_given)
     if context is not None and (isinstance(error, click.MissingParameter) or detail.startswith("Got unexpected extra")):
         _, _, examples = (context.command.help or "").partition("Examples:\n")
         example = next((line.strip() for line in examples.splitlines() if line.strip()), None)
@@ -144,6 +147,18 @@ def _usage_error(error: click.ClickException) -> InvalidRequest:
     elif context is not None and isinstance(context.command, click.Group) and detail == "Missing command.":
         detail = f"{context.command_path} needs a command: {', '.join(context.command.list_commands(context))}"
     return InvalidRequest(detail, hint=hint)
+
+
+def _number_words(param: click.Parameter) -> str:
+    """Return the numbers that a parameter takes, in words; empty for one that takes no number."""
+    kind = param.type
+    if not isinstance(kind, (click.types.IntParamType, click.types.FloatParamType)):
+        return ""
+    words = "a whole number" if isinstance(kind, click.types.IntParamType) else "a number"
+    least, most = getattr(kind, "min", None), getattr(kind, "max", None)
+    if most is not None:
+        return f"{words} from {least:,} to {most:,}"
+    return words if least is None else f"{words} of at least {least:,}"
 
 
 #: The name of an option in other programs -> its name here, on commands that have it.

@@ -62,18 +62,20 @@ def read(file: BinaryIO) -> IntentBatch:
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
     """Yield the lines of *file*; raises TooLarge for a line over the limit."""
-    return chain.from_iterable(_bounded([line]) for line in iter(partial(file.readline, LIMIT + 1), b""))
+    lines = enumerate(iter(partial(file.readline, LIMIT + 1), b""), start=1)
+    return chain.from_iterable(_bounded([line], f"line {number}") for number, line in lines)
 
 
-def _bounded(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield *lines*; raises TooLarge if their sum exceeds the limit."""
+def _bounded(lines: Iterable[bytes], name: str = "an object or array of intents") -> Iterator[bytes]:
+    """Yield *lines*; raises TooLarge, with the *name* of their sum, if that exceeds the limit."""
     size = 0
     for line in lines:
         size += len(line)
         if size > LIMIT:
             raise TooLarge(
-                f"a line, object or array of intents has more than {LIMIT >> 20} MiB",
-                hint="give one object a line; for an array: jq -c '.[]' FILE | jidomem submit -",
+                f"{name} has more than {LIMIT >> 20} MiB",
+                hint="give one intent a line, and name a long text in evidence as a file;"
+                " for an array: jq -c '.[]' FILE | jidomem submit -",
             )
         yield line
 

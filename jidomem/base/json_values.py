@@ -90,6 +90,18 @@ def type_name(value: object) -> str:
     return type(value).__name__
 
 
+def json_type(value: object) -> str:
+    """Return the type of a value in the words of JSON.
+
+    >>> json_type(None), json_type(7), json_type({"a": 1})
+    ('null', 'a number', 'an object')
+    """
+    types = ((bool, "true or false"), (int | float, "a number"), (str, "a text"), (Mapping, "an object"),
+             (list | tuple, "a list"))  # fmt: skip
+    named = (name for kind, name in types if isinstance(value, kind))
+    return "null" if value is None else next(named, type_name(value))
+
+
 def thaw(value: Any) -> Any:
     """Return a mutable copy of a frozen value: plain dicts, lists and sets at every level.
 

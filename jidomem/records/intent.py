@@ -22,6 +22,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from jidomem.base import clock
+from jidomem.base.json_values import json_type
 from jidomem.base.words import misspelling_of, normal_text, topic_key
 from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation, hint_fields, nearest_names
 from jidomem.rdf import vocab
@@ -203,7 +204,7 @@ class MemoryUpdateIntent:
         """
         if not isinstance(values, Mapping):
             raise InvalidRequest(
-                f"an intent is a JSON object, not {type(values).__name__}",
+                f"an intent is a JSON object, not {json_type(values)}",
                 hint='write {"type": "fact", "summary": "...", ...}',
             )
         unknown = [key for key in values if key not in INTENT_FIELDS]

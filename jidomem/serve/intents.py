@@ -16,7 +16,7 @@ from urllib.parse import quote
 from flask import Response, g, request
 
 from jidomem.base.background import BackgroundTask
-from jidomem.errors import STOPPING, Busy, InvalidRequest, JidomemError
+from jidomem.errors import STOPPING, Busy, InvalidRequest, JidomemError, TooLarge
 from jidomem.rdf import vocab
 from jidomem.records.intent import Receipt, parse_json, parse_line
 from jidomem.runtime.user_config import RootLimits
@@ -229,23 +229,29 @@ def _lines(stream: BufferedIOBase, limits: RootLimits) -> Iterator[bytes | Jidom
 
 
 def _bounded_lines(stream: BufferedIOBase, limits: RootLimits) -> Iterator[bytes | JidomemError]:
-    total, rest = 0, b""
+    total, number, rest = 0, 0, b""
     while piece := stream.read1(_READ):
         total += len(piece)
         *full, rest = (rest + piece).split(b"\n")
         for line in full:
+            number += 1
             if len(line) > limits.line:
-                yield wire.too_large("a line", limits.line)
+                yield _too_long(number, limits.line)
                 return
             yield line
         if len(rest) > limits.line or total > limits.stream:
             yield (
-                wire.too_large("a line", limits.line)
+                _too_long(number + 1, limits.line)
                 if len(rest) > limits.line
                 else wire.too_large("the body", limits.stream)
             )
             return
     yield rest
+
+
+def _too_long(number: int, limit: int) -> TooLarge:
+    hint = f"send one intent a line, and the lines from {number} on again; name a long text in evidence as a file"
+    return wire.too_large(f"line {number}", limit, hint)
 
 
 def _parsed(number: int, line: bytes | JidomemError) -> Any:

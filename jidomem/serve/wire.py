@@ -308,11 +308,11 @@ def body() -> bytes:
     return data
 
 
-def too_large(what: str, limit: int) -> TooLarge:
+def too_large(
+    what: str, limit: int, hint: str = "send less at once, or many intents as application/x-ndjson"
+) -> TooLarge:
     """Return the error for more than *limit* bytes."""
-    return TooLarge(
-        f"{what} has more than {limit:,} bytes", hint="send less at once, or many intents as application/x-ndjson"
-    )
+    return TooLarge(f"{what} has more than {limit:,} bytes", hint=hint)
 
 
 def json_object(known: Mapping[str, type]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.json_values import json_type
 from jidomem.base.words import slug
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge, Violation
 from jidomem.rdf import vocab
@@ -106,7 +107,7 @@ class FieldNormalizer:
             "invalid_argument",
             name,
             value,
-            f"{name} is text, not {type(value).__name__}",
+            f"{name} is text, not {json_type(value)}",
             repair=canonical.put(name, only) if only else None,
             hint=f'give `{name}` as one text in quotes, "..."',
         )
@@ -120,7 +121,7 @@ class FieldNormalizer:
             self.refuse("invalid_argument", name, value, message, repair=canonical.put(name, [value]))
             return []
         if not isinstance(value, (list, tuple)):
-            message = f"{name} is a list, not {type(value).__name__}"
+            message = f"{name} is a list, not {json_type(value)}"
             hint = f'give `{name}` as a list of texts, ["...", "..."]' if name != "extra_triples" else ""
             self.refuse("invalid_argument", name, value, message, hint=hint)
             return []
@@ -131,7 +132,7 @@ class FieldNormalizer:
             if isinstance(entry, str):
                 texts.append(self.text(name, entry))
             else:
-                message = f"{name} is a list of texts, not of {type(entry).__name__}"
+                message = f"{name} is a list of texts, and an entry is {json_type(entry)}"
                 self.refuse("invalid_argument", name, entry, message)
         return canonical.unique(filter(None, texts))
 

@@ -178,6 +178,20 @@ def listed(help_text):
     return re.findall(r"^  ([a-z]+) {2,}\S", help_text.partition("Begin:")[2], re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("args", "detail"),
+    [
+        (("ask", "facts", "--limit", "two"), "--limit is a whole number of at least 1, not 'two'"),
+        (("ask", "facts", "--limit", "0"), "--limit is a whole number of at least 1, not 0"),
+        (("serve", "--workers", "999"), "--workers is a whole number from 1 to 256, not 999"),
+        (("remember", "x", "--wait", "soon"), "--wait is a number from 0 to 86,400, not 'soon'"),
+        (("remember", "x", "--wait", "nan"), "--wait is a number from 0 to 86,400"),
+    ],
+)
+def test_an_option_that_is_no_number_is_refused_with_the_numbers_that_it_takes(args, detail):
+    assert f"error: {detail}\n" in run(*args).stderr
+
+
 def test_the_help_lists_at_most_twenty_commands_and_names_the_rest_below():
     shown = run("--help").stdout
 

@@ -303,8 +303,16 @@ def test_a_proposal_that_waits_for_a_curator_holds_no_key(tmp_path):
         (upsert("a", 7), "invalid_argument", "'a' cannot have a int"),
         (upsert("a", {"text": "x"}), "unknown_field", "'text' is not a field of an intent; did you mean 'summary'?"),
         (upsert("a", {"type": "fact"}), "missing_required_fields", "summary"),
-        (upsert("a", {"summary": "x", "extra_triples": 7}), "invalid_argument", "extra_triples is a list, not int"),
-        (upsert("a", {"summary": "x", "extra_triples": "x"}), "invalid_argument", "extra_triples is a list, not str"),
+        (
+            upsert("a", {"summary": "x", "extra_triples": 7}),
+            "invalid_argument",
+            "extra_triples is a list, not a number",
+        ),
+        (
+            upsert("a", {"summary": "x", "extra_triples": "x"}),
+            "invalid_argument",
+            "extra_triples is a list, not a text",
+        ),
         (upsert("there", {"summary": "x", "supersedes": "urn:x"}), "invalid_argument", "supersedes is a list of texts"),
         (remember("a", "x", embedding=[1.0], provider="graph"), "invalid_argument", "graph put has no 'embedding'"),
         (lookup("\ud800", provider="graph"), "invalid_argument", "half a surrogate pair"),

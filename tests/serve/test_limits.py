@@ -110,9 +110,9 @@ def test_bodies_lines_and_streams_are_bounded_as_they_are_configured(server):
     line = json.dumps(intent(summary="x" * 300)).encode() + b"\n"
     assert refused(server, "/projects/p/intents", b" " * 16385, "application/json")[0]["code"] == "payload_too_large"
     long = json.dumps(intent(summary="x" * 1024)).encode()
-    assert refused(server, "/projects/p/intents", long, NDJSON["Content-Type"])[-1]["detail"] == (
-        "a line has more than 1,024 bytes"
-    )
+    refusal = refused(server, "/projects/p/intents", long, NDJSON["Content-Type"])[-1]
+    assert refusal["detail"] == "line 1 has more than 1,024 bytes"
+    assert "the lines from 1 on" in refusal["hint"]
     told = refused(server, "/projects/p/intents", line * 20, NDJSON["Content-Type"])
     assert told[-1]["detail"] == "the body has more than 8,192 bytes"
 

@@ -91,11 +91,11 @@ def test_a_field_is_trimmed_and_what_is_blank_is_nothing(tidy, name, given, kept
 @pytest.mark.parametrize(
     ("name", "given", "value", "message", "left"),
     [
-        ("topic", 5, "5", "topic is text, not int", None),
+        ("topic", 5, "5", "topic is text, not a number", None),
         ("topic", datetime(2026, 1, 1), "datetime.datetime(2026, 1, 1, 0, 0)", "topic is text, not datetime", None),
-        ("about", 5, "5", "about is a list, not int", []),
-        ("extra_triples", "a b", "a b", "extra_triples is a list, not str", []),
-        ("about", ["a", 5], "5", "about is a list of texts, not of int", ["a"]),
+        ("about", 5, "5", "about is a list, not a number", []),
+        ("extra_triples", "a b", "a b", "extra_triples is a list, not a text", []),
+        ("about", ["a", 5], "5", "about is a list of texts, and an entry is a number", ["a"]),
         ("about", "a", "a", "about is a list of texts, not one text", []),
         ("topic", "a\x07", ascii("a\x07"), "topic contains a control character, U+0007, at character 1: leave it out",
          None),
