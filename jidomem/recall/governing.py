@@ -242,13 +242,12 @@ def answer(
     """
     inside = _paths_below(tree, paths)
     earlier = earlier_names(reader, tree, project)
-    ranked = _ranked(index, tree, project, _nearest_rows(reader, project, inside, earlier, filters), filters)
-    active, as_of = {row["item"] for _, row in ranked}, filters.get("as_of")
-    wider = {**filters, "include_inactive": True}
-    every = {} if wider == filters else _nearest_rows(reader, project, inside, earlier, wider)
-    others = {place: one for place, one in every.items() if place[1] not in active and one.row["status"] != ACTIVE}
-    hidden = {row["item"]: row["status"] for _, row in _ranked(index, None, project, others, wider)}
-    known = {*active, *hidden}
+    wider, as_of = {**filters, "include_inactive": True}, filters.get("as_of")
+    every = _nearest_rows(reader, project, inside, earlier, wider)  # all rows of a memory have one status
+    shown = {place: one for place, one in every.items() if wider == filters or one.row["status"] == ACTIVE}
+    ranked = _ranked(index, tree, project, shown, filters)
+    hidden = {item: one.row["status"] for (path, item), one in every.items() if (path, item) not in shown}
+    known = {item for _, item in every}
     left_out = {
         name: status
         for name, status in hidden.items()
