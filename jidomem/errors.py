@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, TypeVar
@@ -525,6 +524,8 @@ def nearest_names(name: object, names: Iterable[str], most: int = 1, likeness: f
     >>> nearest_names("sumary", ["topic", "summary"])
     ['summary']
     """
+    from difflib import get_close_matches  # takes 1 ms, and only an error needs it
+
     return get_close_matches(str(name), list(names), most, likeness)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from secrets import token_hex
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -45,7 +44,7 @@ def atomic_file(
     survive a power failure. Raises FileExistsError for an existing file, unless it may *replace* it.
     """
     folder, name = os.path.split(path)
-    draft = os.path.join(folder, f".{name}.{token_hex(4)}.lock")  # git ignores locks in a root
+    draft = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.lock")  # git ignores locks in a root
     descriptor = disk.create_file(draft) if mode is None else os.open(draft, _NEW, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:

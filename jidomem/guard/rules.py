@@ -18,7 +18,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from secrets import token_hex
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -231,7 +230,7 @@ def write_cache(root: Path, project: str, state: Mapping[str, object], rules: Ru
         folder = root / FOLDER
         disk.make_folders(root / _INDEX)
         disk.make_folders(folder)
-        file = folder / f"{project}-{token_hex(8)}.sqlite"
+        file = folder / f"{project}-{os.urandom(8).hex()}.sqlite"
         _write(file, rules)
         head = {"here": create_local_marker(root / _INDEX), "file": file.name, "heads": _heads(basis.version),
                 "until": rules.until, "damage": rules.damage, "files": rules.files}  # fmt: skip

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from urllib.parse import urljoin
 
 from jidomem.base.json_values import is_unicode
+from jidomem.base.regex import lazy
 from jidomem.errors import InvalidRequest, PolicyDenied, TooLarge
 from jidomem.rdf.vocab import BASE, RDF, RDFS
 
@@ -22,7 +23,7 @@ MAX_DEPTH = 64
 #: The engine recurses over patterns and operators: 567 steps of one property path overflowed a stack of 8 MB.
 MAX_OPERATORS = 250
 
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"""
       (?P<comment> \#[^\r\n]* )
     | (?P<iri>     < (?: [^<>"{}|^`\\\x00-\x20] | \\[uU][0-9A-Fa-f]+ )* > )

@@ -8,7 +8,6 @@ pyoxigraph term, so digests, comparisons and lookups need no term objects.
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import NamedTuple
 
 Term = str
@@ -67,6 +66,8 @@ def boolean(value: bool) -> Term:
 
 def decimal(value: float) -> Term:
     """Return the xsd:decimal with the shortest digits that read back as *value*, never in exponent form."""
+    from decimal import Decimal  # takes 1 ms, and few memories have such a number
+
     return literal(f"{Decimal(repr(value)):f}", XSD + "decimal")
 
 
