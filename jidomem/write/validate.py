@@ -12,7 +12,7 @@ from functools import lru_cache
 from jidomem.base.clock import parse_moment
 from jidomem.base.regex import unsearchable
 from jidomem.base.words import misspelling_of
-from jidomem.errors import IntentRefused, Violation
+from jidomem.errors import IntentRefused, Violation, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import CONVENTIONS, DECISIONS, ERRORS, TYPE, jido
@@ -376,12 +376,21 @@ def _own_iri(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Violat
         )
 
 
+#: The characters from which on a name is a whole id, those compared at either end, and the likeness of a misspelt one.
+_WHOLE_ID, _END, _MISSPELT = 30, 12, 0.9
+
+
 def _unknown_item(field: str, other: str, known: list[str]) -> Violation:
-    """Return the violation for an unknown memory, with the one that it abbreviates or misspells in case."""
+    """Return the violation for an unknown memory, with the one that it abbreviates or misspells."""
     tail = other.lower().removeprefix(vocab.BASE + "memory/")
     matches = [iri for iri in known if iri.lower().removeprefix(vocab.BASE + "memory/") == tail]
     if not matches and len(tail) >= 6:
         matches = [iri for iri in known if (name := vocab.local_name(iri)).startswith(tail) or name.endswith(tail)]
+    if not matches and len(tail) >= _WHOLE_ID:
+        # a misspelt id has an intact end; comparing it with all memories would take seconds
+        names = {vocab.local_name(iri): iri for iri in known}
+        alike = {n: iri for n, iri in names.items() if n.startswith(tail[:_END]) or n.endswith(tail[-_END:])}
+        matches = [alike[name] for name in nearest_names(tail, alike, likeness=_MISSPELT)]
     match = matches[0] if len(matches) == 1 else None
     message = f"{other} is not a memory of this project" + (f"; did you mean {match}?" if match else "")
     if len(matches) > 1:

@@ -343,6 +343,8 @@ def test_a_memory_nobody_knows_is_taken_for_another_only_where_it_is_spelt_nearl
     tail = known.removeprefix(MEMORY)
     near = {
         MEMORY + tail[:13]: known,
+        MEMORY + tail[:-1] + "z": known,
+        MEMORY + "z" + tail[1:]: known,
         MEMORY + "01900000-0000-7000-8000-ffffffffffff": None,
         MEMORY + tail[-5:]: None,
     }
