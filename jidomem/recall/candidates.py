@@ -97,7 +97,8 @@ class _Gathering:
         passages = file.passages.get(known)
         scored = self._scored(known, passages)
         candidates = [
-            self._candidate(row, scored, around.get(number, ((), ())), number in about) for number, row in rows.items()
+            self._candidate(row, passages[number].talk, scored, around.get(number, ((), ())), number in about)
+            for number, row in rows.items()
         ]
         return candidates, self._question({name for one in passages.values() for name in one.speakers}, scored)
 
@@ -205,6 +206,7 @@ class _Gathering:
     def _candidate(
         self,
         row: SearchRow,
+        talk: str,
         scored: Mapping[int, ScoredPassage],
         around: tuple[Sequence[int], Sequence[int]],
         is_about: bool,
@@ -218,6 +220,7 @@ class _Gathering:
             confidence=row.confidence,
             agent=row.agent,
             session=row.session,
+            talk=talk,
             before=tuple(scored[number] for number in before if number in scored),
             after=tuple(scored[number] for number in after if number in scored),
             is_about=is_about,

@@ -115,6 +115,10 @@ class Days:
         """Return the number of common days."""
         return max(0, (min(self.last, other.last) - max(self.first, other.first)).days + 1)
 
+    def apart(self, other: Days) -> int:
+        """Return the days between the two; 0 if they share one."""
+        return max(0, (other.first - self.last).days, (self.first - other.last).days)
+
     def away(self, day: date) -> int:
         """Return the days from the first to an earlier *day* (negative) or from the last to a later one; 0 inside."""
         return (day - self.first).days if day < self.first else max(0, (day - self.last).days)

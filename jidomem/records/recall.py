@@ -241,9 +241,9 @@ class ScoredPassage:
 class Candidate:
     """A passage that may answer the question, with its context.
 
-    `kind` is `memory`, `entry` or `turn`. `before` and `after` are the neighbouring passages of its session, the
-    nearest first. `successors` are the memories that superseded it; a successor that is a candidate too never ranks
-    below it. `ended` is the moment of its end, None for an active memory.
+    `kind` is `memory`, `entry` or `turn`. `talk` is the key of its conversation, "" if it is in none; `before` and
+    `after` are the neighbouring passages there, the nearest first. `successors` are the memories that superseded it; a
+    successor that is a candidate too never ranks below it. `ended` is the moment of its end, None for an active memory.
     """
 
     passage: ScoredPassage
@@ -253,6 +253,7 @@ class Candidate:
     confidence: str = ""
     agent: str = ""
     session: str = ""
+    talk: str = ""
     before: tuple[ScoredPassage, ...] = ()
     after: tuple[ScoredPassage, ...] = ()
     is_about: bool = False

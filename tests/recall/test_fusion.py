@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem.recall.ranking import ASSISTANT, MEMORIES, PEOPLE, SIGNS, chosen, ranked
+from jidomem.recall.ranking import ASSISTANT, MEMORIES, PEOPLE, SIGNS, TASKS, chosen, ranked
 from jidomem.records.recall import Candidate, Question, ScoredPassage
 from jidomem.records.search import CorpusStats
 
-PROFILES = {profile["name"]: profile for profile in (PEOPLE, ASSISTANT, MEMORIES)}
+PROFILES = {profile["name"]: profile for profile in (PEOPLE, ASSISTANT, TASKS, MEMORIES)}
 STEMS = ("boat", "sail", "harbour")
 
 
@@ -71,6 +71,34 @@ def test_what_was_said_on_or_soon_after_the_day_asked_for_comes_first_and_so_doe
 
     told = said("told", "03-10", "It was yesterday.")
     assert best([*turns, told], question("which boat was it on 9 March 2025?")) == "told"
+
+
+def test_a_day_without_a_year_is_one_of_the_years_that_texts_name_and_the_nearest_date_comes_first():
+    def record(item, text):
+        return candidate(item, text, ["boat"], said_at="2026-11-20T09:00:00.000000Z")
+
+    days = {"next year": "2026-01-12", "month after": "2025-02-12", "days after": "2025-01-20", "then": "2025-01-12"}
+    records = [record(name, f"{day} bought the boat") for name, day in days.items()]
+    others = [record(f"other {day}", f"2025-06-{day} a boat") for day in range(10, 20)]
+
+    found = ranked([*records[1:], *others], question("Which boat did I buy on 12 January?"), MEMORIES)
+    assert [one.candidate.passage.item for one in found][:3] == ["then", "days after", "month after"]
+    parts = {one.candidate.passage.item: one.parts for one in ranked(records, question("boat on 12 January"), MEMORIES)}
+    assert parts["then"]["event"] == parts["next year"]["event"] == MEMORIES["event"]  # both years are named often
+
+
+def test_of_short_conversations_each_gives_its_best_turn_first_and_a_recent_one_counts_more():
+    def turn(item, talk, words, day):
+        said_at = f"2025-03-{day}T09:00:00.000000Z"
+        return replace(candidate(item, item, words, ["user"], said_at=said_at), talk=talk)
+
+    turns = [turn("best", "one", STEMS, 11), turn("second", "one", STEMS[:2], 11), turn("other", "two", STEMS[:2], 11)]
+    found = ranked(turns, question("boat, sail, harbour?"), TASKS)
+    assert [one.candidate.passage.item for one in found] == ["best", "other", "second"]
+    assert found[2].parts["repeated"] == pytest.approx((TASKS["repeated"] - 1) * (found[1].score))
+
+    old, new = turn("old", "one", STEMS, 10), turn("new", "two", STEMS, 12)
+    assert best([old, new], question("boat, sail, harbour?"), TASKS) == "new"
 
 
 def test_a_question_for_a_time_or_a_number_prefers_what_has_one():
@@ -136,6 +164,9 @@ def test_the_profile_is_that_of_who_speaks_in_what_was_found():
 
     assert chosen(people) is PEOPLE
     assert chosen([*people, *machine]) is ASSISTANT
+    short = [replace(one, talk=str(number // 2)) for number, one in enumerate([*people, *machine])]
+    assert chosen(short) is TASKS
+    assert chosen([replace(one, talk="one") for one in [*people, *machine] * 2]) is ASSISTANT
     assert chosen([*people, *nobody]) is MEMORIES
     assert chosen([]) is MEMORIES
 
@@ -144,7 +175,7 @@ def test_every_profile_says_what_each_of_its_signs_is_worth_and_is_told_by_name_
     for name, profile in PROFILES.items():
         assert profile["name"] == name
         assert name.rsplit("-", 1)[1].isdigit()
-        assert {sign for sign in profile if sign != "name"} <= set(SIGNS)
+        assert set(profile) - {"name", "repeated"} <= set(SIGNS)
 
 
 TEXTS = st.sampled_from(
@@ -184,7 +215,7 @@ def test_parts_add_up_and_the_order_is_that_of_the_scores_whatever_the_order_of_
     assert all(sum(one.parts.values()) == pytest.approx(one.score) and one.score >= 0 for one in found)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
     assert ranked(random_order(given_, chance), asked, profile) == found
-    alone = {one.candidate.passage.item: one for one in found if not one.candidate.successors}
+    alone = {one.candidate.passage.item: one for one in found if not one.candidate.successors and profile is not TASKS}
     for item, one in alone.items():
         assert ranked([given_[int(item)]], asked, profile) == [one]
 

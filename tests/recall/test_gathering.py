@@ -67,7 +67,7 @@ def test_the_parts_of_a_score_add_up_to_it(memory):
     keep(memory, "the car is red", "a car and a vehicle", "the sea is deep", about=["src/car.py"])
     found = memory.recall("red car?", explain=True, about=["src/car.py"])
 
-    assert found.metadata["ranking"] == "memories-1"
+    assert found.metadata["ranking"] == "memories-2"
     for hit in found.entries:
         assert sum(hit.parts.values()) == pytest.approx(hit.score)
         assert hit.parts["about"] > 0
