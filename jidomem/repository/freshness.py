@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
+from os.path import lexists
 from pathlib import Path
 from posixpath import basename, dirname
 
@@ -162,13 +163,22 @@ def _missing_file(tree: Worktree, anchor: Anchor, at: str | None) -> Freshness:
     return Freshness(anchor.path, RENAMED if same else CHANGED, at)
 
 
-#: The most names that are compared by spelling.
-COMPARED = 20_000
+#: The most names that are compared by spelling, and the most similar ones that are looked at.
+COMPARED, _TRIES = 20_000, 8
 
 
 def nearest_path(base: Path, path: str) -> str | None:
-    """Return the file or folder below *base* whose name is most similar to that of *path*, or None."""
-    return nearest_of([*_with_folders(listing(base).paths)], path)
+    """Return the file or folder below *base* whose name is most similar to that of *path*, or None.
+
+    Git also lists tracked files that were removed or renamed: of those the next ones count.
+    """
+    paths = {*_with_folders(listing(base).paths)}
+    for _ in range(_TRIES):
+        near = nearest_of(paths, path)
+        if near is None or lexists(base / near):
+            return near
+        paths.discard(near)
+    return None
 
 
 def nearest_of(paths: Iterable[str], path: str) -> str | None:

@@ -324,6 +324,16 @@ def test_governing_says_what_is_not_active_and_that_a_file_is_not_there_with_the
     assert told["inactive"]["count"] == 0
 
 
+def test_the_nearest_name_is_that_of_a_file_that_is_there_though_git_lists_another_one(here):
+    (here / "src" / "queue.py").write_text("q = 1\n")
+    subprocess.run(["git", "init", "-q", here], check=True)
+    subprocess.run(["git", "-C", here, "add", "src"], check=True)
+    (here / "src" / "queue.py").rename(here / "src" / "queues.py")
+    run("remember", "Use one queue", "--about", "src")
+
+    assert "there is no file src/qeue.py; the nearest name is src/queues.py\n" in run("governing", "src/qeue.py").stderr
+
+
 def test_files_are_not_said_to_be_missing_where_none_are_known_or_as_of_a_moment(here, tmp_path):
     assert "no file" not in run("governing", "src/new.py", "--as-of", "2999-01-01").stderr
     (tmp_path / "alone").mkdir()
