@@ -24,7 +24,6 @@ def writer(tmp_path):
     ("entry", "nearest"),
     [
         ("lib/modles/opnai.py", "; did you mean lib/models/openai.py?"),
-        ("../outside.py", ""),
         ("lib/models/anthropic.py", ""),
     ],
 )
