@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -206,8 +207,13 @@ def _supervise(
     place = open_place(app.root, app.wait)
     try:
         loaded = settings.load(app.root, app.project, agent=app.agent, session=app.session, index=app.index)
-        projects = {stream.project for stream in place.journal(app.wait).streams()} | {loaded.configured or ""} - {""}
-        app.warn_of_new(loaded, lambda: sorted(projects))
+
+        @cache
+        def projects() -> list[str]:
+            configured = {loaded.configured} if loaded.configured else set()
+            return sorted(configured.union(stream.project for stream in place.journal(app.wait).streams()))
+
+        app.warn_of_new(loaded, projects)
         needs_token = place.keyring().is_needed
     finally:
         place.close()
