@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import chain
 from math import inf
@@ -266,6 +266,8 @@ class IndexFollower:
         self._apply_thread = ApplyThread(index)
         #: Called with the stream of every durable commit of this process.
         self.on_commit: Callable[[Stream], None] | None = None
+        #: Waits for the turn of a commit among the queries of a server.
+        self.turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self._orphans: dict[Stream, frozenset[str]] = {}  # the commits without parents that the index was loaded with
         self._lock = RLock()
 

@@ -212,6 +212,7 @@ def create_app(
     app.url_map.merge_slashes = False
     at_work = operation or Operation()
     memory.journal.on_durable = at_work.measures.committed
+    memory.follower.turn = at_work.turns.turn
     public = None if public_url is None else next(iter(parse_origins([public_url], _PUBLIC_URL_HINT)))
     gate, watch = AccessGate(RequestContext(memory, keyring, operation=at_work, public_url=public)), Watch(at_work)
     cors = Cors(parse_origins(origins))

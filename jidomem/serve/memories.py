@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from contextlib import nullcontext
 from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlencode
@@ -144,15 +145,16 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
     g.seen.question = query.name
     wait_for_version(site, project, given)
     limit, most = wire.whole(given, "limit"), site.memory.settings.limits.query_rows
-    page = site.memory.reader.ask_page(
-        name,
-        project=project,
-        include_inactive=wire.flag(given, "include_inactive"),
-        limit=most if limit is None else limit,
-        cursor=given.get("cursor"),
-        **_moment(given),
-        **_parameters(given),
-    )
+    with nullcontext() if query.is_isolated else site.operation.turns.turn():
+        page = site.memory.reader.ask_page(
+            name,
+            project=project,
+            include_inactive=wire.flag(given, "include_inactive"),
+            limit=most if limit is None else limit,
+            cursor=given.get("cursor"),
+            **_moment(given),
+            **_parameters(given),
+        )
     if len(page.rows) > most or (limit is None and page.cursor is not None):
         raise TooLarge(
             f"the answer has more than {most:,} rows",

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
@@ -479,6 +479,58 @@ def catch_up(memory: Jidomem, projects: Iterable[str]) -> None:
             memory.catch_up(project)
 
 
+#: Seconds after which a query or a commit loses its turn.
+LONGEST_TURN = 0.05
+
+
+class Turns:
+    """The turns of named queries and commits, one at a time and in the order of their arrival.
+
+    Threads that run at once in one interpreter take it from each other: each takes longer, and none finds the page that
+    another has just read. What takes longer than *longest* seconds loses its turn, so that it delays no other.
+    """
+
+    def __init__(self, longest: float = LONGEST_TURN) -> None:
+        self._longest = longest
+        self._lock = Lock()
+        self._waiting: deque[Lock] = deque()
+        self._current: Lock | None = None
+        self._since = 0.0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a turn, and end it afterwards."""
+        own = self._wait()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._current is own:
+                    self._current = None
+                    if self._waiting:
+                        self._begin(self._waiting.popleft()).release()
+
+    def _wait(self) -> Lock:
+        """Return a lock that stands for this turn, once it has begun; a thread that waits acquires its own twice."""
+        own = Lock()
+        own.acquire()
+        with self._lock:
+            if self._current is None:
+                return self._begin(own)
+            self._waiting.append(own)
+        while not own.acquire(timeout=self._longest):
+            with self._lock:
+                if own not in self._waiting:  # it has just begun
+                    break
+                if self._waiting[0] is own and monotonic() - self._since >= self._longest:
+                    return self._begin(self._waiting.popleft())
+        return own
+
+    def _begin(self, turn: Lock) -> Lock:
+        self._current, self._since = turn, monotonic()
+        return turn
+
+
 #: The part of the connections that may wait for new commits: one in so many.
 SHARE = 4
 
@@ -495,7 +547,7 @@ class Operation:
         self.log = log
         if log is not None:
             log.on_lost = self.measures.line_lost
-        self.catch_up, self.readiness = CatchUpTask(), Readiness()
+        self.catch_up, self.readiness, self.turns = CatchUpTask(), Readiness(), Turns()
         self.repeats, self.flash_messages = FormDeduplicator(shared), FlashMessages(shared)
         self.ledger: Ledger | None = None
         self.stopping = Event()

@@ -280,7 +280,8 @@ class CommitQueue:
                     if first.outcome is None:
                         if not caller or caller[0] is not first:  # an interrupted thread has dropped it
                             self._waiting.put_back([first])
-                        self._serve_one_block()
+                        with self._follower.turn():
+                            self._serve_one_block()
                     while unserved and unserved[0].outcome is not None:
                         unserved.popleft()
         except BaseException:  # interrupted: the caller no longer waits

@@ -1,0 +1,70 @@
+"""Queries and commits of a server take turns."""
+
+from threading import Event, Thread
+from time import sleep
+
+from jidomem.serve.server_state import Turns
+
+
+def started(run, *arguments):
+    thread = Thread(target=run, args=arguments, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_turns_are_taken_one_at_a_time_in_the_order_of_arrival():
+    turns, order, inside, most = Turns(longest=60), [], [], []
+
+    def run(number):
+        with turns.turn():
+            inside.append(number)
+            most.append(len(inside))
+            order.append(number)
+            inside.remove(number)
+
+    with turns.turn():
+        threads = []
+        for number in range(8):
+            threads.append(started(run, number))
+            while len(turns._waiting) <= number:
+                sleep(0.001)
+    for thread in threads:
+        thread.join(60)
+    assert (order, set(most)) == ([*range(8)], {1})
+
+
+def test_a_long_turn_delays_no_other_and_ends_without_a_trace():
+    turns, ended, passed = Turns(longest=0.01), Event(), []
+
+    def stay():
+        with turns.turn():
+            passed.append("long")
+            ended.wait(60)
+
+    def run(number):
+        with turns.turn():
+            passed.append(number)
+
+    long = started(stay)
+    while not passed:
+        sleep(0.001)
+    threads = [started(run, number) for number in range(5)]
+    for thread in threads:
+        thread.join(60)
+    assert sorted(passed[1:]) == [*range(5)]
+    ended.set()
+    long.join(60)
+    run("last")
+    assert passed[-1] == "last"
+
+
+def test_a_turn_ends_with_an_error():
+    turns = Turns(longest=60)
+    for _ in range(2):
+        try:
+            with turns.turn():
+                raise ValueError
+        except ValueError:
+            pass
+    with turns.turn():
+        pass
