@@ -75,6 +75,9 @@ _EMBEDDER = {
     "dimensions": "of its vectors",
     "key_env": 'the environment variable with its key, `""` for one that asks for none',
     "key_file": "a file with its key, in place of that",
+    "path": "the folder of a local [model of your choice](../models.md#a-model-of-your-choice)",
+    "query_prefix": "what it wants before a query",
+    "text_prefix": "what it wants before a text",
 }
 _MODEL = {
     "use": f"{' or '.join(model_choice.LANGUAGE_MODEL_USES)}; nothing said is the offline one",

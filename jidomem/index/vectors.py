@@ -103,8 +103,9 @@ class Vectors:
         return self._with_vectors(stream, use)
 
     def vector(self, text: str) -> Vector:
-        """Return the vector of *text*; raises ModelUnavailable, also for a result that is no valid vector."""
-        vectors = self._generate([text])
+        """Return the vector of the query *text*; raises ModelUnavailable, also for a result that is no valid vector."""
+        # an embedder may have a form of its own for queries
+        vectors = self._generate([text], getattr(self.embedder, "generate_queries", None))
         self._encode(vectors)
         return vectors[0]
 
@@ -209,9 +210,11 @@ class Vectors:
             file.set_metadata(swept_at=state)
         file.write_out()
 
-    def _generate(self, texts: Sequence[str]) -> Sequence[Vector]:
+    def _generate(
+        self, texts: Sequence[str], generate: Callable[[Sequence[str]], Sequence[Vector]] | None = None
+    ) -> Sequence[Vector]:
         """Return the vectors of *texts*; raises ModelUnavailable, also for a wrong number of vectors or dimension."""
-        vectors = self.embedder.generate(texts) if texts else []
+        vectors = (generate or self.embedder.generate)(texts) if texts else []
         dimensions = self.embedder.dimensions()
         if len(vectors) != len(texts) or any(len(vector) != dimensions for vector in vectors):
             detail = f"{self.embedder.name} did not return {len(texts)} vectors of {dimensions} numbers"

@@ -112,9 +112,9 @@ _READING = Lock()
 Net = Callable[[list[int]], Vector]
 
 
-def missing() -> list[str]:
-    """Return the missing packages that a local embedder needs."""
-    return [name for name in _NEEDED if find_spec(name) is None]
+def missing(needed: Sequence[str] = _NEEDED) -> list[str]:
+    """Return those of the *needed* packages (default: of this embedder) that are not installed."""
+    return [name for name in needed if find_spec(name) is None]
 
 
 def not_there(lacking: Sequence[str]) -> Failed:

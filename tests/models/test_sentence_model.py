@@ -1,0 +1,269 @@
+"""An embedder from a folder of the user's choice: its vectors, its name, and the faults of a folder."""
+
+import json
+
+import pytest
+from conftest import intent
+
+import jidomem
+from jidomem.errors import Failed, InvalidRequest, ModelUnavailable
+from jidomem.index.vectors import Vectors
+from jidomem.journal.journal import Stream
+from jidomem.models import local_embedder
+from jidomem.models.sentence_model import SentenceEmbedder
+from jidomem.records.interfaces import Embedder
+from jidomem.runtime import model_choice, settings
+from jidomem.runtime.model_choice import EmbedderChoice, embedder_choice
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("onnxruntime")
+pytest.importorskip("tokenizers")
+
+from tiny_model import WORDS, ids_file, onnx_file, rows, write_folder  # noqa: E402 (needs numpy)
+
+ROWS = rows()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_folder(tmp_path / "tiny", onnx_file(ROWS))
+
+
+def unit(vector):
+    return vector / np.linalg.norm(vector)
+
+
+def row(*words):
+    return ROWS[[WORDS.index(word) for word in words]]
+
+
+def test_a_vector_is_the_normalised_mean_of_the_tokens_and_a_blank_text_has_the_zero_vector(folder):
+    made = SentenceEmbedder(folder)
+
+    vector, same, blank = made.generate(["zebra runs", "zebra runs", " \n"])
+
+    assert isinstance(made, Embedder)
+    assert made.dimensions() == len(vector) == 6
+    np.testing.assert_allclose(vector, unit(row("zebra", "runs").mean(axis=0)), atol=1e-6)
+    assert (vector, blank) == (same, [0.0] * 6)
+    assert made.generate([f"zebra {'runs ' * n}" for n in range(30)])[1] == vector  # by threads
+
+
+@pytest.mark.parametrize(
+    ("pooling", "expected"),
+    [
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, row("zebra")[0]),
+        ({"pooling_mode": "cls"}, row("zebra")[0]),
+        ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, row("zebra", "runs").mean(axis=0)),
+    ],
+)
+def test_the_pooling_is_that_of_the_folder(tmp_path, pooling, expected):
+    made = SentenceEmbedder(write_folder(tmp_path / "m", onnx_file(ROWS), "onnx/model.onnx", pooling))
+
+    np.testing.assert_allclose(made.generate(["zebra runs"])[0], unit(expected), atol=1e-6)
+
+
+def test_a_sentence_embedding_is_not_pooled_and_inputs_that_the_model_lacks_are_not_given(tmp_path):
+    made = SentenceEmbedder(write_folder(tmp_path / "m", onnx_file(ROWS, "sentence_embedding", ("input_ids",))))
+
+    np.testing.assert_allclose(made.generate(["okapi lynx"])[0], unit(row("okapi", "lynx").mean(axis=0)), atol=1e-6)
+
+
+def test_a_long_text_is_read_to_its_512th_token(folder):
+    made = SentenceEmbedder(folder)
+
+    long, short, other = made.generate(["zebra " * 512 + "lynx", "zebra " * 512, "zebra " * 511 + "lynx"])
+
+    assert long == short != other
+
+
+def test_queries_and_texts_have_their_prefixes(folder):
+    made = SentenceEmbedder(folder, "query: ", "passage: ")
+
+    np.testing.assert_allclose(
+        made.generate_queries(["zebra"])[0], unit(row("query", ":", "zebra").mean(axis=0)), atol=1e-6
+    )
+    np.testing.assert_allclose(made.generate(["zebra"])[0], unit(row("passage", ":", "zebra").mean(axis=0)), atol=1e-6)
+    assert made.generate_queries([""])[0] == [0.0] * 6
+
+
+def test_the_name_is_that_of_the_contents(folder, tmp_path):
+    first = SentenceEmbedder(folder).name
+    assert first == SentenceEmbedder(folder, "query: ").name  # the vectors of the texts are the same
+    assert first == SentenceEmbedder(write_folder(tmp_path / "other" / "tiny", onnx_file(ROWS))).name
+
+    others = [SentenceEmbedder(folder, "", "passage: ").name]
+    write_folder(folder, onnx_file(rows(2)))
+    others.append(SentenceEmbedder(folder).name)
+    tokenizer = folder / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text().replace("zebra", "zebu"))
+    others.append(SentenceEmbedder(folder).name)
+    (folder / "model.onnx_data").write_bytes(b"weights")
+    others.append(SentenceEmbedder(folder).name)
+
+    assert len({first, *others}) == 5
+
+
+def test_a_model_that_was_replaced_gives_no_vectors_under_the_name_of_the_first(folder):
+    made = SentenceEmbedder(folder)
+    write_folder(folder, onnx_file(rows(2)))
+
+    with pytest.raises(ModelUnavailable, match=r"the model in .*tiny has changed") as refusal:
+        made.generate(["zebra"])
+    assert refusal.value.hint == "start this process again"
+
+
+def missing_folder(folder):
+    return folder / "nowhere"
+
+
+def without(name):
+    def change(folder):
+        (folder / name).unlink()
+        return folder
+
+    return change
+
+
+def with_file(name, content):
+    def change(folder):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
+        return folder
+
+    return change
+
+
+def with_model(*given):
+    return with_file("model.onnx", onnx_file(*given))
+
+
+#: A fault that is seen without loading the model, and one that is not.
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        (missing_folder, "there is no folder .*nowhere"),
+        (without("model.onnx"), "tiny has no model.onnx or onnx/model.onnx"),
+        (without("tokenizer.json"), "tiny has no tokenizer.json"),
+        (with_file("1_Pooling/config.json", b"[]"), "config.json is no JSON object"),
+        (with_file("1_Pooling/config.json", b'{"pooling_mode_max_tokens": true}'), "wants the pooling max_tokens"),
+        (with_file("1_Pooling/config.json", b'{"pooling_mode": "lasttoken"}'), "wants the pooling lasttoken"),
+        (with_file("tokenizer.json", b"{}"), "tokenizer.json is no tokenizer"),
+        (with_file("model.onnx", b"<html>"), "onnxruntime cannot load .*model.onnx"),
+        (with_model(ROWS, "last_hidden_state", ("input_ids", "pixels")), "has the inputs input_ids .*, pixels"),
+        (with_model(ROWS, "logits"), "has no output sentence_embedding, .*; it has logits"),
+        (with_file("2_Dense/config.json", b"{}"), "has layers after last_hidden_state"),
+        (with_file("model.onnx", ids_file("token_embeddings")), "returned token_embeddings of shape"),
+        (with_model(ROWS * np.float32("nan")), "zero or infinite length, or with a value that is no number"),
+        (with_model(ROWS * 0), "zero or infinite length"),
+        (with_model(ROWS[:0]), "failed on a text"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_stops_no_write_and_status_has_its_fault(folder, tmp_path, change, detail):
+    path = change(folder)
+    chosen = EmbedderChoice("local", path=str(path))
+    made = model_choice.embedder(chosen, {}.get)
+
+    assert model_choice.config_error(made).hint
+    with pytest.raises(ModelUnavailable, match=detail) as refusal:
+        made.generate(["zebra"])
+    assert str(path) in refusal.value.detail
+    assert refusal.value.hint
+    with jidomem.open(tmp_path / "root", project="p", embedder=made) as memory:
+        memory.embeds_for = 1.0
+        memory.writer.submit_intent("p", intent(summary="the zebra runs", evidence=[]))
+        answer = memory.recall("zebra")
+        assert [hit.content for hit in answer.entries] == ["the zebra runs"]
+        assert str(path) in answer.metadata["vectors"]["error"]
+        assert str(path) in memory.embedding.status("p")["error"]
+
+
+def test_a_single_text_that_breaks_the_model_is_refused_and_others_are_embedded(folder, tmp_path):
+    table = ROWS.copy()
+    table[WORDS.index("broken")] = np.nan
+    made = SentenceEmbedder(write_folder(folder, onnx_file(table)))
+
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        for summary in ("the zebra runs", "a broken lynx"):
+            memory.writer.submit_intent("p", intent(summary=summary, evidence=[]))
+        vectors = Vectors(memory.settings.root, memory.texts, made)
+        for _ in range(20):
+            try:
+                if not vectors.embed_next(Stream("p")):
+                    break
+            except ModelUnavailable:
+                continue
+        status = vectors.status(Stream("p"))
+        vectors.close()
+
+    assert (status["vectors"], status["passed_by"], status["pending"]) == (1, 1, 0)
+
+
+def test_a_vector_of_another_size_than_before_is_refused(tmp_path):
+    made = SentenceEmbedder(write_folder(tmp_path / "m", ids_file("sentence_embedding")))
+
+    with pytest.raises(ModelUnavailable, match=r"model\.onnx returned a vector of 2 numbers, not 1 as before"):
+        made.generate(["zebra runs"])
+
+
+def test_without_the_packages_it_is_refused_with_the_command_that_installs_them(folder, monkeypatch):
+    monkeypatch.setattr(local_embedder, "find_spec", lambda name: None if name == "tokenizers" else object())
+
+    with pytest.raises(Failed, match="there is no local embedder: tokenizers is not installed") as refusal:
+        SentenceEmbedder(folder)
+    assert refusal.value.hint == "pip install 'jidomem[recall]'"
+
+
+@pytest.mark.parametrize("texts", ["one text", [b"bytes"], ["\ud800"]])
+def test_what_is_no_list_of_texts_is_refused(texts, folder):
+    with pytest.raises(InvalidRequest, match="text"):
+        SentenceEmbedder(folder).generate(texts)
+
+
+def test_recall_goes_on_by_words_while_the_vectors_of_another_model_are_made(folder, tmp_path):
+    def ask(embedder, seconds):
+        with jidomem.open(tmp_path / "root", project="p", embedder=embedder) as memory:
+            memory.embeds_for = seconds
+            memory.writer.submit_intent("p", intent(summary=f"the zebra runs {seconds}", evidence=[]))
+            return memory.recall("zebra"), memory.embedding.status("p")
+
+    answer, status = ask(SentenceEmbedder(folder), 10.0)
+    assert (len(answer.entries), status["vectors"], status["pending"]) == (1, 1, 0)
+    write_folder(folder, onnx_file(rows(2, 12)))
+
+    answer, status = ask(SentenceEmbedder(folder), 0.0)
+    assert (len(answer.entries), status["vectors"], status["pending"]) == (2, 0, 2)
+    answer, status = ask(SentenceEmbedder(folder), 20.0)
+    assert (len(answer.entries), status["vectors"], status["pending"]) == (3, 3, 0)
+
+
+def test_the_users_own_configuration_names_the_folder(folder, tmp_path, monkeypatch):
+    own = settings.own_config()
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.touch(0o600)
+    own.write_text(f'[embedder]\nuse = "local"\npath = {json.dumps(str(folder))}\ntext_prefix = "passage: "\n')
+
+    for use in (None, "local"):
+        monkeypatch.delenv("JIDOMEM_EMBEDDER") if use is None else monkeypatch.setenv("JIDOMEM_EMBEDDER", use)
+        made = settings.embedder(settings.load(tmp_path / "root"))
+        assert made.name == SentenceEmbedder(folder, "", "passage: ").name
+    (tmp_path / "config.toml").write_text(f"[embedder]\npath = {json.dumps(str(folder))}\n")
+    with pytest.raises(Failed, match="embedder cannot be set by a root on disk"):
+        settings.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "detail"),
+    [
+        ({"path": "/m"}, "embedder.path is for a local model, and none is used"),
+        ({"use": "endpoint", "path": "/m"}, "embedder.path is for a local model, and none is used"),
+        ({"use": "local", "query_prefix": "q"}, "embedder.path is missing"),
+        ({"use": "local", "path": "models/m"}, 'embedder.path = "models/m" is not the whole path of a folder'),
+        ({"use": "local", "path": "/m", "text_prefix": 1}, "embedder.text_prefix = 1 is not a text"),
+        ({"use": "local", "path": "/m", "model": "m"}, "embedder.model is for an endpoint, and none is used"),
+    ],
+)
+def test_keys_of_a_folder_that_do_not_fit_are_refused_with_their_place(values, detail):
+    with pytest.raises(Failed, match=detail) as refusal:
+        embedder_choice(values, "own.toml")
+    assert refusal.value.code == "invalid_config"

@@ -1,0 +1,68 @@
+"""Model folders in small: an ONNX graph that looks up a row for each token, and a tokenizer of whole words."""
+
+import json
+
+import numpy as np
+
+from jidomem.models import minilm
+from jidomem.models.minilm import FLOAT, INT64, OnnxGraph
+
+WORDS = ["[PAD]", "[UNK]", ":", "query", "passage", "zebra", "okapi", "lynx", "runs", "broken"]
+#: The inputs that most exported models have.
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+
+
+class _Graph(OnnxGraph):
+    """A graph with several inputs and an output of a given name."""
+
+    def file(self, inputs, output, rank):
+        parts = [minilm._bytes(1, self.last.encode()), minilm._bytes(2, output.encode()), minilm._bytes(4, b"Identity")]
+        self._add(1, *parts)
+        ends = [minilm._bytes(11, minilm._value(name, INT64, 2)) for name in inputs]
+        ends.append(minilm._bytes(12, minilm._value(output, FLOAT, rank)))
+        graph = b"".join([*self._parts, minilm._bytes(2, b"graph"), *ends])
+        sets = minilm._bytes(8, minilm._bytes(1, b"") + minilm._number(2, 18))
+        return b"".join([minilm._number(1, 9), sets, minilm._bytes(7, graph)])
+
+    def operator(self, *given, **named):
+        self.last = super().operator(*given, **named)
+        return self.last
+
+
+def rows(seed=1, dimensions=6):
+    """A row for each of WORDS."""
+    return np.random.default_rng(seed).normal(size=(len(WORDS), dimensions)).astype(np.float32)
+
+
+def onnx_file(table, output="last_hidden_state", inputs=INPUTS):
+    """The file of a network whose output is the row of each token, or their mean if it is a sentence_embedding."""
+    graph = _Graph()
+    found = graph.operator("Gather", [graph.array(table), "input_ids"])
+    if output in ("sentence_embedding", "logits"):
+        graph.operator("ReduceMean", [found, graph.array(np.array([1], np.int64))], keepdims=0)
+        return graph.file(inputs, output, 2)
+    return graph.file(inputs, output, 3)
+
+
+def ids_file(output):
+    """The file of a network whose output has a number for each token, so that its size depends on the text."""
+    graph = _Graph()
+    graph.operator("Cast", ["input_ids"], to=FLOAT)
+    return graph.file(INPUTS, output, 2)
+
+
+def write_folder(folder, model, place="model.onnx", pooling=None):
+    """Write a model folder, and return it."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    (folder / place).parent.mkdir(parents=True, exist_ok=True)
+    (folder / place).write_bytes(model)
+    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    if pooling is not None:
+        (folder / "1_Pooling").mkdir(exist_ok=True)
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    return folder
