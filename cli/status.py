@@ -24,6 +24,7 @@ from jidomem_cli.options import App, Command, clean, pass_app
 from jidomem_cli.output import show_json
 
 if TYPE_CHECKING:
+    from jidomem.models.reranker import Reranker
     from jidomem.runtime.doctor import Diagnostic
     from jidomem.runtime.location import InFolder, SharedLocation
 
@@ -79,6 +80,8 @@ def _report(app: App) -> None:
     )
     reader, embedder = settings.models(memory.settings)
     models = {"model": _model(reader), "embedder": _model(embedder)}
+    if (reranker := settings.reranker(memory.settings)) is not None:
+        models["reranker"] = _model(reranker)
     store = memory.remote.shown if memory.remote else None
     if app.json:
         index = {"kind": kind, "snapshots": snapshots, "store": store}
@@ -98,7 +101,7 @@ def _report(app: App) -> None:
         _print_project(project)
 
 
-def _model(model: LanguageModel | Embedder | None) -> dict[str, str | None]:
+def _model(model: LanguageModel | Embedder | Reranker | None) -> dict[str, str | None]:
     """Return the name of a model, and the error if it cannot be called; nothing is sent to it."""
     why = config_error(model)
     return {"name": None if model is None else model.name, "error": None if why is None else why.detail}

@@ -79,6 +79,14 @@ _EMBEDDER = {
     "query_prefix": "what it wants before a query",
     "text_prefix": "what it wants before a text",
 }
+_RERANKER = {
+    "path": "the folder of a local [reranker](../models.md#a-reranker)",
+    "base_url": "of an endpoint that answers `/rerank`, in place of that",
+    "model": "its model",
+    "key_env": 'the environment variable with its key, `""` for one that asks for none',
+    "key_file": "a file with its key, in place of that",
+    "seconds": "what it may take; after that the first order stands",
+}
 _MODEL = {
     "use": f"{' or '.join(model_choice.LANGUAGE_MODEL_USES)}; nothing said is the offline one",
     "base_url": "of an endpoint, which has to be said",
@@ -115,7 +123,13 @@ def pages() -> dict[str, str]:
     head = ["key", "default", "is"]
     known = {**_ROOT, **{name: (text, {}) for name, text in _TABLES.items()}}
     _same(known, root_config._RULES)
-    own = {**_OTHERS, "limits": ("see below", {}), "embedder": ("see below", {}), "model": ("see below", {})}
+    own = {
+        **_OTHERS,
+        "limits": ("see below", {}),
+        "embedder": ("see below", {}),
+        "model": ("see below", {}),
+        "reranker": ("see below", {}),
+    }
     _same(own, user_config._RULES)
     families = "".join(f"`{name}`, " for name in root_config._FAMILIES).removesuffix(", ")
     parts = [
@@ -135,6 +149,8 @@ def pages() -> dict[str, str]:
         table(head, _fields(model_choice.EmbedderChoice, _EMBEDDER)),
         "\n### model\n\nWhat reads dialogue: [language models](../models.md).\n\n",
         table(head, _fields(model_choice.LanguageModelChoice, _MODEL)),
+        "\n### reranker\n\nWhat orders the best memories again: [rerankers](../models.md#a-reranker).\n\n",
+        table(head, _fields(model_choice.RerankerChoice, _RERANKER)),
         "\n## The environment\n\n",
         table(["variable", "says"], ([code(name), text] for name, text in ENVIRONMENT.items())),
         "\nKeys of models are in the variables that `key_env` names. PostgreSQL and object stores read their own"

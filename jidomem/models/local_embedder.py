@@ -117,9 +117,9 @@ def missing(needed: Sequence[str] = _NEEDED) -> list[str]:
     return [name for name in needed if find_spec(name) is None]
 
 
-def not_there(lacking: Sequence[str]) -> Failed:
-    """Return the error for missing packages."""
-    detail = f"there is no local embedder: {', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not installed"
+def not_there(lacking: Sequence[str], what: str = "local embedder") -> Failed:
+    """Return the error for missing packages of *what*."""
+    detail = f"there is no {what}: {', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not installed"
     return Failed(detail, hint=_EXTRA, code="missing_extra")
 
 

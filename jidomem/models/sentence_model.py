@@ -27,7 +27,8 @@ MODELS, TOKENIZER, POOLING = ("model.onnx", "onnx/model.onnx"), "tokenizer.json"
 MOST_TOKENS = 512
 #: The outputs with one vector a text, and with one vector a token, which is pooled.
 SENTENCE, TOKENS = ("sentence_embedding",), ("last_hidden_state", "token_embeddings")
-_NEEDED = ("numpy", "onnxruntime", "tokenizers")
+#: The packages that a model in a folder needs.
+NEEDED = ("numpy", "onnxruntime", "tokenizers")
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _FEW, _MOST_THREADS = 8, 4
 _PROBE = "a"
@@ -109,7 +110,7 @@ class SentenceEmbedder:
 
         Raises ModelUnavailable if a file is missing, Failed `missing_extra` if a package is not installed.
         """
-        if lacking := local_embedder.missing(_NEEDED):
+        if lacking := local_embedder.missing(NEEDED):
             raise local_embedder.not_there(lacking)
         self._files = ModelFiles.of(folder)
         self._pooling = _pooling(folder)

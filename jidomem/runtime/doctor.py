@@ -364,9 +364,10 @@ def repository(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
 
 
 def models(given: Settings) -> Iterator[Diagnostic]:
-    """Yield the language model and the embedder, with faults of their configuration; no request is sent to them."""
+    """Yield the chosen models, with faults of their configuration; no request is sent to them."""
     reader, embedder = settings.models(given)
-    for name, model in (("model", reader), ("embedder", embedder)):
+    reranker = settings.reranker(given)
+    for name, model in (("model", reader), ("embedder", embedder), *([("reranker", reranker)] if reranker else [])):
         if model is None:
             yield Diagnostic(name, "ok", "none: memories are found by words")
         elif (why := config_error(model)) is not None:

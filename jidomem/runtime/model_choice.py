@@ -1,4 +1,4 @@
-"""The choice of models in the user's configuration: the embedder and the language model.
+"""The choice of models in the user's configuration: the embedder, the reranker and the language model.
 
 Each is the local one, that of an endpoint with its key, or none.
 """
@@ -18,6 +18,7 @@ from jidomem.runtime.config_table import TRUTH, KeyRule, choice, config_fault, n
 
 if TYPE_CHECKING:
     from jidomem.models.endpoint import ApiKey
+    from jidomem.models.reranker import Reranker
     from jidomem.records.interfaces import Embedder, LanguageModel
 
 #: The default environment variables of the key.
@@ -63,6 +64,10 @@ def _check_endpoint(values: Mapping[str, Any], name: str, file: Path | str) -> N
     """Raise Failed `invalid_config` if the table *name* has keys that exclude each other."""
     if values.get("use") != "endpoint" and (more := sorted(values.keys() - {"use"})):
         raise config_fault(file, f"{name}.{more[0]} is for an endpoint, and none is used", 'write use = "endpoint"')
+    _check_key(values, name, file)
+
+
+def _check_key(values: Mapping[str, Any], name: str, file: Path | str) -> None:
     if {"key_env", "key_file"} <= values.keys():
         raise config_fault(file, f"{name}.key_env and {name}.key_file both name the key", "leave one of them out")
 
@@ -213,6 +218,59 @@ def _unavailable(name: str, dimensions: int, why: JidomemError) -> Embedder:
     from jidomem.models.embeddings import EmbedderUnavailable
 
     return EmbedderUnavailable(name, dimensions, why)
+
+
+@dataclass(frozen=True, slots=True)
+class RerankerChoice:
+    """The settings of the reranker: the folder `path` of a local model, or an endpoint; neither: there is none.
+
+    It reorders memories within `seconds`. The key of an endpoint is given as that of an embedder.
+    """
+
+    path: str | None = None
+    base_url: str | None = None
+    model: str | None = None
+    key_env: str | None = None
+    key_file: str | None = None
+    seconds: float = 0.3
+
+
+_RERANKER: Mapping[str, KeyRule] = {
+    **_ENDPOINT,
+    "path": text("~/models/mmarco-mMiniLMv2-L12-H384-v1", "the whole path of a folder", is_valid=_is_absolute),
+    "model": text("bge-reranker-v2-m3"),
+    "seconds": number(0.01, 60, 0.3),
+}
+
+
+def reranker_choice(values: Any, file: Path | str) -> RerankerChoice:
+    """Return the choice in the table *values* of *file*; raise Failed `invalid_config`."""
+    checked = read_table(file, "reranker", values, _RERANKER)
+    if "path" in checked and (more := sorted(checked.keys() - {"path", "seconds"})):
+        raise config_fault(file, f"reranker.{more[0]} is for an endpoint, and path names a folder", "leave one out")
+    if checked and "base_url" not in checked:
+        require_keys(file, "reranker", checked, _RERANKER, ("path",))
+    _check_key(checked, "reranker", file)
+    return RerankerChoice(**checked)
+
+
+def reranker(chosen: RerankerChoice, environment: Callable[[str], str | None]) -> Reranker | None:
+    """Return the *chosen* reranker, with its key from the *environment*; None if there is none.
+
+    A reranker without its key, files or packages raises that error at each request.
+    """
+    if chosen.path is None and chosen.base_url is None:
+        return None
+    from jidomem.models.endpoint import ModelEndpoint  # imported here, as most users have no reranker
+    from jidomem.models.reranker import CrossEncoder, EndpointReranker, RerankerUnavailable
+
+    try:
+        if chosen.path is not None:
+            return CrossEncoder(Path(chosen.path).expanduser())
+        endpoint = ModelEndpoint(chosen.base_url or "", key(chosen, "the reranker", environment))
+        return EndpointReranker(endpoint, chosen.model)
+    except JidomemError as error:
+        return RerankerUnavailable(chosen.path or chosen.model or chosen.base_url or "", error)
 
 
 #: The values of `use`; the default is the offline model.

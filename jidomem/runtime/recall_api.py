@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jidomem.index.search_index import InMemorySearchIndex, Texts
     from jidomem.index.store import OxigraphIndex
     from jidomem.index.vectors import Embedding
+    from jidomem.models.reranker import Reranker
     from jidomem.read.reader import MemoryReader
     from jidomem.recall.candidates import VectorQuery
     from jidomem.recall.memories import Recalling
@@ -95,7 +96,13 @@ class RecallApi:
         return self._hits(self._search(request, narrowing, project), request, narrowing, project)
 
     def _hits(self, search: Recalling, request: RecallRequest, narrowing: Narrowing, project: str) -> MemoryRecall:
-        hits = search.recall(project, request, narrowing)
+        if self.reranker is None:
+            hits = search.recall(project, request, narrowing)
+        else:
+            from jidomem.models.reranker import RERANKED, rerank
+
+            wide = search.recall(project, replace(request, limit=max(request.limit, RERANKED)), narrowing)
+            hits = replace(rerank(wide, self.reranker, request.limit, self._settings.reranker.seconds), request=request)
         return replace(hits, metadata={**hits.metadata, **self.lag(project)})
 
     def _search(self, request: RecallRequest, narrowing: Narrowing, project: str) -> Recalling:
@@ -165,6 +172,11 @@ class RecallApi:
             self.__dict__.setdefault("_embedding", self._new_embedding())
         embedding: Embedding | None = self.__dict__["_embedding"]
         return embedding
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """Return the reranker; None if the user has chosen none."""
+        return settings.reranker(self._settings)
 
     def _new_embedding(self) -> Embedding | None:
         embedder = self._embedder or settings.embedder(self._settings)

@@ -229,7 +229,8 @@ def _listed(config: user_config.UserConfig) -> str:
 
 #: The keys that a root on disk may not set, as it may be a cloned repository.
 _AUTHORITY = (
-    "bind", "embedder", "endpoint", "index", "base_url", "limits", "model", "models", "token", "tokens", "url",
+    "bind", "embedder", "endpoint", "index", "base_url", "limits", "model", "models", "reranker", "token", "tokens",
+    "url",
 )  # fmt: skip
 #: The keys that only a trusted root may set: the address of `jidomem serve`.
 OF_TRUST = ("host", "port")

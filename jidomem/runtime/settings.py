@@ -20,6 +20,7 @@ from jidomem.runtime.root_config import check_root, root_folder
 from jidomem.runtime.user_config import RootLimits
 
 if TYPE_CHECKING:
+    from jidomem.models.reranker import Reranker
     from jidomem.records.interfaces import Embedder, LanguageModel
 
 FOLDER = ".jidomem"
@@ -40,8 +41,9 @@ class Settings:
     `agent` and `session` are the default author and session; `owner` is the user of this environment, whom hints name
     as the first curator.
     With `read_log`, the memories that are shown are recorded. `host` and `port` are the address at which a trusted root
-    is served. `limits`, `embedder`, `model` and `index`, the address of a store that answers beside the index of this
-    process, come from the user's own configuration only. `address` is that of a shared root, whose copy is in `root`.
+    is served. `limits`, `embedder`, `model`, `reranker` and `index`, the address of a store that answers beside the
+    index of this process, come from the user's own configuration only. `address` is that of a shared root, whose copy
+    is in `root`.
     """
 
     root: Path
@@ -59,6 +61,7 @@ class Settings:
     limits: RootLimits = field(default_factory=RootLimits)
     embedder: model_choice.EmbedderChoice = field(default_factory=model_choice.EmbedderChoice)
     model: model_choice.LanguageModelChoice = field(default_factory=model_choice.LanguageModelChoice)
+    reranker: model_choice.RerankerChoice = field(default_factory=model_choice.RerankerChoice)
     index: str | None = field(default=None, repr=False)
     address: str | None = None
 
@@ -89,7 +92,7 @@ def load(
         raise InvalidRequest(f"{folder} is not a folder ({found})", hint="make a memory root in this one: jidomem init")
     own = own_config()
     config = root_config.read(folder / CONFIG, own)
-    limits, chosen, model, store = _own(own)
+    limits, chosen, model, store, reranker = _own(own)
     requested = project or os.environ.get("JIDOMEM_PROJECT") or None
     default = config.get("project") or _folder_name(folder, found if address is None else OWN)
     owner = os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or account_name()
@@ -109,6 +112,7 @@ def load(
         limits=limits,
         embedder=_embedder(chosen),
         model=model,
+        reranker=reranker,
         address=address,
         index=_index(os.environ.get("JIDOMEM_INDEX", store) if index is None else index),
     )
@@ -158,6 +162,11 @@ def embedder(settings: Settings) -> Embedder | None:
     return model_choice.embedder(settings.embedder, os.environ.get)
 
 
+def reranker(settings: Settings) -> Reranker | None:
+    """Return the reranker chosen by the user, None if there is none; its key is read from the environment now."""
+    return model_choice.reranker(settings.reranker, os.environ.get)
+
+
 def models(settings: Settings, given: Embedder | None = None) -> tuple[LanguageModel, Embedder | None]:
     """Return the language model chosen by the user (default: the offline one) and its embedder.
 
@@ -185,14 +194,17 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
-def _own(path: Path) -> tuple[RootLimits, model_choice.EmbedderChoice, model_choice.LanguageModelChoice, str]:
+def _own(
+    path: Path,
+) -> tuple[RootLimits, model_choice.EmbedderChoice, model_choice.LanguageModelChoice, str, model_choice.RerankerChoice]:
     """Return limits, models and index of the user's own configuration; raise Failed `invalid_config`."""
     if not path.exists():
-        return RootLimits(), model_choice.EmbedderChoice(), model_choice.LanguageModelChoice(), ""
+        usual = model_choice.EmbedderChoice(), model_choice.LanguageModelChoice()
+        return RootLimits(), *usual, "", model_choice.RerankerChoice()
     from jidomem.runtime import user_config  # imported here, as most users have no configuration
 
     config = user_config.read(path)
-    return config.limits, config.embedder, config.model, config.index
+    return config.limits, config.embedder, config.model, config.index, config.reranker
 
 
 def find(given: str | os.PathLike[str] | None) -> tuple[Path, str]:

@@ -98,6 +98,7 @@ _RULES: Mapping[str, KeyRule] = {
     "limits": TABLE,
     "embedder": TABLE,
     "model": TABLE,
+    "reranker": TABLE,
     "index": text("sparql+http://localhost:7878/query", is_valid=lambda _: True),
 }
 _STRING = text("...", is_valid=lambda _: True)
@@ -170,6 +171,7 @@ class UserConfig:
     embedder: model_choice.EmbedderChoice = field(default_factory=model_choice.EmbedderChoice)
     model: model_choice.LanguageModelChoice = field(default_factory=model_choice.LanguageModelChoice)
     index: str = ""
+    reranker: model_choice.RerankerChoice = field(default_factory=model_choice.RerankerChoice)
 
 
 def digest(token: str) -> str:
@@ -206,6 +208,7 @@ def read(path: Path) -> UserConfig:
         model_choice.embedder_choice(values.get("embedder", {}), path),
         model_choice.language_model_choice(values.get("model", {}), path),
         values.get("index", ""),
+        model_choice.reranker_choice(values.get("reranker", {}), path),
     )
 
 
@@ -249,7 +252,8 @@ def entries(kind: type[T], values: Any, name: str, file: Path | str) -> tuple[T,
 def _to_toml(config: UserConfig) -> str:
     """Return *config* as TOML; values outside tables come first, as they would otherwise belong to a table."""
     index = [f"index = {to_toml(config.index)}\n"] if config.index else []
-    chosen = [part for name in ("limits", "embedder", "model") for part in _changed(name, getattr(config, name))]
+    tables = ("limits", "embedder", "model", "reranker")
+    chosen = [part for name in tables for part in _changed(name, getattr(config, name))]
     arrays = [
         _table(f"[[{name}]]", asdict(each))
         for name in ("tokens", "trusted", "commands")

@@ -19,7 +19,7 @@ BLOCKS = [
 ]
 WAIVERS = [each for each in BLOCKS if "[[waiver]]" in each[1]]
 #: What only one's own configuration may say.
-OWN = [each for each in BLOCKS if re.search(r"^(index =|\[(limits|embedder|model)\])", each[1], re.MULTILINE)]
+OWN = [each for each in BLOCKS if re.search(r"^(index =|\[(limits|embedder|model|reranker)\])", each[1], re.MULTILINE)]
 OF_ROOTS = [each for each in BLOCKS if each not in WAIVERS and each not in OWN]
 
 
