@@ -21,6 +21,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from io import FileIO
@@ -207,6 +208,24 @@ def acquire_lock(descriptor: int, *, wait: bool = True, shared: bool = False) ->
     except BlockingIOError:
         return False
     return True
+
+
+@dataclass(slots=True, eq=False)
+class LockedFile:
+    """An open file with its kernel lock, which is released when the object is closed or dropped, as by an interrupt."""
+
+    descriptor: int
+
+    def close(self) -> None:
+        """Close the file, once; raises OSError."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            close(descriptor)
+
+    def __del__(self) -> None:
+        if self.descriptor >= 0:
+            with suppress(OSError):
+                close(self.descriptor)
 
 
 def _open_when_settled(path: str | Path, flags: int) -> int:

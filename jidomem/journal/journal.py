@@ -17,7 +17,7 @@ from time import monotonic, sleep, time
 
 from jidomem.base import disk
 from jidomem.base.background import BackgroundTask
-from jidomem.base.disk import busy, flush_above, make_folders, write_durably, writing
+from jidomem.base.disk import LockedFile, busy, flush_above, make_folders, write_durably, writing
 from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal.branches import explain
 from jidomem.journal.commit import Commit, FormatError, advance, file_name
@@ -134,13 +134,20 @@ class GitLock:
         return None
 
 
+NO_FILE = LockedFile(-1)
+
+
 @dataclass(slots=True)
 class StreamLock:
-    """The write lock of a stream: its thread in this process, and the descriptor of the locked file."""
+    """The write lock of a stream: its thread in this process, and the locked file.
+
+    An interrupt at any moment leaves neither locked: a `with` of a mutex cannot be interrupted once it is acquired, and
+    a file is unlocked when it is dropped, at the latest by the next holder.
+    """
 
     mutex: threading.Lock = field(default_factory=threading.Lock)
     holder: int | None = None
-    descriptor: int = -1
+    file: LockedFile = NO_FILE
 
     @contextmanager
     def hold(self, folder: str, path: str, seconds: float) -> Iterator[None]:
@@ -148,20 +155,21 @@ class StreamLock:
 
         Raise Busy if it is not free within *seconds*, Failed if the folder cannot be written.
         """
-        deadline = monotonic() + seconds
-        if not self.mutex.acquire(timeout=seconds):
-            raise busy(path, seconds)
-        try:
-            self.descriptor = acquire_lock_file(folder, path, deadline, seconds)
+        deadline, pause = monotonic() + seconds, _FIRST_PAUSE
+        while self.mutex.locked():
+            if monotonic() > deadline:
+                raise busy(path, seconds)
+            sleep(pause)
+            pause = min(2 * pause, _LAST_PAUSE)
+        with self.mutex:
+            self.file = NO_FILE
+            self.file = acquire_lock_file(folder, path, deadline, seconds)
             try:
                 self.holder = threading.get_ident()
                 yield
             finally:
                 self.holder = None
-                with suppress(OSError):  # the content of the lock file is a cache
-                    disk.close(self.descriptor)
-        finally:
-            self.mutex.release()
+                self.file = NO_FILE  # unlocked, whatever closing it answers: the content of the lock file is a cache
 
     @property
     def is_own_thread(self) -> bool:
@@ -169,24 +177,28 @@ class StreamLock:
         return self.holder == threading.get_ident()
 
 
-def acquire_lock_file(folder: str, path: str, deadline: float, seconds: float) -> int:
-    """Return the descriptor of a locked file of a folder; raise Busy, with *seconds*, after the deadline."""
-    pause = 0.0002
+def acquire_lock_file(folder: str, path: str, deadline: float, seconds: float) -> LockedFile:
+    """Return a locked file of a folder; raise Busy, with *seconds*, after the deadline."""
+    pause = _FIRST_PAUSE
     while True:
         with writing(folder):
             make_folders(folder)
-            descriptor = disk.open_file(path)
+            file = LockedFile(disk.open_file(path))
             try:
-                if disk.acquire_lock(descriptor, wait=False):
-                    return descriptor
+                if disk.acquire_lock(file.descriptor, wait=False):
+                    return file
             except BaseException:  # a file system without locks; or an interrupt, perhaps with the lock acquired
-                disk.close(descriptor)
+                file.close()
                 raise
-            disk.close(descriptor)
+            file.close()
         if monotonic() > deadline:
             raise busy(path, seconds)
         sleep(pause)
-        pause = min(2 * pause, 0.005)
+        pause = min(2 * pause, _LAST_PAUSE)
+
+
+#: Seconds between two looks at a lock: at first, and at most.
+_FIRST_PAUSE, _LAST_PAUSE = 0.0002, 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,20 +331,20 @@ class FileJournal:
         folder, lock = self._known(stream)
         if not self.exists(stream):
             return 0
-        descriptor = acquire_lock_file(folder.path, f"{folder.path}/{SEAL_LOCK}", 0, 0)
+        file = acquire_lock_file(folder.path, f"{folder.path}/{SEAL_LOCK}", 0, 0)
         try:
             sealed = 0
             for batch in batches(folder, folder.look()):
                 with self._lock_files(stream, self.wait):
-                    placed = install_batch(folder, lock.descriptor, batch)
+                    placed = install_batch(folder, lock.file.descriptor, batch)
                 for first in range(0, len(batch.files) if placed else 0, SLICE):
                     sleep(PAUSE)  # waiting writers proceed
                     with self._lock_files(stream, self.wait):
-                        remove_sealed(folder, lock.descriptor, batch.files[first : first + SLICE])
+                        remove_sealed(folder, lock.file.descriptor, batch.files[first : first + SLICE])
                 sealed += len(batch.files) if placed else 0
             return sealed
         finally:
-            disk.close(descriptor)
+            file.close()
 
     def share(self, stream: Stream) -> None:
         """Store the snapshot of a stream for later processes, unless another process writes at this moment.
@@ -366,7 +378,7 @@ class FileJournal:
         version = checked_version(folder)
         if folder.unshared:
             with suppress(OSError):
-                disk.overwrite(lock.descriptor, folder.snapshot.dump())
+                disk.overwrite(lock.file.descriptor, folder.snapshot.dump())
                 folder.unshared = False
         return version
 
@@ -389,14 +401,14 @@ class FileJournal:
         After an interruption both exist, and the same call continues. Raises the errors of `lock`.
         """
         folder, lock = self._known(stream)
-        descriptor = acquire_lock_file(folder.path, f"{folder.path}/{SEAL_LOCK}", monotonic() + self.wait, self.wait)
+        file = acquire_lock_file(folder.path, f"{folder.path}/{SEAL_LOCK}", monotonic() + self.wait, self.wait)
         try:
             with self.lock(stream) as version, writing(folder.path):
-                old = write_redacted(folder, lock.descriptor, leaves)
+                old = write_redacted(folder, lock.file.descriptor, leaves)
                 yield version
-                remove(folder, lock.descriptor, old)
+                remove(folder, lock.file.descriptor, old)
         finally:
-            disk.close(descriptor)
+            file.close()
 
     def inspect(self, stream: Stream) -> Folder:
         """Return the folder of a stream, after a look at it."""
@@ -414,8 +426,8 @@ class FileJournal:
         `lock`.
         """
         with self._lock_files(stream, self.wait) as (folder, lock), writing(folder.path):
-            names = quarantine_late(folder, lock.descriptor, which, now) if now is not None else []
-            for name in names or [quarantine(folder, lock.descriptor, which)]:
+            names = quarantine_late(folder, lock.file.descriptor, which, now) if now is not None else []
+            for name in names or [quarantine(folder, lock.file.descriptor, which)]:
                 version = folder.look()
                 self._write(stream, version, record(version, name), folder, lock)
             return name
@@ -456,7 +468,7 @@ class FileJournal:
         with writing(folder.path):
             if not version.heads:  # another process may have made the folders, and may have been killed
                 flush_above(folder.path)
-            with folder.changing(lock.descriptor, appended=commit):
+            with folder.changing(lock.file.descriptor, appended=commit):
                 write_durably(folder.path, file_name(commit.head), commit.data)
             self._check_parents(version, commit, folder)
         self._seal_when_due(stream, folder)

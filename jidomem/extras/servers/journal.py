@@ -311,11 +311,11 @@ class MirroredJournal(FileJournal):
             checkpoints.path_of(str(self.folder), stream),
             CheckpointPosition(Reach(0, reach.rewrites), life=self._life),
         )
-        checkpoints.empty(folder, lock.descriptor, path)
+        checkpoints.empty(folder, lock.file.descriptor, path)
         try:
             position = self._fill(stream, folder, lock, nothing)
         except LogMismatch:
-            checkpoints.empty(folder, lock.descriptor, path)
+            checkpoints.empty(folder, lock.file.descriptor, path)
             position = self._fill(stream, folder, lock, nothing, doubted=True)
         if not self._is_sound(stream, position):
             self._damaged_reaches[stream] = position.reach
@@ -330,7 +330,7 @@ class MirroredJournal(FileJournal):
             if last is None or last.commit != position.last:
                 raise LogMismatch
         path = checkpoints.path_of(str(self.folder), stream)
-        filled = checkpoints.fill(folder, lock.descriptor, path, position, coming, doubted=doubted)
+        filled = checkpoints.fill(folder, lock.file.descriptor, path, position, coming, doubted=doubted)
         self._verified.add(stream)
         return filled
 
@@ -368,7 +368,7 @@ class MirroredJournal(FileJournal):
         after = CheckpointPosition(reach, commit.id, advance(position.version, [commit]), orders, position.life)
         with suppress(JidomemError, OSError), self._lock_files(stream, self.wait) as (folder, lock):
             if self._position(stream) == position and folder.look() == position.version:
-                with folder.changing(lock.descriptor, appended=commit):
+                with folder.changing(lock.file.descriptor, appended=commit):
                     checkpoints.put_copy(folder.path, file_name(commit.head), commit.data)
                 self._seal_when_due(stream, folder)
                 checkpoints.save(checkpoints.path_of(str(self.folder), stream), after)
