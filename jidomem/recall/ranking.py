@@ -46,6 +46,7 @@ ASSISTANT: Profile = {
     "name": "assistant-2",
     "lexical": 2.0,
     "likeness": 7.0,
+    "date": 6.0,
     "told": 2.0,
     "answered": 1.5,
     "brief": 2.0,
@@ -59,6 +60,7 @@ TASKS: Profile = {
     "coverage_around": 2.0,
     "likeness": 5.0,
     "likeness_around": 2.0,
+    "date": 6.0,
     "recent": 2.0,
     "repeated": 0.6,
 }
@@ -71,6 +73,7 @@ MEMORIES: Profile = {
     "coverage": 1.0,
     "coverage_around": 1.0,
     "likeness": 10.0,
+    "date": 6.0,
     "event": 6.0,
     "brief": 3.0,
 }

@@ -73,6 +73,15 @@ def test_what_was_said_on_or_soon_after_the_day_asked_for_comes_first_and_so_doe
     assert best([*turns, told], question("which boat was it on 9 March 2025?")) == "told"
 
 
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_a_text_of_the_day_that_is_asked_for_comes_first_though_it_has_no_word_of_the_question(profile):
+    other = candidate("other", words=["boat"], cosine=0.3, said_at="2026-05-02T09:00:00.000000Z")
+    then = candidate("then", cosine=0.1, said_at="2026-01-12T09:00:00.000000Z")
+    asked = question("what of boat, sail and harbour on 12 January?", has_vectors=True)
+
+    assert best([other, then], asked, profile) == "then"
+
+
 def test_a_day_without_a_year_is_one_of_the_years_that_texts_name_and_the_nearest_date_comes_first():
     def record(item, text):
         return candidate(item, text, ["boat"], said_at="2026-11-20T09:00:00.000000Z")
