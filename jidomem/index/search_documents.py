@@ -123,7 +123,7 @@ def memory_document(index: TripleReader, graph: str, item: Term) -> Document | N
         about=tuple(map(plain_value, statements.get(jido("about"), ()))),
         texts=tuple("\n".join(texts[name]) for name in FIELD_WEIGHTS),
         text="\n".join(text for name in FIELD_WEIGHTS for text in texts[name] if name != "about")[:LONGEST_TEXT],
-        said_at=moments[0],
+        said_at=_earliest(statements.get(jido("hasTimestamp"), ())) or moments[0],
     )
 
 

@@ -73,6 +73,23 @@ def test_the_parts_of_a_score_add_up_to_it(memory):
         assert hit.parts["about"] > 0
 
 
+def test_a_question_that_names_a_month_or_day_is_answered_by_the_memories_of_that_time(memory):
+    for summary, day in (
+        ("Adopt ruff", "2026-03-02"),
+        ("Postpone the app", "2026-04-21"),
+        ("Move the data", "2026-01-12"),
+    ):
+        memory.writer.remember("p", summary, timestamp=day)
+    memory.embedding.embed("p")
+
+    def first(query):
+        return memory.recall(query, project="p").entries[0].content
+
+    assert first("What was it in March 2026?") == "Adopt ruff"
+    assert first("What of the app and the data happened on 12 January?") == "Move the data"
+    assert first("What of ruff and the data happened in April?") == "Postpone the app"
+
+
 def test_turns_and_entries_are_found_where_they_are_asked_for(plain):
     keep(plain, "zebra as a memory")
     turn = plain.conversation("s").record("which zebra?", "the zebra here", asked_by="ana", answered_by="coder")
