@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from itertools import chain, repeat
 from threading import Lock
+from traceback import clear_frames
 
 from jidomem.base.clock import Sources
 from jidomem.errors import Failed, IntentRefused, JidomemError, NotFound, nearest_names
@@ -284,8 +285,9 @@ class CommitQueue:
                             self._serve_one_block()
                     while unserved and unserved[0].outcome is not None:
                         unserved.popleft()
-        except BaseException:  # interrupted: the caller no longer waits
+        except BaseException as failure:  # interrupted: the caller no longer waits
             self._waiting.drop(caller)
+            _exit_contexts(failure)
             raise
         return list(map(_outcome, pending))
 
@@ -300,9 +302,13 @@ class CommitQueue:
         """
         with self._next, self._lock:  # after the threads that have waited longer
             pass
-        with self._lock:
-            while (receipts := self._commit_planned(pipeline, plan)) is None:
-                pass
+        try:
+            with self._lock:
+                while (receipts := self._commit_planned(pipeline, plan)) is None:
+                    pass
+        except BaseException as failure:
+            _exit_contexts(failure)
+            raise
         return receipts
 
     def dry_run(self, pipeline: Pipeline, plan: Plan) -> list[Decision]:
@@ -513,6 +519,15 @@ class CommitQueues:
     def refresh(self, project: str) -> Version:
         """Apply the commits of other writers to the index; return the version reached."""
         return self.follower.catch_up(Stream(project))
+
+
+def _exit_contexts(failure: BaseException) -> None:
+    """Exit the context managers that an interrupt came into between their entry and the block of their `with`.
+
+    Such a generator, and the lock that it holds, would live as long as the traceback of the interrupt.
+    """
+    if not isinstance(failure, Exception):
+        clear_frames(failure.__traceback__)
 
 
 def receipt_of(outcome: Outcome) -> Receipt:

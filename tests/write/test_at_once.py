@@ -1,5 +1,7 @@
 """An acknowledged write is visible at once to every reader and to the next submission, in every process."""
 
+import contextlib
+import gc
 import random
 import signal
 import threading
@@ -171,6 +173,29 @@ def test_each_caller_gets_a_commit_of_its_single_submission_whatever_the_others_
     assert len({receipt.iri for receipt in receipts}) == len(receipts) == 10 + 6 * 120
     assert {receipt.status for receipt in receipts} == {"asserted"}
     assert held(memory) == anew(memory)
+
+
+@pytest.mark.parametrize(
+    ("name", "atomic"), [("lock", False), ("hold", False), ("gc_paused", False), ("lock", True), ("hold", True)]
+)
+def test_an_interrupt_between_the_entry_and_the_block_of_a_context_leaves_no_lock(memory, monkeypatch, name, atomic):
+    memory.journal.wait, enter, interrupts = 0.1, contextlib._GeneratorContextManager.__enter__, []
+
+    def interrupted_enter(self):
+        result = enter(self)
+        if self.gen.__name__ == name and not interrupts:
+            interrupts.append(KeyboardInterrupt())
+            raise interrupts[0]  # as a signal that arrives when the call above has returned
+        return result
+
+    one = intent(summary="interrupted")
+    monkeypatch.setattr(contextlib._GeneratorContextManager, "__enter__", interrupted_enter)
+    with pytest.raises(KeyboardInterrupt):
+        memory.writer.submit_many("p", [one], atomic=atomic)
+
+    assert interrupts  # the exception is alive, and with it its traceback
+    assert gc.isenabled()
+    assert memory.writer.submit_intent("p", intent(summary="next")).status == "asserted"
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
