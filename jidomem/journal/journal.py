@@ -34,7 +34,7 @@ from jidomem.journal.rewrite import (
     visible_commits,
     write_redacted,
 )
-from jidomem.journal.stream import Folder
+from jidomem.journal.stream import NOTHING, Folder
 from jidomem.journal.stream_files import each_file
 from jidomem.rdf import vocab
 from jidomem.records.intent import CommitRef, Version
@@ -278,11 +278,15 @@ class FileJournal:
     def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
         """Return the damage of a stream after every byte was read again from disk.
 
-        *seen* is called with every intact commit, in no order, perhaps twice.
+        *seen* is called with every intact commit, in no order, perhaps twice. Processes that open the journal after
+        damage was reported read every file, and so know it as well.
         """
         known, separate = self._known(stream)[0], Folder(self.path(stream), stream.graph, seen)  # blocks no reader
         if damage := separate.verify():
-            return self._explain(stream, known.verify())
+            damage = self._explain(stream, known.verify())
+            with suppress(JidomemError, OSError), self._lock_files(stream, 0) as (_, lock):
+                disk.overwrite(lock.file.descriptor, NOTHING.dump())
+            return damage
         if known.snapshot.is_of_names(separate.snapshot) and known.snapshot.version != separate.snapshot.version:
             known.reload()
         return damage

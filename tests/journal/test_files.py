@@ -440,6 +440,26 @@ def first_parent(commit):
     return commit.parents[0][:12]
 
 
+def test_damage_that_verify_reported_is_known_to_every_later_process_although_the_lock_file_had_a_snapshot(
+    journal, folder
+):
+    first = add(journal, "first")
+    add(journal, "second")
+    settle()
+    FileJournal(journal.folder).share(STREAM)
+    (path,) = [each for each in folder.glob("*.ttl") if first.id[:12] in each.name]
+    path.write_bytes(path.read_bytes().replace(b"first", b"other"))
+    assert FileJournal(journal.folder).damage(STREAM) == ()  # by the snapshot of the lock file; nothing was read
+
+    assert FileJournal(journal.folder).verify(STREAM)
+
+    later = FileJournal(journal.folder)
+    later.head(STREAM)
+    assert [each.path for each in later.damage(STREAM)] == [str(path)]
+    with pytest.raises(JournalDamaged), later.lock(STREAM):
+        pass
+
+
 def test_a_hand_edit_of_a_file_read_before_is_found_by_verify_and_then_stops_writing(journal, folder):
     add(journal, "first")
     spoil_edited(commits_in(folder)[0])
