@@ -69,6 +69,21 @@ def test_what_is_no_folder_is_refused_as_a_root_and_nothing_is_made(nobody, monk
     assert [path.name for path in nobody.iterdir()] == ["afile"]
 
 
+def test_a_repository_with_a_root_in_it_is_refused_as_a_root_and_a_root_beside_another_is_not(nobody, monkeypatch):
+    with jidomem.open(nobody / "shop" / ".jidomem", project="shop", agent="a") as memory:
+        memory.writer.remember("shop", "the build needs Rust 1.80")
+    monkeypatch.setenv("JIDOMEM_ROOT", str(nobody / "shop"))
+
+    for open_it in (lambda: jidomem.open(nobody / "shop"), jidomem.open):
+        with pytest.raises(InvalidRequest, match="is not a memory root") as refusal:
+            open_it()
+        assert refusal.value.hint == f"name that one: {nobody / 'shop' / '.jidomem'}"
+
+    assert [path.name for path in (nobody / "shop").iterdir()] == [".jidomem"]
+    (nobody / "shop" / "projects").mkdir()
+    jidomem.open(nobody / "shop").close()
+
+
 @pytest.mark.parametrize(("named", "hint"), [('"My Shop"', 'write project = "my-shop"'), ("5", 'write project = "5"')])
 def test_a_configured_project_that_is_no_id_is_an_error_with_the_line_that_would_do(nobody, named, hint):
     (nobody / "config.toml").write_text(f"project = {named}\n")

@@ -90,6 +90,9 @@ def load(
     (folder, found), address = find(root), address_of(root)
     if folder.exists() and not folder.is_dir():
         raise InvalidRequest(f"{folder} is not a folder ({found})", hint="make a memory root in this one: jidomem init")
+    if found in NAMED and address is None and _is_around_root(folder):
+        raise InvalidRequest(f"{folder} ({found}) is not a memory root, but the root {FOLDER} is in it",
+                             hint=f"name that one: {folder / FOLDER}")  # fmt: skip
     own = own_config()
     config = root_config.read(folder / CONFIG, own)
     limits, chosen, model, store, reranker = _own(own)
@@ -205,6 +208,12 @@ def _own(
 
     config = user_config.read(path)
     return config.limits, config.embedder, config.model, config.index, config.reranker
+
+
+def _is_around_root(folder: Path) -> bool:
+    """Return whether *folder* has a memory root in it and is none itself, as a repository."""
+    is_root = (folder / "projects").is_dir() or (folder / CONFIG).exists()
+    return not is_root and root_folder(folder / FOLDER).is_dir()
 
 
 def find(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
