@@ -151,6 +151,7 @@ def test_an_array_is_told_one_outcome_each_and_what_is_no_entry_stops_no_other(m
         ("/entries/recall", {"agent_id": "ana"}, "query is missing or empty"),
         ("/entries/recall", {"agent_id": "ana", "query": "x", "limit": 0}, "limit=0 is not from 1"),
         ("/entries/recall?include_sessions=maybe", {"agent_id": "ana", "query": "x"}, "is not true or false"),
+        ("/entries/recall", {"agent_id": "ana", "query": "x", "include_sessions": True}, "but a parameter"),
         ("/entries/recall?as_of=soon", {"agent_id": "ana", "query": "x"}, "soon"),
     ],
 )
