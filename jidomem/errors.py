@@ -322,9 +322,9 @@ class Conflict(JidomemError):
         ways = [Choice("supersedes", replacing, self._needs, _REPLACED if self._needs else _OWN_REPLACED)]
         if fields := self.conflicts[0].coexists_with:
             is_named = any(conflict.kind == "convention_clash" for conflict in self.conflicts)
-            name = "convention_name" if is_named else "topic"
+            needs = ("convention_name", "topic") if is_named else ("topic",)  # a convention clashes by either
             ways.append(Choice("coexists_with", {"coexists_with": [*fields]}, ("about",), _BESIDE))
-            ways.append(Choice(name, {}, (name,), "if yours is on another matter: both stay active"))
+            ways.append(Choice(needs[0], {}, needs, "if yours is on another matter: both stay active"))
         return tuple(ways)
 
     def to_dict(self) -> dict[str, Any]:

@@ -814,6 +814,18 @@ def test_a_conflict_also_offers_to_submit_nothing(memory):
     assert refused.hint.endswith("if yours is on another matter: both stay active; or submit nothing: the other stays")
 
 
+@pytest.mark.parametrize("shared", ["topic", "convention_name"])
+def test_a_convention_on_another_matter_is_accepted_with_the_fields_that_the_choice_names(memory, shared):
+    tabs = intent(type="convention", summary="Never use tabs", **{shared: "tabs"})
+    memory.writer.submit_intent("p", tabs)
+    other = tabs | {"summary": "Always use tabs"}
+    refused = refusal(memory.writer.submit_intent, "p", other)
+
+    (choice,) = (choice for choice in refused.choices if choice.name == "convention_name")
+
+    assert memory.writer.submit_intent("p", other | dict.fromkeys(choice.needs, "width of tabs")).status == "asserted"
+
+
 def test_a_text_that_is_too_large_beside_another_fault_is_not_also_missing(memory):
     refused = refusal(memory.writer.submit_intent, "p", intent(summary="x" * 300_000, bogus=1))
     assert [fault.code for fault in refused.violations] == ["unknown_field", "payload_too_large"]
