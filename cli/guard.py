@@ -79,6 +79,9 @@ def guard(
     _print_verdict(app, verdict)
     for text in verdict.damage:
         app.warn(f"a rule may be missing: {text}")
+    for path in given:
+        if not (folder / path).exists():
+            app.warn(f"there is no file {path}: it is taken as a new one")
     if verdict.earlier and not staged and not app.json:
         files = shlex.join(name for name in paths if local.paths.others((name,)))
         app.info(f"{verdict.earlier} shown earlier in session {name}; all: jidomem governing {files}")

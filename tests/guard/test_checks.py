@@ -130,6 +130,16 @@ def test_a_stop_is_heeded_or_overridden_and_counted(repository):
     assert " ".join(line) == "guard 1 shown, 3 stopped, 1 followed, 1 overridden"
 
 
+def test_a_path_without_a_file_is_named_as_it_may_be_misspelt(repository):
+    keep(repository, convention("No tabs", "src"))
+    (repository / "src" / "a.py").write_text("print(1)\n")
+
+    done = run("guard", "src/*.py", "src/a.py")
+
+    assert (done.exit_code, done.stderr.count("it is taken as a new one")) == (0, 1)
+    assert "there is no file src/*.py" in done.stderr
+
+
 def test_a_file_is_judged_as_it_is_by_its_path_alone(repository):
     keep(repository, convention("No print", "src", forbidsPattern="print"), convention("No tabs", "src"))
     (repository / "src" / "a.py").write_text("print(1)\n")
