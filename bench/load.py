@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable
+from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -56,7 +57,7 @@ class Known:
     """In place of index and tail: of what was written, which things are memories, and the classes of the others."""
 
     def __init__(self, journal: FileJournal) -> None:
-        self.journal, self.index, self.generation = journal, self, 0
+        self.journal, self.index, self.generation, self.turn = journal, self, 0, nullcontext
         self._memories: set[Term] = set()
         self._types: dict[Term, Term] = {}
 
@@ -75,6 +76,10 @@ class Known:
     def heads(self, graphs: Iterable[str]) -> list[CommitRef]:
         """No other stream has a commit."""
         return []
+
+    def is_nearly_applied(self) -> bool:
+        """Nothing waits."""
+        return True
 
     def apply_pending(self) -> None:
         """Nothing waits."""

@@ -102,13 +102,13 @@ class App:
                 code="unknown_project",
             )
 
-    def warn_of_new(self, settings: Settings, projects: Callable[[], Sequence[str]]) -> None:
-        """Warn of a named root or project that the first write to a server would make.
+    def warn_of_new(self, settings: Settings, projects: Callable[[], Sequence[str]], form: str | None) -> None:
+        """Warn of a named root or project that the first write to a server would make, unless its log has *form* json.
 
         Raises NotFound for a misspelt project.
         """
         self._refuse_misspelt(settings, projects)
-        if self.json:
+        if self.json or form == "json":
             return
         begins = "the first write makes it"
         if settings.address is None and not settings.root.is_dir():

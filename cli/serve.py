@@ -166,7 +166,7 @@ def _serve_alone(
 
     with app.open(stays=True) as memory:
         settings = memory.settings
-        app.warn_of_new(settings, memory.projects)
+        app.warn_of_new(settings, memory.projects, form)
         keyring = memory.place.keyring()
         listening, hosts = address.listen(settings, has_tokens=keyring.is_needed)
         with listening:
@@ -213,7 +213,7 @@ def _supervise(
             configured = {loaded.configured} if loaded.configured else set()
             return sorted(configured.union(stream.project for stream in place.journal(app.wait).streams()))
 
-        app.warn_of_new(loaded, projects)
+        app.warn_of_new(loaded, projects, form)
         needs_token = place.keyring().is_needed
     finally:
         place.close()
@@ -286,7 +286,7 @@ def mcp(
     from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, RECORD_TURN, TOOLS, WORKING
 
     memory = app.open(stays=True)
-    app.warn_of_new(memory.settings, memory.projects)
+    app.warn_of_new(memory.settings, memory.projects, form)
     memory.expected_project = memory.project
     tools = {
         "jidomem": TOOLS,

@@ -77,9 +77,9 @@ MEMORIES: Profile = {
     "event": 6.0,
     "brief": 3.0,
 }
-#: The share of turns by a machine from which the candidates count as a conversation with a machine, and the most
-#: candidates of a conversation, on average, that make it a short one.
-MACHINE, SHORT = 0.2, 12
+#: The share of turns by a machine from which the candidates count as a conversation with a machine; the least number of
+#: conversations that are many, and the most candidates of each, on average, that make them short.
+MACHINE, MANY, SHORT = 0.2, 4, 12
 
 
 def chosen(candidates: Sequence[Candidate]) -> Profile:
@@ -90,7 +90,7 @@ def chosen(candidates: Sequence[Candidate]) -> Profile:
     if sum(map(answers_question, spoken)) < MACHINE * len(spoken):
         return PEOPLE
     talks = {one.talk for one in spoken if one.talk}
-    return TASKS if len(spoken) <= SHORT * len(talks) else ASSISTANT
+    return TASKS if len(talks) >= MANY and len(spoken) <= SHORT * len(talks) else ASSISTANT
 
 
 def answers_question(one: Candidate) -> bool:
