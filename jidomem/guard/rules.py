@@ -217,7 +217,7 @@ def read_outdated(
         with _opened(root, head) as store:
             if not all(leaves_rules_unchanged(commit.triples, kinds, partial(_is_rule, store)) for commit in commits):
                 return None
-            rules = PathRules({path: list(_rules(store, path)) for path in paths})
+            rules = PathRules({path: list(_rules(store, path)) for path in paths}, tuple(head["damage"]))
         if is_settled(state) and input_fingerprint(root, project, git) == state:
             _put(root, project, {**head, **state, "heads": _heads(version)})
         return rules
