@@ -170,7 +170,7 @@ class CacheFolder(Generic[F]):
                 except OSError:
                     self._unwritable.add(name)
         hint = "check the disk: df, and its health"
-        raise Failed(f"the {self._content}of {name} cannot be stored: {reason}", hint=hint)
+        raise Failed(f"the {self._content} of {name} cannot be stored: {reason}", hint=hint)
 
     def open_file(self, name: str) -> F:
         """Return a file, opened again if another process has replaced it on disk; raises CacheInvalid."""

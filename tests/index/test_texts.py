@@ -287,3 +287,19 @@ def test_a_file_is_not_built_again_because_others_write_while_it_is_read(tmp_pat
 
         assert memory.texts.status(Stream("p"))["made_because"] == "there was none"
         assert found(memory, "first") >= {"first"}
+
+
+def test_a_file_that_another_process_brought_further_than_the_index_of_this_one_is_not_built_again(
+    root, memory, monkeypatch
+):
+    assert len(found(memory, "quagga")) == 3
+    with opened(root) as other:
+        keep(other, "quagga four", "quagga five")
+        assert len(found(other, "quagga")) == 5
+        number = cache(root).stat().st_ino
+        monkeypatch.setattr(memory.texts, "_catch_up", lambda project: None)  # as it was just done
+
+        memory.texts.read(Stream("p"), lambda file: None)
+        assert cache(root).stat().st_ino == number
+        monkeypatch.undo()
+        assert len(found(memory, "quagga")) == 5
