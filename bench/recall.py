@@ -14,7 +14,7 @@ import json
 import resource
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib.util import module_from_spec, spec_from_file_location
 from operator import itemgetter
@@ -280,9 +280,8 @@ def measured(evaluation: ModuleType, make: Callable[[], Any], talks: Sequence[An
             "write ms": found["write_ms_per_turn"], "seconds": perf_counter() - start}  # fmt: skip
 
 
-def found_in_records(make: Callable[[], Any], talks: Sequence[Talk]) -> dict[str, float]:
-    """Return the recall and the median latency of one side on records, each question asked when it arose."""
-    system, rows, seconds = make(), list[tuple[float, float]](), list[float]()
+def written_before(system: Any, talks: Iterable[Talk]) -> Iterator[tuple[Talk, Question]]:
+    """Yield each question with its talk, once *system* has the turns that were before it, and no later ones."""
     for talk in talks:
         system.reset()
         written = 0
@@ -290,10 +289,17 @@ def found_in_records(make: Callable[[], Any], talks: Sequence[Talk]) -> dict[str
             if question.after > written:
                 system.write(talk.turns[written : question.after])
                 written = question.after
-            start = perf_counter()
-            found = system.recall(question.text, ASKED)
-            seconds.append(perf_counter() - start)
-            rows.append((share_found(found, question, talk.unit_of, 5), share_found(found, question, talk.unit_of, 10)))
+            yield talk, question
+
+
+def found_in_records(make: Callable[[], Any], talks: Sequence[Talk]) -> dict[str, float]:
+    """Return the recall and the median latency of one side on records, each question asked when it arose."""
+    system, rows, seconds = make(), list[tuple[float, float]](), list[float]()
+    for talk, question in written_before(system, talks):
+        start = perf_counter()
+        found = system.recall(question.text, ASKED)
+        seconds.append(perf_counter() - start)
+        rows.append((share_found(found, question, talk.unit_of, 5), share_found(found, question, talk.unit_of, 10)))
     if hasattr(system, "close"):
         system.close()
     five, ten = zip(*rows, strict=True)

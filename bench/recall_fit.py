@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.recall import Once, Ours, Question, loaded, share_found, talks_of
+from bench.recall import Once, Ours, Question, loaded, share_found, talks_of, written_before
 from jidomem.recall import ranking
 from jidomem.records import recall
 from jidomem.records.recall import Candidate, Profile
@@ -97,16 +97,10 @@ class Case:
 def cases_of(name: str, data: Path, embedder: Once) -> Iterator[Case]:
     """Yield the questions of a set with their candidates."""
     system = Ours(embedder)
-    for talk in talks_of(name, data, loaded(data)):
-        system.reset()
-        written = 0
-        for question in talk.questions:
-            if question.after > written:
-                system.write(talk.turns[written : question.after])
-                written = question.after
-            candidates, analysed = system.gathered(question.text)
-            by_gid = {system.ids[one.passage.item]: one for one in candidates}
-            yield Case((name, talk.name), question, talk.unit_of, analysed, by_gid)
+    for talk, question in written_before(system, talks_of(name, data, loaded(data))):
+        candidates, analysed = system.gathered(question.text)
+        by_gid = {system.ids[one.passage.item]: one for one in candidates}
+        yield Case((name, talk.name), question, talk.unit_of, analysed, by_gid)
     system.close()
 
 

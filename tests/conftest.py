@@ -15,6 +15,7 @@ from _pytest.doctest import DoctestModule
 
 import jidomem
 from jidomem.base.clock import Sources
+from jidomem.runtime import settings
 
 os.environ.pop("COLUMNS", None)  # a runner may say how wide its own terminal is
 SHM, ROOM = Path("/dev/shm"), 4 << 30
@@ -288,3 +289,12 @@ def virtuoso_server():
         pytest.skip("there is no virtuoso-t here: ci/parts installs virtuoso-opensource-7-bin")
     with sparql_servers.virtuoso() as url:
         yield url
+
+
+@pytest.fixture
+def config():
+    """The user's own configuration file, which nobody else may read."""
+    path = settings.own_config()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(0o600)
+    return path

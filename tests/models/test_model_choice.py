@@ -39,15 +39,6 @@ def says(content):
 
 
 @pytest.fixture
-def config():
-    """The user's own configuration; what it is given, nobody else may read."""
-    path = settings.own_config()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(0o600)
-    return path
-
-
-@pytest.fixture
 def kept_key(tmp_path):
     path = tmp_path / "key"
     path.touch(0o600)

@@ -26,15 +26,6 @@ SUMMARIES = ["zebra runs", "zebra lynx", "zebra okapi"]
 
 
 @pytest.fixture
-def config():
-    """The user's own configuration; nobody else may read it."""
-    path = settings.own_config()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(0o600)
-    return path
-
-
-@pytest.fixture
 def root(tmp_path):
     folder = tmp_path / "root"
     with jidomem.open(folder, project="p", agent="ana") as memory:

@@ -19,15 +19,6 @@ def environment(**said):
     return said.get
 
 
-@pytest.fixture
-def config():
-    """The user's own configuration; what it is given, nobody else may read."""
-    path = settings.own_config()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(0o600)
-    return path
-
-
 def test_what_is_installed_is_used_where_nothing_is_said(monkeypatch):
     pytest.importorskip("onnxruntime")
 

@@ -1,7 +1,7 @@
 """Queries and commits of a server take turns."""
 
 from threading import Event, Thread
-from time import sleep
+from time import monotonic, sleep
 
 from jidomem.serve.server_state import Turns
 
@@ -10,6 +10,14 @@ def started(run, *arguments):
     thread = Thread(target=run, args=arguments, daemon=True)
     thread.start()
     return thread
+
+
+def until(is_so):
+    """Wait until *is_so*, at most a minute."""
+    end = monotonic() + 60
+    while not is_so():
+        assert monotonic() < end
+        sleep(0.001)
 
 
 def test_turns_are_taken_one_at_a_time_in_the_order_of_arrival():
@@ -26,8 +34,7 @@ def test_turns_are_taken_one_at_a_time_in_the_order_of_arrival():
         threads = []
         for number in range(8):
             threads.append(started(run, number))
-            while len(turns._waiting) <= number:
-                sleep(0.001)
+            until(lambda number=number: len(turns._waiting) > number)
     for thread in threads:
         thread.join(60)
     assert (order, set(most)) == ([*range(8)], {1})
@@ -46,8 +53,7 @@ def test_a_long_turn_delays_no_other_and_ends_without_a_trace():
             passed.append(number)
 
     long = started(stay)
-    while not passed:
-        sleep(0.001)
+    until(lambda: passed)
     threads = [started(run, number) for number in range(5)]
     for thread in threads:
         thread.join(60)

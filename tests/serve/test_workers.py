@@ -330,6 +330,15 @@ def submit_until(server, stop, acknowledged, problems, name):
                 time.sleep(0.02)
 
 
+def kill_after_more(server, number, acknowledged, problems):
+    """Kill a worker once 25 more submissions are acknowledged, and wait for the one that replaces it."""
+    before = len(acknowledged)
+    once(lambda: len(acknowledged) >= before + 25 or problems)
+    pid = [each["pid"] for each in events(server, "worker_started") if each["worker"] == number][-1]
+    os.kill(pid, signal.SIGKILL)
+    wait_for(server, "worker_started", 2 + number)
+
+
 def test_a_worker_that_is_killed_under_load_loses_nothing_acknowledged_and_is_replaced(tmp_path):
     root, stop, acknowledged, problems = tmp_path / "root", Event(), [], []
     with serving(root, 2) as server:
@@ -340,11 +349,7 @@ def test_a_worker_that_is_killed_under_load_loses_nothing_acknowledged_and_is_re
             thread.start()
         counted = 0.0
         for number in (1, 2):
-            before = len(acknowledged)
-            once(lambda before=before: len(acknowledged) >= before + 25 or problems)
-            pid = [each["pid"] for each in events(server, "worker_started") if each["worker"] == number][-1]
-            os.kill(pid, signal.SIGKILL)
-            wait_for(server, "worker_started", 2 + number)
+            kill_after_more(server, number, acknowledged, problems)
             with Client(server.url) as client:
                 read = figures(client)
             assert read["jidomem_workers",] == 2
@@ -389,11 +394,7 @@ def test_workers_of_a_shared_root_answer_as_one_and_one_that_is_killed_loses_not
         for thread in threads:
             thread.start()
         for number in (1, 2):
-            before = len(acknowledged)
-            once(lambda before=before: len(acknowledged) >= before + 25 or problems)
-            pid = [each["pid"] for each in events(server, "worker_started") if each["worker"] == number][-1]
-            os.kill(pid, signal.SIGKILL)
-            wait_for(server, "worker_started", 2 + number)
+            kill_after_more(server, number, acknowledged, problems)
         before = len(acknowledged)
         once(lambda: len(acknowledged) >= before + 25 or problems)
         stop.set()
