@@ -76,7 +76,7 @@ def recall(site: RequestContext, project: str) -> Response:
     values = parse_json(wire.body())
     if not isinstance(values, dict):
         raise InvalidRequest("the body is not a JSON object", hint='send {"agent_id": "planner", "query": "..."}')
-    if misplaced := [*values.keys() & NARROWED_BY]:
+    if misplaced := sorted(values.keys() & NARROWED_BY):
         hint = f"give it in the address: {request.path}?{misplaced[0]}=..."
         raise InvalidRequest(f"{misplaced[0]} is no member of the body, but a parameter", hint=hint)
     recall_request = RecallRequest.from_input(_owned(site, values))
