@@ -1,0 +1,122 @@
+"""The neighbours of a statement: the active memories that repeat or contradict it, and none for another matter."""
+
+from collections import Counter
+
+import pytest
+from conftest import intent
+
+from bench.neighbours import cases
+from jidomem.journal.journal import Stream
+from jidomem.models.local_embedder import LocalEmbedder
+from jidomem.recall.neighbours import comparable, neighbours
+
+NOW = "2027-01-01T00:00:00.000000Z"
+RECURSION = "No recursion anywhere, so that what should be bounded is bounded"
+
+
+def write(memory, summary, **fields):
+    return memory.writer.submit_intent("p", intent(summary=summary, **fields)).iri
+
+
+def near(memory, summary, kind="fact", moment=NOW, **options):
+    """The IRIs of the neighbours of a statement in *memory*, the nearest first."""
+    found = memory.texts.read(
+        Stream("p"),
+        lambda file: neighbours(file, Stream("p"), memory.texts.stemmer, summary, comparable(kind, moment), **options),
+    )
+    return [each.item for each in found]
+
+
+@pytest.fixture
+def recursion(memory):
+    """A memory with a statement on recursion, and others."""
+    for summary in ("Lines have at most 100 columns", "Client sessions are allocated at startup", "Use one queue"):
+        write(memory, summary)
+    return write(memory, RECURSION)
+
+
+def rates(embedder):
+    """The share of labelled statements that are noticed, by label, in the notes that nothing was fitted to and in all.
+
+    For an unrelated statement that is a false alarm.
+    """
+    every = [*cases(embedder)]
+    shares = {}
+    for part in ("held out", "all"):
+        chosen = [case for case in every if part in (case.part, "all")]
+        labels, noticed = (
+            Counter(case.label for case in chosen),
+            Counter(case.label for case in chosen if case.is_noticed),
+        )
+        shares[part] = {label: noticed[label] / labels[label] for label in labels}
+    return shares
+
+
+def test_four_of_five_repetitions_and_contradictions_are_noticed_with_one_false_alarm_in_ten():
+    for part, share in rates(LocalEmbedder()).items():
+        assert share["repeats"] >= 0.8, part
+        assert share["contradicts"] >= 0.8, part
+        assert share["unrelated"] <= 0.1, part
+
+
+def test_by_words_alone_two_thirds_are_noticed_with_one_false_alarm_in_ten():
+    for part, share in rates(None).items():
+        assert share["repeats"] >= 2 / 3, part
+        assert share["contradicts"] >= 0.8, part
+        assert share["unrelated"] <= 0.1, part
+
+
+def test_a_statement_in_other_words_has_the_memory_as_its_neighbour(memory, recursion):
+    assert near(memory, "anywhere in the code recursion is bounded") == [recursion]
+
+
+def test_a_statement_on_another_matter_has_no_neighbour(memory, recursion):
+    assert near(memory, "The office closes at noon on Fridays") == []
+
+
+def test_a_statement_without_a_word_has_no_neighbour(memory, recursion):
+    assert near(memory, "...") == []
+
+
+def test_a_memory_that_ended_is_no_neighbour(memory, recursion):
+    memory.writer.invalidate("p", recursion, reason="measured")
+
+    assert near(memory, RECURSION) == []
+
+
+def test_a_proposal_is_no_neighbour(memory, recursion):
+    memory.writer.submit_intent("p", intent(summary="The office closes at noon"), propose=True)
+
+    assert near(memory, "The office closes at noon") == []
+
+
+def test_a_memory_that_is_not_valid_at_the_moment_is_no_neighbour(memory, recursion):
+    until = write(memory, "The office is closed in August", valid_until="2026-12-01T00:00:00Z")
+
+    assert near(memory, "The office is closed in August") == []
+    assert near(memory, "The office is closed in August", moment="2026-11-30T00:00:00.000000Z") == [until]
+
+
+def test_an_excluded_memory_is_no_neighbour(memory, recursion):
+    assert near(memory, RECURSION, excluded={recursion}) == []
+
+
+def test_work_is_compared_to_work_and_errors_to_errors(memory):
+    text = "The importer loses the last line"
+    fact, task, error = (
+        write(memory, text, type=kind, **fields) for kind, fields in (("fact", {}), ("task", {}), ("bug", {}))
+    )
+
+    assert near(memory, text) == near(memory, text, "decision") == [fact]
+    assert near(memory, text, "task") == near(memory, text, "plan") == [task]
+    assert near(memory, text, "error") == [error]
+
+
+def test_of_many_neighbours_the_three_nearest_are_returned(memory):
+    for tail in ("", " today", " today at noon", " today at noon in Bonn", " again today at noon in Bonn"):
+        write(memory, f"The choir votes by a show of hands{tail}")
+
+    found = near(memory, "The choir votes by a show of hands today")
+
+    assert len(found) == 3
+    assert near(memory, "The choir votes by a show of hands today", limit=1) == found[:1]
