@@ -1,0 +1,374 @@
+"""The differences between two near statements: values of one slot that are not the same. Pure, no language model.
+
+Two statements are near by their words or vectors. A repetition has no difference, a statement that takes the place of
+another has one. In doubt there is none: many contradictions are in no single value (tests/records/test_differences.py
+has the rates on labelled notes).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import product
+
+from jidomem.base.regex import lazy
+from jidomem.records.tokens import (
+    NEGATIONS,
+    PREPOSITIONS,
+    StatementTokens,
+    Token,
+    is_content,
+    is_unit,
+    stem,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueDifference:
+    """A value of the first text and that of the second in the same slot, as written there.
+
+    `kind` is number, version, date, name, negation or antonym; `unit` is what follows both values.
+    """
+
+    kind: str
+    value: str
+    other: str
+    unit: str = ""
+
+    def __str__(self) -> str:
+        """Return the difference as a phrase.
+
+        >>> str(ValueDifference("number", "5", "20", "threads"))
+        '5 / 20 threads'
+        """
+        return f"{self.value} / {self.other} {self.unit}".rstrip()
+
+
+def differences(text: str, other: str) -> tuple[ValueDifference, ...]:
+    """Return the values in which two near statements differ, in the order of *text*; empty if they may say the same.
+
+    Of two texts on different subjects the result means nothing. The sides swap with the arguments.
+
+    >>> [str(each) for each in differences("The pool has 5 threads", "The pool has 20 threads")]
+    ['5 / 20 threads']
+    >>> [str(each) for each in differences("We use Oxigraph as index", "We use Jena as index")]
+    ['Oxigraph / Jena']
+    >>> [str(each) for each in differences("Tags must be signed", "Tags must not be signed")]
+    ['signed / not signed']
+    >>> differences("Wait 90 s", "wait for 1.5 minutes")
+    ()
+    """
+    if text == other:
+        return ()
+    swapped = other < text  # the rules see two texts in one order only, and so give the same for both
+    one, two = StatementTokens(text), StatementTokens(other)
+    pairs = [*(_Comparison(two, one) if swapped else _Comparison(one, two)).pairs()]
+    if swapped:
+        pairs = [_Pair(pair.kind, pair.two, pair.one, pair.shown[::-1], pair.unit) for pair in pairs]
+    pairs.sort(key=lambda pair: (pair.one.start, pair.two.start))
+    return tuple(dict.fromkeys(ValueDifference(pair.kind, *pair.shown, pair.unit) for pair in pairs))
+
+
+#: The share of common words from which texts are aligned word by word.
+_ALIGNED = 0.5
+#: Amounts in different units are equal if they differ by this share at most, rough ones by that share.
+_NEARLY, _ROUGHLY = 0.03, 0.1
+_KINDS = {"version": "version", "date": "date", "path": "name", "option": "name", "word": "name", "quote": "name"}
+_NAME, _PARTS = lazy(r"\d|[_.:/+-]|[a-z][A-Z]"), lazy(r"[A-Z]*[a-z]+|[A-Z]+|\d+")
+_ONLY = frozenset(["only", "nur", "solo", "solamente", "ausschliesslich", "exclusively"])
+_NO_LONGER = NEGATIONS | {"longer", "mehr", "ya"}
+_NO_PREFIX = ("un", "in", "dis", "non", "non-", "de", "des")
+#: Opposite words. Those after the empty line stand before a word, and are compared where that is the same.
+_OPPOSITES = """
+enable enables enabled enabling / disable disables disabled disabling
+allow allows allowed permitted permits permit / forbid forbids forbidden prohibited disallowed banned
+required mandatory compulsory obligatory / optional voluntary
+synchronous synchronously sync / asynchronous asynchronously async
+always / never
+public / private
+internal internally / external externally
+local locally / remote remotely
+minimum min least / maximum max most
+ascending / descending
+static statically / dynamic dynamically
+automatic automatically / manual manually hand
+mutable / immutable
+stateless / stateful
+accept accepts accepted / reject rejects rejected refuse refuses refused
+add adds added / remove removes removed
+increase increases increased / decrease decreases decreased
+first / last
+oldest / newest
+early earlier / late later
+on / off
+blocking / non-blocking nonblocking
+uppercase / lowercase
+strict / lenient
+eager eagerly / lazy lazily
+single-threaded / multi-threaded multithreaded
+open offen / closed close geschlossen
+erlaubt zulassig gestattet / verboten unzulassig untersagt
+aktiviert / deaktiviert
+pflicht verpflichtend obligatorisch / optional freiwillig
+immer / nie niemals
+offentlich / geheim
+mindestens / hochstens
+mundlich / schriftlich
+permitido permitida permite permiten / prohibido prohibida prohibe
+obligatorio obligatoria / opcional voluntario
+siempre / nunca jamas
+publico publica / privado privada
+minimo / maximo
+activado activada / desactivado desactivada
+
+before / after
+with / without
+inside within / outside
+above over / below under
+up / down
+vor / nach
+mit / ohne
+antes / despues tras
+con / sin
+"""
+_WORDS, _PLACES = (
+    [tuple(frozenset(side.split()) for side in line.split("/")) for line in part.splitlines()]
+    for part in _OPPOSITES.strip().split("\n\n")
+)
+#: Words, by their stems, that a paraphrase puts for each other.
+_SYNONYMS = [
+    frozenset(line.split())
+    for line in """
+    need requir must want expect
+    us use employ util
+    delet remov drop eras
+    run execut launch start
+    put plac sit liv stor keep kept hold stay go belong
+    creat mak mad build generat produc
+    writ written record log
+    chang modif alter edit updat
+    show display print list
+    big larg hug
+    fast quick rapid
+    """.strip().splitlines()
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    kind: str
+    one: Token
+    two: Token
+    shown: tuple[str, str]
+    unit: str = ""
+
+
+class _Comparison:
+    """The comparison of two statements by rules, each of which yields pairs of tokens; no token is in two pairs."""
+
+    def __init__(self, one: StatementTokens, two: StatementTokens) -> None:
+        self._one, self._two = one, two
+
+    def pairs(self) -> Iterator[_Pair]:
+        """Yield the pairs of values that differ; values first, as they are surer than words."""
+        used: set[int] = set()
+        rules = (self._values, self._names, self._opposites, self._prefixed, self._negations, self._quotes)
+        for rule in (*rules, self._complements, self._aligned):
+            for pair in rule():
+                if used.isdisjoint((id(pair.one), id(pair.two))):
+                    used |= {id(pair.one), id(pair.two)}
+                    yield pair
+                    if pair.kind in ("negation", "antonym"):  # one negation explains its sentence
+                        used |= {id(word) for word in self._one.words if word.sentence == pair.one.sentence}
+                        used |= {id(word) for word in self._two.words if word.sentence == pair.two.sentence}
+
+    def _common(self, one: Token, two: Token) -> int:
+        """Return how many content words the sentences of two tokens share, without the tokens."""
+        common = self._one.subjects[one.sentence] & self._two.subjects[two.sentence]
+        return len(common - {one.key, two.key} - one.slots - two.slots)
+
+    def _values(self) -> Iterator[_Pair]:
+        sides = self._one.tokens, self._two.tokens
+        yield from self._unmatched(*([token for token in side if token.amount is not None] for side in sides))
+        for kind in ("version", "date", "address", "ratio", "path", "option"):
+            yield from self._unmatched(*([token for token in side if token.kind == kind] for side in sides))
+
+    def _names(self) -> Iterator[_Pair]:
+        """Yield names of one form that share a part: eu-west-1 and eu-west-2."""
+        sides = self._one.words, self._two.words
+        yield from self._unmatched(*([word for word in side if _NAME.search(word.text)] for side in sides))
+
+    def _unmatched(self, ones: list[Token], twos: list[Token]) -> Iterator[_Pair]:
+        """Yield pairs of values of one slot, of those that have no equal in the other text, the nearest first."""
+        ones, twos = (
+            [token for token in ones if not any(_is_equal(token, two) for two in twos)],
+            [token for token in twos if not any(_is_equal(one, token) for one in ones)],
+        )
+        is_single = len(ones) == len(twos) == 1
+        ranked = [
+            (self._distance(one, two), one, two) for one in ones for two in twos if self._is_slot(one, two, is_single)
+        ]
+        paired: set[int] = set()
+        for _, one, two in sorted(ranked, key=lambda each: each[0]):
+            if not paired.isdisjoint((id(one), id(two))):
+                continue
+            paired |= {id(one), id(two)}
+            yield _Pair(_KINDS.get(one.kind, "number"), one, two, *self._phrase(one, two))
+
+    def _distance(self, one: Token, two: Token) -> tuple[int, int, int, int]:
+        clauses = (side.clauses.get(token.clause, []) for side, token in ((self._one, one), (self._two, two)))
+        of_one, of_two = ({word.key for word in clause} for clause in clauses)
+        return -len(of_one & of_two), -self._common(one, two), one.start, two.start
+
+    def _is_slot(self, one: Token, two: Token, is_single: bool) -> bool:
+        """Return whether two values are of one slot; *is_single* if no other values may be."""
+        common = self._common(one, two)
+        if one.kind == "word" and (_shape(one.text) != _shape(two.text) or is_unit(one)):
+            return False
+        if one.kind == "word" and not {*_PARTS.findall(one.text)} & {*_PARTS.findall(two.text)}:
+            return False
+        if one.kind == "option" and (one.text[1] == "-") != (two.text[1] == "-"):
+            return False  # the short and the long form may be one option
+        if one.kind in ("option", "path") and (one.key.startswith(two.key) or two.key.startswith(one.key)):
+            return False
+        if one.slots & two.slots:
+            return common > 0 or is_single
+        return common > 1 and (one.kind in ("version", "date") or (is_single and not one.unit and not two.unit))
+
+    def _phrase(self, one: Token, two: Token) -> tuple[tuple[str, str], str]:
+        """Return both values as they are shown, and the unit after both."""
+        if one.amount is None or two.amount is None or not (one.unit or two.unit):
+            return (one.text, two.text), ""
+        if one.unit == two.unit and one.unit in ("$", "€", "£"):
+            return (one.unit + one.text, two.unit + two.text), ""
+        units = [self._one.unit(one, one.slots & two.slots), self._two.unit(two, one.slots & two.slots)]
+        if [*map(stem, units[0].split())] == [*map(stem, units[1].split())]:
+            return (one.text, two.text), max(units, key=lambda unit: (len(unit), unit))
+        return (f"{one.text} {units[0]}".rstrip(), f"{two.text} {units[1]}".rstrip()), ""
+
+    def _opposites(self) -> Iterator[_Pair]:
+        for opposites in (_WORDS, _PLACES):
+            for left, right in opposites:
+                yield from self._opposite(left, right, opposites is _PLACES)
+                yield from self._opposite(right, left, opposites is _PLACES)
+
+    def _opposite(self, left: frozenset[str], right: frozenset[str], is_place: bool) -> Iterator[_Pair]:
+        """Yield words of *left* in the first text and of *right* in the second, unless a text has words of both."""
+        ones, twos = ([word for word in side.words if word.folded in left | right] for side in (self._one, self._two))
+        if {word.folded for word in ones} - left or {word.folded for word in twos} - right:
+            return
+        for one in ones:
+            for two in twos:
+                if is_place:
+                    after = [side.content_after(word) for side, word in ((self._one, one), (self._two, two))]
+                    is_same = after[0] is not None and after[1] is not None and after[0].key == after[1].key
+                else:
+                    is_same = _is_adverb(self._one, one) and _is_adverb(self._two, two)
+                if is_same and self._common(one, two) and not self._is_one_negated(one, two):
+                    yield _Pair("antonym", one, two, (one.text, two.text))
+
+    def _prefixed(self) -> Iterator[_Pair]:
+        """Yield words that differ in a prefix such as "un" only."""
+        for plain, contrary in ((self._one, self._two), (self._two, self._one)):
+            long_words = (word for word in plain.content if len(word.folded) > 3 and not plain.may_turn(word))
+            for word, prefix in product(long_words, _NO_PREFIX):
+                for other in contrary.content_named(prefix + word.folded):
+                    one, two = (word, other) if plain is self._one else (other, word)
+                    if not self._is_one_negated(one, two):
+                        yield _Pair("antonym", one, two, (one.text, two.text))
+
+    def _is_one_negated(self, one: Token, two: Token) -> bool:
+        return (self._one.negation(one) is None) != (self._two.negation(two) is None)
+
+    def _negations(self) -> Iterator[_Pair]:
+        """Yield a word that one text negates and the other has in a sentence that nothing turns round."""
+        for one in self._one.content:
+            for two in self._two.content_with(one.key):
+                if not self._common(one, two):
+                    continue
+                negations = [
+                    [token] if (token := side.negation(word)) else []
+                    for side, word in ((self._one, one), (self._two, two))
+                ]
+                if bool(negations[0]) == bool(negations[1]):
+                    continue
+                if not (self._two.may_turn(two) if negations[0] else self._one.may_turn(one)):
+                    yield _Pair("negation", one, two, (_joined(negations[0], one), _joined(negations[1], two)))
+
+    def _quotes(self) -> Iterator[_Pair]:
+        """Yield the quoted words of both texts if each has quoted words that the other has not."""
+        left = [quote for quote in self._one.quotes if quote.key not in self._two.folded]
+        right = [quote for quote in self._two.quotes if quote.key not in self._one.folded]
+        if len(left) == len(right) == 1 and self._common(left[0], right[0]):
+            yield _Pair("name", left[0], right[0], (left[0].text, right[0].text))
+
+    def _complements(self) -> Iterator[_Pair]:
+        """Yield the words after the same verb and preposition: "formatted with Black" and "formatted with ruff"."""
+        twos = dict(self._two.complements())
+        for slot, one in self._one.complements():
+            two = twos.get(slot)
+            if two is None or one.folded in self._two.folded or two.folded in self._one.folded:
+                continue
+            if self._common(one, two) > 1:
+                yield _Pair("name", one, two, (one.text, two.text))
+
+    def _aligned(self) -> Iterator[_Pair]:
+        """Yield the words that stand in the place of others where the texts around them are the same."""
+        ones, twos = self._one.tokens, self._two.tokens
+        matcher = SequenceMatcher(None, [token.key for token in ones], [token.key for token in twos], autojunk=False)
+        if matcher.ratio() < _ALIGNED:
+            return
+        for name, begin, end, start, stop in matcher.get_opcodes():
+            left, right = ones[begin:end], twos[start:stop]
+            if name != "replace":
+                if end < len(ones) and stop < len(twos) and (kind := _limit(left or right)):
+                    shown = _joined(left, ones[end]), _joined(right, twos[stop])
+                    yield _Pair(kind, ones[end], twos[stop], shown)
+                continue
+            left = [token for token in left if is_content(token) and not is_unit(token)]
+            right = [token for token in right if is_content(token) and not is_unit(token)]
+            if len(left) != 1 or len(right) != 1 or _are_synonyms(left[0], right[0]):
+                continue
+            if not self._is_one_negated(left[0], right[0]):
+                yield _Pair("name", left[0], right[0], (left[0].text, right[0].text))
+
+
+def _limit(tokens: Sequence[Token]) -> str | None:
+    """Return the kind of the difference that *tokens* make where they are the only words more; None for others."""
+    folded = {token.folded for token in tokens}
+    if len(tokens) == 1 and folded <= _ONLY:
+        return "antonym"
+    return "negation" if folded & NEGATIONS and folded <= _NO_LONGER else None
+
+
+def _joined(limits: Sequence[Token], word: Token) -> str:
+    """Return *word* with the words that limit or negate it, in the order of the text."""
+    return " ".join(token.text for token in sorted((*limits, word), key=lambda token: token.start))
+
+
+def _is_adverb(statement: StatementTokens, word: Token) -> bool:
+    """Return whether *word* is not the preposition "on" or "off": it ends its clause or stands before a preposition."""
+    if word.folded not in ("on", "off"):
+        return True
+    after = statement.after(word)
+    return after is None or after.folded in PREPOSITIONS
+
+
+def _shape(name: str) -> str:
+    return re.sub(r"\d+", "9", re.sub(r"[a-z]+", "a", re.sub(r"[A-Z]+", "A", name)))
+
+
+def _are_synonyms(one: Token, two: Token) -> bool:
+    return any(one.key in group and two.key in group for group in _SYNONYMS)
+
+
+def _is_equal(one: Token, two: Token) -> bool:
+    if one.amount is None or two.amount is None:
+        return one.key == two.key
+    if not one.slots & two.slots and one.unit and two.unit:
+        return False
+    low, high = sorted((one.amount, two.amount))
+    share = _ROUGHLY if one.is_rough or two.is_rough else _NEARLY if stem(one.unit) != stem(two.unit) else 0
+    return high - low <= float(high) * share

@@ -1,0 +1,142 @@
+"""The differences between near statements: the values of one slot, and none for a paraphrase."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from jidomem.records.differences import ValueDifference, differences
+
+NOTES = Path(__file__).parent.parent / "recall" / "project_notes"
+DIFFERENT = [
+    ("The pool has 5 threads", "The pool has 20 threads", "5 / 20 threads"),
+    ("Only 1 thread reads", "Only 4 threads read", "1 / 4 threads read"),
+    ("The limit is 2 GiB", "The limit is 4096 MiB", "2 GiB / 4096 MiB"),
+    ("HTTP timeouts are 30s", "Timeout for HTTP: 45s", "30 / 45 s"),
+    ("Sessions expire daily", "Sessions expire weekly", "daily / weekly"),
+    ("Frist: sechs Wochen", "Frist: drei Monate", "sechs Wochen / drei Monate"),
+    ("El borrado tarda dos semanas", "El borrado tarda 1 mes", "dos semanas / 1 mes"),
+    ("A seat costs $5 a month", "A seat costs $8 a month", "$5 / $8"),
+    ("Coverage must be 80 %", "Coverage must be at least 85%", "80 / 85 %"),
+    ("Python 3.9 is the minimum", "The minimum is Python 3.10", "3.9 / 3.10"),
+    ("Requires oxigraph v0.4.1", "Requires oxigraph 0.5.0", "v0.4.1 / 0.5.0"),
+    ("Freeze is 2024-03-01", "Freeze is 15 March 2024", "2024-03-01 / 15 March 2024"),
+    ("Ship at 09:00", "Ship at 10:30", "09:00 / 10:30"),
+    ("Release on Monday", "Release on Friday", "Monday / Friday"),
+    ("Serve it at http://localhost:8000/", "The port to serve is port 9000", "8000 / 9000"),
+    ("We deploy to eu-west-1", "Our region is eu-west-2 where we deploy", "eu-west-1 / eu-west-2"),
+    ("Data lives in src/store.py", "The data lives in src/index.py now", "src/store.py / src/index.py"),
+    ("Use --force to overwrite", "Use --replace to overwrite", "--force / --replace"),
+    ("We use Oxigraph as index", "We use Jena as index", "Oxigraph / Jena"),
+    ("The code is formatted with Black in CI", "In CI all code gets formatted with ruff", "Black / ruff"),
+    ('We translate raise as "lanzar"', 'For raise we write "levantar"', "lanzar / levantar"),
+    ("Tags must be signed", "Tags must not be signed", "signed / not signed"),
+    ("The cache is no longer used", "The cache is used", "no longer used / used"),
+    ("Tags sind zu signieren", "Tags sind nicht zu signieren", "signieren / nicht signieren"),
+    ("La rama se borra", "La rama no se borra", "borra / no borra"),
+    ("Build with debug symbols", "Build without debug symbols", "with / without"),
+    ("Always squash commits", "Never squash commits", "Always / Never"),
+    ("Only admins may delete projects", "Admins may delete projects", "Only admins / Admins"),
+    ("Reviews are required", "Reviews are optional", "required / optional"),
+    ("Writes are synchronous", "Writes are asynchronous", "synchronous / asynchronous"),
+    ("Run the migration before the deploy", "Run the migration after the deploy", "before / after"),
+    ("The flag is on by default", "The flag is off by default", "on / off"),
+    ("Der Export ist erlaubt", "Der Export ist verboten", "erlaubt / verboten"),
+]
+EQUAL = [
+    ("Wait 90 s", "Wait for 1.5 minutes"),
+    ("The limit is 2 GiB", "The limit is 2048 MiB"),
+    ("Retry 3 times", "retry three times"),
+    ("At most 10,000 rows", "at most 10k rows"),
+    ("Sessions expire daily", "Sessions expire every 24 hours"),
+    ("Backups are kept for 30 days", "Backups are kept for 1 month"),
+    ("It takes 4 to 20 days", "It takes four days to almost three weeks"),
+    ("Freeze is 2024-03-01", "Freeze is March 1, 2024"),
+    ("Freeze is 2024-03-01", "Freeze is 1.3.2024"),
+    ("The build needs Rust 1.80", "the build requires rust 1.80"),
+    ("Telemetry is enabled", "Telemetry is not disabled"),
+    ("Each service owns its schema", "Every service has its own schema"),
+    ("jemalloc is switched off for the FreeBSD build", "On FreeBSD it is built without jemalloc"),
+    ("-x is the short form, used with find", "--exec works with find, and -x too"),
+    ("", "Use Jena"),
+]
+#: The contradictions with a difference at least, and the repetitions and near statements with one at most, in percent.
+#: Measured were 58, 0 and 10 of "fit", on which the rules were made, and 57, 3 and 7 of "held out".
+BOUNDS = {"fit": (54, 2, 12), "held out": (50, 7, 10)}
+#: Texts of the parts that the rules look at.
+TEXTS = st.lists(
+    st.sampled_from(
+        [word for sides in (*DIFFERENT, *EQUAL) for text in sides[:2] for word in text.split()]
+        + [".", ",", "not", "and", "#12", "1,5", "€", "`x`", "2FA", "1e9", "'"]
+    ),
+    max_size=12,
+).map(" ".join) | st.text(max_size=40)
+
+
+@pytest.mark.parametrize(("text", "other", "phrase"), DIFFERENT)
+def test_two_values_of_one_slot_are_a_difference(text, other, phrase):
+    assert [*map(str, differences(text, other))] == [phrase]
+
+
+@pytest.mark.parametrize(("text", "other"), EQUAL)
+def test_the_same_in_other_words_or_units_is_no_difference(text, other):
+    assert differences(text, other) == ()
+
+
+def test_each_difference_is_listed_once_in_the_order_of_the_first_text():
+    found = differences(
+        "The pool has 5 threads, waits 3 s, on port 80", "On port 81 the pool waits 4 s and has 6 threads"
+    )
+
+    assert found == (
+        ValueDifference("number", "5", "6", "threads"),
+        ValueDifference("number", "3", "4", "s"),
+        ValueDifference("number", "80", "81"),
+    )
+
+
+def test_a_value_that_only_one_text_has_is_no_difference():
+    assert differences("The pool has 5 threads", "The pool of threads waits 3 seconds") == ()
+
+
+@given(TEXTS, TEXTS)
+@example("never cache squash Redis b after", "after squash cache uses")  # two words that may be the pair
+def test_the_sides_swap_with_the_arguments(text, other):
+    swapped = {ValueDifference(each.kind, each.other, each.value, each.unit) for each in differences(other, text)}
+
+    assert {*differences(text, other)} == swapped
+
+
+@given(TEXTS)
+def test_a_text_does_not_differ_from_itself_in_any_case_or_spacing(text):
+    assert differences(text, text) == ()
+    assert differences(text, f" {text}  ") == ()
+
+
+@given(st.integers(1, 10**6), st.sampled_from([("s", "ms"), ("KiB", "bytes"), ("kg", "g")]))
+def test_a_quantity_does_not_differ_from_itself_in_another_unit(number, units):
+    factor = 1024 if units[1] == "bytes" else 1000
+    large, small = f"The limit is {number} {units[0]}", f"The limit is {number * factor} {units[1]}"
+
+    assert differences(large, small) == ()
+    assert [each.kind for each in differences(large, f"The limit is {number * factor * 2} {units[1]}")] == ["number"]
+
+
+@pytest.mark.parametrize("part", BOUNDS)
+def test_most_contradictions_of_the_labelled_notes_have_a_difference_and_hardly_a_repetition(part):
+    shares = {}
+    for label in ("contradicts", "repeats", "near"):
+        differ = []
+        for path in sorted(NOTES.glob("*.json")):
+            notes = json.loads(path.read_text(encoding="utf-8"))
+            summaries = {memory["id"]: memory["summary"] for memory in notes["memories"]}
+            pairs = notes[label] if notes["part"] == part else []
+            differ += [bool(differences(summaries[pair["memory"]], pair["text"])) for pair in pairs]
+        shares[label] = 100 * sum(differ) / len(differ)
+
+    least, most_of_repeats, most_of_near = BOUNDS[part]
+    assert shares["contradicts"] >= least
+    assert shares["repeats"] <= most_of_repeats
+    assert shares["near"] <= most_of_near
