@@ -16,6 +16,7 @@ import click
 
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.curation.review_queue import (
+    NEAR,
     Queue,
     ReviewLine,
     Waiting,
@@ -79,15 +80,15 @@ def review(
     reason: str | None,
     dry_run: bool,
 ) -> int:
-    """List pending proposals, conflicts and due memories by priority; or accept or reject them.
+    """List pending proposals, conflicts, due memories and near pairs by priority; or accept or reject them.
 
     Priority 1: conflicting active memories; 2: proposals that would bind others; 3: other proposals; 4: due memories;
     after a month it rises by one. Within a priority, memories with the most dependents come first, then the oldest,
-    then imported proposals, grouped by file.
+    then imported proposals, grouped by file. Priority 5: active memories that say nearly the same, the nearest first.
 
-    Several IRIs are decided independently, in one commit. A conflict between two active memories is resolved by accept
-    A --against B (B is withdrawn), reject A --against B (A is withdrawn) or supersede A --against B (a new version of A
-    replaces both).
+    Several IRIs are decided independently, in one commit. A conflict between two active memories, or a near pair, is
+    resolved by accept A --against B (B is withdrawn), reject A --against B (A is withdrawn) or supersede A --against B
+    (a new version of A replaces both); a near pair also by keep-both A --against B.
 
     --conflicts lists conflicting pairs, now or --as-of a moment; each present one with the commands that resolve it, of
     which one is enough.
@@ -136,7 +137,8 @@ def review(
     if source is not None:
         return _apply_review(app, memory, _decode(source.read()), dry_run)
     now = memory.sources.now()
-    queue_page = queued(memory.reader, memory.project, now, limit=app.limit, cursor=app.cursor)
+    pairs = memory.near_pairs()
+    queue_page = queued(memory.reader, memory.project, now, pairs, limit=app.limit, cursor=app.cursor)
     queue_page = replace(queue_page, waiting=_at_present_lines(memory, queue_page.waiting))
     if edit:
         return _edit_review(app, memory, queue_page.waiting, dry_run)
@@ -203,7 +205,7 @@ def _denied(memory: Jidomem, error: JidomemError, item: str, waiting: Sequence[W
 
 
 def _waiting(memory: Jidomem) -> list[Waiting]:
-    return queue(memory.reader, memory.project, memory.sources.now())
+    return queue(memory.reader, memory.project, memory.sources.now(), memory.near_pairs())
 
 
 def _choices(app: App, one: Waiting) -> str:
@@ -376,7 +378,8 @@ def _against(app: App, row: Mapping[str, Any]) -> str:
         return f"says exactly the same as {short(row['other'])}, which is active: one is enough"
     if row["other_summary"] == row["summary"]:
         return f"same summary as {short(row['other'])}, which is active, with other fields"
-    return fit_line(app, f"against {short(row['other'])}: {row['other_summary']}", PIPED - 4)
+    preposition = "near" if row["kind"] == NEAR else "against"
+    return fit_line(app, f"{preposition} {short(row['other'])}: {row['other_summary']}", PIPED - 4)
 
 
 def _withdrawn(memory: Jidomem, row: Mapping[str, Any]) -> list[str]:

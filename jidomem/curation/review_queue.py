@@ -1,4 +1,4 @@
-"""The review queue of a curator: proposals, disagreements and due memories, the most urgent first.
+"""The review queue of a curator: proposals, disagreements, due memories and near pairs, the most urgent first.
 
 `ReviewCache` keeps the facts behind the queue and updates them incrementally. `settle_by_rule`
 applies the confirmations of the policy.
@@ -29,6 +29,7 @@ from jidomem.records.file_anchor import anchors_of
 from jidomem.records.intent import IDENTICAL, Receipt
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.records.policy import AccessPolicy, PolicyChange
+from jidomem.records.recall import NearPair
 from jidomem.write import conflict
 from jidomem.write.settlement import ACTIONS, Settlement
 from jidomem.write.snapshot import WriteSnapshot
@@ -267,8 +268,10 @@ def rows_about(reader: MemoryReader, project: str, text: str, items: Collection[
         size += len(item.encode()) + 1
 
 
-#: After so many days an item moves up a tier.
+#: After so many days an item moves up a tier, unless it is a near pair.
 OVERDUE = 30
+#: The kind of a pair of active memories that say nearly the same.
+NEAR = "near"
 _BINDING = ("decision", "convention")
 _OF_DUE = ("accept", "reject")
 _OF_OPPOSED = ("supersede", "keep-both", "reject")
@@ -277,12 +280,15 @@ _OF_ONE = ("accept", "reject", "supersede")  # a predecessor has one successor, 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """One item of the queue. The tier is 1 for a conflict, 2 for a binding proposal, 3 for another, 4 for a due memory.
+    """One item of the queue.
+
+    The tier is 1 for a conflict, 2 for a binding proposal, 3 for another, 4 for a due memory, 5 for a near pair.
 
     `leaning` is the number of dependents; `actions` are the ways to settle the item. `source` is its evidence, and
     `place` the file and line of an imported entry. `replaces` are the memories that a proposal supersedes once it is
     accepted. `is_apart` is True if it and `other` already apply to different files or scopes, so that both can stay
     active unchanged; `is_identical` is True if both have the same content. `type` is the type of the memory.
+    `likeness`, from 0 to 1, and `differences`, the values in which they differ, are those of a near pair.
     """
 
     tier: int
@@ -303,11 +309,14 @@ class Waiting:
     is_apart: bool = False
     type: str | None = None
     is_identical: bool = False
+    likeness: float | None = None
+    differences: tuple[str, ...] = ()
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Return the actions that settle the item as it is: both can only stay active if they are apart."""
-        return tuple(action for action in self.actions if action != "keep-both" or self.is_apart)
+        """Return the actions that settle the item as it is: both of a conflict stay active only if they are apart."""
+        may_both_stay = self.is_apart or self.kind == NEAR
+        return tuple(action for action in self.actions if action != "keep-both" or may_both_stay)
 
     @property
     def file(self) -> str | None:
@@ -316,7 +325,7 @@ class Waiting:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the item as plain JSON values."""
-        lists = {name: [*getattr(self, name)] for name in ("agents", "actions", "replaces")}
+        lists = {name: [*getattr(self, name)] for name in ("agents", "actions", "replaces", "differences")}
         return {**asdict(self), "since": self.since.isoformat(), **lists}
 
 
@@ -329,18 +338,26 @@ class Queue:
     total: int
 
 
-def queue(reader: MemoryReader, project: str, now: datetime) -> list[Waiting]:
+def queue(reader: MemoryReader, project: str, now: datetime, near: Sequence[NearPair] = ()) -> list[Waiting]:
     """Return all items awaiting a curator in *project*: by tier, then by most dependents, then oldest first.
+
+    The pairs *near* come last, the nearest first.
 
     Proposals imported from a file stay together, in the order of the file, in the tier of the most urgent of them:
     after the others of that tier, the most recently imported file first. After a month an item moves up a tier, so that
     nothing stays at the end for ever.
     """
-    return queued(reader, project, now).waiting
+    return queued(reader, project, now, near).waiting
 
 
 def queued(
-    reader: MemoryReader, project: str, now: datetime, *, limit: int | None = None, cursor: str | None = None
+    reader: MemoryReader,
+    project: str,
+    now: datetime,
+    near: Sequence[NearPair] = (),
+    *,
+    limit: int | None = None,
+    cursor: str | None = None,
 ) -> Queue:
     """Return a page of `queue`: up to *limit* items after those of the page with the *cursor*.
 
@@ -354,7 +371,9 @@ def queued(
     view = _present_rows(reader, project)
     candidates = [*_disagreements(reader, project, view), *_proposals(reader, project, cache, view)]
     known = cache.known([*dict.fromkeys(_named(candidates))])
-    queue_rows = [row for row in candidates if row["item"] in known] + _due(cache, now)
+    opposed = {frozenset((row["item"], row["other"])) for row in candidates}
+    apart = [pair for pair in near if frozenset((pair.item, pair.other)) not in opposed]
+    queue_rows = [row for row in candidates if row["item"] in known] + _due(cache, now) + _near(cache, apart)
     leaning = cache.leaning([*dict.fromkeys(_named(queue_rows))])
     groups = _groups(queue_rows, known, now)
     ordered = sorted((_place(row, known, leaning, now, groups), number) for number, row in enumerate(queue_rows))
@@ -549,12 +568,24 @@ def _due(cache: ReviewCache, now: datetime) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def _near(cache: ReviewCache, pairs: Sequence[NearPair]) -> list[dict[str, Any]]:
+    summaries = cache.active_summaries([*dict.fromkeys(item for pair in pairs for item in (pair.item, pair.other))])
+    return [
+        {"kind": NEAR, "item": pair.item, "summary": summaries[pair.item], "other": pair.other,
+         "other_summary": summaries[pair.other], "likeness": pair.likeness, "differences": pair.differences,
+         "why": f"differs in {'; '.join(pair.differences)}" if pair.differences else "says nearly the same",
+         "actions": ACTIONS}
+        for pair in pairs if pair.item in summaries and pair.other in summaries
+    ]  # fmt: skip
+
+
 def _since(row: Mapping[str, Any], known: Mapping[str, Any]) -> datetime:
     """Return the moment since which *row* is pending."""
     if "reason" in row:
         return cast(datetime, row["due"] or row["recorded"])
     since: datetime = known[row["item"]]["since"]
-    return max(since, known.get(row["other"], known[row["item"]])["since"]) if row["kind"] == "conflict" else since
+    is_pair = row["kind"] in ("conflict", NEAR)
+    return max(since, known.get(row["other"], known[row["item"]])["since"]) if is_pair else since
 
 
 def _days(row: Mapping[str, Any], known: Mapping[str, Any], now: datetime) -> int:
@@ -562,6 +593,8 @@ def _days(row: Mapping[str, Any], known: Mapping[str, Any], now: datetime) -> in
 
 
 def _tier(row: Mapping[str, Any], known: Mapping[str, Any], now: datetime) -> int:
+    if row["kind"] == NEAR:
+        return 5
     if row["kind"] == "proposal":
         binds = row["other"] is not None or family(known[row["item"]]["type"] or "") in _BINDING
         tier = 2 if binds else 3
@@ -600,6 +633,8 @@ def _place(
     if file := _file(row, known):
         tier, newest = groups[file]
         return [tier, 1, -_microseconds(newest), 0, file, known[row["item"]]["line"] or 0, *names]
+    if row["kind"] == NEAR:
+        return [_tier(row, known, now), 0, -round(row["likeness"] * 1e6), 0, "", 0, *names]
     return [_tier(row, known, now), 0, -_lean(row, leaning), _microseconds(_since(row, known)), "", 0, *names]
 
 
@@ -632,6 +667,8 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
         is_apart=bool(row.get("is_apart")),
         type=about["type"],
         is_identical=row["other"] in known and known[row["other"]]["identical"] == about["identical"],
+        likeness=row.get("likeness"),
+        differences=tuple(row.get("differences", ())),
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from jidomem.curation.review_queue import ReviewLine, Waiting
+from jidomem.curation.review_queue import NEAR, ReviewLine, Waiting
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.vocab import local_name
 from jidomem.read.history import Rewording
@@ -30,14 +30,15 @@ _PAIR: Mapping[str, str] = {
     "supersede": "a new version of {item} replaces both",
     "keep-both": "both stay active, each in its own scope",
 }
+_NEAR: Mapping[str, str] = {**_PAIR, "keep-both": "both stay active"}
 _ONE: Mapping[str, str] = {"accept": "it becomes or stays active", "reject": "it is withdrawn"}
 
 
 def commands(one: Waiting, place: str = "") -> list[tuple[str, str]]:
     """Return the commands that settle the item *one*, each with its effect; *place* has options for all."""
     item, other = short_id(one.item), short_id(one.other) if one.other else ""
-    effects = _ONE if one.other is None else _OPPOSED if one.kind == "proposal" else _PAIR
-    against = f" --against {other}" if effects is _PAIR else ""
+    effects = _ONE if one.other is None else {"proposal": _OPPOSED, NEAR: _NEAR}.get(one.kind, _PAIR)
+    against = f" --against {other}" if effects in (_PAIR, _NEAR) else ""
     return [
         (f"jidomem review{place} {action} {item}{against}", effects[action].format(item=item, other=other))
         for action in one.choices
@@ -145,7 +146,7 @@ _HOW = """\
 #   accept     activate a proposal; of two active memories withdraw the other one; confirm a due memory
 #   reject     withdraw it
 #   supersede  activate it in the place of the memory that it conflicts with
-#   keep-both  activate it beside the memory that it conflicts with, each in its own scope
+#   keep-both  activate it beside the memory that it conflicts with, each in its own scope; of a near pair let both stay
 #   skip       leave it for later; so does removing the line
 # If a line cannot be read, nothing is done. Empty the file to do nothing.
 """

@@ -161,13 +161,17 @@ VECTOR_FOLDER = Path("cache", "vectors")
 class VectorFile(CacheDatabase):
     """The vectors at *path*, each under the digest of its text.
 
-    A vector is stored as one byte a component, scaled so that the largest component is 127.
+    A vector is stored as one byte a component, scaled so that the largest component is 127. Pairs of near vectors are
+    stored with their cosines.
     """
 
-    FORM = 2
+    FORM = 3
     TABLES = """
 CREATE TABLE metadata (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, value BLOB);
+CREATE TABLE near (low INTEGER, high INTEGER, cosine REAL, PRIMARY KEY (low, high)) WITHOUT ROWID;
+CREATE INDEX near_high ON near (high);
+CREATE INDEX near_cosine ON near (cosine);
 """
 
     def __init__(self, path: str, wait: float, marker: int = 0) -> None:
@@ -212,8 +216,33 @@ CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQU
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Delete vectors, in the caller's write transaction."""
-        self._store.executemany("DELETE FROM vector WHERE number = ?", ((number,) for number in numbers))
+        values = [(number,) for number in numbers]
+        for table, column in (("vector", "number"), ("near", "low"), ("near", "high")):
+            self._store.executemany(f"DELETE FROM {table} WHERE {column} = ?", values)
         self.set_metadata(swept=(self.metadata("swept") or 0) + 1)
+
+    @property
+    def compared(self) -> int:
+        """Return the number of the last vector whose near vectors were stored."""
+        return int(self.metadata("compared") or 0)
+
+    @property
+    def is_compared(self) -> bool:
+        """Return whether the near vectors of all vectors were stored."""
+        last = self._store.execute("SELECT MAX(number) FROM vector").fetchone()[0]
+        return last is None or int(last) <= self.compared
+
+    def put_near(self, compared: int, pairs: Iterable[tuple[int, int, float]]) -> None:
+        """Store the near pairs of the vectors up to *compared*, each with its cosine, in the caller's transaction."""
+        rows = ((min(one, other), max(one, other), cosine) for one, other, cosine in pairs)
+        self._store.executemany("INSERT OR REPLACE INTO near VALUES (?, ?, ?)", rows)
+        self.set_metadata(compared=compared)
+
+    def near(self, limit: int, offset: int = 0) -> list[tuple[bytes, bytes, float]]:
+        """Return *limit* near pairs after the first *offset*, the nearest first: two digests and their cosine."""
+        sql = """SELECT a.digest, b.digest, cosine FROM near JOIN vector a ON a.number = low JOIN vector b
+            ON b.number = high ORDER BY cosine DESC, low, high LIMIT ? OFFSET ?"""
+        return self._store.execute(sql, (limit, offset)).fetchall()
 
     def write_out(self) -> None:
         """Truncate the write-ahead log, so that deleted vectors are not left in it, unless a process is reading."""

@@ -87,6 +87,19 @@ class VectorSet:
         best = np.lexsort((rows, -cosines))[:limit]
         return [(int(self._numbers[rows[at]]), float(cosines[at])) for at in best]
 
+    def near(self, after: int, count: int, limit: int, least: float) -> tuple[int, list[tuple[int, int, float]]]:
+        """Return the *limit* nearest vectors of each of the next *count* vectors after a number.
+
+        The result is the last of these numbers, and pairs of numbers with their cosines, of at least *least*.
+        """
+        start = int(np.searchsorted(self._numbers[: self.count], after, side="right"))
+        pairs, last = list[tuple[int, int, float]](), after
+        for row in range(start, min(start + count, self.count)):
+            last = int(self._numbers[row])
+            nearest = self.nearest(self._values[row].astype(np.float32).tolist(), limit + 1)
+            pairs += [(last, number, cosine) for number, cosine in nearest if number != last and cosine >= least]
+        return last, pairs
+
     def cosines(self, to: Sequence[float], numbers: Sequence[int]) -> dict[int, float]:
         """Return the cosines of those of *numbers* that are there."""
         numbers_array = np.asarray(numbers, np.int64)

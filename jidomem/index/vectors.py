@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 #: Pieces of text read at a time in search of new ones, and vectors read at a time.
 PIECES_READ, VECTORS_READ = 1_000, 5_000
+#: The vectors compared in one step, and how many near ones of each are stored, with a cosine of at least LEAST_COSINE.
+COMPARED, NEAR, LEAST_COSINE = 16, 8, 0.4
 #: A text that every working embedder accepts.
 _PROBE = "a"
 
@@ -73,6 +75,32 @@ class Vectors:
         """
         with self._embedding_lock(self._name(stream)) as has_lock:
             return has_lock and self._embed_next(stream)
+
+    def compare_next(self, stream: Stream) -> bool:
+        """Store the near pairs of the next vectors; return whether there are more.
+
+        Returns False at once while another process embeds.
+        """
+
+        def compare(file: VectorFile, vectors: VectorSet) -> tuple[int, list[tuple[int, int, float]]]:
+            return vectors.near(file.compared, COMPARED, NEAR, LEAST_COSINE)
+
+        def write(file: VectorFile) -> None:
+            with file.writing():
+                file.put_near(last, pairs)
+
+        if self._is_closed or self._use(stream, lambda file: file.is_compared):
+            return False
+        with self._embedding_lock(self._name(stream)) as has_lock:
+            if not has_lock:
+                return False
+            last, pairs = self._with_vectors(stream, compare)
+            self._use(stream, write)
+            return True
+
+    def near_pairs(self, stream: Stream, limit: int, offset: int = 0) -> list[tuple[bytes, bytes, float]]:
+        """Return *limit* pairs of near pieces after the first *offset*, the nearest first: digests and cosine."""
+        return self._use(stream, lambda file: file.near(limit, offset))
 
     def has_texts(self, stream: Stream) -> bool:
         """Return whether there is a text file of *stream*."""
@@ -392,6 +420,13 @@ class Embedding:
         for stream in _streams(project):
             while not self._closed and (end is None or monotonic_time() < end) and self._embed_next(stream):
                 progress(self.waiting(project))
+        while not self._closed and (end is None or monotonic_time() < end) and self._compare_next(project):
+            pass
+
+    def _compare_next(self, project: str) -> bool:
+        """Store the near pairs of the next memories of *project*; return whether there are more."""
+        memories = Stream(project)
+        return self.vectors.has_texts(memories) and self.vectors.compare_next(memories)
 
     def _embed_next(self, stream: Stream) -> bool:
         try:

@@ -284,3 +284,16 @@ class Ranked:
     candidate: Candidate
     score: float
     parts: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class NearPair:
+    """Two active memories that say nearly the same; *item* was recorded last. `differences` are their unequal values.
+
+    The likeness is from 0 to 1.
+    """
+
+    item: str
+    other: str
+    likeness: float
+    differences: tuple[str, ...] = ()

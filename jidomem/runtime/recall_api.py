@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base.clock import Sources, format_timestamp
+from jidomem.errors import Busy
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.records.named_query import ListOrder, moment_of
 from jidomem.runtime import settings
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from jidomem.recall.memories import Recalling
     from jidomem.records.intent import Version
     from jidomem.records.interfaces import Embedder
-    from jidomem.records.recall import MemoryRecall, Narrowing, RecallRequest
+    from jidomem.records.recall import MemoryRecall, Narrowing, NearPair, RecallRequest
     from jidomem.repository.worktree import Worktree
     from jidomem.runtime.agent_api import AgentApi
     from jidomem.runtime.location import InFolder, SharedLocation
@@ -131,11 +132,36 @@ class RecallApi:
             history = Stream(project, "history")
             query = strip_names(query, self.texts.read(history, lambda file: file.passages.speakers(moment)))
         vector = embedding.query_vector(query)
+        self._embed(embedding, project)
+        return None if vector is None else VectorQuery(embedding.vectors, vector)
+
+    def near_pairs(self, project: str, *, embeds: bool = True) -> list[NearPair]:
+        """Return the near pairs of *project* that were found so far, the nearest first; none without an embedder.
+
+        None either while many memories are yet to be added to the search index. The call starts the embedding of the
+        project unless *embeds* is False.
+        """
+        from jidomem.recall.near_pairs import near_pairs
+
+        if (embedding := self.embedding) is None or not (embeds or embedding.vectors.has_texts(Stream(project))):
+            return []
+        self._catch_up(project)
+        if embeds:
+            self._embed(embedding, project)
+        stream, now = Stream(project), self.now()
+        try:
+            return self.texts.read_soon(
+                stream, lambda file: near_pairs(file, stream, embedding.vectors, self._index, now)
+            )
+        except Busy:
+            return []
+
+    def _embed(self, embedding: Embedding, project: str) -> None:
+        """Embed the texts of *project* in the background from now on, or for the time that a call may take."""
         if self.embeds_for is None:
             embedding.begin(project)
-        elif embedding.error is None:  # after an error, recall does not wait for the embedder again
+        elif embedding.error is None:  # after an error, a call does not wait for the embedder again
             embedding.try_for(project, self.embeds_for)
-        return None if vector is None else VectorQuery(embedding.vectors, vector)
 
     def _page_search(
         self, agent: str, project: str, vector: VectorQuery | None

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from jidomem.recall.governing import GoverningAnswer
     from jidomem.records.intent import Receipt
     from jidomem.records.interfaces import Embedder
-    from jidomem.records.recall import MemoryRecall, RecallRequest
+    from jidomem.records.recall import MemoryRecall, NearPair, RecallRequest
     from jidomem.runtime.agent_memory import AgentMemory, Conversation, EntryStore
     from jidomem.runtime.tiers import ContextManager, LongTerm
     from jidomem.write.rollback import Rollback
@@ -281,6 +281,13 @@ class Jidomem:
         """
         return self._recall.vector_query(query, project, moment, spoken=spoken)
 
+    def near_pairs(self, project: str | None = None) -> list[NearPair]:
+        """Return the pairs of active memories that say nearly the same, the nearest first; none without vectors.
+
+        The pairs of new memories are found in the background.
+        """
+        return self._recall.near_pairs(project or self.project)
+
     def lag(self, project: str) -> dict[str, Any]:
         """Return the state of the vectors of *project* under `vectors`; empty without an embedder."""
         return self._recall.lag(project)
@@ -376,15 +383,20 @@ class Jidomem:
         not count.
         """
         name = project or self.project
-        self.catch_up(name)
-        return self._governance.check([name], options)
+        return self._check([name], options)
 
     def check_all(self, options: Options | None = None) -> CheckReport:
         """Return the problems of the memory of every project of this root, as `check` does of one."""
-        projects = self.projects() or [self.project]
+        return self._check(self.projects() or [self.project], options)
+
+    def _check(self, projects: Sequence[str], options: Options | None) -> CheckReport:
         for name in projects:
             self.catch_up(name)
-        return self._governance.check(projects, options)
+        report = self._governance.check(projects, options)
+        if pairs := sum(len(self._recall.near_pairs(name, embeds=False)) for name in projects):
+            named = f"{pairs:,} pairs" if pairs > 1 else "a pair"
+            report.notes.append(f"{named} of active memories that say nearly the same: jidomem review")
+        return report
 
     def check_options(self) -> Options:
         """Return the options of a check of this root: its gates, terms and waivers, and its policy."""

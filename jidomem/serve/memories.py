@@ -252,7 +252,7 @@ def conflicts(site: RequestContext, project: str) -> Response:
     given = wire.arguments("limit", "cursor", "min_position")
     wait_for_version(site, project, given)
     limit, cursor, now = wire.whole(given, "limit"), given.get("cursor"), site.memory.sources.now()
-    page = queued(site.memory.reader, project, now, limit=limit, cursor=cursor)
+    page = queued(site.memory.reader, project, now, site.memory.near_pairs(project), limit=limit, cursor=cursor)
     rows = [one.to_dict() for one in page.waiting]
     return _with_next_link(wire.answer({"rows": rows, "cursor": page.cursor}), page.cursor)
 

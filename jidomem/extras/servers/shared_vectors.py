@@ -37,7 +37,7 @@ Row = tuple[bytes, bytes]
 class PeerVectorCache(VectorFile):
     """A vector file that also has vectors of other servers for texts that were not read here yet."""
 
-    FORM = 2
+    FORM = 3
     TABLES = VectorFile.TABLES + "CREATE TABLE offered (digest BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;\n"
 
     def initialise(self) -> None:

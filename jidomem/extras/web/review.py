@@ -153,7 +153,8 @@ def show(page: PageRequest) -> Mapping[str, Any]:
             "why_not": None,
         }
     cursor = page.given.get("cursor") or None
-    queue = queued(page.memory.reader, page.project, page.memory.sources.now(), limit=COUNT, cursor=cursor)
+    near, now = page.memory.near_pairs(page.project), page.memory.sources.now()
+    queue = queued(page.memory.reader, page.project, now, near, limit=COUNT, cursor=cursor)
     chosen = _chosen(page, queue)
     return {
         "total": queue.total,

@@ -57,7 +57,8 @@ def _briefing(session: ClientSession) -> str:
 def _conflicts(session: ClientSession) -> str:
     memory = session.memory
     memory.catch_up(session.project)
-    queue = queued(memory.reader, session.project, memory.sources.now(), limit=_PRESSING)
+    near, now = memory.near_pairs(session.project), memory.sources.now()
+    queue = queued(memory.reader, session.project, now, near, limit=_PRESSING)
     rows = [one.to_dict() for one in queue.waiting]
     if queue.cursor is not None:
         rows.append({"left_out": queue.total - len(rows), "hint": _THE_REST})

@@ -1,0 +1,70 @@
+"""The near pairs of a project: active memories of which one repeats the other or is on the same matter.
+
+The pairs of near vectors are stored with the vectors; here they are judged by their words, status and links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from jidomem.index import OxigraphIndex
+from jidomem.index.search_tables import SearchFilter, SearchIndexReader, SearchRow
+from jidomem.index.vectors import Vectors
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import iri
+from jidomem.recall.neighbours import is_comparable, likeness_of_rows
+from jidomem.records.recall import NearPair
+from jidomem.write import conflict
+from jidomem.write.snapshot import WriteSnapshot
+
+#: The likeness from which two memories are a near pair; the most pairs returned, and the most vector pairs examined.
+LEAST, MOST, EXAMINED = 0.7, 200, 10_000
+_STEP = 1_000
+
+
+def near_pairs(
+    file: SearchIndexReader, stream: Stream, vectors: Vectors, index: OxigraphIndex, moment: str
+) -> list[NearPair]:
+    """Return up to MOST near pairs of *stream* that are active at *moment*, the nearest first.
+
+    Memories that are related in *index* already, or coexist, are no pair.
+    """
+    view = WriteSnapshot(lambda s, p, o: index.triples(stream.graph, s, p, o))
+    pairs: dict[tuple[str, str], NearPair] = {}
+    for one, other, cosine in _active_pairs(file, stream, vectors, moment):
+        if len(pairs) == MOST:
+            break
+        older, newer = sorted((one, other), key=lambda row: (row.recorded, row.number))
+        names = newer.item, older.item
+        if names in pairs or not is_comparable(one.types, other.types):
+            continue
+        likeness = likeness_of_rows(file, one, other, cosine)
+        if likeness >= LEAST and not _are_related(*names, view):
+            pairs[names] = NearPair(*names, round(likeness, 3))
+    return sorted(pairs.values(), key=lambda pair: (-pair.likeness, pair.item, pair.other))
+
+
+def _active_pairs(
+    file: SearchIndexReader, stream: Stream, vectors: Vectors, moment: str
+) -> Iterator[tuple[SearchRow, SearchRow, float]]:
+    """Yield the pairs of different memories with near vectors, the nearest first, with the cosine of these."""
+    within = SearchFilter(valid_at=moment)
+    for start in range(0, EXAMINED, _STEP):
+        near = vectors.near_pairs(stream, _STEP, start)
+        numbers = file.passages.numbers_of({digest for one, other, _ in near for digest in (one, other)})
+        rows = {row.number: row for row in file.rows({each for some in numbers.values() for each in some}, within)}
+        for one, other, cosine in near:
+            for left, right in product(numbers[one], numbers[other]):
+                if left != right and left in rows and right in rows:
+                    yield rows[left], rows[right], cosine
+        if len(near) < _STEP:
+            return
+
+
+def _are_related(item: str, other: str, view: WriteSnapshot) -> bool:
+    """Return whether one of two memories names the other, or an earlier version that it coexists with."""
+    for one, another in ((iri(item), iri(other)), (iri(other), iri(item))):
+        if any(value == another for _, _, value in view.about(one)) or another in conflict.coexisting(one, view):
+            return True
+    return False

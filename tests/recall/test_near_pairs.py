@@ -1,0 +1,183 @@
+"""Near pairs: active memories that say nearly the same, as the review queue lists and settles them."""
+
+from itertools import combinations, pairwise
+from random import Random
+
+import numpy as np
+import pytest
+
+import jidomem
+from jidomem.curation.review_queue import queue, queued
+from jidomem.index.search_index import VectorFile
+from jidomem.index.vector_search import VectorSet, encode
+from jidomem.index.vectors import LEAST_COSINE, NEAR
+from jidomem.journal.journal import Stream
+
+FIVE, TWENTY = "The worker pool has 5 threads", "The pool of workers uses 20 threads"
+FRIDAY, NEVER = "Deploys happen on Fridays", "Never deploy on a Friday"
+APART = "The logo is blue"
+
+
+@pytest.fixture
+def memory(tmp_path, monkeypatch):
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
+    with jidomem.open(tmp_path / "root", project="p", agent="rita") as opened:
+        yield opened
+
+
+def remember(memory, summary, **fields):
+    return memory.remember(summary, **fields).iri
+
+
+def waiting(memory):
+    memory.embedding.embed("p")
+    return queue(memory.reader, "p", memory.sources.now(), memory.near_pairs())
+
+
+def pairs(memory):
+    return [(one.item, one.other) for one in waiting(memory) if one.kind == "near"]
+
+
+def test_a_memory_that_says_nearly_the_same_as_an_older_one_is_listed_with_it(memory):
+    older, _, newer = remember(memory, FIVE), remember(memory, APART), remember(memory, TWENTY)
+
+    (one,) = waiting(memory)
+
+    assert (one.kind, one.tier, one.item, one.other) == ("near", 5, newer, older)
+    assert (one.summary, one.other_summary) == (TWENTY, FIVE)
+    assert one.choices == ("accept", "reject", "supersede", "keep-both")
+    assert 0.7 <= one.likeness <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("action", "active"),
+    [("accept", {TWENTY}), ("reject", {FIVE}), ("supersede", {TWENTY}), ("keep-both", {FIVE, TWENTY})],
+)
+def test_each_action_settles_a_pair(memory, action, active):
+    older, newer = remember(memory, FIVE), remember(memory, TWENTY)
+    assert pairs(memory) == [(newer, older)]
+
+    memory.writer.settle("p", newer, action, other=older)
+
+    assert pairs(memory) == []
+    assert {row["summary"] for row in memory.ask("facts")} == active
+
+
+def test_two_that_both_stay_are_no_pair_after_one_of_them_is_confirmed(memory):
+    older, newer = remember(memory, FIVE), remember(memory, TWENTY)
+    memory.writer.settle("p", newer, "keep-both", other=older)
+
+    memory.writer.confirm("p", older, reason="counted again")
+
+    assert pairs(memory) == []
+
+
+def test_memories_that_are_related_or_ended_are_no_pair(memory):
+    old = remember(memory, FIVE)
+    new = remember(memory, TWENTY, supersedes=[old])
+    remember(memory, "The pool has 20 threads, as workers wait for the disk", evidence=[new])
+    remember(memory, FRIDAY)
+    remember(memory, NEVER, type="task")
+
+    assert pairs(memory) == []
+
+
+def test_the_nearest_come_first_and_pages_list_each_pair_once(memory):
+    for summary in (FIVE, TWENTY, FRIDAY, NEVER, APART):
+        remember(memory, summary)
+    for number in range(3):
+        remember(memory, f"The worker pool has {number} threads in region {number}")
+    every = waiting(memory)
+
+    listed, cursor = [], None
+    while True:
+        page = queued(memory.reader, "p", memory.sources.now(), memory.near_pairs(), limit=2, cursor=cursor)
+        listed += page.waiting
+        if (cursor := page.cursor) is None:
+            break
+
+    assert [(one.item, one.other) for one in listed] == [(one.item, one.other) for one in every]
+    assert all(one.likeness >= other.likeness for one, other in pairwise(every))
+    assert page.total == len(every) > 4
+
+
+def test_a_conflict_is_listed_once(memory, tmp_path):
+    (tmp_path / "root").mkdir(exist_ok=True)
+    (tmp_path / "root" / "config.toml").write_text('[conflicts]\nfact = "warn"\n')
+    first = remember(memory, FIVE, topic="threads")
+    second = remember(memory, TWENTY, topic="threads")
+
+    assert [(one.kind, {one.item, one.other}) for one in waiting(memory)] == [("conflict", {first, second})]
+
+
+def test_a_redaction_leaves_no_pair(memory):
+    older, newer = remember(memory, FIVE), remember(memory, TWENTY)
+    assert pairs(memory) == [(newer, older)]
+
+    plan = memory.keeper.plan("p", None, texts=["has 5 threads"])
+    memory.keeper.redact(plan, agent="rita", reason="private")
+
+    assert pairs(memory) == []
+    assert memory.embedding.vectors.near_pairs(Stream("p"), 10) == []
+
+
+def test_the_stored_pairs_are_the_nearest_of_each_vector():
+    random = Random(7)
+    values = [[random.gauss(0, 1) + (number % 5) * 0.4 for _ in range(8)] for number in range(60)]
+    vectors, stored = VectorSet(8), {}
+    vectors.add(range(1, 61), [encode(value) for value in values])
+
+    last = 0
+    while last < 60:
+        last, near = vectors.near(last, 7, NEAR, LEAST_COSINE)
+        stored |= {frozenset((one, other)): cosine for one, other, cosine in near}
+
+    exact = np.array([np.frombuffer(encode(value), np.int8) for value in values], float)
+    exact /= np.linalg.norm(exact, axis=1)[:, None]
+    cosines = exact @ exact.T
+    expected = {
+        frozenset((one + 1, other + 1))
+        for one, other in combinations(range(60), 2)
+        if cosines[one, other] >= LEAST_COSINE
+        and any(np.sum(cosines[row] >= cosines[one, other]) <= NEAR + 1 for row in (one, other))
+    }
+    assert {*stored} == expected
+    assert all(abs(cosine - cosines[min(key) - 1, max(key) - 1]) < 1e-4 for key, cosine in stored.items())
+
+
+def test_pairs_of_vectors_are_deleted_with_them(tmp_path):
+    file = VectorFile(str(tmp_path / "v"), 1.0)
+    assert file.fits()
+    with file.writing():
+        file.put((bytes([number]), b"x") for number in range(1, 4))
+        file.put_near(3, [(1, 2, 0.9), (3, 2, 0.8), (3, 1, 0.7)])
+    assert file.near(10) == [(b"\1", b"\2", 0.9), (b"\2", b"\3", 0.8), (b"\1", b"\3", 0.7)]
+    assert file.is_compared
+
+    with file.writing():
+        file.remove([2])
+
+    assert file.near(10) == [(b"\1", b"\3", 0.7)]
+    file.close()
+
+
+def test_a_check_counts_the_pairs(memory):
+    remember(memory, FIVE)
+    remember(memory, TWENTY)
+    before = memory.check().notes
+    assert pairs(memory)
+
+    after = memory.check().notes
+
+    assert [note for note in after if note not in before] == [
+        "a pair of active memories that say nearly the same: jidomem review"
+    ]
+
+
+def test_without_an_embedder_there_are_no_pairs(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p", agent="rita") as opened:  # the tests have no embedder by default
+        remember(opened, FIVE)
+        remember(opened, TWENTY)
+
+        assert opened.embedding is None
+        assert opened.near_pairs() == []
