@@ -16,7 +16,7 @@ from math import exp, log
 
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE
-from jidomem.index.search_tables import SearchFilter, SearchIndexReader
+from jidomem.index.search_tables import SearchFilter, SearchIndexReader, SearchRow
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import ERRORS, type_uri
 from jidomem.recall.bm25 import search_weights
@@ -88,6 +88,19 @@ def neighbours(
     likeness = {row.item: _likeness(stems, summaries[row.number], counts, cosines.get(row.number)) for row in rows}
     best = sorted((item for item in likeness if likeness[item] >= least), key=lambda item: (-likeness[item], item))
     return [Neighbour(item, likeness[item]) for item in best[:limit]]
+
+
+def is_comparable(one: Collection[str], other: Collection[str]) -> bool:
+    """Return whether memories of these types are compared; see `comparable`."""
+    return _NO_STATEMENT.isdisjoint((*one, *other)) and all(
+        kinds.isdisjoint(one) == kinds.isdisjoint(other) for kinds in (_WORK, _TROUBLE)
+    )
+
+
+def likeness_of_rows(file: SearchIndexReader, one: SearchRow, other: SearchRow, cosine: float) -> float:
+    """Return the likeness of two memories of *file*, given the cosine of their vectors."""
+    first, second = (_significant(row.fields[_SUMMARY].split()) for row in (one, other))
+    return _likeness(first, second, file.counts({*first, *second}), cosine)
 
 
 def _significant(stems: Iterable[str]) -> list[str]:
