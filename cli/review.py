@@ -378,8 +378,10 @@ def _against(app: App, row: Mapping[str, Any]) -> str:
         return f"says exactly the same as {short(row['other'])}, which is active: one is enough"
     if row["other_summary"] == row["summary"]:
         return f"same summary as {short(row['other'])}, which is active, with other fields"
-    preposition = "near" if row["kind"] == NEAR else "against"
-    return fit_line(app, f"{preposition} {short(row['other'])}: {row['other_summary']}", PIPED - 4)
+    if row["kind"] == NEAR:
+        unequal = f", differs in {'; '.join(row['differences'])}" if row["differences"] else ""
+        return fit_line(app, f"near {short(row['other'])}{unequal}: {row['other_summary']}", PIPED - 4)
+    return fit_line(app, f"against {short(row['other'])}: {row['other_summary']}", PIPED - 4)
 
 
 def _withdrawn(memory: Jidomem, row: Mapping[str, Any]) -> list[str]:

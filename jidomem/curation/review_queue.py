@@ -25,6 +25,7 @@ from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, REDACTED, family, graph_iri, 
 from jidomem.read.lists import Cursor, PagePosition, page_size
 from jidomem.read.reader import MemoryReader
 from jidomem.records import active
+from jidomem.records.differences import differences
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.intent import IDENTICAL, Receipt
 from jidomem.records.named_query import FOREVER, to_term
@@ -570,13 +571,17 @@ def _due(cache: ReviewCache, now: datetime) -> list[dict[str, Any]]:
 
 def _near(cache: ReviewCache, pairs: Sequence[NearPair]) -> list[dict[str, Any]]:
     summaries = cache.active_summaries([*dict.fromkeys(item for pair in pairs for item in (pair.item, pair.other))])
-    return [
-        {"kind": NEAR, "item": pair.item, "summary": summaries[pair.item], "other": pair.other,
-         "other_summary": summaries[pair.other], "likeness": pair.likeness, "differences": pair.differences,
-         "why": f"differs in {'; '.join(pair.differences)}" if pair.differences else "says nearly the same",
-         "actions": ACTIONS}
-        for pair in pairs if pair.item in summaries and pair.other in summaries
-    ]  # fmt: skip
+    rows = []
+    for pair in pairs:
+        if pair.item in summaries and pair.other in summaries:
+            summary, other_summary = summaries[pair.item], summaries[pair.other]
+            unequal = tuple(map(str, differences(other_summary, summary)))
+            rows.append({
+                "kind": NEAR, "item": pair.item, "summary": summary, "other": pair.other,
+                "other_summary": other_summary, "likeness": pair.likeness, "differences": unequal,
+                "why": f"differs in {'; '.join(unequal)}" if unequal else "says nearly the same", "actions": ACTIONS,
+            })  # fmt: skip
+    return rows
 
 
 def _since(row: Mapping[str, Any], known: Mapping[str, Any]) -> datetime:

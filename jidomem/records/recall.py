@@ -288,12 +288,8 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class NearPair:
-    """Two active memories that say nearly the same; *item* was recorded last. `differences` are their unequal values.
-
-    The likeness is from 0 to 1.
-    """
+    """Two active memories that say nearly the same, with their likeness from 0 to 1; *item* was recorded last."""
 
     item: str
     other: str
     likeness: float
-    differences: tuple[str, ...] = ()

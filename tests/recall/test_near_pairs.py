@@ -45,6 +45,7 @@ def test_a_memory_that_says_nearly_the_same_as_an_older_one_is_listed_with_it(me
 
     assert (one.kind, one.tier, one.item, one.other) == ("near", 5, newer, older)
     assert (one.summary, one.other_summary) == (TWENTY, FIVE)
+    assert (one.differences, one.why) == (("5 / 20 threads",), "differs in 5 / 20 threads")
     assert one.choices == ("accept", "reject", "supersede", "keep-both")
     assert 0.7 <= one.likeness <= 1.0
 

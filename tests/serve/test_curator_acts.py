@@ -257,6 +257,27 @@ def test_conventions_are_kept_at_scopes_of_their_own(client, memory):
     assert "convention_clash" not in {row["kind"] for row in memory.reader.ask("conflicts", project="p")}
 
 
+def test_both_of_a_near_pair_stay_without_scopes(root, monkeypatch):
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
+    with jidomem.open(root, project="p", agent="ana") as opened:
+        older = opened.remember("The worker pool has 5 threads").iri
+        newer = opened.remember("The pool of workers uses 20 threads").iri
+        opened.embedding.embed("p")
+        curator = create_app(opened).test_client()
+        page = curator.get("/ui/p/review").text
+        assert "differs in 5 / 20 threads" in page
+        assert "Scope of each" not in page
+        form = dict(re.findall(r'name="(item|kind|other)" value="([^"]*)"', page))
+        assert form == {"item": newer, "kind": "near", "other": older}
+
+        done = curator.post("/ui/p/review", data={"act": "both", **form})
+
+        assert done.status_code == 303
+        assert "Nothing to review" in curator.get("/ui/p/review").text
+        assert opened.reader.get_memory("p", older)["status"] == "active"
+        assert opened.reader.get_memory("p", newer)["status"] == "superseded"
+
+
 def memory_of(writer, memory, values):
     """Keep what disagrees with what is there, as after a merge."""
     return writer.submit_intent("p", intent(**values)).iri

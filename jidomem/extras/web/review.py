@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from jidomem.curation.review_queue import Queue, Waiting, queued
+from jidomem.curation.review_queue import NEAR, Queue, Waiting, queued
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.extras.web import cards
 from jidomem.extras.web.cards import PageRequest, Screen, compared
@@ -43,15 +43,16 @@ def where(properties: PropertyRow) -> dict[str, Any]:
 def apart(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> tuple[bool, dict[str, Any]]:
     """Return whether the left memory gets a new scope, or else the right one, and its fields.
 
-    Raise InvalidRequest if neither changes, or both.
+    Raise InvalidRequest if both change, or neither, unless they are a near pair, which has no conflict.
     """
     ours, theirs = _otherwise(left, form, _LEFT), _otherwise(right, form, _RIGHT)
     if ours and theirs:
         raise InvalidRequest("both memories have a new scope", hint="change the scope of one of them")
-    if not (ours or theirs or left.get("about") or right.get("about")):
+    is_near = form.get("kind") == NEAR
+    if not (ours or theirs or left.get("about") or right.get("about") or is_near):
         hint = "name the files the left one is about, or the right one"
         raise InvalidRequest("to keep both, one of them needs another scope", hint=hint)
-    is_left = bool(ours) or (not theirs and bool(left.get("about")))
+    is_left = bool(ours) or (not theirs and (bool(left.get("about")) or is_near))
     return is_left, ours or theirs
 
 
@@ -326,7 +327,7 @@ REVIEW = Screen(
     takes=("item", "other", "start", "cursor", "done"),
     act=act,
     acts=(*OF_TWO, *OF_ONE),
-    fields=("item", "other", "reason", "chosen", *FIELDS),
+    fields=("item", "other", "kind", "reason", "chosen", *FIELDS),
     several=("chosen",),
     menu="Review",
 )
