@@ -1,18 +1,58 @@
-"""Word stems as made by SQLite's full-text search, with its Porter stemmer."""
+"""Word stems: of words in Latin letters by the Porter stemmer of SQLite, of others by the Snowball stemmer of a script.
+
+A script stands for its language with the most speakers: Cyrillic words are stemmed as Russian ones.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from threading import Lock
 from weakref import finalize
 
+from jidomem.base.regex import lazy
 from jidomem.base.words import names, words_of
 
 #: SQLite splits at spaces only and changes nothing: `jidomem.base.words` has prepared the words.
 TOKENS = "ascii tokenchars '_'"
 #: The most words cached with their stems, about 40 MB; then the cache is emptied. A name may give thousands of words.
 CACHE_SIZE = 100_000
+
+
+#: language -> the letters of its script, without the digits and signs in between.
+_SCRIPTS = {
+    "russian": "\u0400-\u052f",
+    "greek": "\u0370-\u03ff",
+    "arabic": "\u0620-\u064a\u066e-\u06d3",
+    "hindi": "\u0900-\u0963",
+    "armenian": "\u0531-\u0587",
+    "tamil": "\u0b80-\u0be5",
+}
+_LETTERS = lazy("|".join(f"(?P<{language}>[{letters}])" for language, letters in _SCRIPTS.items()))
+#: The texts have lost the breve of the Russian letter in these endings.
+_WITHOUT_BREVE = lazy("(?<=[аеиоуыэюя])и$")
+
+
+@cache
+def _snowball(language: str) -> Callable[[str], str]:
+    from snowballstemmer import stemmer  # loads all languages, which takes 40 ms
+
+    stem: Callable[[str], str] = stemmer(language).stemWord
+    return stem
+
+
+def _stem_by_script(word: str) -> str | None:
+    """Return the stem of a word with letters of one of the scripts; None for other words.
+
+    >>> {_stem_by_script(word) for word in ("красныи", "красная", "красного")}, _stem_by_script("red")
+    ({'красн'}, None)
+    """
+    letter = None if word.isascii() else _LETTERS.search(word)
+    if letter is None:
+        return None
+    language = letter.lastgroup or ""
+    return _snowball(language)(_WITHOUT_BREVE.sub("й", word) if language == "russian" else word)
 
 
 class Stemmer:
@@ -49,9 +89,9 @@ class Stemmer:
 
     def _learn(self, new: Iterable[str]) -> None:
         words_by_name = {name: list(words_of(name)) for name in new}
-        stems = self._stems_by_word(
-            [*{word for words in words_by_name.values() for word in words if not word.isdigit()}]
-        )
+        every = {word for words in words_by_name.values() for word in words if not word.isdigit()}
+        stems = {word: stem for word in every if (stem := _stem_by_script(word)) is not None}
+        stems |= self._stems_by_word([*(every - stems.keys())])
         self._known.update(
             (name, [(word, stems.get(word, word)) for word in words]) for name, words in words_by_name.items()
         )

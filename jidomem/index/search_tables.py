@@ -195,7 +195,7 @@ class _FormerRow(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The write side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
-    FORM = 16
+    FORM = 17
     TABLES = _TABLES
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, marker: int = 0) -> None:

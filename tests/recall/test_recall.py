@@ -41,6 +41,21 @@ def test_the_memory_that_answers_a_question_comes_before_those_that_share_its_sm
     assert told[0] == index if by == "words" else {*told[:2]} == {index, book}
 
 
+def test_a_question_finds_a_note_in_another_script_by_other_forms_of_its_words(memory):
+    questions = {
+        "Резервные копии хранятся тридцать дней.": "сколько хранится резервная копия?",
+        "Пароли лежат в хранилище секретов.": "где лежит пароль?",
+        "Новый сервер настраивает Анна.": "кто настроил новые серверы?",
+        "Τα αντίγραφα ασφαλείας αποθηκεύονται στον διακομιστή.": "πού είναι το αντίγραφο;",
+        "تُحفظ النسخ الاحتياطية ثلاثين يوما": "أين نسخة احتياطية؟",
+    }
+    notes = keep(memory, *(intent(summary=note) for note in questions))
+
+    assert {note: found(memory, question)[:1] for note, question in zip(notes, questions.values(), strict=True)} == {
+        note: [note] for note in notes
+    }
+
+
 def test_words_of_every_field_find_a_memory(memory):
     (kept,) = keep(
         memory,
