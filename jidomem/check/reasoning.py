@@ -37,6 +37,8 @@ _STAND_IN = "urn:jido:stand-in:"
 _ILL_TYPED = "Lexical value of the literal"
 #: The consequences of a misplaced node, and of two values of a single-valued property.
 _DISJOINT, _SAME = "Disjoint classes", "'sameAs' and 'differentFrom'"
+#: The group of rules of owlrl whose premises are all of the schema.
+_SCHEMA_RULES = "_schema_vocabulary"
 _IRI = re.compile(r"(?:https?://|urn:)[^\s,()']+")
 _NONE: frozenset[Term] = frozenset()
 
@@ -54,7 +56,7 @@ def inconsistencies(
     known = set(explained)
     findings: dict[UnplacedFinding, None] = {}
     with schema.bounded("reasoning with the terms of this root", len(axioms) + len(rows)):
-        errors = _errors((*axioms, *stand_ins(schema), *rows))
+        errors = _errors((*axioms, *stand_ins(schema)), tuple(rows))
     for text in errors:
         for each in _findings_of_message(text, alike, source, schema):
             if not (text.startswith((_DISJOINT, _SAME)) and each.item in known):
@@ -63,12 +65,20 @@ def inconsistencies(
 
 
 @lru_cache(maxsize=4)  # the representatives of a memory seldom change between two checks of a process
-def _errors(rows: tuple[Triple, ...]) -> tuple[str, ...]:
+def _errors(axioms: tuple[Triple, ...], rows: tuple[Triple, ...]) -> tuple[str, ...]:
     """Return the messages of owlrl about these triples."""
     with ONE_AT_A_TIME:
-        closure = _reasoner()(as_graph(rows, {}), False, False, rdfs=False)
+        closure = _reasoner()(rows, _closed(axioms))
         closure.closure()
     return tuple(sorted(set(closure.error_messages)))
+
+
+@lru_cache(maxsize=2)  # most of the work is that of the ontology, which seldom changes
+def _closed(axioms: tuple[Triple, ...]) -> tuple[Any, ...]:
+    """Return what follows from *axioms* by themselves, as triples of rdflib."""
+    closure = _reasoner()(axioms)
+    closure.closure()
+    return tuple(closure.graph)
 
 
 @lru_cache(maxsize=1)
@@ -76,22 +86,38 @@ def _reasoner() -> Any:
     """Return the OWL 2 RL rules of owlrl, without work that has no consequences.
 
     No node is stated to be the same as itself: a contradiction could only follow if it is stated to differ from itself,
-    which is tested here. After the first round a triple is passed only to the groups of rules that begin with its
-    predicate, or with its type; owlrl passes each triple to all of them.
+    which is tested here. A triple is passed only to the groups of rules that begin with its predicate, or with its
+    type; owlrl passes each triple to all of them. The rules about the schema alone are applied again to a closed base
+    only once a triple is added with which they may have to do.
     """
     from owlrl import OWLRL_Semantics
     from rdflib.namespace import OWL, RDF
 
     same, different, all_different, a = OWL.sameAs, OWL.differentFrom, OWL.AllDifferent, RDF.type
     groups = rule_groups()
+    lists = {OWL.onProperty, RDF.first, RDF.rest}  # no rule begins with these, and those about the schema follow them
 
     class Reasoner(OWLRL_Semantics):  # type: ignore[misc]
+        def __init__(self, rows: Iterable[Triple], base: Iterable[Any] = ()) -> None:
+            graph = as_graph(rows, {})
+            self._is_schema_closed = bool(base) and not any(map(self._is_of_schema, graph))
+            for triple in base:
+                graph.add(triple)
+            super().__init__(graph, False, False, rdfs=False)
+
+        def _is_of_schema(self, triple: tuple[Any, Any, Any]) -> bool:
+            _, predicate, value = triple
+            return predicate in lists or _SCHEMA_RULES in groups.get((a, value) if predicate == a else predicate, ())
+
+        def store_triple(self, triple: tuple[Any, Any, Any]) -> None:
+            if triple not in self.graph:
+                super().store_triple(triple)
+                self._is_schema_closed = self._is_schema_closed and not self._is_of_schema(triple)
+
         def rules(self, triple: tuple[Any, Any, Any], cycle_num: int) -> None:
             _, predicate, value = triple
-            if cycle_num == 1:
-                super().rules(triple, cycle_num)  # collects the blank nodes, too
-            else:
-                for name in groups.get((a, value) if predicate == a else predicate, ()):
+            for name in groups.get((a, value) if predicate == a else predicate, ()):
+                if name != _SCHEMA_RULES or not self._is_schema_closed:
                     getattr(self, name)(triple, cycle_num)
 
         def _equality(self, triple: tuple[Any, Any, Any], cycle_num: int) -> None:
@@ -123,7 +149,7 @@ def rule_groups() -> dict[Any, list[str]]:
             of_parts | {OWL.complementOf, OWL.maxCardinality, OWL.maxQualifiedCardinality, OWL.oneOf}, {OWL.Nothing}
         ),
         "_class_axioms": (of_classes | {OWL.disjointWith}, {OWL.AllDisjointClasses}),
-        "_schema_vocabulary": (
+        _SCHEMA_RULES: (
             of_classes | of_properties | of_parts,
             {OWL.Class, OWL.ObjectProperty, OWL.DatatypeProperty, RDF.Property},
         ),
