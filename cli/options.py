@@ -28,6 +28,7 @@ _WARNINGS = 20
 REASON = '"..."'
 #: The likeness from which on the name of a new project is taken for a misspelling of another one.
 _MISSPELT = 0.75
+_FIRST_WRITE = "the first write makes it"
 _PLACEHOLDERS = ("...", "…", "TEXT")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -81,7 +82,24 @@ class App:
             context.call_on_close(memory.close)  # closing it explicitly saves a second with a store on disk
             if isinstance(context.command, Command) and context.command.is_writing and not self.creates_project:
                 self._refuse_misspelt(memory.settings, memory.projects)
+                self._warn_of_new_root(memory.settings)
         return memory
+
+    def _warn_of_new_root(self, settings: Settings) -> None:
+        """Warn of a named root that a write makes; raise NotFound if it is spelled like one beside it."""
+        from jidomem.errors import NotFound, nearest_names
+        from jidomem.runtime.settings import CONFIG
+
+        root = settings.root
+        if self.root is None or settings.address is not None or root.is_dir():
+            return
+        beside = [path.parent.name for path in root.parent.glob(f"*/{CONFIG}")]
+        if near := nearest_names(root.name, beside, likeness=_MISSPELT):
+            raise NotFound(
+                f"there is no memory root at {root} ({settings.found})",
+                hint=f"did you mean {root.parent / near[0]}? For a new root: mkdir {root}",
+            )
+        self.warn(f"there is no memory root at {root} ({settings.found}): {_FIRST_WRITE}")
 
     def _refuse_misspelt(self, settings: Settings, projects: Callable[[], Sequence[str]]) -> None:
         """Raise NotFound if a project is named that the root lacks, and that is spelled like one of its *projects*."""
@@ -110,12 +128,11 @@ class App:
         self._refuse_misspelt(settings, projects)
         if self.json or form == "json":
             return
-        begins = "the first write makes it"
         if settings.address is None and not settings.root.is_dir():
-            self.warn(f"there is no memory root at {settings.root} ({settings.found}): {begins}")
+            self.warn(f"there is no memory root at {settings.root} ({settings.found}): {_FIRST_WRITE}")
         elif settings.requested and settings.requested not in (known := projects()):
             there = f"; there is {', '.join(known)}" if known else ""
-            self.warn(f"no project {settings.requested!r} in {settings.place}: {begins}{there}")
+            self.warn(f"no project {settings.requested!r} in {settings.place}: {_FIRST_WRITE}{there}")
 
     def read(self, *, warn_of_damage: bool = True) -> Jidomem:
         """Return the memory to read from; with *warn_of_damage*, warn of each damage of its journal.
