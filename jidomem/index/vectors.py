@@ -88,6 +88,8 @@ class Vectors:
         def write(file: VectorFile) -> None:
             with file.writing():
                 file.put_near(last, pairs)
+            if file.is_compared:
+                file.write_out()
 
         if self._is_closed or self._use(stream, lambda file: file.is_compared):
             return False

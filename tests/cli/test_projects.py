@@ -51,6 +51,21 @@ def test_a_command_that_writes_refuses_a_project_spelled_like_another(repository
     assert projects(repository) == ["p", "parcel"]
 
 
+def test_a_write_to_a_new_root_warns_and_one_to_a_misspelt_root_is_refused(repository):
+    misspelt, new = repository / ".jidomen", repository / "elsewhere"
+
+    refused = run("remember", "x", "--root", misspelt)
+    first, second = run("remember", "x", "--root", new), run("remember", "y", "--root", new)
+
+    assert refused.exit_code == 4
+    assert f"error: there is no memory root at {misspelt}" in refused.stderr
+    assert f"did you mean {repository / '.jidomem'}?" in refused.stderr
+    assert not misspelt.exists()
+    assert f"warning: there is no memory root at {new} (given): the first write makes it" in first.stderr
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert "warning" not in second.stderr
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_server_warns_of_a_root_or_project_that_its_first_write_would_make(repository, workers):
     with socket.create_server(("127.0.0.1", 0)) as busy:
