@@ -13,13 +13,13 @@ from jidomem.index.search_tables import SearchFilter, SearchIndexReader, SearchR
 from jidomem.index.vectors import Vectors
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri
-from jidomem.recall.neighbours import is_comparable, likeness_of_rows
+from jidomem.recall.neighbours import is_comparable, likeness_of_pairs
 from jidomem.records.recall import NearPair
 from jidomem.write import conflict
 from jidomem.write.snapshot import WriteSnapshot
 
 #: The likeness from which two memories are a near pair; the most pairs returned, and the most vector pairs examined.
-LEAST, MOST, EXAMINED = 0.7, 200, 10_000
+LEAST, MOST, EXAMINED = 0.7, 100, 5_000
 _STEP = 1_000
 
 
@@ -32,15 +32,12 @@ def near_pairs(
     """
     view = WriteSnapshot(lambda s, p, o: index.triples(stream.graph, s, p, o))
     pairs: dict[tuple[str, str], NearPair] = {}
-    for one, other, cosine in _active_pairs(file, stream, vectors, moment):
+    for one, other, likeness in _active_pairs(file, stream, vectors, moment):
         if len(pairs) == MOST:
             break
         older, newer = sorted((one, other), key=lambda row: (row.recorded, row.number))
         names = newer.item, older.item
-        if names in pairs or not is_comparable(one.types, other.types):
-            continue
-        likeness = likeness_of_rows(file, one, other, cosine)
-        if likeness >= LEAST and not _are_related(*names, view):
+        if likeness >= LEAST and names not in pairs and not _are_related(*names, view):
             pairs[names] = NearPair(*names, round(likeness, 3))
     return sorted(pairs.values(), key=lambda pair: (-pair.likeness, pair.item, pair.other))
 
@@ -48,16 +45,20 @@ def near_pairs(
 def _active_pairs(
     file: SearchIndexReader, stream: Stream, vectors: Vectors, moment: str
 ) -> Iterator[tuple[SearchRow, SearchRow, float]]:
-    """Yield the pairs of different memories with near vectors, the nearest first, with the cosine of these."""
+    """Yield the comparable pairs of memories with near vectors, those with the nearest first, with their likeness."""
     within = SearchFilter(valid_at=moment)
     for start in range(0, EXAMINED, _STEP):
         near = vectors.near_pairs(stream, _STEP, start)
         numbers = file.passages.numbers_of({digest for one, other, _ in near for digest in (one, other)})
         rows = {row.number: row for row in file.rows({each for some in numbers.values() for each in some}, within)}
-        for one, other, cosine in near:
-            for left, right in product(numbers[one], numbers[other]):
-                if left != right and left in rows and right in rows:
-                    yield rows[left], rows[right], cosine
+        pairs = [
+            (rows[left], rows[right], cosine)
+            for one, other, cosine in near
+            for left, right in product(numbers[one], numbers[other])
+            if left != right and left in rows and right in rows and is_comparable(rows[left].types, rows[right].types)
+        ]
+        likeness = likeness_of_pairs(file, pairs)
+        yield from ((one, other, like) for (one, other, _), like in zip(pairs, likeness, strict=True))
         if len(near) < _STEP:
             return
 

@@ -97,10 +97,12 @@ def is_comparable(one: Collection[str], other: Collection[str]) -> bool:
     )
 
 
-def likeness_of_rows(file: SearchIndexReader, one: SearchRow, other: SearchRow, cosine: float) -> float:
-    """Return the likeness of two memories of *file*, given the cosine of their vectors."""
-    first, second = (_significant(row.fields[_SUMMARY].split()) for row in (one, other))
-    return _likeness(first, second, file.counts({*first, *second}), cosine)
+def likeness_of_pairs(file: SearchIndexReader, pairs: Sequence[tuple[SearchRow, SearchRow, float]]) -> list[float]:
+    """Return the likeness of each pair of memories of *file*, given with the cosine of their vectors."""
+    rows = {row.number: row for one, other, _ in pairs for row in (one, other)}
+    stems = {number: _significant(row.fields[_SUMMARY].split()) for number, row in rows.items()}
+    counts = file.counts({*chain.from_iterable(stems.values())})
+    return [_likeness(stems[one.number], stems[other.number], counts, cosine) for one, other, cosine in pairs]
 
 
 def _significant(stems: Iterable[str]) -> list[str]:
