@@ -47,7 +47,7 @@ def test_a_memory_that_says_nearly_the_same_as_an_older_one_is_listed_with_it(me
     assert (one.summary, one.other_summary) == (TWENTY, FIVE)
     assert (one.differences, one.why) == (("5 / 20 threads",), "differs in 5 / 20 threads")
     assert one.choices == ("accept", "reject", "supersede", "keep-both")
-    assert 0.7 <= one.likeness <= 1.0
+    assert 0.85 <= one.likeness <= 1.0
 
 
 @pytest.mark.parametrize(
