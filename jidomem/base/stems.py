@@ -6,9 +6,14 @@ A script stands for its language with the most speakers: Cyrillic words are stem
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from threading import Lock
+from types import ModuleType
+from typing import Any, cast
 from weakref import finalize
 
 from jidomem.base.regex import lazy
@@ -35,24 +40,16 @@ _WITHOUT_BREVE = lazy("(?<=[аеиоуыэюя])и$")
 
 
 @cache
-def _snowball(language: str) -> Callable[[str], str]:
-    from snowballstemmer import stemmer  # loads all languages, which takes 40 ms
+def _snowball_class(language: str) -> Callable[[], Any]:
+    """Return the class of the Snowball stemmer of *language*.
 
-    stem: Callable[[str], str] = stemmer(language).stemWord
-    return stem
-
-
-def _stem_by_script(word: str) -> str | None:
-    """Return the stem of a word with letters of one of the scripts; None for other words.
-
-    >>> {_stem_by_script(word) for word in ("красныи", "красная", "красного")}, _stem_by_script("red")
-    ({'красн'}, None)
+    It is loaded alone, under another name: `import snowballstemmer` loads all languages, in 0.15 s instead of 6 ms.
     """
-    letter = None if word.isascii() else _LETTERS.search(word)
-    if letter is None:
-        return None
-    language = letter.lastgroup or ""
-    return _snowball(language)(_WITHOUT_BREVE.sub("й", word) if language == "russian" else word)
+    found = find_spec("snowballstemmer")
+    package = sys.modules.setdefault("jidomem_snowball", ModuleType("jidomem_snowball"))
+    package.__path__ = [*(found.submodule_search_locations or ())] if found else []
+    stemmers = import_module(f"jidomem_snowball.{language}_stemmer")
+    return cast(Callable[[], Any], getattr(stemmers, f"{language.capitalize()}Stemmer"))
 
 
 class Stemmer:
@@ -63,6 +60,7 @@ class Stemmer:
         self._kept = 0
         self._lock = Lock()
         self._engine = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._snowball: dict[str, Any] = {}  # each has a state of its own, and is used under the lock
         finalize(self, self._engine.close)
         self._engine.execute(f"CREATE VIRTUAL TABLE word USING fts5(text, content='', tokenize=\"porter {TOKENS}\")")
         self._engine.execute("CREATE VIRTUAL TABLE stem USING fts5vocab(word, 'instance')")
@@ -90,12 +88,23 @@ class Stemmer:
     def _learn(self, new: Iterable[str]) -> None:
         words_by_name = {name: list(words_of(name)) for name in new}
         every = {word for words in words_by_name.values() for word in words if not word.isdigit()}
-        stems = {word: stem for word in every if (stem := _stem_by_script(word)) is not None}
+        stems = {word: stem for word in every if (stem := self._stem_by_script(word)) is not None}
         stems |= self._stems_by_word([*(every - stems.keys())])
         self._known.update(
             (name, [(word, stems.get(word, word)) for word in words]) for name, words in words_by_name.items()
         )
         self._kept += sum(map(len, words_by_name.values()))
+
+    def _stem_by_script(self, word: str) -> str | None:
+        """Return the stem of a word with letters of one of the scripts; None for other words."""
+        letter = None if word.isascii() else _LETTERS.search(word)
+        if letter is None or letter.lastgroup is None:
+            return None
+        language = letter.lastgroup
+        if language not in self._snowball:
+            self._snowball[language] = _snowball_class(language)()
+        stem: str = self._snowball[language].stemWord(_WITHOUT_BREVE.sub("й", word) if language == "russian" else word)
+        return stem
 
     def _stems_by_word(self, every: Sequence[str]) -> dict[str, str]:
         if not every:

@@ -1,5 +1,9 @@
 """The stems of words are found once, and not kept without bound."""
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 from jidomem.base import stems
 
 
@@ -38,3 +42,27 @@ def test_a_word_of_two_scripts_and_a_name_with_figures_keep_their_parts():
     assert stemmer.stems("PostgreSQL-сервера v2")[-1] == ("2", "2")
     assert ("сервера", "сервер") in stemmer.stems("PostgreSQL-сервера")
     assert stemmer.stems("日本語") == [(word, word) for word, _ in stemmer.stems("日本語")]
+
+
+def test_stemmers_in_several_threads_make_the_stems_of_one():
+    text = (
+        " ".join(f"{stem}{end}" for stem in ("копи", "настройк", "сервер", "парол", "хранилищ") for end in "аеиую") * 40
+    )
+    alone = stems.Stemmer().stems(text)
+
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda number: stems.Stemmer().stems(text), range(12)):
+            assert found == alone
+
+
+def test_a_stem_of_another_script_loads_the_stemmer_of_its_language_alone():
+    code = (
+        "import sys; from jidomem.base.stems import Stemmer; print(Stemmer().stems('серверов'));"
+        " print(*sorted(name for name in sys.modules if 'snowball' in name and name.endswith('stemmer')))"
+    )
+    done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines() == [
+        "[('серверов', 'сервер')]",
+        "jidomem_snowball.basestemmer jidomem_snowball.russian_stemmer",
+    ]
