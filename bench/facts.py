@@ -17,6 +17,7 @@ with the best fact, and the last of the ten best by BM25 that mentions the subje
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -91,6 +92,7 @@ class Stream:
     def __init__(self, tokens: int, seed: int = SEED) -> None:
         self._random = Random(f"{seed} {tokens}")
         self.facts: list[Fact] = []
+        self._values: dict[Key, set[str]] = {}
         size = max(20, tokens * A_TOKEN // 100)
         names = _names(self._random)
         kinds = {kind: max(FEWEST, size * share // 100) for kind, share in SHARES.items()}
@@ -108,8 +110,10 @@ class Stream:
             characters += len(f"{fact.number}. {fact.text}\n")
 
     def _value(self, relation: str, subject: str) -> str:
-        known = {subject, *(fact.value for fact in self.facts if fact.key == (relation, subject))}
-        return self._random.choice([each for each in self._entities[RELATIONS[relation][1]] if each not in known])
+        known = self._values.setdefault((relation, subject), {subject})
+        value = self._random.choice([each for each in self._entities[RELATIONS[relation][1]] if each not in known])
+        known.add(value)
+        return value
 
     @cached_property
     def versions(self) -> dict[Key, list[Fact]]:
@@ -201,8 +205,9 @@ class Careful:
 
     def by_key(self, relation: str, subject: str) -> str | None:
         """The value by the named query."""
-        rows = self._memory.ask("facts-about", topic=f"{relation} of {subject}")
-        return self._values[rows[0]["subject"]] if len(rows) == 1 else None
+        rows = self._memory.ask("facts-about", topic=f"{relation} of {subject}")  # also of facts with a longer name
+        named = [row["subject"] for row in rows if subject in re.findall(r"\w+", row["content"])]
+        return self._values[named[0]] if len(named) == 1 else None
 
     def by_recall(self, relation: str, subject: str) -> str | None:
         """The value of the first memory recalled."""
