@@ -161,7 +161,7 @@ def _serve_alone(
     """Serve in this process."""
     from jidomem.serve import server
     from jidomem.serve.app import create_app
-    from jidomem.serve.listener import url_of
+    from jidomem.serve.listener import leave, url_of
     from jidomem.serve.server_state import HTTP, Operation
 
     with app.open(stays=True) as memory:
@@ -186,7 +186,7 @@ def _serve_alone(
 
             server.serve(web_app, listening, stop, settings.limits, operation)
             operation.close()
-    server.leave()
+    leave()
 
 
 def _supervise(
@@ -201,7 +201,7 @@ def _supervise(
     """Serve in *count* worker processes, which open the root themselves."""
     from jidomem.runtime import settings
     from jidomem.runtime.location import open_place
-    from jidomem.serve.listener import url_of
+    from jidomem.serve.listener import leave, url_of
     from jidomem.serve.workers import ServerOptions, Supervisor
 
     place = open_place(app.root, app.wait)
@@ -239,6 +239,7 @@ def _supervise(
         log.add("info", "stopping", {})
     log.add("info", "stopped", {})
     log.close()
+    leave()
 
 
 @click.command(cls=Command, writes=("client agent", "session", "wait"))

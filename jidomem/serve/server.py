@@ -5,7 +5,6 @@ It uses threads because a process with an open root must not fork, and one proce
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 from collections.abc import Callable, Mapping
@@ -219,10 +218,3 @@ def serve(
         pool.stop_accepting()
         accepting.join(_ACCEPTS)
     pool.stop(GRACE)
-
-
-def leave() -> None:
-    """End this process without waiting for threads, after a clean stop."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)

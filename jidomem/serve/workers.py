@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from jidomem.base.background import PeriodicTask
 from jidomem.errors import Failed, JidomemError
 from jidomem.runtime.worker_pool import PREVIEWS, REPORTS
-from jidomem.serve.listener import GRACE, is_stop, signal_socket
+from jidomem.serve.listener import GRACE, is_stop, leave, signal_socket
 from jidomem.serve.log import Log
 from jidomem.serve.shared_state import MOST_WORKERS, SharedState
 
@@ -313,7 +313,7 @@ def _serve(job: Mapping[str, Any], shared: SharedState, supervisor: socket.socke
         operation.flush()
     if os.getppid() != job["supervisor"]:  # it was killed
         shutil.rmtree(shared.folder, ignore_errors=True)
-    server.leave()
+    leave()
 
 
 def _share(memory: Jidomem, keyring: Keyring, shared: SharedState) -> None:

@@ -27,7 +27,7 @@ def main(root, moment):
         app = create_app(memory, operation=operation)
         print(json.dumps({"url": listener.url_of(listening)}), flush=True)
         server.serve(app, listening, memory.stop, memory.settings.limits, operation)
-    server.leave()
+    listener.leave()
 
 
 if __name__ == "__main__":

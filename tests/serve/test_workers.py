@@ -416,6 +416,17 @@ def test_workers_of_a_shared_root_answer_as_one_and_one_that_is_killed_loses_not
     assert set(acknowledged) <= set(facts)
 
 
+def test_several_signals_stop_it_once_and_in_silence(tmp_path):
+    with serving(tmp_path / "root", 2) as server:
+        while server.poll() is None:
+            server.send_signal(signal.SIGINT)
+            time.sleep(0.005)
+
+        assert server.returncode == 0
+        assert [each["event"] for each in events(server, "stopped")] == ["stopped"]
+        assert "Error" not in server.log.read_text()
+
+
 def test_a_signal_to_one_worker_ends_its_requests_first_and_the_others_go_on(tmp_path):
     folder = tmp_path / "own"
     folder.mkdir()
