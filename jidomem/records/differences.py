@@ -71,8 +71,9 @@ def differences(text: str, other: str) -> tuple[ValueDifference, ...]:
     return tuple(dict.fromkeys(ValueDifference(pair.kind, *pair.shown, pair.unit) for pair in pairs))
 
 
-#: The share of common words from which texts are aligned word by word.
-_ALIGNED = 0.5
+#: The most values of a kind in a text that are compared; the most tokens of texts that are aligned word by word, and
+#: the share of common words from which they are.
+_MOST, _LONGEST, _ALIGNED = 40, 100, 0.5
 #: Amounts in different units are equal if they differ by this share at most, rough ones by that share.
 _NEARLY, _ROUGHLY = 0.03, 0.1
 _KINDS = {"version": "version", "date": "date", "path": "name", "option": "name", "word": "name", "quote": "name"}
@@ -202,6 +203,8 @@ class _Comparison:
 
     def _unmatched(self, ones: list[Token], twos: list[Token]) -> Iterator[_Pair]:
         """Yield pairs of values of one slot, of those that have no equal in the other text, the nearest first."""
+        if max(len(ones), len(twos)) > _MOST:
+            return  # a table
         ones, twos = (
             [token for token in ones if not any(_is_equal(token, two) for two in twos)],
             [token for token in twos if not any(_is_equal(one, token) for one in ones)],
@@ -259,8 +262,8 @@ class _Comparison:
         ones, twos = ([word for word in side.words if word.folded in left | right] for side in (self._one, self._two))
         if {word.folded for word in ones} - left or {word.folded for word in twos} - right:
             return
-        for one in ones:
-            for two in twos:
+        for one in ones[:_MOST]:
+            for two in twos[:_MOST]:
                 if is_place:
                     after = [side.content_after(word) for side, word in ((self._one, one), (self._two, two))]
                     is_same = after[0] is not None and after[1] is not None and after[0].key == after[1].key
@@ -317,6 +320,8 @@ class _Comparison:
     def _aligned(self) -> Iterator[_Pair]:
         """Yield the words that stand in the place of others where the texts around them are the same."""
         ones, twos = self._one.tokens, self._two.tokens
+        if max(len(ones), len(twos)) > _LONGEST:
+            return
         matcher = SequenceMatcher(None, [token.key for token in ones], [token.key for token in twos], autojunk=False)
         if matcher.ratio() < _ALIGNED:
             return

@@ -18,8 +18,9 @@ from jidomem.base.regex import lazy
 from jidomem.base.words import TELL_LITTLE
 
 K = TypeVar("K")
-#: The most characters of a text that are read, and the most words after a number that may name what it counts.
-_LONGEST, _COUNTED = 2_000, 3
+#: The most characters of a text that are read, the most words after a number that may name what it counts, and how
+#: many of equal words are compared.
+_LONGEST, _COUNTED, _FIRST = 2_000, 3, 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,12 +94,12 @@ class StatementTokens:
         return quotes
 
     def content_named(self, folded: str) -> Sequence[Token]:
-        """Return the content words whose text is *folded*."""
-        return self._by_folded.get(folded, ())
+        """Return the first content words whose text is *folded*."""
+        return self._by_folded.get(folded, ())[:_FIRST]
 
     def content_with(self, key: str) -> Sequence[Token]:
-        """Return the content words with this key."""
-        return self._by_key.get(key, ())
+        """Return the first content words with this key."""
+        return self._by_key.get(key, ())[:_FIRST]
 
     def after(self, token: Token) -> Token | None:
         """Return the token after *token* in its clause."""

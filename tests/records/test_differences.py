@@ -1,6 +1,8 @@
 """The differences between near statements: the values of one slot, and none for a paraphrase."""
 
 import json
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,22 @@ def test_each_difference_is_listed_once_in_the_order_of_the_first_text():
 
 def test_a_value_that_only_one_text_has_is_no_difference():
     assert differences("The pool has 5 threads", "The pool of threads waits 3 seconds") == ()
+
+
+@pytest.mark.parametrize("text", ["b c " * 500, "not a " * 400, "2024-01-01" * 200, "1 thread " * 300, "/a." * 700])
+def test_a_text_that_repeats_itself_takes_few_steps(text):
+    counted = Counter()
+
+    def count(frame, event, argument):
+        counted[event] += 1
+
+    sys.setprofile(count)
+    try:
+        differences(text, f"the {text[::-1]}")
+    finally:
+        sys.setprofile(None)
+
+    assert counted["call"] < 200_000
 
 
 @given(TEXTS, TEXTS)
