@@ -129,6 +129,12 @@ class Ours:
         self.refused = 0
         self.ids: dict[str, str] = {}  # IRI of an entry -> gid of its turn
 
+    @property
+    def root(self) -> Jidomem:
+        """Return the open root."""
+        assert self._memory is not None
+        return self._memory
+
     def reset(self) -> None:
         self.close()
         self._folder = tempfile.TemporaryDirectory()
@@ -155,7 +161,7 @@ class Ours:
 
     def recall(self, query: str, k: int, scope: str | None = None) -> list[str]:
         assert self._memory is not None
-        return [self.ids[hit.id] for hit in self._memory.recall(query, kinds=["entry"], limit=k).entries]
+        return [self.ids[hit.id] for hit in self._memory.recall(query, kinds=["entry"], limit=k, min_score=0).entries]
 
     def gathered(self, query: str) -> tuple[list[Candidate], recall.Question]:
         """Return the candidates of a question, and the question analysed."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
+from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import plain
 from jidomem.recall.briefing import markdown, stale_files
-from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, Hit
+from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, MIN_SCORE, Hit
 from jidomem_cli.options import (
     App,
     Command,
@@ -38,13 +39,22 @@ _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "s
 @include_inactive_option
 @limit_option(default=DEFAULT_LIMIT, most=LARGEST_LIMIT)
 @budget_option
-@click.option("--explain", is_flag=True, help="Show the parts of each score.")
+@click.option("--explain", is_flag=True, help="Show the parts of each place in the ranking.")
+@click.option(
+    "--min-score",
+    type=float,
+    default=MIN_SCORE,
+    metavar="SCORE",
+    help=f"Show only results with this score or more, from 0 to 1 (default: {MIN_SCORE}).",
+)
+@click.option("--all", "min_score", flag_value=0.0, type=float, help="Show results of any score.")
 @pass_app
 def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, ...], **narrowing: Any) -> None:
     """Find active memories by the words of TEXT, the best match first.
 
     Matches word stems, and parts of names and paths; not every word has to match. Memories that govern a file of
-    --about rank higher. The default of --limit is 5. --format md prints quoted data for an agent, which is the text
+    --about rank higher. The default of --limit is 5. The score is the probability that the memory answers TEXT; if
+    none reaches --min-score, only the nearest is named. --format md prints quoted data for an agent, which is the text
     that --budget-tokens limits; a token is three bytes.
 
     Examples:
@@ -79,6 +89,12 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
         show_rows(app, [_row(hit) for hit in result.entries], columns, memory=memory, below="text", whole="summary")
     if form != "json" and (result.metadata["more"] or result.metadata["left_out"]):
         app.info("there are more: raise --limit or --budget-tokens")
+    below = f"{result.metadata['below']} with a score below {result.metadata['min_score']:.2g}: --all shows them"
+    if form not in ("json", "md") and (nearest := result.nearest):
+        text = f"{short_id(nearest.id)} {nearest.content!r:.200}, score {_short(nearest.score)}"
+        app.info(f"nothing here answers this; nearest: {text}; {below}")
+    elif form != "json" and result.metadata["below"]:
+        app.info(below)
     if form not in ("json", "md") and notice:
         app.info(notice)
     if form != "json" and (error := result.metadata.get("vectors", {}).get("error")):

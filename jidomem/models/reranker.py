@@ -50,7 +50,7 @@ def rerank(hits: MemoryRecall, reranker: Reranker, limit: int, seconds: float) -
         if len(scores) != len(first) or not all(map(math.isfinite, scores)):
             detail = f"{reranker.name} did not return a finite number for each of {len(first)} texts"
             raise ModelUnavailable(detail, hint="use another reranker")
-        first = _ordered(first, scores)
+        first = _with_scores(_ordered(first, scores), sorted((hit.score for hit in first), reverse=True))
     except JidomemError as failure:
         error = failure.detail
     entries = [*first, *rest]
@@ -70,6 +70,11 @@ def _ordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
         names = [successors] if isinstance(successors, str) else successors
         score_of[hit.id] = min([score, *(score_of[name] for name in names if name in score_of)])
     return sorted(hits, key=lambda hit: -score_of[hit.id])
+
+
+def _with_scores(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
+    """Return *hits* with *scores*: each place keeps its probability, as models rate on scales of their own."""
+    return [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
 
 
 class CrossEncoder:

@@ -170,9 +170,24 @@ def search(
 
 def search_weights(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
     """Return the stems to search by with their weights, the highest first."""
-    chosen = [stem for stem, word in stems.items() if word not in TELL_LITTLE] or [*stems]
-    known = weights((stem for stem in chosen if counts.holding[stem]), counts)
+    known = weights((stem for stem in telling_stems(stems) if counts.holding[stem]), counts)
     return {stem: known[stem] for stem in sorted(known, key=lambda stem: (-known[stem], stem))[:MOST_WORDS]}
+
+
+def whole(stems: Iterable[str], counts: CorpusStats) -> float:
+    """Return the sum of the weights of *stems*; a stem that no memory has weighs as much as one of a single memory.
+
+    So a match of few words out of many is not taken for an answer.
+    """
+    unknown = _weight(_odds(max(counts.memories, 1), 1))
+    return sum(
+        _weight(_odds(counts.memories, counts.holding[stem])) if counts.holding.get(stem) else unknown for stem in stems
+    )
+
+
+def telling_stems(stems: Mapping[str, str]) -> list[str]:
+    """Return the *stems* whose words are not in TELL_LITTLE; if there are none, all."""
+    return [stem for stem, word in stems.items() if word not in TELL_LITTLE] or [*stems]
 
 
 def numbers_about(file: SearchIndexReader, about: Iterable[str]) -> frozenset[int]:

@@ -332,11 +332,19 @@ def markdown(result: MemoryRecall, option: str = _OPTIONS[0], show: str = _SHOW)
     *option* is the parameter that includes inactive memories: that of the command line or of all other interfaces.
     *show*, not longer than the command, is the call that shows a shortened memory in full.
     """
-    lines = [_line(hit, show) for hit in result.entries] or ["nothing\n"]
+    lines = [_line(hit, show) for hit in result.entries] or [_nothing(result, show)]
     left = result.metadata["left_out"] or int(result.metadata["more"])
     return "".join(
         [_RECALL_OPENING, _FENCE, *lines, _END, *([_LEFT_OUT.format(left)] if left else []), _notice(result, option)]
     )
+
+
+def _nothing(result: MemoryRecall, show: str = _SHOW) -> str:
+    """Return the line of an answer without memories; it names the nearest one, if there is one."""
+    if result.nearest is None:
+        return "nothing\n"
+    score = f"{result.nearest.score:.2g}"
+    return f"nothing here answers this; nearest, with a score of {score}:\n{_line(result.nearest, show)}"
 
 
 def _notice(result: MemoryRecall, option: str) -> str:
@@ -387,6 +395,8 @@ def fit_recall_to_budget(result: MemoryRecall, budget: int | None) -> MemoryReca
                 f"budget_tokens={budget} is too few to say what is left out", hint=f"give {least} or more"
             )
         entries = _first(entries, left)
+        if tokens(_nothing(result)) > left:
+            result = replace(result, nearest=None)
     fitted = replace(
         result, entries=entries, metadata={**result.metadata, "left_out": len(result.entries) - len(entries)}
     )

@@ -21,7 +21,7 @@ from jidomem.index.search_tables import SearchFilter, SearchIndexReader, SearchR
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.recall import bm25
-from jidomem.recall.bm25 import numbers_about, search_weights
+from jidomem.recall.bm25 import numbers_about, search_weights, telling_stems
 from jidomem.records.interfaces import Vector
 from jidomem.records.recall import Candidate, Question, ScoredPassage
 from jidomem.records.search import FIELD_WEIGHTS, CorpusStats
@@ -233,7 +233,9 @@ class _Gathering:
         named = sorted(name for name in speakers if words & {part.casefold() for part in name.split()})
         stems = {stem: self._query.stems[stem] for stem in self._weight}
         has_vectors = any(one.cosine is not None for one in scored.values())
-        return Question(self._query.text, stems, self._counts, tuple(named), self._query.now, has_vectors)
+        missing = [stem for stem in telling_stems(self._query.stems) if not self._counts.holding.get(stem)]
+        unknown = {stem: self._query.stems[stem] for stem in missing}
+        return Question(self._query.text, stems, self._counts, tuple(named), self._query.now, has_vectors, unknown)
 
 
 def _sides(run: Sequence[int], middle: int) -> Iterator[tuple[int, tuple[Sequence[int], Sequence[int]]]]:
@@ -276,7 +278,10 @@ def merge_questions(questions: Sequence[Question]) -> Question:
                    max(one.newest for one in counts))  # fmt: skip
     stems = {stem: word for question in questions for stem, word in question.stems.items()}
     speakers = tuple(dict.fromkeys(name for question in questions for name in question.speakers))
-    return Question(first.text, stems, whole, speakers, first.now, any(one.has_vectors for one in questions))
+    unknown = {
+        stem: word for question in questions for stem, word in question.unknown.items() if not whole.holding.get(stem)
+    }
+    return Question(first.text, stems, whole, speakers, first.now, any(one.has_vectors for one in questions), unknown)
 
 
 #: The share of the excerpt for the opening of the text if a later passage matches better.

@@ -20,7 +20,8 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, date_time, iri, plain_value
 from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, MARKER, REDACTED, TYPE_ALIASES, jido, local_name
 from jidomem.read import memory_detail
-from jidomem.recall.bm25 import query_stems, search, search_weights
+from jidomem.recall.bm25 import query_stems, search, search_weights, telling_stems, whole
+from jidomem.recall.calibration import WORDS, calibration
 from jidomem.recall.candidates import PAGE, RecallQuery, VectorQuery, matching_excerpt
 from jidomem.recall.ranking import RankingSource, rank_sources
 from jidomem.records.active import ACTIVE, STATES, Inactive
@@ -88,7 +89,7 @@ class Entries:
         names = dict.fromkeys([*best, *self._newest(within, request.limit)])
         entries = {name: entry for name in names if (entry := self.entry(iri(name))) is not None}
         chosen = dict(islice(entries.items(), request.limit))
-        scores = {name: best[name].score for name in chosen if name in best}
+        scores = {name: answer.calibration.probability(best[name].score) for name in chosen if name in best}
         return Recalled(chosen, scores, {name: best[name].parts for name in scores}, answer.ranking)
 
     def all_entries(self, moment: str | None) -> list[Entry]:
@@ -196,7 +197,7 @@ class Recalling:
 
     def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, recalled: MemoryRecall) -> Inactive:
         """Return the inactive memories that would rank among the entries of *recalled*, or among the first
-        DEFAULT_LIMIT.
+        DEFAULT_LIMIT, with at least the score `min_score`.
 
         Ranks are those of one ranking of active and inactive memories. A superseded memory does not count if its
         successor is an entry or is counted.
@@ -204,27 +205,30 @@ class Recalling:
         if narrowing.include_inactive:
             return Inactive()
         entries = [hit.id for hit in recalled.entries]
-        names = self._names_with_inactive(project, request, replace(narrowing, include_inactive=True), {*entries})
+        ranking = self._ranking_with_inactive(project, request, replace(narrowing, include_inactive=True), {*entries})
+        names = [one.name for one in ranking.best]
+        reaching = {one.name for one in ranking.best if one.score >= narrowing.min_score}
         places = {name: place for place, name in enumerate(names)}
         ranks = [places.get(name, len(names)) for name in entries]
         most = max((*(rank + 1 for rank in ranks), request.limit, DEFAULT_LIMIT))
-        statuses = {name: self._status(project, name, narrowing) for name in names[:most] if name not in entries}
+        others = [name for name in names[:most] if name in reaching and name not in entries]
+        statuses = {name: self._status(project, name, narrowing) for name in others}
         hidden = {name: status for name, status in statuses.items() if status in STATES and status != ACTIVE}
         known, as_of = {*entries, *hidden}, narrowing.as_of
         counted = [name for name in hidden if not memory_detail.has_successor(self.index, project, name, known, as_of)]
         better = sum(places[name] < min(ranks) for name in counted) if entries else None
         return Inactive(dict(Counter(hidden[name] for name in counted)), better)
 
-    def _names_with_inactive(
+    def _ranking_with_inactive(
         self, project: str, request: RecallRequest, narrowing: Narrowing, entries: Set[str]
-    ) -> list[str]:
-        """Return the names of the best of all memories, active or not, down to the last of *entries*."""
+    ) -> _Ranking:
+        """Return the best of all memories, active or not, down to the last of *entries*."""
         limit = max(request.limit, DEFAULT_LIMIT)
         while True:
             ranking = self._ranking(project, replace(request, limit=limit), narrowing)
-            names = [one.name for one in ranking.best]
-            if entries <= {*names} or not ranking.metadata["more"] or limit == LARGEST_LIMIT:
-                return names
+            names = {one.name for one in ranking.best}
+            if entries <= names or not ranking.metadata["more"] or limit == LARGEST_LIMIT:
+                return ranking
             limit = min(4 * limit, LARGEST_LIMIT)
 
     def _status(self, project: str, name: str, narrowing: Narrowing) -> str | None:
@@ -247,7 +251,7 @@ class Recalling:
         now = within.moment or self.now
         answer = rank_sources(sources, RecallQuery(request.query, stems, narrowing.about, now, limit=request.limit))
         best = [
-            _Place(one.candidate.passage.item, one.score, one.parts, one.candidate)
+            _Place(one.candidate.passage.item, answer.calibration.probability(one.score), one.parts, one.candidate)
             for one in answer.ranked[: request.limit]
         ]
         more, question = len(answer.ranked) > request.limit, answer.question
@@ -274,8 +278,9 @@ class Recalling:
         matches, looked_for, counts = self.texts.read(
             Stream(project), lambda file: search(file, stems, within, narrowing.about, request.limit + 1)
         )
+        line, total = calibration(WORDS, has_vectors=False), whole(telling_stems(stems), counts)
         best = [
-            _Place(one.match.item, one.score, {**one.parts, "words": dict(one.words)})
+            _Place(one.match.item, line.probability(one.score / total), {**one.parts, "words": dict(one.words)})
             for one in matches[: request.limit]
         ]
         metadata = _metadata(project, looked_for, stems, counts, len(matches) > request.limit)

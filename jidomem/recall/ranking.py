@@ -17,6 +17,7 @@ from jidomem.index.search_index import Readable
 from jidomem.index.search_tables import SearchFilter
 from jidomem.journal.journal import Stream
 from jidomem.recall import bm25, question
+from jidomem.recall.calibration import Calibration, calibration
 from jidomem.recall.candidates import RecallQuery, VectorQuery, gather, merge_questions
 from jidomem.recall.question import ROLES, Days, contains_cue, is_of_itself, spoken_of, wanted
 from jidomem.records.recall import Candidate, Profile, Question, Ranked, ScoredPassage
@@ -152,7 +153,6 @@ def _with_repetitions_lowered(candidates: Iterable[Ranked], factor: float) -> li
 @dataclass(frozen=True, slots=True)
 class _PreparedQuery:
     """A question, analysed once for all candidates: the weights of its words, their sum, the people and dates it names.
-
     `spans` are the dates that each candidate names, by its item, if the question names one. `moments` are the moments
     of all candidates, in order.
     """
@@ -176,7 +176,13 @@ class _PreparedQuery:
         weight = bm25.weights(stems, question.counts)
         average = question.counts.words / max(question.counts.memories, 1)
         days, spans = _days_and_spans(question, candidates)
-        return cls(weight, sum(weight.values()), average, named, days, spans, sorted(map(_moment, candidates)),
+        missing = [
+            stem
+            for stem, word in question.unknown.items()
+            if word not in names and not (days and contains_cue("time", word))
+        ]
+        whole = bm25.whole([*stems, *missing], question.counts)
+        return cls(weight, whole, average, named, days, spans, sorted(map(_moment, candidates)),
                    wanted(question.text), question.has_vectors)  # fmt: skip
 
     def score(self, passages: Sequence[tuple[float, ScoredPassage]]) -> float:
@@ -402,6 +408,11 @@ class Answered:
     ranked: Sequence[Ranked]
     question: Question
     ranking: str
+
+    @property
+    def calibration(self) -> Calibration:
+        """Return the calibration of the scores."""
+        return calibration(self.ranking, has_vectors=self.question.has_vectors)
 
 
 def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> Answered:

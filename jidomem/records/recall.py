@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jidomem.base.json_values import FrozenList, thaw
@@ -16,6 +16,9 @@ SCOPES = ("agent", "session")
 _INVALID = "invalid memory recall request: "
 #: The default and the largest number of results, and the most bytes of a query.
 DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_QUERY = 5, 1_000, 65_536
+#: The least score that is shown by default. In each ranking at most a twentieth of the answers that are among the first
+#: ten is below it; `bench.calibration` has the curve.
+MIN_SCORE = 0.02
 
 
 class InvalidRecall(InvalidRequest, ValueError):
@@ -90,7 +93,8 @@ class Narrowing:
     """The filters of a recall.
 
     *kinds* are types or classes, each with its subclasses; *about* are files, and memories about one of them rank
-    higher. *since* and *until* bound the time of recording; *agent* and *session* are those of the assertion.
+    higher. *since* and *until* bound the time of recording; *agent* and *session* are those of the assertion. Results
+    with a score below *min_score* are left out.
     """
 
     kinds: tuple[str, ...] = ()
@@ -104,6 +108,7 @@ class Narrowing:
     include_inactive: bool = False
     budget_tokens: int | None = None
     explain: bool = False
+    min_score: float = MIN_SCORE
 
     def __post_init__(self) -> None:
         """Raise InvalidRequest for a field of another type."""
@@ -123,6 +128,10 @@ class Narrowing:
         budget = self.budget_tokens
         if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
             raise _invalid(f"budget_tokens={budget!r} is not a positive whole number", "give budget_tokens=500")
+        least = self.min_score
+        is_number = isinstance(least, (int, float)) and not isinstance(least, bool)
+        if not (is_number and 0 <= least <= 1):
+            raise _invalid(f"min_score={least!r} is not a number from 0 to 1", "give min_score=0 to see all results")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +162,11 @@ class RecallResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit(Entry):
-    """A recalled memory: an entry with its IRI as `id`, and its score.
+    """A recalled memory: an entry with its IRI as `id`, and its score, the probability that it answers the question.
 
     `content` is its summary. `excerpt` is the decision and its reasons, cut at a sentence; if the question matches a
-    later passage, its best sentences follow. `metadata` has type, status and more; `parts` sum to the score, if
-    requested.
+    later passage, its best sentences follow. `metadata` has type, status and more; `parts`, if requested, sum to
+    the place in the ranking, from which the score follows.
     """
 
     score: float
@@ -175,15 +184,28 @@ class Hit(Entry):
 class MemoryRecall(RecallResult):
     """The recalled memories of a project, best first; `metadata` has the ranking and the omissions.
 
-    `inactive` counts the memories that are not active and would rank among the entries, or among the first five.
+    `nearest` is the best of the others if no memory reaches the least score. `inactive` counts the memories that are
+    not active and would rank among the entries, or among the first five.
     """
 
     entries: Sequence[Hit] = field(default_factory=list, hash=False)
     inactive: Inactive = field(default_factory=Inactive, hash=False)
+    nearest: Hit | None = field(default=None, hash=False)
+
+    def reaching(self, least: float) -> MemoryRecall:
+        """Return the memories with a score of at least *least*; `metadata["below"]` counts the others."""
+        entries = [hit for hit in self.entries if hit.score >= least]
+        below = len(self.entries) - len(entries)
+        more = bool(self.metadata.get("more")) and not below
+        metadata = {**self.metadata, "more": more, "min_score": least, "below": below}
+        nearest = self.entries[0] if below and not entries else None
+        return replace(self, entries=entries, metadata=metadata, nearest=nearest)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values."""
-        return {**RecallResult.to_dict(self), "inactive": self.inactive.to_dict()}
+        one = self.nearest
+        nearest = {"id": one.id, "text": one.content, "score": one.score} if one else None
+        return {**RecallResult.to_dict(self), "inactive": self.inactive.to_dict(), "nearest": nearest}
 
 
 def parse_request(request: RecallRequest | str, more: Mapping[str, Any], agent: str) -> tuple[RecallRequest, Narrowing]:
@@ -265,8 +287,8 @@ class Candidate:
 class Question:
     """The analysed question: `stems` maps stems to words, `counts` is the number of passages with each.
 
-    `speakers` are the speakers of the corpus whom the question names; `now` is the moment of the question.
-    `has_vectors` is True if any cosine is known.
+    `unknown` maps the stems that no passage has to words. `speakers` are the speakers of the corpus whom the question
+    names; `now` is the moment of the question. `has_vectors` is True if any cosine is known.
     """
 
     text: str
@@ -275,6 +297,7 @@ class Question:
     speakers: tuple[str, ...] = ()
     now: str = ""
     has_vectors: bool = False
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

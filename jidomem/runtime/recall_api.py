@@ -104,6 +104,7 @@ class RecallApi:
 
             wide = search.recall(project, replace(request, limit=max(request.limit, RERANKED)), narrowing)
             hits = replace(rerank(wide, self.reranker, request.limit, self._settings.reranker.seconds), request=request)
+        hits = hits.reaching(narrowing.min_score)
         return replace(hits, metadata={**hits.metadata, **self.lag(project)})
 
     def _search(self, request: RecallRequest, narrowing: Narrowing, project: str) -> Recalling:

@@ -269,7 +269,7 @@ class Jidomem:
         `metadata["vectors"]` has the number of memories without one so far.
 
         *more* are the fields of `Narrowing`: kinds, about, since, until, as_of, valid_at, agent,
-        session, include_inactive, budget_tokens, explain; with a plain text also agent_id,
+        session, include_inactive, budget_tokens, explain, min_score; with a plain text also agent_id,
         session_id, scope and limit. Raises InvalidRequest for an unknown or contradictory option.
         """
         return self._recall.recall(request, project or self.project, **more)

@@ -372,7 +372,7 @@ OWN = frozenset(("entry", "page"))
 RECALL_FIELDS = {
     "query": str, "limit": int, "agent_id": str, "session_id": str, "scope": str, "metadata": dict,
     "kinds": list, "about": list, "since": str, "until": str, "as_of": str, "valid_at": str, "agent": str,
-    "session": str, "include_inactive": bool, "budget_tokens": int, "explain": bool,
+    "session": str, "include_inactive": bool, "budget_tokens": int, "explain": bool, "min_score": float,
 }  # fmt: skip
 
 

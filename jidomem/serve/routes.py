@@ -143,7 +143,7 @@ _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 _JSON_TYPES = {
     str: _TEXT, bool: {"type": "boolean"}, dict: {"type": "object"}, list: _TEXTS,
-    int: {"type": "integer", "minimum": 1},
+    int: {"type": "integer", "minimum": 1}, float: {"type": "number", "minimum": 0, "maximum": 1},
 }  # fmt: skip
 _TRUTH = {"enum": ["true", "false", "1", "0"]}
 _MOMENT = {"type": "string", "examples": ["2026-11-01T00:00:00Z", "2026-11-01"]}

@@ -324,7 +324,7 @@ def json_object(known: Mapping[str, type]) -> dict[str, Any]:
     for name, value in values.items():
         if name not in known:
             raise unknown(f"{request.path} takes no member {name!r}", name, known)
-        if not isinstance(value, known[name]):
+        if not isinstance(value, (int, float) if known[name] is float else known[name]):
             kind, example = _WRITTEN[known[name]]
             raise InvalidRequest(f"{name} is not {kind}", hint=f'write "{name}": {example}')
     return values
@@ -333,6 +333,7 @@ def json_object(known: Mapping[str, type]) -> dict[str, Any]:
 _WRITTEN = {
     str: ("a text", '"..."'), bool: ("true or false", "true"), dict: ("an object", '{"status": "Completed"}'),
     list: ("a list", '["..."]'), int: ("a whole number", "5"),
+    float: ("a number", "0.5"),
 }  # fmt: skip
 
 

@@ -328,12 +328,20 @@ def test_no_request_covers_what_another_agent_remembers(scope, session, every):
             "request: budget_tokens=True is not a positive whole number",
             "give budget_tokens=500",
         ),
+        *(
+            (
+                lambda least=least: Narrowing(min_score=least),
+                f"request: min_score={least!r} is not a number from 0 to 1",
+                "give min_score=0 to see all results",
+            )
+            for least in (-0.1, 1.01, float("nan"), float("inf"), "0.5", True, None)
+        ),
         (lambda: parse_request("hello", {"limt": 2}, "demo"), "request: there is no 'limt'", "did you mean 'limit'?"),
         (
             lambda: parse_request(REQUEST, {"query": "x"}, "demo"),
             "request: there is no 'query'",
-            "use ['about', 'agent', 'as_of', 'budget_tokens', 'explain', 'include_inactive', 'kinds', 'session',"
-            " 'since', 'until', 'valid_at']",
+            "use ['about', 'agent', 'as_of', 'budget_tokens', 'explain', 'include_inactive', 'kinds', 'min_score',"
+            " 'session', 'since', 'until', 'valid_at']",
         ),
         (lambda: parse_request("hello", {"query": "x"}, "demo"), "request: there is no 'query'", None),
         (lambda: parse_request(REQUEST, {"limit": 2}, "demo"), "request: there is no 'limit'", None),

@@ -35,7 +35,7 @@ def rankings(tmp_path_factory):
             ids = {receipt.iri: note["id"] for receipt, note in zip(receipts, notes["memories"], strict=True)}
             memory.embedding.embed("p")
             for question in notes["questions"]:
-                hits = memory.recall(question["question"], limit=len(ids), explain=True).entries
+                hits = memory.recall(question["question"], limit=len(ids), explain=True, min_score=0).entries
                 ours = [ids[hit.id] for hit in hits]
                 fused = dict.fromkeys(ours, 0.0)
                 for sign in ("lexical", "likeness"):

@@ -9,8 +9,11 @@ from conftest import START, decision, fixed_sources, intent
 import jidomem
 from jidomem.base.words import tokens
 from jidomem.errors import InvalidRequest, JidomemError, TooLarge
+from jidomem.recall import bm25
 from jidomem.recall.briefing import markdown
+from jidomem.recall.calibration import WORDS, calibration
 from jidomem.records.recall import Narrowing, RecallRequest
+from jidomem.records.search import CorpusStats
 
 
 @pytest.fixture
@@ -269,7 +272,7 @@ def test_what_cannot_be_honoured_is_refused_by_name(memory, query, more, says):
 def test_any_text_may_be_asked(memory, query):
     (kept,) = keep(memory, intent(summary="quagga"))
 
-    assert found(memory, f"{query} quagga") == [kept]
+    assert found(memory, f"{query} quagga", min_score=0) == [kept]
     assert isinstance(found(memory, query), list)
 
 
@@ -278,15 +281,17 @@ def test_a_text_that_is_too_long_is_refused(memory):
         memory.recall("x" * 65_537)
 
 
-def test_the_parts_of_a_score_add_up_to_it(memory, by):
+def test_a_score_follows_from_the_sum_of_its_parts(memory, by):
     keep(memory, decision(summary="quagga zebra", about=["a.py"]), intent(summary="zebra"))
     (old,) = keep(memory, intent(summary="quagga quagga"))
     keep(memory, intent(summary="a quagga of another sort, and long", supersedes=[old]))
 
+    whole = fsum(bm25.weights(["quagga", "zebra"], CorpusStats(4, 0, {"quagga": 3, "zebra": 2})).values())
     for hit in memory.recall("quagga zebra", about=["a.py"], explain=True, include_inactive=True).entries:
         parts = {**hit.parts}
         assert by == "likeness" or isclose(fsum(parts.pop("words").values()), parts["lexical"])
-        assert isclose(fsum(parts.values()), hit.score)
+        line = calibration("memories-2" if by == "likeness" else WORDS, has_vectors=by == "likeness")
+        assert isclose(line.probability(fsum(parts.values()) / (whole if by == "words" else 1)), hit.score)
 
 
 def test_an_answer_fits_its_budget_and_says_how_many_did_not(memory):

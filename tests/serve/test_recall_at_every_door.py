@@ -36,6 +36,7 @@ OF_MEMORIES = {
     "include_inactive": ({"include_inactive": True}, {*ALL, "old"}),
     "budget_tokens": ({"budget_tokens": 90}, {"beta"}),
     "explain": ({"explain": True}, ALL),
+    "min_score": ({"min_score": 1}, set()),
     "scope": ({"scope": "session", "session_id": "s-1"}, {"alpha"}),
     "session_id": ({"session_id": "s-9", "kinds": ["entry"], "agent": "ana"}, {"of ana", "of s-9"}),
     "agent_id": ({"agent_id": "ben", "kinds": ["entry"]}, {"of ben"}),

@@ -313,7 +313,7 @@ def _by_words(page: PageRequest, words: str, chosen: Mapping[str, str], within: 
     if "kind" in chosen:
         narrowed["kinds"] = [chosen["kind"]]
     recalled = page.memory.recall(
-        request, page.project, as_of=page.as_of, include_inactive=state != "active", **narrowed
+        request, page.project, as_of=page.as_of, include_inactive=state != "active", min_score=0.0, **narrowed
     )
     items = [hit.id for hit in recalled.entries]
     fitting, facets = page.memory.texts.read_soon(

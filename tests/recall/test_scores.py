@@ -1,0 +1,126 @@
+"""The score of a result is a probability; what is below the least score is not shown, and silence names the nearest."""
+
+from random import Random
+
+import pytest
+from conftest import ToyEmbedder, fixed_sources, intent
+
+import jidomem
+from jidomem.recall.briefing import markdown
+from jidomem.recall.calibration import CALIBRATIONS
+from jidomem.recall.ranking import ASSISTANT, MEMORIES, PEOPLE, TASKS
+from jidomem.records.entry import Entry, WriteRequest
+from jidomem.records.recall import MIN_SCORE
+
+WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "index", "the", "store", "gnu", "ibis"]
+
+
+def opened(folder, embedder=None):
+    memory = jidomem.open(folder, project="p", agent="me", sources=fixed_sources(), embedder=embedder)
+    memory.embeds_for = 60.0
+    return memory
+
+
+def filled(memory, random):
+    """Write some memories, revisions and entries of speakers at random."""
+    for _ in range(random.randrange(1, 12)):
+        text = " ".join(random.choices(WORDS, k=random.randrange(1, 8)))
+        item = memory.writer.submit_intent("p", intent(summary=text)).iri
+        if random.random() < 0.3:
+            memory.writer.revise("p", item, changes={"summary": f"{text} {random.choice(WORDS)}"}, reason="newer")
+        said = {"speaker": random.choice(["Ana", "assistant"]), "session": random.choice("123")}
+        memory.entries.write(WriteRequest(Entry(agent_id="me", content=text, metadata=said)))
+
+
+@pytest.mark.parametrize("embedder", [None, ToyEmbedder()], ids=["words", "likeness"])
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_are_probabilities_in_the_order_of_the_answer_and_the_least_score_cuts_it(tmp_path, seed, embedder):
+    random = Random(seed)
+    with opened(tmp_path / "root", embedder) as memory:
+        filled(memory, random)
+        for _ in range(12):
+            query = " ".join(random.choices([*WORDS, "heron", "stoat", "vole"], k=random.randrange(1, 6)))
+            options = {"kinds": random.choice([[], ["entry"]]), "include_inactive": random.random() < 0.5}
+            every = memory.recall(query, limit=50, min_score=0, **options)
+            scores = [hit.score for hit in every.entries]
+            assert all(0 <= score <= 1 for score in scores)
+            assert scores == sorted(scores, reverse=True)
+            assert every.metadata["below"] == 0
+
+            least = random.choice([*scores, 0.02, 0.5, 1])
+            some = memory.recall(query, limit=50, min_score=least, **options)
+            assert [*some.entries] == [hit for hit in every.entries if hit.score >= least]
+            assert some.metadata["below"] == len(scores) - len(some.entries)
+            assert some.metadata["min_score"] == least
+            assert some.nearest == (every.entries[0] if scores and max(scores) < least else None)
+
+
+def test_each_ranking_has_a_calibration_that_rises_with_the_sum():
+    assert {*CALIBRATIONS} == {"words", *(str(profile["name"]) for profile in (ASSISTANT, MEMORIES, PEOPLE, TASKS))}
+    for lines in CALIBRATIONS.values():
+        for line in lines:
+            assert line.slope > 0
+            chances = [line.probability(total) for total in (-1e9, 0.0, 1.0, 10.0, 1e9)]
+            assert chances == sorted({*chances})
+            assert 0 <= chances[0] <= chances[-1] <= 1
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with opened(tmp_path / "root") as memory:
+        for summary in ("the build needs Rust 1.80", "letters wait in one queue", "the parser stops after a while"):
+            memory.writer.submit_intent("p", intent(summary=summary))
+        yield memory
+
+
+NONSENSE = "queen crown castle umbrella needs palace throne royal england monarch guard anthem parade"
+
+
+def test_a_question_that_nothing_answers_gets_no_memory_but_the_nearest(memory):
+    answer = memory.recall(NONSENSE, min_score=0.1)
+
+    assert not answer.entries
+    assert answer.nearest.content == "the build needs Rust 1.80"
+    assert answer.nearest.score < 0.1 == answer.metadata["min_score"]
+    assert answer.to_dict()["nearest"] == {
+        "id": answer.nearest.id,
+        "text": "the build needs Rust 1.80",
+        "score": answer.nearest.score,
+    }
+    assert answer.metadata["below"] == 1
+    assert "nothing here answers this; nearest" in markdown(answer)
+    assert "the build needs Rust 1.80" in markdown(answer)
+
+
+def test_an_answer_that_is_known_has_no_nearest(memory):
+    answer = memory.recall("what does the build need?")
+
+    assert answer.metadata["min_score"] == MIN_SCORE
+    assert [hit.content for hit in answer.entries] == ["the build needs Rust 1.80"]
+    assert answer.to_dict()["nearest"] is None
+    assert "nearest" not in markdown(answer)
+
+
+def test_the_nearest_is_left_out_of_a_budget_that_it_exceeds(memory):
+    whole = memory.recall(NONSENSE, min_score=0.1, budget_tokens=1_000)
+    small = memory.recall(NONSENSE, min_score=0.1, budget_tokens=whole.metadata["tokens"] - 1)
+
+    assert whole.nearest
+    assert small.nearest is None
+    assert small.metadata["tokens"] < whole.metadata["tokens"]
+
+
+def test_no_more_are_promised_than_reach_the_least_score(memory):
+    for number in range(4):
+        memory.writer.submit_intent("p", intent(summary=f"the build of part {number}"))
+
+    assert memory.recall("build", limit=2, min_score=0).metadata["more"]
+    assert not memory.recall("build", limit=2, min_score=1).metadata["more"]
+
+
+def test_inactive_memories_count_only_if_they_reach_the_least_score(memory):
+    old = memory.writer.submit_intent("p", intent(summary="the zebra needs grass")).iri
+    memory.writer.invalidate("p", old, reason="wrong")
+
+    assert memory.recall("zebra").inactive.count == 1
+    assert memory.recall("zebra", min_score=1).inactive.count == 0

@@ -1,0 +1,44 @@
+"""On notes left out of the fit, scores are reliable, few answers are lost, and most foreign questions get none."""
+
+import numpy as np
+import pytest
+
+from bench.calibration import ANSWERED, OTHER, error, lost, note_cases, scores, silent
+from jidomem.models.local_embedder import LocalEmbedder
+from jidomem.recall.calibration import CALIBRATIONS
+from jidomem.records.recall import MIN_SCORE
+
+
+@pytest.fixture(scope="module", params=["vectors", "words"])
+def scored(request):
+    """The cases of the part left out, with the scores of the program, and the way they were ranked."""
+    has_vectors = request.param == "vectors"
+    cases = note_cases(LocalEmbedder() if has_vectors else None, by_words=not has_vectors)["held out"]
+    lines = {name: pair[0 if has_vectors else 1] for name, pair in CALIBRATIONS.items()}
+    return [(case, scores(case, lines[case.ranking])) for case in cases], request.param
+
+
+def test_the_expected_calibration_error_is_small(scored):
+    cases, _ = scored
+    assert sum(case.kind == ANSWERED for case, _ in cases) == 36
+    assert error(cases) <= 0.05
+
+
+def test_at_most_a_twentieth_of_the_answers_found_is_lost(scored):
+    cases, _ = scored
+    found, below = lost(cases, MIN_SCORE)
+    assert found >= 20
+    assert below <= found / 20
+
+
+def test_most_questions_of_other_projects_get_no_answer(scored):
+    cases, by = scored
+    asked, quiet = silent(cases, OTHER, MIN_SCORE)
+    assert quiet / asked >= (0.75 if by == "vectors" else 0.6)
+
+
+def test_answers_have_greater_scores_than_other_results(scored):
+    cases, _ = scored
+    right = np.concatenate([each[np.array(case.right, dtype=bool)] for case, each in cases])
+    wrong = np.concatenate([each[~np.array(case.right, dtype=bool)] for case, each in cases])
+    assert right.mean() > 1.5 * wrong.mean()
