@@ -245,7 +245,7 @@ def test_an_error_is_the_same_through_python_and_the_command_line(code, root):
 def served(root, at_once=1):
     """A client of the memory served in this process; what it opens is let go of."""
     with jidomem.open(root, project="p", wait=0.2) as memory:
-        memory.pool = Pool(root, RootLimits(queries=at_once))
+        memory.pool = Pool(root, RootLimits(queries=at_once, query_seconds=300))
         yield create_app(memory, keyring=Keyring(own_config(), root)).test_client()
 
 

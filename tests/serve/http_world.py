@@ -20,7 +20,7 @@ class Client:
 
     def __init__(self, url):
         self.url = url
-        self.connection = HTTPConnection(urlsplit(url).netloc, timeout=30)
+        self.connection = HTTPConnection(urlsplit(url).netloc, timeout=120)
 
     def __enter__(self):
         return self
