@@ -66,6 +66,20 @@ def test_a_cross_encoder_orders_the_answers(root, config, tmp_path):
         assert metadata["reranker"] == {"model": best, "error": None}
 
 
+def test_each_place_keeps_its_score(root, config, tmp_path):
+    with jidomem.open(root, project="p", agent="ana") as memory:
+        first = [(hit.content, hit.score) for hit in memory.recall("zebra lynx").entries]
+    last = first[-1][0].removeprefix("zebra ")
+    folder = write_folder(tmp_path / "model", table(**{last: 5.0}))
+    config.write_text(f"[reranker]\npath = {json.dumps(str(folder))}\nseconds = 60\n")
+    with jidomem.open(root, project="p", agent="ana") as memory:
+        again = [(hit.content, hit.score) for hit in memory.recall("zebra lynx").entries]
+
+    assert [score for _, score in again] == [score for _, score in first]
+    assert again[0][0] == first[-1][0]
+    assert first[0][1] > first[-1][1]
+
+
 def test_the_best_of_more_than_the_limit_are_reordered(root, config, tmp_path):
     first, _ = ask(root)
     last = first[-1].removeprefix("zebra ")

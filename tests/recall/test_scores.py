@@ -101,6 +101,13 @@ def test_an_answer_that_is_known_has_no_nearest(memory):
     assert "nearest" not in markdown(answer)
 
 
+def test_each_word_that_no_memory_has_lowers_the_score(memory):
+    queries = ("build", "build heron", "build heron stoat", "build heron stoat vole")
+    scores = [memory.recall(query, min_score=0).entries[0].score for query in queries]
+
+    assert scores == sorted({*scores}, reverse=True)
+
+
 def test_the_nearest_is_left_out_of_a_budget_that_it_exceeds(memory):
     whole = memory.recall(NONSENSE, min_score=0.1, budget_tokens=1_000)
     small = memory.recall(NONSENSE, min_score=0.1, budget_tokens=whole.metadata["tokens"] - 1)
