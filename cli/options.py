@@ -22,6 +22,8 @@ ROWS = ("table", "json", "jsonl", "csv", "tsv", "md")
 
 #: The seconds in which a recall computes vectors before it answers: a short process has no background thread.
 EMBEDS_FOR = 1.0
+#: The seconds for which the receipt of a command waits for similar memories: the embedder is loaded first.
+SIMILAR_WITHIN = 10.0
 #: The most damaged files that other commands warn of.
 _WARNINGS = 20
 #: The placeholder for a reason in commands to paste.
@@ -78,6 +80,8 @@ class App:
             index=self.index,
         )
         memory.embeds_for = None if stays else EMBEDS_FOR
+        if not stays:
+            memory.similar_within = SIMILAR_WITHIN
         if context := click.get_current_context(silent=True):
             context.call_on_close(memory.close)  # closing it explicitly saves a second with a store on disk
             if isinstance(context.command, Command) and context.command.is_writing and not self.creates_project:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
+from shlex import quote
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, BinaryIO
 from unicodedata import east_asian_width
@@ -26,6 +27,7 @@ from jidomem.rdf.vocab import BASE, JIDO, REDACTED, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import cell, plain, tsv_line
 from jidomem.records.active import state_text
+from jidomem.records.intent import REPEATS, SimilarMemory
 from jidomem.runtime.settings import OWN
 from jidomem_cli.options import App, clean
 
@@ -435,6 +437,35 @@ _PRINTERS: Mapping[str, Callable[[App, Sequence[Row], Sequence[str]], None]] = {
 }  # fmt: skip
 
 
+def similar_choices(receipt: Receipt, similar: SimilarMemory) -> dict[str, str]:
+    """Return the choices between a new memory and a similar one, each with its command; the likely one comes first."""
+    new, old = quote(short(receipt.iri)), quote(short(similar.id))
+    if receipt.commit is None:
+        supersede, confirm, keep = f"--supersedes {old}", f"jidomem edit {old} --confirm", "write it as it is"
+    elif receipt.status == "proposed":
+        supersede, keep = (f"jidomem review {action} {new} --against {old}" for action in ("supersede", "keep-both"))
+        confirm = f"jidomem review reject {new}"
+    else:
+        supersede, keep = f"jidomem review supersede {new} --against {old}", "nothing to do"
+        confirm = f"jidomem edit {old} --confirm --set supersedes={old} --set supersedes={new}"
+    choices = {
+        "supersede": f"yours takes its place: {supersede}",
+        "confirm": f"it says the same, and stays in place of yours: {confirm}",
+        "keep": f"both hold: {keep}",
+    }
+    if similar.differences:
+        del choices["confirm"]
+    return {"confirm": choices.pop("confirm"), **choices} if similar.relation == REPEATS else choices
+
+
+def similar_line(similar: SimilarMemory) -> str:
+    """Return a similar memory in words."""
+    relation = "it repeats" if similar.relation == REPEATS else "it is near to"
+    differing = f", other values: {', '.join(similar.differences)}" if similar.differences else ""
+    likeness = f"likeness {similar.likeness:.2f}{differing}"
+    return f"{relation} {short(similar.id)} by {similar.asserted_by} ({likeness}): {similar.text}"
+
+
 def show_receipt(
     app: App, memory: Jidomem, receipt: Receipt, outcome: str | None = None, *, item: str | None = None
 ) -> None:
@@ -442,7 +473,11 @@ def show_receipt(
 
     *item* is the memory of the outcome (default: the new one).
     """
-    show_result(app, receipt.to_dict(), receipt.iri)
+    values = receipt.to_dict()
+    choices = [similar_choices(receipt, similar) for similar in receipt.similar or ()]
+    for shown, of_similar in zip(values.get("similar", ()), choices, strict=True):
+        shown["choices"] = of_similar
+    show_result(app, values, receipt.iri)
     text = f"{outcome or receipt.status}: {short(item or receipt.iri)} in project {memory.project}"
     app.info(f"would be {text}; nothing was written" if receipt.commit is None else text)
     if memory.settings.found == OWN and receipt.commit is not None:
@@ -456,5 +491,9 @@ def show_receipt(
             app.info(f"filled in: {name} = {clean(str(value))}")
     for conflict in receipt.conflicts:
         app.warn(f"{conflict.kind}: {clean(conflict.why)}")
+    for similar, of_similar in zip(receipt.similar or (), choices, strict=True):
+        app.info(clean(similar_line(similar)))
+        for choice in of_similar.values():
+            app.info(f"  {clean(choice)}")
     for warning in receipt.warnings:
         app.warn(clean(warning))

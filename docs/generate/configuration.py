@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from docs.generate.tables import code, table
-from jidomem.records.policy import JUDGES, ON_CONFLICT, ON_SECRET, PRESETS, AgentPolicy, Policy
+from jidomem.records.policy import JUDGES, ON_CONFLICT, ON_SECRET, ON_SIMILAR, PRESETS, AgentPolicy, Policy
 from jidomem.runtime import model_choice, root_config, settings, user_config
 
 _INTRODUCTION = """\
@@ -43,7 +43,7 @@ _ROOT = {
     "host": ("where `jidomem serve` listens; counts once the root is [trusted](../security.md)", "127.0.0.1"),
     "port": ("its port; counts once the root is trusted", 8700),
 }
-_TABLES = {"conflicts": "see below", "agents": "see below"}
+_TABLES = {"conflicts": "see below", "on_similar": "see below", "agents": "see below"}
 _AGENT = {
     "role": (
         "what it may do by the [policy](../policy.md#roles), until the journal says otherwise",
@@ -138,6 +138,8 @@ def pages() -> dict[str, str]:
         table(head, _rows(known)),
         f"\n`[conflicts]` says by family what becomes of a [conflict](../conflicts.md) that is not settled: {', '.join(ON_CONFLICT)};",
         f" where it says nothing, refuse. The families: {families}.\n",
+        "\n`[on_similar]` says by family what becomes of a memory that is near to an active one"
+        f" ([similar memories](../conflicts.md#similar-memories)): {', '.join(ON_SIMILAR)}; where it says nothing, ask.\n",
         "\n`[agents.NAME]` says of an agent:\n\n",
         table(head, _rows(_AGENT)),
         "\n[baseline.toml](../check.md#ranges-waivers-issues) beside it has what `check` waives.\n",

@@ -214,6 +214,14 @@ CREATE INDEX near_cosine ON near (cosine);
         sql = "SELECT number, digest FROM vector WHERE number IN (SELECT value FROM json_each(?))"
         return dict(self._store.execute(sql, (json.dumps(numbers),)))
 
+    def values(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the encoded vectors of those of *digests* that have one."""
+        values: dict[bytes, bytes] = {}
+        for step in chunks(digests):
+            sql = f"SELECT digest, value FROM vector WHERE digest IN ({', '.join('?' * len(step))})"
+            values.update(self._store.execute(sql, step))
+        return values
+
     def remove(self, numbers: Iterable[int]) -> None:
         """Delete vectors, in the caller's write transaction."""
         values = [(number,) for number in numbers]
@@ -363,6 +371,38 @@ class Texts:
                     return use(file)
 
             return self.files.use(name, use_current)
+
+    def read_lagging(
+        self, stream: Stream, use: Callable[[SearchIndexReader, int], T], known: Collection[int], most: int
+    ) -> T | None:
+        """Return `use(reader, count)` for the text file with the first *count* commits of *stream*, at once.
+
+        The file may lack the last commits if *known* has the numbers of all of them; else it is brought up to date.
+        Returns None if there is no file, if it must be built again, or if more than *most* commits must be added.
+        """
+        name = name_of(stream)
+        if self._is_being_built(name):
+            return None
+
+        def use_present(file: SearchIndexReader, reason: str) -> tuple[bool, T | None]:
+            mark, present = file.mark, self._index.mark(stream.graph)
+            lacking = range(mark.commits + 1 if mark else 1, present.commits + 1)
+            if mark is None or not file.metadata("is_whole") or len(lacking) > most:
+                return False, None
+            if mark.cleared != present.cleared or not self._journal.holds(stream, mark.version):
+                return False, None
+            if any(number not in known for number in lacking):
+                return True, None
+            with file.reading():
+                return True, use(file, mark.commits)
+
+        with self.files.lock(name):
+            if not self.exists(stream):
+                return None
+            can_use, result = self.files.use(name, use_present)
+            if result is not None or not can_use:
+                return result
+            return self.read(stream, lambda file: use(file, self._index.mark(stream.graph).commits))
 
     def exists(self, stream: Stream) -> bool:
         """Return whether a text file exists, on disk or in memory, sound or not."""

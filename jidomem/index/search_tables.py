@@ -394,8 +394,9 @@ class SearchIndexReader(SearchIndexWriter):
     def counts(self, stems: Iterable[str], moment: str | None = None) -> CorpusStats:
         """Return the number of memories that have each of *stems*: now, or of those recorded by *moment*."""
         if moment is None:
-            sql = "SELECT COALESCE(MAX(memories), 0) FROM holding WHERE stem = ?"
-            holding = {stem: self._store.execute(sql, (stem,)).fetchone()[0] for stem in stems}
+            stems = [*stems]
+            sql = "SELECT stem, memories FROM holding WHERE stem IN (SELECT value FROM json_each(?))"
+            holding = dict.fromkeys(stems, 0) | dict(self._store.execute(sql, (json.dumps(stems),)))
             newest = self._store.execute("SELECT MAX(recorded) FROM memory").fetchone()[0]
             return CorpusStats(self.metadata("memories") or 0, self.metadata("words") or 0, holding, newest or "")
         sql = "SELECT COUNT(*), COALESCE(SUM(length), 0), MAX(recorded) FROM memory WHERE recorded <= ?"
@@ -428,10 +429,12 @@ class SearchIndexReader(SearchIndexWriter):
         only: Iterable[int] | None = None,
         beside: Iterable[str] = (),
         but: Iterable[str] = (),
+        at_first: int = AT_FIRST,
     ) -> Iterator[TextMatch]:
         """Yield the memories that have one of *stems*, among *only* if given, by descending score.
 
-        The words *beside* raise the score but need not match. A memory with one of *but* is left out.
+        The words *beside* raise the score but need not match. A memory with one of *but* is left out. The best
+        *at_first* matches are filtered first.
         """
         wanted, boosting, excluded = matching(stems), matching(beside), matching(but)
         expressions = [f"({wanted}) NOT ({excluded})" if excluded else wanted]
@@ -440,7 +443,7 @@ class SearchIndexReader(SearchIndexWriter):
         sql, values = (_BEST % "", []) if only is None else (_BEST % _ONLY, [json.dumps([*only])])
         results = [self._store.execute(sql, (expression, *values)) for expression in expressions]
         reached = merge(*results, key=lambda row: (row[1], row[0]), reverse=True)
-        limit = AT_FIRST
+        limit = at_first
         while step := dict(islice(reached, limit)):
             rows = self._filter("m.number, m.recorded, m.confidence", step, within)
             matches = {

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 from jidomem.base import disk
 from jidomem.base.background import PeriodicTask
 from jidomem.base.clock import monotonic_time
+from jidomem.base.words import digest
 from jidomem.errors import ModelUnavailable
 from jidomem.index.cache_file import CacheFolder, CacheInvalid
 from jidomem.index.search_index import VECTOR_FOLDER, BatchSizer, Texts, VectorFile, name_of
@@ -32,6 +33,8 @@ T = TypeVar("T")
 PIECES_READ, VECTORS_READ = 1_000, 5_000
 #: The vectors compared in one step, and how many near ones of each are stored, with a cosine of at least LEAST_COSINE.
 COMPARED, NEAR, LEAST_COSINE = 16, 8, 0.4
+#: The most vectors that are read from the file for a comparison with these alone.
+FEW = 64
 #: A text that every working embedder accepts.
 _PROBE = "a"
 
@@ -124,7 +127,9 @@ class Vectors:
         return self._with_vectors(stream, use)
 
     def cosines(self, stream: Stream, to: Vector, digests: Sequence[bytes]) -> Mapping[bytes, float]:
-        """Return the cosine of each of *digests* that has a vector."""
+        """Return the cosine of each of *digests* that has a vector; a few vectors are read from the file."""
+        if len(digests) <= FEW:
+            return self._use(stream, lambda file: _cosines(to, file.values(digests)))
 
         def use(file: VectorFile, vectors: VectorSet) -> Mapping[bytes, float]:
             numbers = {number: known for known, number in file.numbers(digests).items()}
@@ -138,6 +143,23 @@ class Vectors:
         vectors = self._generate([text], getattr(self.embedder, "generate_queries", None))
         self._encode(vectors)
         return vectors[0]
+
+    def vector_of(self, stream: Stream, piece: str, *, stores: bool) -> Vector:
+        """Return the vector of a *piece* of a new text, and store it if it *stores*; raises ModelUnavailable."""
+        vectors = self._generate([piece])
+        (value,) = self._encode(vectors)
+        if stores:
+            self._store(stream, digest(piece), value)
+        return vectors[0]
+
+    def _store(self, stream: Stream, key: bytes, value: bytes) -> None:
+        """Store the vector of a piece that was not examined yet."""
+
+        def write(file: VectorFile) -> None:
+            with file.writing():
+                file.write([key], {key: value})
+
+        self._use(stream, write)
 
     def status(self, stream: Stream) -> dict[str, Any]:
         """Return the status of the vectors of a stream: model, count, bytes, and number of pending texts.
@@ -307,6 +329,20 @@ class Vectors:
             os.close(descriptor)
 
 
+def _cosines(to: Vector, values: Mapping[bytes, bytes]) -> dict[bytes, float]:
+    """Return the cosine of a vector and of each encoded one."""
+    from jidomem.index.vector_search import VectorSet
+
+    if any(len(value) != len(to) for value in values.values()):
+        raise CacheInvalid("a vector had another dimension")
+    if not values:
+        return {}
+    vectors = VectorSet(len(to))
+    vectors.add(range(len(values)), [*values.values()])
+    cosines = vectors.cosines(to, range(len(values)))
+    return {key: cosines[number] for number, key in enumerate(values)}
+
+
 def identity_of(texts: SearchIndexReader) -> str:
     """Return the random identity of a text file, which differs after each build."""
     return str(texts.metadata("identity"))
@@ -369,10 +405,17 @@ class Embedding:
 
     def query_vector(self, query: str) -> Vector | None:
         """Return the vector of *query*; None if the embedder fails or failed a moment ago: `error` has the reason."""
+        return self._vector(lambda: self.vectors.vector(query))
+
+    def vector_of(self, stream: Stream, piece: str, *, stores: bool) -> Vector | None:
+        """Return the vector of a *piece* of a new text, and store it if it *stores*; None as `query_vector`."""
+        return self._vector(lambda: self.vectors.vector_of(stream, piece, stores=stores))
+
+    def _vector(self, make: Callable[[], Vector]) -> Vector | None:
         if monotonic_time() < self._retry_at:
             return None
         try:
-            vector = self.vectors.vector(query)
+            vector = make()
         except Exception as error:  # of any kind: recall then uses words alone
             self._failed(error)
             return None

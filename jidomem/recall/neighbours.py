@@ -8,11 +8,14 @@ have in common; `python -m bench.neighbours` fits it to the labelled notes of `t
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, chain, islice
-from math import exp, log
+from math import exp, hypot, log
+from operator import mul
+from typing import NamedTuple
 
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE
@@ -21,18 +24,23 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import ERRORS, type_uri
 from jidomem.recall.bm25 import search_weights
 from jidomem.recall.candidates import VectorQuery
-from jidomem.records.search import FIELD_WEIGHTS, CorpusStats
+from jidomem.records.search import FIELD_WEIGHTS
 
 #: The memories that are compared: as many with the rarest words, and as many with the most similar vectors.
 GATHERED = 12
 #: The nearest vectors that are read, of which some are outside of the scope.
 NEAREST = 3 * GATHERED
+#: The most memories of which the nearest vectors are searched; among more, those with the rarest words suffice: of 160
+#: labelled statements 3 fewer are noticed among 100,000 memories.
+SCANNED = 20_000
 #: The number of memories with the rarest words that are examined.
 FIRST = 1_000
 #: The most neighbours of a statement.
 MOST = 3
 #: The likeness from which a memory is a neighbour: at most one in ten statements on another matter reaches it.
 LEAST = 0.5
+#: The words that two statements without vectors have in common at least, if one of them has fewer words than SHORT.
+COMMON, SHORT = 2, 4
 #: Slope and middle of the logistic functions: of the cosine and the share of common words, and of words alone;
 #: fitted by `python -m bench.neighbours`.
 BY_BOTH, BY_WORDS = (13.2, 0.568), (13.3, 0.234)
@@ -44,10 +52,33 @@ _SUMMARY = [*FIELD_WEIGHTS].index("summary")
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A memory near to a statement, with their likeness from 0 to 1."""
+    """A memory near to a statement: its summary, its author, and their likeness from 0 to 1."""
 
     item: str
+    summary: str
+    agent: str
     likeness: float
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A memory that the search file lacks, and its author; `vector` is that of its text, of length 1, or None."""
+
+    item: str
+    kind: str
+    summary: str
+    agent: str
+    vector: Sequence[float] | None = None
+
+
+class _Compared(NamedTuple):
+    """A memory that is compared, with its significant stems; `text` is its summary, or its number in the file."""
+
+    item: str
+    agent: str
+    stems: tuple[str, ...]
+    cosine: float | None
+    text: str | int
 
 
 def comparable(kind: str, moment: str) -> SearchFilter:
@@ -56,10 +87,21 @@ def comparable(kind: str, moment: str) -> SearchFilter:
     Work is compared to work, errors to errors, and any other kind to all other kinds: agents record one statement as a
     fact, a decision or a convention.
     """
-    of = type_uri(kind)
-    kinds = next((each for each in (_WORK, _TROUBLE) if of in each), None)
+    kinds = _kinds(kind)
     others = _NO_STATEMENT if kinds else _NO_STATEMENT | _WORK | _TROUBLE
     return SearchFilter(kinds=kinds, but=others, valid_at=moment)
+
+
+def _kinds(kind: str) -> frozenset[str] | None:
+    """Return the only classes to which a memory of type *kind* is compared; None if it is a statement."""
+    return next((each for each in (_WORK, _TROUBLE) if type_uri(kind) in each), None)
+
+
+def is_comparable(one: Collection[str], other: Collection[str]) -> bool:
+    """Return whether memories of these types are compared; see `comparable`."""
+    return _NO_STATEMENT.isdisjoint((*one, *other)) and all(
+        kinds.isdisjoint(one) == kinds.isdisjoint(other) for kinds in (_WORK, _TROUBLE)
+    )
 
 
 def neighbours(
@@ -70,45 +112,59 @@ def neighbours(
     within: SearchFilter,
     *,
     alike: VectorQuery | None = None,
+    recent: Collection[Statement] = (),
     excluded: Collection[str] = (),
     least: float = LEAST,
     limit: int = MOST,
 ) -> list[Neighbour]:
     """Return up to *limit* memories *within* the filter that are near to a statement, the nearest first.
 
-    *summary* is the statement, *alike* has the vector of its whole text, None without an embedder. The memories
-    *excluded* (IRIs) are no neighbours. *stemmer* is that of *file*.
+    *summary* is the statement, *alike* has the vector of its whole text, None without an embedder. The statements
+    *recent* are compared as well; the memories *excluded* (IRIs) are no neighbours. *stemmer* is that of *file*.
     """
     stems = _significant(stem for _, stem in stemmer.stems(summary))
-    numbers = {*_by_words(file, stems, within), *_by_vectors(file, stream, alike)}
-    rows = [row for row in file.rows(numbers, within) if row.item not in excluded]
-    summaries = {row.number: _significant(row.fields[_SUMMARY].split()) for row in rows}
-    counts = file.counts({*stems, *chain.from_iterable(summaries.values())})
-    cosines = _cosines(file, stream, summaries, alike)
-    likeness = {row.item: _likeness(stems, summaries[row.number], counts, cosines.get(row.number)) for row in rows}
-    best = sorted((item for item in likeness if likeness[item] >= least), key=lambda item: (-likeness[item], item))
-    return [Neighbour(item, likeness[item]) for item in best[:limit]]
-
-
-def is_comparable(one: Collection[str], other: Collection[str]) -> bool:
-    """Return whether memories of these types are compared; see `comparable`."""
-    return _NO_STATEMENT.isdisjoint((*one, *other)) and all(
-        kinds.isdisjoint(one) == kinds.isdisjoint(other) for kinds in (_WORK, _TROUBLE)
-    )
+    near_vectors = _by_vectors(file, stream, alike)
+    rows = file.rows({*_by_words(file, stems, within), *near_vectors}, within)
+    cosines = near_vectors | _cosines(file, stream, {row.number for row in rows} - near_vectors.keys(), alike)
+    compared = [
+        _Compared(row.item, row.agent, _significant(row.fields[_SUMMARY].split()), cosines.get(row.number), row.number)
+        for row in rows
+    ]
+    length = hypot(*alike.vector) or 1.0 if alike else 1.0
+    for one in recent:
+        words_of_one = _significant(stem for _, stem in stemmer.stems(one.summary))
+        cosine = float(sum(map(mul, alike.vector, one.vector))) / length if alike and one.vector else None
+        compared.append(_Compared(one.item, one.agent, words_of_one, cosine, one.summary))
+    weights = _weights(file, {*stems, *chain.from_iterable(each.stems for each in compared)}, compared[len(rows) :])
+    likeness = {
+        each: _likeness(stems, each.stems, weights, each.cosine) for each in compared if each.item not in excluded
+    }
+    near = sorted((each for each in likeness if likeness[each] >= least), key=lambda each: (-likeness[each], each.item))
+    del near[limit:]
+    passages = file.passages.get(each.text for each in near if isinstance(each.text, int))
+    return [
+        Neighbour(
+            each.item,
+            each.text if isinstance(each.text, str) else passages[each.text].text.partition("\n")[0],
+            each.agent,
+            likeness[each],
+        )
+        for each in near
+    ]
 
 
 def likeness_of_pairs(file: SearchIndexReader, pairs: Sequence[tuple[SearchRow, SearchRow, float]]) -> list[float]:
     """Return the likeness of each pair of memories of *file*, given with the cosine of their vectors."""
     rows = {row.number: row for one, other, _ in pairs for row in (one, other)}
     stems = {number: _significant(row.fields[_SUMMARY].split()) for number, row in rows.items()}
-    counts = file.counts({*chain.from_iterable(stems.values())})
-    return [_likeness(stems[one.number], stems[other.number], counts, cosine) for one, other, cosine in pairs]
+    weights = _weights(file, {*chain.from_iterable(stems.values())})
+    return [_likeness(stems[one.number], stems[other.number], weights, cosine) for one, other, cosine in pairs]
 
 
-def _significant(stems: Iterable[str]) -> list[str]:
+def _significant(stems: Iterable[str]) -> tuple[str, ...]:
     """Return *stems* without those that say little, in order."""
     little = _little()
-    return [stem for stem in stems if stem not in little]
+    return tuple(stem for stem in stems if stem not in little)
 
 
 @lru_cache(maxsize=1)
@@ -123,23 +179,26 @@ def _by_words(file: SearchIndexReader, stems: Sequence[str], within: SearchFilte
     if not rarest:
         return []
     first = max(1, bisect_right([*accumulate(counts.holding[stem] for stem in rarest)], FIRST))
-    return [match.number for match in islice(file.best(rarest[:first], within), GATHERED)]
+    return [match.number for match in islice(file.best(rarest[:first], within, at_first=2 * GATHERED), GATHERED)]
 
 
-def _by_vectors(file: SearchIndexReader, stream: Stream, alike: VectorQuery | None) -> list[int]:
-    """Return the numbers of the memories with the most similar vectors."""
-    if alike is None:
-        return []
-    digests = [known for known, _ in alike.vectors.nearest(stream, alike.vector, NEAREST)]
-    numbers = file.passages.numbers_of(digests)
-    return [number for known in digests for number in numbers[known]]
+def _by_vectors(file: SearchIndexReader, stream: Stream, alike: VectorQuery | None) -> dict[int, float]:
+    """Return the numbers of the memories with the most similar vectors, with their cosines."""
+    if alike is None or (file.metadata("memories") or 0) > SCANNED:
+        return {}
+    pieces = dict(alike.vectors.nearest(stream, alike.vector, NEAREST))
+    cosines: dict[int, float] = {}
+    for known, numbers in file.passages.numbers_of(pieces).items():
+        for number in numbers:
+            cosines[number] = max(pieces[known], cosines.get(number, -1.0))
+    return cosines
 
 
 def _cosines(
-    file: SearchIndexReader, stream: Stream, numbers: Iterable[int], alike: VectorQuery | None
+    file: SearchIndexReader, stream: Stream, numbers: Collection[int], alike: VectorQuery | None
 ) -> dict[int, float]:
     """Return the cosine of the most similar piece of each of *numbers* that has a vector."""
-    if alike is None:
+    if alike is None or not numbers:
         return {}
     pieces = file.passages.digests(numbers)
     cosines = alike.vectors.cosines(stream, alike.vector, [*{*chain.from_iterable(pieces.values())}])
@@ -147,20 +206,30 @@ def _cosines(
     return {number: max(each) for number, each in by_number.items() if each}
 
 
-def _likeness(one: Sequence[str], other: Sequence[str], counts: CorpusStats, cosine: float | None) -> float:
+def _weights(file: SearchIndexReader, stems: Collection[str], recent: Collection[_Compared] = ()) -> dict[str, float]:
+    """Return the weight of each of *stems*: the fewer memories have it, the higher. The *recent* ones count, too."""
+    counts, added = file.counts(stems), Counter(chain.from_iterable({*each.stems} for each in recent))
+    memories = counts.memories + len(recent)
+    return {stem: log(1 + memories / (1 + counts.holding[stem] + added[stem])) for stem in stems}
+
+
+def _likeness(
+    one: Collection[str], other: Collection[str], weights: Mapping[str, float], cosine: float | None
+) -> float:
     """Return the likeness of two statements, given by their stems and the cosine of their vectors."""
-    common = _common(one, other, counts)
+    common = _common(one, other, weights)
     if cosine is None:
+        if min(len(one), len(other)) < SHORT and len({*one} & {*other}) < COMMON:
+            return 0.0
         return _logistic(common + _common_letters(one, other), *BY_WORDS)
     return _logistic(cosine + common, *BY_BOTH)
 
 
-def _common(one: Collection[str], other: Collection[str], counts: CorpusStats) -> float:
-    """Return the share of words in common: the fewer memories have a word, the higher is its weight."""
+def _common(one: Collection[str], other: Collection[str], weights: Mapping[str, float]) -> float:
+    """Return the share of the words of two statements, by their weights, that both have."""
     first, second = {*one}, {*other}
-    weight = {stem: log(1 + counts.memories / (1 + counts.holding.get(stem, 0))) for stem in first | second}
-    whole = sum(weight.values())
-    return sum(weight[stem] for stem in first & second) / whole if whole else 0.0
+    whole = sum(weights[stem] for stem in first | second)
+    return sum(weights[stem] for stem in first & second) / whole if whole else 0.0
 
 
 def _common_letters(one: Iterable[str], other: Iterable[str]) -> float:

@@ -418,12 +418,39 @@ def _renamed(values: Mapping[str, Any], *, old: str, new: str) -> dict[str, Any]
     return {(new if key == old else key): value for key, value in values.items()}
 
 
+#: The relations of a memory to a near statement: it says the same, or something on the same matter.
+REPEATS, NEAR = "repeats", "near"
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarMemory:
+    """An active memory near to the one that was written, with their likeness from 0 to 1.
+
+    `relation` is repeats if both say the same, else near; `asserted_by` is its author. `differences` are the values in
+    which the new memory differs from it, such as `5 / 20 threads`.
+    """
+
+    id: str
+    text: str
+    likeness: float
+    relation: str
+    asserted_by: str
+    differences: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the memory as plain JSON values."""
+        return {**{name: getattr(self, name) for name in self.__slots__}, "differences": list(self.differences)}
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """The outcome of a write, returned only after the commit is durable.
 
     `status` is asserted, proposed or deduplicated; `filled` has the fields that the writer filled in; `commit` is None
-    for a dry run, which commits nothing.
+    for a dry run, which commits nothing. `similar` has the active memories that a single intent repeats or is near to,
+    the nearest first: if it takes the place of one, supersede that with `settle(project, iri, "supersede",
+    other=id)`; if it repeats one, confirm that with `confirm(project, id, supersedes=[id, iri])`, which also ends the
+    repetition; else both stay active. It is None if they were not looked up.
     """
 
     iri: str
@@ -433,13 +460,15 @@ class Receipt:
     filled: Mapping[str, Any] = field(default_factory=dict)
     conflicts: tuple[ConflictItem, ...] = ()
     warnings: tuple[str, ...] = ()
+    similar: tuple[SimilarMemory, ...] | None = None
 
     def __str__(self) -> str:
         """Return the IRI of the memory."""
         return self.iri
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the receipt as plain JSON values."""
+        """Return the receipt as plain JSON values, without `similar` if that is None."""
+        similar = {} if self.similar is None else {"similar": [each.to_dict() for each in self.similar]}
         return {
             "iri": self.iri,
             "commit": self.commit,
@@ -448,6 +477,7 @@ class Receipt:
             "filled": dict(self.filled),
             "conflicts": [conflict.to_dict() for conflict in self.conflicts],
             "warnings": list(self.warnings),
+            **similar,
         }
 
 

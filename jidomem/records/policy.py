@@ -17,6 +17,7 @@ from jidomem.rdf.terms import Term, iri, parse_literal
 
 ON_CONFLICT = ("refuse", "propose", "warn")
 ON_SECRET = ("refuse", "warn", "off")
+ON_SIMILAR = ("ask", "propose", "off")
 JUDGES = ("compiled", "pyshacl")
 #: The role of an agent without a granted role.
 DEFAULT_ROLE = "Implementer"
@@ -35,13 +36,16 @@ class Policy:
     """The write policy.
 
     `on_conflict` maps a kind family (`decision`, `convention`, `fact`, `task` ...) to refuse, propose or warn; the
-    default is refuse. `strict` refuses undeclared agents and sessions, and terms of foreign vocabularies.
-    `create_projects` lets a first write create its project. `judge` is the validator of shapes: `compiled`, or the
-    reference implementation `pyshacl`. `secrets` is the treatment of likely keys and passwords: refuse, warn or off.
-    `preset` names the initial rules of the access policy of a project; rules in its journal replace them.
+    default is refuse. `on_similar` maps one to ask, propose or off: the receipt shows the active memories that the new
+    one is near to, which is the default; it then becomes a proposal; or they are not looked up. `strict` refuses
+    undeclared agents and sessions, and terms of foreign vocabularies. `create_projects` lets a first write create its
+    project. `judge` is the validator of shapes: `compiled`, or the reference implementation `pyshacl`. `secrets` is the
+    treatment of likely keys and passwords: refuse, warn or off. `preset` names the initial rules of the access policy
+    of a project; rules in its journal replace them.
     """
 
     on_conflict: Mapping[str, str] = field(default_factory=dict)
+    on_similar: Mapping[str, str] = field(default_factory=dict)
     agents: Mapping[str, AgentPolicy] = field(default_factory=dict)
     strict: bool = False
     create_projects: bool = True

@@ -31,6 +31,7 @@ from jidomem.runtime.location import (
 )
 from jidomem.runtime.logs import READ_LOG_TABLES, SERVER_LOG_TABLES, DoorLog, ReadLog
 from jidomem.runtime.recall_api import RecallApi
+from jidomem.runtime.similar import ReceiptSearch
 from jidomem.runtime.state import State
 from jidomem.runtime.worker_pool import Checks, Pool
 from jidomem.schema.ontology import ConfigWatcher, EffectiveRules
@@ -136,6 +137,7 @@ class Jidomem:
             embedder,
             self.playbook.orders,
         )
+        self._search = ReceiptSearch(self._recall, self.index, self._rules, self.catch_up)
         self._governance = GovernanceApi(
             given,
             self.place,
@@ -201,6 +203,7 @@ class Jidomem:
                     absent=self.tree.absent if self.tree else lambda paths: {},
                     # in the user's own memory a new project is expected: each folder without a memory has one
                     projects=(lambda: sorted(self._recorded_projects())) if given.found != settings.OWN else tuple,
+                    search=self._search,
                 )
             return self._writer
 
@@ -314,6 +317,15 @@ class Jidomem:
     @embeds_for.setter
     def embeds_for(self, seconds: float | None) -> None:
         self._recall.embeds_for = seconds
+
+    @property
+    def similar_within(self) -> float:
+        """The seconds for which a receipt waits for similar memories; after that its `similar` is None."""
+        return self._search.within
+
+    @similar_within.setter
+    def similar_within(self, seconds: float) -> None:
+        self._search.within = seconds
 
     # Governance
 
@@ -498,6 +510,7 @@ class Jidomem:
         if self.remote is not None:
             self.remote.close()
         self._agents.close()
+        self._search.close()
         self._recall.close()
         self._shown.state.close()
         self.door_log.state.close()

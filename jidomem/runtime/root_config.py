@@ -21,7 +21,7 @@ from jidomem.base.words import slug
 from jidomem.errors import Failed, NotFound
 from jidomem.rdf import vocab
 from jidomem.rdf.vocab import family
-from jidomem.records.policy import JUDGES, ON_CONFLICT, ON_SECRET, PRESETS, AgentPolicy, Policy
+from jidomem.records.policy import JUDGES, ON_CONFLICT, ON_SECRET, ON_SIMILAR, PRESETS, AgentPolicy, Policy
 from jidomem.runtime import user_config
 from jidomem.runtime.config_table import (
     TABLE,
@@ -261,12 +261,14 @@ _RULES: Mapping[str, KeyRule] = {
     "secrets": choice(ON_SECRET),
     "read_log": TRUTH,
     "conflicts": TABLE,
+    "on_similar": TABLE,
     "agents": TABLE,
     "policy": choice(PRESETS),
     "host": text("127.0.0.1", is_valid=lambda _: True),
     "port": number(0, 65_535, 8700),
 }
 _CONFLICTS = dict.fromkeys(_FAMILIES, choice(ON_CONFLICT))
+_SIMILAR = dict.fromkeys(_FAMILIES, choice(ON_SIMILAR))
 _AGENT = {"role": choice(vocab.AGENT_ROLE), "capabilities": choices(vocab.CAPABILITY)}
 
 
@@ -311,6 +313,7 @@ def policy(config: Mapping[str, Any], path: Path) -> Policy:
     default = Policy()
     return Policy(
         on_conflict=read_table(path, "conflicts", config.get("conflicts", {}), _CONFLICTS),
+        on_similar=read_table(path, "on_similar", config.get("on_similar", {}), _SIMILAR),
         agents=_agents(config.get("agents", {}), path),
         strict=config.get("strict", default.strict),
         create_projects=config.get("create_projects", default.create_projects),

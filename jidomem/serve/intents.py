@@ -11,13 +11,11 @@ from io import BufferedIOBase
 from itertools import chain, islice
 from threading import Condition
 from typing import Any
-from urllib.parse import quote
 
 from flask import Response, g, request
 
 from jidomem.base.background import BackgroundTask
 from jidomem.errors import STOPPING, Busy, InvalidRequest, JidomemError, TooLarge
-from jidomem.rdf import vocab
 from jidomem.records.intent import Receipt, parse_json, parse_line
 from jidomem.runtime.user_config import RootLimits
 from jidomem.serve import wire
@@ -103,13 +101,8 @@ def submit(site: RequestContext, project: str) -> Response:
     g.seen.claimed = _by(site, values)
     receipt = site.writer.submit_intent(project, _keyed(values), dry_run=dry_run)
     is_new = receipt.commit is not None and receipt.status != "deduplicated"
-    place = f"/projects/{project}/memories/{_id(receipt.iri)}"
+    place = f"/projects/{project}/memories/{wire.item_path(receipt.iri)}"
     return wire.answer(wire.outcome(receipt, project), 201 if is_new else 200, Location=place)
-
-
-def _id(item: str) -> str:
-    """Return the name of a memory in a path: its id, or its IRI if it is in another namespace."""
-    return quote(item.removeprefix(f"{vocab.BASE}memory/"), safe="")
 
 
 def _keyed(values: Any) -> Any:

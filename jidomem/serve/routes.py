@@ -300,7 +300,7 @@ def _schemas() -> dict[str, Any]:
         "Query": _object({name: _ARGUMENTS[name] for name in _SPARQL_PARAMETERS}, ("query",)),
         "Intent": {**_object(fields, ()), "additionalProperties": False},
         "Intents": {"oneOf": [_ref("Intent"), {"type": "array", "items": _ref("Intent")}]},
-        "Receipt": _object(receipt, tuple(receipt)),
+        "Receipt": _object(receipt | {"similar": {"type": "array", "items": {"type": "object"}}}, tuple(receipt)),
         "Outcomes": {
             "oneOf": [_ref("Receipt"), {"type": "array", "items": {"anyOf": [_ref("Receipt"), {"type": "object"}]}}]
         },

@@ -22,8 +22,9 @@ from werkzeug.http import parse_options_header
 
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge, did_you_mean
+from jidomem.rdf.vocab import BASE
 from jidomem.records.entry import WriteResult
-from jidomem.records.intent import Receipt, parse_json
+from jidomem.records.intent import REPEATS, Receipt, parse_json
 
 _SHELL = "in a shell"
 _ANY_COMMAND = re.compile(
@@ -110,7 +111,40 @@ def _translated(values: Mapping[str, Any], instead: Callable[[HintTranslation], 
         ]
     if "warnings" in values:
         translated["warnings"] = [_replaced(each, warned, project) for each in values["warnings"]]
+    if "similar" in values:
+        translated["similar"] = [_with_choices(values, each, project) for each in values["similar"]]
     return translated
+
+
+def _with_choices(values: Mapping[str, Any], similar: Mapping[str, Any], project: str) -> dict[str, Any]:
+    """Return a *similar* memory of a receipt with a request for each choice, or without *project* a call of a tool."""
+    new, old = values["iri"], similar["id"]
+
+    def revise(item: str, **fields: Any) -> str:
+        if not project:
+            return f"the tool revise with {json.dumps({'id': item, **fields})}"
+        return f"POST /projects/{quote(project)}/memories/{item_path(item)}/revise {json.dumps(fields)}"
+
+    if values["commit"] is None:
+        supersede, confirm = f"`supersedes`: {json.dumps([old])}", revise(old, confirm=True)
+    else:
+        supersede = revise(new, set={"supersedes": [new, old]}, reason="...")
+        confirm = revise(old, confirm=True, set={"supersedes": [old, new]})
+    choices = {
+        "supersede": f"yours takes its place: {supersede}",
+        "confirm": f"it says the same, and stays in place of yours: {confirm}",
+        "keep": "both hold: nothing to do",
+    }
+    if similar["differences"]:
+        del choices["confirm"]
+    if similar["relation"] == REPEATS:
+        choices = {"confirm": choices.pop("confirm"), **choices}
+    return {**similar, "choices": choices}
+
+
+def item_path(item: str) -> str:
+    """Return the name of a memory in a path: its id, or its IRI if it is in another namespace."""
+    return quote(item.removeprefix(f"{BASE}memory/"), safe="")
 
 
 def _replaced(text: str, table: Sequence[tuple[str, str]], project: str) -> str:

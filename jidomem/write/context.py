@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, plain_value
-from jidomem.records.intent import Receipt
+from jidomem.records.intent import Receipt, SimilarMemory
 from jidomem.records.policy import CURATORS, AccessPolicy
 from jidomem.write import permissions
 from jidomem.write.group_commit import CommitQueues, receipt_of
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
-from jidomem.write.submission import AnySubmission
+from jidomem.write.submission import AnySubmission, Proposal
+
+#: The active memories near to an intent, the nearest first; None if they were not looked up.
+Similar = tuple[SimilarMemory, ...] | None
+
+
+class SimilarSearch(Protocol):
+    """The search for memories that are similar to a new one."""
+
+    #: The number of searches that are running, and the seconds for which a receipt waits for one.
+    running: int
+    within: float
+
+    def answer(self, put: Callable[[Similar], object], project: str, intent: Proposal, receipt: Receipt | None) -> None:
+        """Call *put* with the memories similar to *intent*, which has no *receipt* before it is judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
     """The agent and session of writes that name none, the pipeline, and the commit queues.
 
-    `owner` is the user of the machine, who may name the first curator.
+    `owner` is the user of the machine, who may name the first curator. `search` finds similar memories.
     """
 
     agent: str
@@ -28,6 +44,7 @@ class WriteContext:
     session_name: str | None
     pipeline: Pipeline
     queues: CommitQueues
+    search: SimilarSearch | None = None
 
     @property
     def session(self) -> str:

@@ -245,6 +245,18 @@ def proposal_reason(
     return reason, marks
 
 
+def near_reason(
+    intent: MemoryUpdateIntent, near: Iterable[str], view: WriteSnapshot
+) -> tuple[str | None, list[Triple]]:
+    """Return the reason why a memory is only proposed that is *near* to active ones, and the triples that record it."""
+    active = [other for other in map(iri, near) if view.is_current(other)]
+    if not active:
+        return None, []
+    item, reason = iri(intent.iri or ""), f"it repeats or is near to {', '.join(map(plain_value, active))}"
+    against = [(item, jido("conflictsWith"), other) for other in active]
+    return reason, [(item, jido("proposedBecause"), literal(reason)), *against]
+
+
 def _confirmed_end(intent: MemoryUpdateIntent, view: WriteSnapshot) -> str | None:
     """Return the reason if *intent* ends an active memory that a curator confirmed; None otherwise."""
     for other in map(iri, (*intent.supersedes, *intent.invalidates)):

@@ -259,6 +259,8 @@ class Pipeline:
         proposed_because, marks = permissions.proposal_reason(
             statements.described, intent, permission, view, waits=status == triples.PROPOSED, confirmed=confirmed
         )
+        if options.near and proposed_because is None and status == triples.ASSERTED:
+            proposed_because, marks = permissions.near_reason(intent, options.near, view)
         warnings = []
         if proposed_because is not None:
             status = triples.PROPOSED

@@ -38,7 +38,8 @@ class SubmitOptions:
     a memory that was active, beside the memories that it disagreed with then. `under` is a key that must be unique
     among active memories. The memories in `ending` are replaced by other members of the same commit and conflict with
     nothing. With `relocates` the intent repeats a memory whose source was moved, with its confirmations. `imported`
-    permits undeclared values, which earlier releases accepted.
+    permits undeclared values, which earlier releases accepted. `near` has the memories that the intent is near to, and
+    for which it becomes a proposal.
     """
 
     blobs: Mapping[str, str] | None = None
@@ -49,6 +50,7 @@ class SubmitOptions:
     relocates: bool = False
     absent: Mapping[str, str | None] = field(default_factory=dict)
     imported: bool = False
+    near: tuple[str, ...] = ()
 
 
 DEFAULT_OPTIONS = SubmitOptions()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, Literal, Self, overload
 
 from jidomem.base.clock import Sources, new_id
+from jidomem.errors import JidomemError
 from jidomem.index.follower import IndexFollower
 from jidomem.journal.journal import Stream
 from jidomem.rdf import vocab
@@ -19,16 +22,19 @@ from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import permissions
 from jidomem.write.batch import Batches, IntentPlan, SubmissionResults
 from jidomem.write.conflict import UniqueKey
-from jidomem.write.context import WriteContext
+from jidomem.write.context import Similar, SimilarSearch, WriteContext
 from jidomem.write.conversation import ConversationWriter, EntryChanges, TurnTexts
 from jidomem.write.corrections import Corrections
-from jidomem.write.group_commit import CommitQueues, receipt_of
+from jidomem.write.group_commit import CommitQueues
 from jidomem.write.other_writes import Descriptions, PolicyChanges, WorkSessions
 from jidomem.write.pipeline import Pipeline, no_blobs, none_absent
 from jidomem.write.rollback import Rollback, Rollbacks
 from jidomem.write.settlement import Settlement, Settlements
 from jidomem.write.submission import Given, Outcome, Proposal, SubmitOptions
 from jidomem.write.triples import WRITER_AGENT
+
+#: The most searches for similar memories that run at a time; some may be overdue.
+MOST_SEARCHES = 16
 
 
 class MemoryWriter:
@@ -48,6 +54,7 @@ class MemoryWriter:
         blobs: Callable[[Iterable[str]], Mapping[str, str]] = no_blobs,
         absent: Callable[[Iterable[str]], Mapping[str, str | None]] = none_absent,
         projects: Callable[[], Sequence[str]] = tuple,
+        search: SimilarSearch | None = None,
     ) -> None:
         """Write to the journal of *follower*, under *rules*.
 
@@ -55,7 +62,8 @@ class MemoryWriter:
         curator. A text has at most *literal* bytes. *find* returns the IRI of the memory of a project that a short id
         or another name stands for, else raises NotFound. *blobs* returns the blob ids of the files that a memory is
         about; *absent* returns the files that do not exist, each with the nearest existing path. *projects* returns
-        the projects of the root: the first receipt of a further project has a warning.
+        the projects of the root: the first receipt of a further project has a warning. *search* finds the memories that
+        a new one is similar to.
         """
 
         def listed(project: str) -> list[str]:
@@ -72,7 +80,8 @@ class MemoryWriter:
             blobs=blobs,
             absent=absent,
         )
-        self._build(WriteContext(agent, owner, session, pipeline, CommitQueues(follower, sources, rules, projects)))
+        queues = CommitQueues(follower, sources, rules, projects)
+        self._build(WriteContext(agent, owner, session, pipeline, queues, search))
 
     def _build(self, context: WriteContext) -> None:
         """Build the parts of the writer."""
@@ -171,17 +180,44 @@ class MemoryWriter:
 
         With *propose* the memory waits for a curator, and may disagree with active memories. *blobs* are blob ids of
         the files that it is about, by path, in place of their present ones. An active memory *under* a unique key that
-        is not among the known ones is a conflict, also when another writer added it in the meantime.
+        is not among the known ones is a conflict, also when another writer added it in the meantime. Without such a
+        key `similar` of the receipt has the active memories that the new one repeats or is near to.
 
         Raises IntentRefused (with `violations` and, for mechanical faults, `fixed_intent`), Conflict,
         IdempotencyMismatch, NotFound `invalid_project` or `unknown_project`, Busy, Failed `write_failed` or
         JournalDamaged; then nothing was written.
         """
-        queue = self._queues.of(project_id)
-        submission = self._pipeline.submission(project_id, intent, SubmitOptions(blobs, propose, under=under))
+        queue, options = self._queues.of(project_id), SubmitOptions(blobs, propose, under=under)
+        if self._pipeline.rules.policy.on_similar and under is None:
+            near = self._similar(project_id, intent, None) or ()
+            options = replace(options, near=tuple(each.id for each in near))
+        submission = self._pipeline.submission(project_id, intent, options)
+        receipt: Outcome
         if dry_run:
-            return queue.dry_run_one(self._pipeline, submission)
-        return receipt_of(queue.submit(self._pipeline, [submission])[0])
+            receipt = queue.dry_run_one(self._pipeline, submission)
+        else:
+            (receipt,) = queue.submit(self._pipeline, [submission])
+        if isinstance(receipt, JidomemError):
+            raise receipt
+        if under is not None or receipt.status == "deduplicated":
+            return receipt
+        return replace(receipt, similar=self._similar(project_id, intent, receipt))
+
+    def _similar(self, project_id: str, intent: Proposal, receipt: Receipt | None) -> Similar:
+        """Return the memories similar to *intent*; None if they are not found in time, or too many searches run.
+
+        They are searched in another thread, as an embedder may be slow and another process may lock the search file.
+        """
+        search = self._context.search
+        if search is None or search.running >= MOST_SEARCHES:
+            return None
+        answer: SimpleQueue[Similar] = SimpleQueue()
+        arguments = answer.put, project_id, intent, receipt
+        Thread(target=search.answer, args=arguments, name="jidomem-similar", daemon=True).start()
+        try:
+            return answer.get(timeout=search.within)
+        except Empty:
+            return None
 
     @overload
     def submit_many(  # type: ignore[overload-overlap]  # a collection is an iterable, too

@@ -312,10 +312,10 @@ def _remember(session: ClientSession, given: Arguments) -> ToolResult:
 
 REMEMBER = Tool(
     "remember",
-    "Keep one thing in the project's governed memory. Text alone is a fact of medium confidence. Nothing is"
-    " overwritten: name in supersedes what it replaces. A refusal says what to call; a contradiction you decide.",
+    "Keep one thing in the governed memory. Text alone is a fact of medium confidence. Nothing is"
+    " overwritten: name in supersedes what it replaces. Refusals say what to call; you decide contradictions.",
     {
-        "text": {**_TEXT, "description": "The memory in one sentence."},
+        "text": {**_TEXT, "description": "One sentence."},
         "type": {
             "anyOf": [{"enum": [*GUIDE_TYPES]}, _TEXT],
             "description": "Or your own class. A decision needs rationale.",
@@ -337,7 +337,7 @@ REMEMBER = Tool(
         },
         "dry_run": _TRUTH,
     },
-    {"iri": _TEXT, "status": _TEXT, "filled": _OBJECT, "warnings": _LIST},
+    {"iri": _TEXT, "status": _TEXT, "filled": _OBJECT, "warnings": _LIST, "similar": _LIST},
     _remember,
     required=("text",),
     always=("iri", "status"),

@@ -1,0 +1,100 @@
+"""A week of three agents: each receipt shows what the new memory repeats or contradicts, and the commands work."""
+
+import json
+import shlex
+
+import pytest
+from cli_world import rows, run
+
+#: The day's author, the text, and the number of the memory that its receipt should show first, None for none.
+WEEK = [
+    ("ana", "The build runs on a self-hosted runner with 16 GB of memory", None),
+    ("ana", "Nightly backups go to the vault in Zurich", None),
+    ("ben", "Customers pay by invoice within 30 days", None),
+    ("ben", "Backups are made nightly and go to the vault in Zurich", 1),
+    ("cleo", "Images are stored in the bucket shop-media in Frankfurt", None),
+    ("cleo", "Customers pay by invoice within 14 days", 2),
+    ("ana", "The search page loads its results in pages of 20", None),
+    ("ben", "The self-hosted build runner has 32 GB of memory", 0),
+    ("cleo", "Error messages name the field that is wrong", None),
+]
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    """A repository with an empty memory, whose recall uses the embedder of this machine."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
+    monkeypatch.setattr("jidomem_cli.options.SIMILAR_WITHIN", 120.0)
+    assert run("init", "--project", "shop").exit_code == 0
+    assert run("recall", "builds").exit_code == 0  # as an agent does at the beginning of its session
+    return folder
+
+
+def remember(agent, text, *options):
+    answer = run("remember", text, "--agent", agent, "--json", *options)
+    assert answer.exit_code == 0, answer.stderr
+    return json.loads(answer.stdout)
+
+
+def test_the_receipts_of_a_week_show_what_was_known(shop):
+    receipts = [remember(agent, text) for agent, text, _ in WEEK]
+    shown = [[each["id"] for each in receipt["similar"]] for receipt in receipts]
+
+    assert [ids[0] if ids else None for ids in shown] == [
+        None if known is None else receipts[known]["iri"] for _, _, known in WEEK
+    ]
+    repeated, paid, runner = (receipts[place]["similar"][0] for place in (3, 5, 7))
+    assert (repeated["relation"], repeated["asserted_by"]) == ("repeats", "ana")
+    assert (paid["relation"], paid["differences"]) == ("near", ["14 / 30 days"])
+    assert runner["differences"] == ["32 / 16 GB"]
+    follow("ben", repeated["choices"]["confirm"])
+    follow("cleo", paid["choices"]["supersede"])
+    facts = {row["summary"] for row in rows("ask", "facts")}
+    assert {WEEK[1][1], WEEK[5][1]} <= facts
+    assert {WEEK[3][1], WEEK[2][1]}.isdisjoint(facts)
+
+
+def follow(agent, choice):
+    """Run the command of a choice as *agent*."""
+    command = shlex.split(choice.partition(": ")[2])
+    done = run(*command[1:], "--agent", agent)
+    assert (command[0], done.exit_code) == ("jidomem", 0), done.stderr
+
+
+def test_a_receipt_in_words_shows_the_other_memory_and_the_commands(shop):
+    known = remember("ana", WEEK[2][1])["iri"][-8:]
+    done = run("remember", WEEK[5][1], "--agent", "ben")
+    new = done.stdout.strip()[-8:]
+
+    assert done.stderr.splitlines() == [
+        f"asserted: {new} in project shop",
+        f"it is near to {known} by ana (likeness 1.00, other values: 14 / 30 days): {WEEK[2][1]}",
+        f"  yours takes its place: jidomem review supersede {new} --against {known}",
+        "  both hold: nothing to do",
+    ]
+
+
+def test_a_dry_run_shows_what_to_write_instead(shop):
+    known = remember("ana", WEEK[2][1])["iri"]
+    (similar,) = remember("ben", WEEK[5][1], "--dry-run")["similar"]
+
+    assert similar["id"] == known
+    assert similar["choices"] == {
+        "supersede": f"yours takes its place: --supersedes {known[-8:]}",
+        "keep": "both hold: write it as it is",
+    }
+
+
+def test_a_proposal_is_settled_in_the_review(shop):
+    with open(shop / ".jidomem" / "config.toml", "a") as config:
+        config.write('\n[on_similar]\nfact = "propose"\n')
+    known = remember("ana", WEEK[2][1])
+    proposal = remember("ben", WEEK[5][1])
+
+    assert (known["status"], proposal["status"]) == ("asserted", "proposed")
+    assert [row["item"] for row in rows("review")] == [proposal["iri"]]
+    follow("ana", proposal["similar"][0]["choices"]["supersede"])
+    assert [row["summary"] for row in rows("ask", "facts")] == [WEEK[5][1]]

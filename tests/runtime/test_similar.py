@@ -1,0 +1,265 @@
+"""The similar memories of a receipt: what a new memory repeats or is near to, and never in the way of the write."""
+
+import json
+import math
+import threading
+
+import pytest
+from conftest import files, fixed_sources, intent
+
+import jidomem
+from jidomem import JidomemError
+from jidomem.curation.review_queue import queue
+from jidomem.models.embeddings import HashedStems
+
+RECURSION = "No recursion anywhere, so that whatever should be bounded is bounded"
+BANNED = "No recursion anywhere at all, so that all of the code is bounded"
+
+
+class Scripted(HashedStems):
+    """An embedder by stems that counts its texts, and makes vectors of *values* or fails if told to."""
+
+    def __init__(self, fails=None, value=None):
+        super().__init__(64)
+        self.texts, self.fails, self.value = [], fails, value
+
+    def generate(self, texts):
+        self.texts += texts
+        if self.fails is not None:
+            self.fails()
+        return super().generate(texts) if self.value is None else [[self.value] * 64 for _ in texts]
+
+
+def opened(root, **options):
+    memory = jidomem.open(root, project="p", agent="ana", **options)
+    memory.similar_within = 60.0
+    return memory
+
+
+@pytest.fixture
+def memory(root):
+    with opened(root) as opened_memory:
+        yield opened_memory
+
+
+def similar(receipt):
+    return [(each.id, each.relation) for each in receipt.similar]
+
+
+def test_a_receipt_names_the_memory_that_the_new_one_repeats(memory):
+    first = memory.remember(RECURSION, asserted_by="ben")
+    (found,) = memory.remember(BANNED).similar
+
+    assert (found.id, found.text, found.relation) == (first.iri, RECURSION, "repeats")
+    assert (found.asserted_by, found.differences) == ("ben", ())
+    assert 0.5 <= found.likeness <= 1.0
+
+
+def test_a_receipt_names_the_values_in_which_the_new_memory_differs(memory):
+    memory.remember("The connection pool has 5 threads")
+    (found,) = memory.remember("The connection pool has 20 threads").similar
+
+    assert (found.relation, found.differences) == ("near", ("20 / 5 threads",))
+
+
+def test_the_receipt_of_another_matter_names_nothing(memory):
+    assert memory.remember(RECURSION).similar == ()
+    receipt = memory.remember("The office closes at noon on Fridays")
+
+    assert receipt.similar == ()
+    assert receipt.to_dict()["similar"] == []
+
+
+def test_a_memory_that_another_process_wrote_is_found(memory, root):
+    memory.remember("The office closes at noon on Fridays")
+    memory.recall("office")
+    with opened(root) as other:
+        first = other.remember(RECURSION)
+
+    assert similar(memory.remember(BANNED)) == [(first.iri, "repeats")]
+
+
+def test_the_writes_of_this_process_are_found_after_the_search_file_has_them_too(memory):
+    first = memory.remember(RECURSION)
+    memory.recall("recursion")
+    for number in range(20):
+        memory.remember(f"House {number} of the street is painted {'red' if number % 2 else 'blue'}")
+
+    assert similar(memory.remember(BANNED)) == [(first.iri, "repeats")]
+
+
+@pytest.mark.parametrize("field", ["supersedes", "coexists_with", "evidence"])
+@pytest.mark.parametrize("name", [str, lambda iri: iri[-8:]], ids=["IRI", "short id"])
+def test_a_memory_that_the_new_one_names_is_not_similar(memory, field, name):
+    first = memory.remember(RECURSION)
+
+    assert memory.remember(BANNED, **{field: [name(first.iri)], "about": ["src"]}).similar == ()
+
+
+def test_a_memory_that_ended_is_not_similar(memory):
+    first = memory.remember(RECURSION)
+    memory.remember("The office closes at noon on Fridays", supersedes=[first.iri])
+
+    assert memory.remember(BANNED).similar == ()
+
+
+def test_a_withdrawn_memory_is_not_similar(memory):
+    first = memory.remember(RECURSION)
+    memory.recall("recursion")
+    memory.writer.invalidate("p", first.iri, reason="measured")
+
+    assert memory.remember(BANNED).similar == ()
+
+
+def test_a_proposal_is_not_similar_but_its_receipt_names_what_is(memory):
+    first = memory.remember(RECURSION)
+    memory.writer.submit_intent("p", intent(summary=BANNED), propose=True)
+
+    assert similar(memory.writer.submit_intent("p", intent(summary=f"{BANNED} here"), propose=True)) == [
+        (first.iri, "repeats")
+    ]
+
+
+def test_an_equal_memory_is_a_deduplication_and_names_nothing(memory):
+    memory.writer.submit_intent("p", intent(summary=RECURSION))
+    receipt = memory.writer.submit_intent("p", intent(summary=RECURSION))
+
+    assert (receipt.status, receipt.similar) == ("deduplicated", None)
+    assert "similar" not in receipt.to_dict()
+
+
+def test_a_dry_run_names_the_similar_memories(memory):
+    first = memory.remember(RECURSION)
+    receipt = memory.remember(BANNED, dry_run=True)
+
+    assert (receipt.commit, similar(receipt)) == (None, [(first.iri, "repeats")])
+
+
+def test_a_batch_looks_nothing_up(memory):
+    memory.remember(RECURSION)
+    (receipt,) = memory.writer.submit_many("p", [intent(summary=BANNED)])
+
+    assert receipt.similar is None
+
+
+def test_a_receipt_of_a_retry_has_the_first_outcome(memory):
+    memory.remember(RECURSION)
+    once, again = (memory.remember(BANNED, idempotency_key="k") for _ in range(2))
+
+    assert once.iri == again.iri
+    assert similar(once)
+
+
+def test_the_vector_of_a_new_memory_is_made_once(root):
+    embedder = Scripted()
+    with opened(root, embedder=embedder) as memory:
+        memory.remember(RECURSION, topic="recursion")
+        memory.remember("The office closes at noon", type="convention")
+        memory.embedding.embed("p")
+
+        assert memory.embedding.waiting("p") == 0
+        assert len(embedder.texts) == len(set(embedder.texts)) == 2
+        assert memory.embedding.status("p")["vectors"] == 2
+
+
+def failure():
+    raise RuntimeError("no model")
+
+
+@pytest.mark.parametrize("embedder", [Scripted(failure), Scripted(value=math.nan)], ids=["raises", "NaN"])
+def test_without_a_vector_memories_are_compared_by_words(root, embedder):
+    with opened(root, embedder=embedder) as memory:
+        first = memory.remember(RECURSION)
+
+        assert similar(memory.remember(BANNED)) == [(first.iri, "repeats")]
+
+
+def test_a_slow_embedder_delays_no_receipt(root):
+    answers = threading.Event()
+    with opened(root, embedder=Scripted(answers.wait)) as memory:
+        memory.similar_within = 0.01
+        memory.remember(RECURSION)
+        receipt = memory.remember(BANNED)
+        answers.set()
+
+        assert (receipt.status, receipt.similar) == ("asserted", None)
+
+
+def test_a_search_file_that_is_damaged_fails_no_write(memory, root):
+    first = memory.remember(RECURSION)
+    memory.recall("recursion")
+    memory.texts.close()
+    (root / "cache" / "text" / "p.sqlite").write_bytes(b"not SQLite" * 1_000)
+
+    assert memory.remember("The office closes at noon on Fridays").similar is None
+    memory.recall("recursion")
+    assert similar(memory.remember(BANNED)) == [(first.iri, "repeats")]
+
+
+def test_no_search_file_is_built_by_a_write(root):
+    with opened(root) as memory:
+        memory.remember(RECURSION)
+    with opened(root) as memory:
+        assert memory.remember(BANNED).similar is None
+        assert not (root / "cache").exists()
+        memory.recall("recursion")
+
+        assert memory.remember(f"{BANNED} here").similar
+
+
+def test_similar_memories_are_off_for_a_kind_by_the_policy(root):
+    root.mkdir()
+    (root / "config.toml").write_text('[on_similar]\nfact = "off"\n')
+    with opened(root) as memory:
+        memory.remember(RECURSION)
+        memory.recall("recursion")
+
+        assert memory.remember(BANNED).similar is None
+        assert memory.remember(BANNED, type="convention").similar
+
+
+def test_by_the_policy_a_near_memory_is_proposed_and_the_queue_names_the_other(root):
+    root.mkdir()
+    (root / "config.toml").write_text('[on_similar]\nfact = "propose"\n')
+    with opened(root) as memory:
+        first = memory.remember(RECURSION)
+        second = memory.remember(BANNED)
+        apart = memory.remember("The office closes at noon on Fridays")
+        linked = memory.remember(f"{BANNED}, as before", coexists_with=[first.iri])
+
+        assert [each.status for each in (first, second, apart, linked)] == [
+            "asserted",
+            "proposed",
+            "asserted",
+            "asserted",
+        ]
+        assert similar(second)[0] == (first.iri, "repeats")
+        assert first.iri in second.warnings[0]
+        (waiting,) = queue(memory.reader, "p", memory.sources.now())
+        assert (waiting.item, waiting.kind, waiting.other) == (second.iri, "proposal", first.iri)
+        assert memory.writer.settle("p", second.iri, "keep-both").status == "asserted"
+
+
+def test_an_unknown_treatment_is_refused_with_the_known_ones(root):
+    root.mkdir()
+    (root / "config.toml").write_text('[on_similar]\nfact = "merge"\n')
+    with pytest.raises(JidomemError) as refusal:
+        opened(root)
+
+    assert refusal.value.code == "invalid_config"
+    assert all(word in str(refusal.value) + refusal.value.hint for word in ("on_similar.fact", "ask", "propose", "off"))
+
+
+def test_a_journal_has_the_same_bytes_with_and_without_the_search(tmp_path):
+    journals = []
+    for name in ("ask", "off"):
+        root = tmp_path / name / "root"
+        root.mkdir(parents=True)
+        (root / "config.toml").write_text(f'[on_similar]\nfact = "{name}"\n')
+        with opened(root, sources=fixed_sources()) as memory:
+            for text in (RECURSION, BANNED):
+                memory.remember(text, idempotency_key=text)
+        journals.append({path: data for path, data in files(root).items() if path.startswith("projects")})
+
+    assert journals[0] == journals[1]
+    assert "similar" not in json.dumps([data.decode() for data in journals[0].values()])

@@ -1,0 +1,70 @@
+"""The similar memories of a receipt over HTTP and MCP: what to call works as it is written there."""
+
+import json
+import re
+
+import anyio
+import pytest
+from mcp.client.client import Client
+from mcp_types import Implementation
+
+import jidomem
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.server import create_server
+from jidomem.serve.mcp.tools import TOOLS
+
+KNOWN = "Nightly backups go to the vault in Zurich"
+REPEATED = "Backups are made nightly and go to the vault in Zurich"
+
+
+@pytest.fixture
+def memory(root):
+    with jidomem.open(root, project="p", agent="ana") as opened:
+        opened.similar_within = 60.0
+        opened.remember(KNOWN)
+        yield opened
+
+
+def facts(memory):
+    return [row["summary"] for row in memory.ask("facts")]
+
+
+def by_request(memory, choice):
+    """Submit REPEATED over HTTP, and the request of a *choice* of its receipt."""
+    client = create_app(memory).test_client()
+    intent = {"type": "fact", "summary": REPEATED, "applies_to_project": "p", "asserted_by": "ben", "asserted_in": "s",
+              "confidence": "high"}  # fmt: skip
+    (similar,) = client.post("/projects/p/intents", json=intent).json["similar"]
+    method, path, body = re.fullmatch(r".*: (POST) (\S+) (.*)", similar["choices"][choice]).groups()
+    answer = client.open(path, method=method, json={**json.loads(body), "asserted_by": "ben"})
+    assert answer.status_code == 201, answer.json
+    return similar
+
+
+def by_tool(memory, choice):
+    """Call `remember` with REPEATED over MCP, and the tool of a *choice* of its receipt."""
+
+    async def main():
+        peer = create_server(ClientSessions(memory, None, None), TOOLS)
+        async with Client(peer, mode="legacy", client_info=Implementation(name="ben", version="1")) as client:
+            receipt = (await client.call_tool("remember", {"text": REPEATED})).structured_content
+            (similar,) = receipt["similar"]
+            tool, arguments = re.fullmatch(r".*: the tool (\w+) with (.*)", similar["choices"][choice]).groups()
+            answer = await client.call_tool(tool, json.loads(arguments))
+            assert not answer.is_error, answer
+            return similar
+
+    return anyio.run(main)
+
+
+@pytest.mark.parametrize("door", [by_request, by_tool])
+@pytest.mark.parametrize(("choice", "stays"), [("confirm", KNOWN), ("supersede", REPEATED)])
+def test_each_choice_leaves_one_of_the_two(memory, door, choice, stays):
+    similar = door(memory, choice)
+
+    assert facts(memory) == [stays]
+    assert {name: similar[name] for name in ("text", "relation", "asserted_by", "differences")} == {
+        "text": KNOWN, "relation": "repeats", "asserted_by": "ana", "differences": [],
+    }  # fmt: skip
+    assert [*similar["choices"]] == ["confirm", "supersede", "keep"]
