@@ -155,8 +155,9 @@ class ReceiptSearch:
             near = texts.read_lagging(stream, use, written, MOST_ADDED)
         elif written.issuperset(range(1, self._index.mark(stream.graph).commits + 1)):
             near = use(self._no_file, 0)
-        else:
-            return None
+        else:  # made now, unless it has many memories: read then raises an error
+            commits = self._index.mark(stream.graph).commits
+            near = texts.read(stream, lambda file: use(file, commits), waits=False)
         if near is None:
             return None
         return tuple(_similar(summary, each) for each in near)

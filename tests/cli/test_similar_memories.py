@@ -29,7 +29,6 @@ def shop(tmp_path, monkeypatch):
     monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
     monkeypatch.setattr("jidomem_cli.options.SIMILAR_WITHIN", 120.0)
     assert run("init", "--project", "shop").exit_code == 0
-    assert run("recall", "builds").exit_code == 0  # as an agent does at the beginning of its session
     return folder
 
 

@@ -196,12 +196,12 @@ def test_a_search_file_that_is_damaged_fails_no_write(memory, root):
     assert similar(memory.remember(BANNED)) == [(first.iri, "repeats")]
 
 
-def test_no_search_file_is_built_by_a_write(root):
+def test_a_search_file_of_many_memories_is_not_built_by_a_write(root, monkeypatch):
+    monkeypatch.setattr("jidomem.index.search_index.MAX_AWAITED", 1)
     with opened(root) as memory:
         memory.remember(RECURSION)
     with opened(root) as memory:
         assert memory.remember(BANNED).similar is None
-        assert not (root / "cache").exists()
         memory.recall("recursion")
 
         assert memory.remember(f"{BANNED} here").similar
