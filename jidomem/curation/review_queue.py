@@ -574,12 +574,9 @@ def _near(cache: ReviewCache, pairs: Sequence[NearPair]) -> list[dict[str, Any]]
     rows = []
     for pair in pairs:
         if pair.item in summaries and pair.other in summaries:
-            summary, other_summary = summaries[pair.item], summaries[pair.other]
-            unequal = tuple(map(str, differences(other_summary, summary)))
             rows.append({
-                "kind": NEAR, "item": pair.item, "summary": summary, "other": pair.other,
-                "other_summary": other_summary, "likeness": pair.likeness, "differences": unequal,
-                "why": f"differs in {'; '.join(unequal)}" if unequal else "says nearly the same", "actions": ACTIONS,
+                "kind": NEAR, "item": pair.item, "summary": summaries[pair.item], "other": pair.other,
+                "other_summary": summaries[pair.other], "likeness": pair.likeness, "why": "", "actions": ACTIONS,
             })  # fmt: skip
     return rows
 
@@ -652,7 +649,10 @@ def _lean(row: Mapping[str, Any], leaning: Mapping[str, int]) -> int:
 
 
 def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[str, int], now: datetime) -> Waiting:
-    about = known[row["item"]]
+    about, why, unequal = known[row["item"]], row["why"], tuple[str, ...]()
+    if row["kind"] == NEAR:
+        unequal = tuple(map(str, differences(row["other_summary"], row["summary"])))
+        why = f"differs in {'; '.join(unequal)}" if unequal else "says nearly the same"
     return Waiting(
         tier=_tier(row, known, now),
         kind=row["kind"],
@@ -660,7 +660,7 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
         summary=row["summary"] or about["summary"] or REDACTED,
         other=row["other"],
         other_summary=row["other_summary"],
-        why=about["because"] or row["why"] if row["why"] == "proposed" else row["why"],
+        why=about["because"] or why if why == "proposed" else why,
         agents=tuple(about["agents"]),
         since=_since(row, known),
         days=_days(row, known, now),
@@ -673,7 +673,7 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
         type=about["type"],
         is_identical=row["other"] in known and known[row["other"]]["identical"] == about["identical"],
         likeness=row.get("likeness"),
-        differences=tuple(row.get("differences", ())),
+        differences=unequal,
     )
 
 

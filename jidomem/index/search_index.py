@@ -17,6 +17,7 @@ from threading import Lock, RLock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from jidomem import __version__
+from jidomem.base.clock import nonce
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import chunk_text, digest
 from jidomem.errors import Busy, Failed, JidomemError
@@ -228,6 +229,15 @@ CREATE INDEX near_cosine ON near (cosine);
         for table, column in (("vector", "number"), ("near", "low"), ("near", "high")):
             self._store.executemany(f"DELETE FROM {table} WHERE {column} = ?", values)
         self.set_metadata(swept=(self.metadata("swept") or 0) + 1)
+
+    def initialise(self) -> None:
+        """Give a new file a random identity."""
+        self.set_metadata(identity=nonce().hex())
+
+    @property
+    def identity(self) -> str:
+        """Return the identity of the file: one that is made anew has another, and other numbers."""
+        return str(self.metadata("identity"))
 
     @property
     def compared(self) -> int:

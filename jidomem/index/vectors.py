@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 from jidomem.base import disk
 from jidomem.base.background import PeriodicTask
 from jidomem.base.clock import monotonic_time
-from jidomem.base.words import digest
 from jidomem.errors import ModelUnavailable
 from jidomem.index.cache_file import CacheFolder, CacheInvalid
 from jidomem.index.search_index import VECTOR_FOLDER, BatchSizer, Texts, VectorFile, name_of
@@ -35,6 +34,8 @@ PIECES_READ, VECTORS_READ = 1_000, 5_000
 COMPARED, NEAR, LEAST_COSINE = 16, 8, 0.4
 #: The most vectors that are read from the file for a comparison with these alone.
 FEW = 64
+#: Seconds for which vectors are compared in the background before new texts are looked for.
+COMPARES_FOR = 1.0
 #: A text that every working embedder accepts.
 _PROBE = "a"
 
@@ -50,6 +51,15 @@ class PieceBatch(NamedTuple):
     texts: dict[bytes, str]
     identity: str
     more: bool
+
+
+class NearVectors(NamedTuple):
+    """The near pairs of the vectors after one number up to another, in the vector file with an identity."""
+
+    identity: str
+    after: int
+    last: int
+    pairs: list[tuple[int, int, float]]
 
 
 class Vectors:
@@ -85,23 +95,29 @@ class Vectors:
         Returns False at once while another process embeds.
         """
 
-        def compare(file: VectorFile, vectors: VectorSet) -> tuple[int, list[tuple[int, int, float]]]:
-            return vectors.near(file.compared, COMPARED, NEAR, LEAST_COSINE)
-
-        def write(file: VectorFile) -> None:
-            with file.writing():
-                file.put_near(last, pairs)
-            if file.is_compared:
-                file.write_out()
+        def compare(file: VectorFile, vectors: VectorSet) -> NearVectors:
+            return NearVectors(file.identity, file.compared, *vectors.near(file.compared, COMPARED, NEAR, LEAST_COSINE))
 
         if self._is_closed or self._use(stream, lambda file: file.is_compared):
             return False
         with self._embedding_lock(self._name(stream)) as has_lock:
             if not has_lock:
                 return False
-            last, pairs = self._with_vectors(stream, compare)
-            self._use(stream, write)
+            near = self._with_vectors(stream, compare)
+            self._use(stream, lambda file: self._write_near(file, near))
             return True
+
+    def _write_near(self, file: VectorFile, near: NearVectors) -> None:
+        """Write near pairs, unless the file was made anew since they were found: its numbers are of other vectors."""
+        with file.writing():
+            if (file.identity, file.compared) == (near.identity, near.after):
+                file.put_near(near.last, near.pairs)
+        if file.is_compared:
+            file.write_out()
+
+    def near_state(self, stream: Stream) -> tuple[str, int, int]:
+        """Return a value that differs once near pairs of *stream* were added or deleted."""
+        return self._use(stream, lambda file: (file.identity, file.compared, int(file.metadata("swept") or 0)))
 
     def near_pairs(self, stream: Stream, limit: int, offset: int = 0) -> list[tuple[bytes, bytes, float]]:
         """Return *limit* pairs of near pieces after the first *offset*, the nearest first: digests and cosine."""
@@ -144,22 +160,11 @@ class Vectors:
         self._encode(vectors)
         return vectors[0]
 
-    def vector_of(self, stream: Stream, piece: str, *, stores: bool) -> Vector:
-        """Return the vector of a *piece* of a new text, and store it if it *stores*; raises ModelUnavailable."""
+    def vector_of(self, piece: str) -> Vector:
+        """Return the vector of a *piece* of a text; raises ModelUnavailable, also for a result that is no vector."""
         vectors = self._generate([piece])
-        (value,) = self._encode(vectors)
-        if stores:
-            self._store(stream, digest(piece), value)
+        self._encode(vectors)
         return vectors[0]
-
-    def _store(self, stream: Stream, key: bytes, value: bytes) -> None:
-        """Store the vector of a piece that was not examined yet."""
-
-        def write(file: VectorFile) -> None:
-            with file.writing():
-                file.write([key], {key: value})
-
-        self._use(stream, write)
 
     def status(self, stream: Stream) -> dict[str, Any]:
         """Return the status of the vectors of a stream: model, count, bytes, and number of pending texts.
@@ -391,13 +396,15 @@ class Embedding:
 
         Raises ModelUnavailable, which is also recorded in `error`.
         """
-        self._embed(project, seconds, progress)
+        end = self._embed(project, seconds, progress)
+        self._compare(project, end)
         return self.waiting(project)
 
     def try_for(self, project: str, seconds: float | None = None, progress: Progress = id) -> None:
         """Embed texts of *project*, for at most *seconds*; a failure of the embedder is only recorded in `error`."""
         with suppress(Exception):
-            self._embed(project, seconds, progress)
+            end = self._embed(project, seconds, progress)
+            self._compare(project, end)
 
     def waiting(self, project: str) -> int:
         """Return the number of texts of *project* that are pending."""
@@ -407,9 +414,9 @@ class Embedding:
         """Return the vector of *query*; None if the embedder fails or failed a moment ago: `error` has the reason."""
         return self._vector(lambda: self.vectors.vector(query))
 
-    def vector_of(self, stream: Stream, piece: str, *, stores: bool) -> Vector | None:
-        """Return the vector of a *piece* of a new text, and store it if it *stores*; None as `query_vector`."""
-        return self._vector(lambda: self.vectors.vector_of(stream, piece, stores=stores))
+    def vector_of(self, piece: str) -> Vector | None:
+        """Return the vector of a *piece* of a text; None as `query_vector`."""
+        return self._vector(lambda: self.vectors.vector_of(piece))
 
     def _vector(self, make: Callable[[], Vector]) -> Vector | None:
         if monotonic_time() < self._retry_at:
@@ -458,20 +465,27 @@ class Embedding:
         if monotonic_time() < self._retry_at:
             return
         for project in [*self._projects]:
-            self.try_for(project)
+            with suppress(Exception):
+                self._embed(project, None, id)
+        end = monotonic_time() + COMPARES_FOR  # then new texts are looked for again
+        for project in [*self._projects]:
+            with suppress(Exception):
+                self._compare(project, end)
 
-    def _embed(self, project: str, seconds: float | None, progress: Progress) -> None:
+    def _embed(self, project: str, seconds: float | None, progress: Progress) -> float | None:
+        """Embed texts of *project*; return the moment at which *seconds* are over."""
         end = None if seconds is None else monotonic_time() + seconds
         for stream in _streams(project):
             while not self._closed and (end is None or monotonic_time() < end) and self._embed_next(stream):
                 progress(self.waiting(project))
-        while not self._closed and (end is None or monotonic_time() < end) and self._compare_next(project):
-            pass
+        return end
 
-    def _compare_next(self, project: str) -> bool:
-        """Store the near pairs of the next memories of *project*; return whether there are more."""
+    def _compare(self, project: str, end: float | None) -> None:
+        """Store near pairs of the memories of *project*, until the moment *end*."""
         memories = Stream(project)
-        return self.vectors.has_texts(memories) and self.vectors.compare_next(memories)
+        while not self._closed and (end is None or monotonic_time() < end):
+            if not (self.vectors.has_texts(memories) and self.vectors.compare_next(memories)):
+                return
 
     def _embed_next(self, stream: Stream) -> bool:
         try:

@@ -23,6 +23,8 @@ from jidomem.write.snapshot import WriteSnapshot
 LEAST = 0.85
 #: The most pairs returned, and the most pairs of vectors examined.
 MOST, EXAMINED = 100, 5_000
+#: The most memories with one text that are compared: many may have the same sentence.
+OF_ONE_TEXT = 4
 _STEP = 1_000
 
 
@@ -54,11 +56,12 @@ def _active_pairs(
         near = vectors.near_pairs(stream, _STEP, start)
         numbers = file.passages.numbers_of({digest for one, other, _ in near for digest in (one, other)})
         rows = {row.number: row for row in file.rows({each for some in numbers.values() for each in some}, within)}
+        active = {known: [each for each in some if each in rows][:OF_ONE_TEXT] for known, some in numbers.items()}
         pairs = [
             (rows[left], rows[right], cosine)
             for one, other, cosine in near
-            for left, right in product(numbers[one], numbers[other])
-            if left != right and left in rows and right in rows and is_comparable(rows[left].types, rows[right].types)
+            for left, right in product(active[one], active[other])
+            if left != right and is_comparable(rows[left].types, rows[right].types)
         ]
         likeness = likeness_of_pairs(file, pairs)
         yield from ((one, other, like) for (one, other, _), like in zip(pairs, likeness, strict=True))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from fractions import Fraction
 from itertools import product
 
 from jidomem.base.regex import lazy
@@ -75,7 +76,7 @@ def differences(text: str, other: str) -> tuple[ValueDifference, ...]:
 #: the share of common words from which they are.
 _MOST, _LONGEST, _ALIGNED = 40, 100, 0.5
 #: Amounts in different units are equal if they differ by this share at most, rough ones by that share.
-_NEARLY, _ROUGHLY = 0.03, 0.1
+_NEARLY, _ROUGHLY = Fraction(3, 100), Fraction(1, 10)
 _KINDS = {"version": "version", "date": "date", "path": "name", "option": "name", "word": "name", "quote": "name"}
 _NAME, _PARTS = lazy(r"\d|[_.:/+-]|[a-z][A-Z]"), lazy(r"[A-Z]*[a-z]+|[A-Z]+|\d+")
 _ONLY = frozenset(["only", "nur", "solo", "solamente", "ausschliesslich", "exclusively"])
@@ -376,4 +377,4 @@ def _is_equal(one: Token, two: Token) -> bool:
         return False
     low, high = sorted((one.amount, two.amount))
     share = _ROUGHLY if one.is_rough or two.is_rough else _NEARLY if stem(one.unit) != stem(two.unit) else 0
-    return high - low <= float(high) * share
+    return high - low <= high * share

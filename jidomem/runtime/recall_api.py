@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base.clock import Sources, format_timestamp
-from jidomem.errors import Busy
+from jidomem.errors import JidomemError
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.records.named_query import ListOrder, moment_of
 from jidomem.runtime import settings
@@ -68,6 +68,7 @@ class RecallApi:
         self._rules, self._tree, self._reader, self._read_log = rules, tree, reader, read_log
         self._agents, self._embedder, self._orders = agents, embedder, orders
         self._pages: dict[tuple[str, str], Pages] = {}
+        self._near_pairs: dict[str, tuple[object, list[NearPair]]] = {}
         #: Seconds for which each recall embeds texts before it answers; None: in the background.
         self.embeds_for: float | None = None
 
@@ -151,10 +152,14 @@ class RecallApi:
             self._embed(embedding, project)
         stream, now = Stream(project), self.now()
         try:
-            return self.texts.read_soon(
-                stream, lambda file: near_pairs(file, stream, embedding.vectors, self._index, now)
-            )
-        except Busy:
+            state = self._index.mark(stream.graph), embedding.vectors.near_state(stream)
+            if self._near_pairs.get(project, (None, []))[0] != state:
+                pairs = self.texts.read_soon(
+                    stream, lambda file: near_pairs(file, stream, embedding.vectors, self._index, now)
+                )
+                self._near_pairs[project] = state, pairs
+            return self._near_pairs[project][1]
+        except JidomemError:  # the queue is read without them
             return []
 
     def _embed(self, embedding: Embedding, project: str) -> None:

@@ -114,7 +114,7 @@ class ReceiptSearch:
         embedding = self._recall.embedding
         if embedding is None or getattr(embedding.vectors.embedder, "is_remote", False):
             return None
-        return embedding.vector_of(stream, chunk_text(text)[0], stores=stores)
+        return embedding.vector_of(chunk_text(text)[0])
 
     def _search(
         self, stream: Stream, intent: MemoryUpdateIntent, known: Iterable[str], moment: str, vector: Vector | None

@@ -284,7 +284,7 @@ class Corrections:
         if changes.get("summary", old.get("summary")) != old.get("summary"):
             carried.pop("timestamp", None)
         author = {"asserted_by": self._context.agent, "asserted_in": self._context.session}
-        return {**carried, "coexists_with": _coexisting(iri(item), view), **author}
+        return {**carried, "coexists_with": coexisting_with(iri(item), view), **author}
 
     def _submit(
         self,
@@ -346,7 +346,7 @@ def _is_proposed(item: Term, view: WriteSnapshot) -> bool:
     return view.first(item, jido("hasAssertionStatus")) == jido("Proposed")
 
 
-def _coexisting(item: Term, view: WriteSnapshot) -> list[str]:
+def coexisting_with(item: Term, view: WriteSnapshot) -> list[str]:
     """Return the active memories that coexist with *item*; either of the two may have declared it."""
     named_by = [other for other in view.subjects(jido("coexistsWith"), item) if view.is_current(other)]
     return sorted({plain_value(other) for other in (*conflict.coexisting(item, view), *named_by)})

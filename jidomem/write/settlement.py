@@ -16,7 +16,7 @@ from jidomem.records.intent import IDENTICAL, Receipt
 from jidomem.write import conflict
 from jidomem.write.batch import Batches
 from jidomem.write.context import WriteContext
-from jidomem.write.corrections import ACCEPTED, Corrections, changed_fields
+from jidomem.write.corrections import ACCEPTED, Corrections, changed_fields, coexisting_with
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.submission import Decision, Outcome
@@ -153,7 +153,7 @@ class Settlements:
                 withdrawn += ends
             values["invalidates"] = [*dict.fromkeys(map(plain_value, withdrawn))]
         if action == "keep-both":
-            values["coexists_with"] = sorted(map(plain_value, rivals))
+            values["coexists_with"] = sorted({*map(plain_value, rivals), *coexisting_with(item, view)})
         if not proposed and not view.first(item, jido("expiresOn")) and jido("Assumption") in view.types(item):
             values["expires_on"] = format_timestamp(now + _LATER)
         return values

@@ -73,6 +73,22 @@ def test_two_that_both_stay_are_no_pair_after_one_of_them_is_confirmed(memory):
     assert pairs(memory) == []
 
 
+def test_three_that_all_stay_are_no_pairs(memory):
+    for summary in (
+        "Calais harbour closes at 22:00",
+        "Dover harbour closes at 22:00",
+        "Ostend harbour closes at 22:00",
+    ):
+        remember(memory, summary)
+    assert len(pairs(memory)) == 3
+
+    for _ in range(3):
+        newer, older = pairs(memory)[0]
+        memory.writer.settle("p", newer, "keep-both", other=older)
+
+    assert pairs(memory) == []
+
+
 def test_memories_that_are_related_or_ended_are_no_pair(memory):
     old = remember(memory, FIVE)
     new = remember(memory, TWENTY, supersedes=[old])
@@ -160,6 +176,34 @@ def test_pairs_of_vectors_are_deleted_with_them(tmp_path):
 
     assert file.near(10) == [(b"\1", b"\3", 0.7)]
     file.close()
+
+
+def test_pairs_that_were_found_before_the_file_was_made_anew_are_not_stored(memory, tmp_path, monkeypatch):
+    remember(memory, FIVE)
+    remember(memory, f"{TWENTY}, as Rosalind wants it")
+    vectors, near = memory.embedding.vectors, VectorSet.near
+
+    def redact_meanwhile(*arguments):
+        monkeypatch.setattr(VectorSet, "near", near)
+        with jidomem.open(tmp_path / "root", project="p", agent="rita") as other:
+            other.keeper.redact(other.keeper.plan("p", None, texts=["Rosalind"]), agent="rita", reason="private")
+        return near(*arguments)
+
+    monkeypatch.setattr(VectorSet, "near", redact_meanwhile)
+    memory.embedding.embed("p")
+
+    state = vectors.near_state(Stream("p"))
+    assert vectors.near_pairs(Stream("p"), 10) == []
+    assert state[1] <= vectors.status(Stream("p"))["vectors"]
+
+
+def test_a_number_of_any_length_is_compared(memory):
+    remember(memory, f"The modulus of the release key is {'7' * 400}")
+    remember(memory, f"The modulus of the release key is {'8' * 400}")
+
+    (one,) = waiting(memory)
+
+    assert (one.kind, len(one.differences)) == ("near", 1)
 
 
 def test_a_check_counts_the_pairs(memory):

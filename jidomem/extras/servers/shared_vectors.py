@@ -42,6 +42,7 @@ class PeerVectorCache(VectorFile):
 
     def initialise(self) -> None:
         """Assign an identity for the leases, which all processes with this file share."""
+        super().initialise()
         self.set_metadata(who=token_hex(16))
 
     def present(self, digests: Sequence[bytes]) -> set[bytes]:
@@ -113,9 +114,6 @@ class SharedVectors(Vectors):
         except BaseException:
             self._common.end(stream, self._model, owner)
             raise
-
-    def _store(self, stream: Stream, key: bytes, value: bytes) -> None:
-        """Store nothing: the server with the lease embeds the piece for all servers."""
 
     def _write_batch(self, stream: Stream, step: PieceBatch, values: Sequence[Row]) -> None:
         listed = None
