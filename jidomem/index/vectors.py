@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from jidomem.base import disk
 from jidomem.base.background import PeriodicTask
+from jidomem.base.bounded_dict import BoundedDict
 from jidomem.base.clock import monotonic_time
+from jidomem.base.words import digest
 from jidomem.errors import ModelUnavailable
 from jidomem.index.cache_file import CacheFolder, CacheInvalid
 from jidomem.index.search_index import VECTOR_FOLDER, BatchSizer, Texts, VectorFile, name_of
@@ -34,6 +36,8 @@ PIECES_READ, VECTORS_READ = 1_000, 5_000
 COMPARED, NEAR, LEAST_COSINE = 16, 8, 0.4
 #: The most vectors that are read from the file for a comparison with these alone.
 FEW = 64
+#: The most vectors of new texts that are in memory until they are stored.
+RECENT = 256
 #: Seconds for which vectors are compared in the background before new texts are looked for.
 COMPARES_FOR = 1.0
 #: A text that every working embedder accepts.
@@ -78,6 +82,8 @@ class Vectors:
         self._model = blake2b(embedder.name.encode(), digest_size=6).hexdigest()
         self._vector_sets: dict[str, tuple[VectorFile, int, VectorSet]] = {}
         self._batches = BatchSizer()
+        #: The vectors of the last new texts: they are stored once the text file has these.
+        self._recent, self._lock = BoundedDict[bytes, bytes](RECENT), Lock()
         self._is_closed = False
 
     def embed_next(self, stream: Stream) -> bool:
@@ -163,7 +169,9 @@ class Vectors:
     def vector_of(self, piece: str) -> Vector:
         """Return the vector of a *piece* of a text; raises ModelUnavailable, also for a result that is no vector."""
         vectors = self._generate([piece])
-        self._encode(vectors)
+        (value,) = self._encode(vectors)
+        with self._lock:
+            self._recent[digest(piece)] = value
         return vectors[0]
 
     def status(self, stream: Stream) -> dict[str, Any]:
@@ -206,7 +214,9 @@ class Vectors:
     def _values(self, name: str, batch: Mapping[bytes, str]) -> list[tuple[bytes, bytes]]:
         """Return the encoded vectors of *batch*; none if it is a single text that the embedder refuses."""
         try:
-            vectors = [*zip(batch, self._encode(self._generate([*batch.values()])), strict=True)]
+            vectors = [(known, recent) for known in batch if (recent := self._recent.get(known)) is not None]
+            new = {known: text for known, text in batch.items() if known not in dict(vectors)}
+            vectors += zip(new, self._encode(self._generate([*new.values()])), strict=True)
         except Exception:
             if not self._batches.failed(name, batch):
                 raise
