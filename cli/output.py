@@ -437,21 +437,30 @@ _PRINTERS: Mapping[str, Callable[[App, Sequence[Row], Sequence[str]], None]] = {
 }  # fmt: skip
 
 
-def similar_choices(receipt: Receipt, similar: SimilarMemory) -> dict[str, str]:
-    """Return the choices between a new memory and a similar one, each with its command; the likely one comes first."""
+def similar_choices(app: App, receipt: Receipt, similar: SimilarMemory) -> dict[str, str]:
+    """Return the choices between a new memory and a similar one, each with its command; the likely one comes first.
+
+    The commands are of the agent of the write, and of its root and project.
+    """
+    from jidomem_cli.errors import place
+
     new, old = quote(short(receipt.iri)), quote(short(similar.id))
+    options = place(app) + (f" --agent {quote(app.agent)}" if app.agent else "")
+    edit = f"jidomem edit{options} {old} --confirm"
     if receipt.commit is None:
-        supersede, confirm, keep = f"--supersedes {old}", f"jidomem edit {old} --confirm", "write it as it is"
+        supersede, confirm, keep = f"--supersedes {old}", edit, "write it as it is"
     elif receipt.status == "proposed":
-        supersede, keep = (f"jidomem review {action} {new} --against {old}" for action in ("supersede", "keep-both"))
-        confirm = f"jidomem review reject {new}"
+        supersede, keep = (
+            f"jidomem review{options} {action} {new} --against {old}" for action in ("supersede", "keep-both")
+        )
+        confirm = f"jidomem review{options} reject {new}"
     else:
-        supersede, keep = f"jidomem review supersede {new} --against {old}", "nothing to do"
-        confirm = f"jidomem edit {old} --confirm --set supersedes={old} --set supersedes={new}"
+        supersede, keep = f"jidomem review{options} supersede {new} --against {old}", "nothing to do"
+        confirm = f'{edit} --set supersedes={old} --set supersedes={new} --reason "it says the same"'
     choices = {
-        "supersede": f"yours takes its place: {supersede}",
-        "confirm": f"it says the same, and stays in place of yours: {confirm}",
-        "keep": f"both hold: {keep}",
+        "supersede": f"if yours takes its place: {supersede}",
+        "confirm": f"if it says the same, and yours may end: {confirm}",
+        "keep": f"if both hold: {keep}",
     }
     if similar.differences:
         del choices["confirm"]
@@ -460,7 +469,7 @@ def similar_choices(receipt: Receipt, similar: SimilarMemory) -> dict[str, str]:
 
 def similar_line(similar: SimilarMemory) -> str:
     """Return a similar memory in words."""
-    relation = "it repeats" if similar.relation == REPEATS else "it is near to"
+    relation = "it seems to repeat" if similar.relation == REPEATS else "it is near to"
     differing = f", other values: {', '.join(similar.differences)}" if similar.differences else ""
     likeness = f"likeness {similar.likeness:.2f}{differing}"
     return f"{relation} {short(similar.id)} by {similar.asserted_by} ({likeness}): {similar.text}"
@@ -474,7 +483,7 @@ def show_receipt(
     *item* is the memory of the outcome (default: the new one).
     """
     values = receipt.to_dict()
-    choices = [similar_choices(receipt, similar) for similar in receipt.similar or ()]
+    choices = [similar_choices(app, receipt, similar) for similar in receipt.similar or ()]
     for shown, of_similar in zip(values.get("similar", ()), choices, strict=True):
         shown["choices"] = of_similar
     show_result(app, values, receipt.iri)
@@ -492,7 +501,7 @@ def show_receipt(
     for conflict in receipt.conflicts:
         app.warn(f"{conflict.kind}: {clean(conflict.why)}")
     for similar, of_similar in zip(receipt.similar or (), choices, strict=True):
-        app.info(clean(similar_line(similar)))
+        app.info(fit_line(app, clean(similar_line(similar)), PIPED))
         for choice in of_similar.values():
             app.info(f"  {clean(choice)}")
     for warning in receipt.warnings:

@@ -10,6 +10,7 @@ It reads one JSON object, an array, or JSON lines as a stream.
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -237,6 +238,14 @@ class _PrintedOutcomes:
 _CHECKS = {"forbids": "jido:forbidsPattern", "requires": "jido:requiresPattern", "check_command": "jido:checkCommand"}
 
 
+def _standard_input() -> str:
+    """Return the text of standard input; raises InvalidRequest if it is not UTF-8."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"standard input is not UTF-8: {error}", hint="convert it to UTF-8") from error
+
+
 @click.command(cls=Command, writes=("agent", "session", "wait"))
 @click.argument("text")
 @intent_options()
@@ -246,7 +255,7 @@ _CHECKS = {"forbids": "jido:forbidsPattern", "requires": "jido:requiresPattern",
 @dry_run_option
 @pass_app
 def remember(app: App, /, text: str, dry_run: bool, **fields: Any) -> int:
-    """Record TEXT as a memory and print its IRI (default: a fact of medium confidence).
+    """Record TEXT, or standard input for -, as a memory and print its IRI (default: a fact of medium confidence).
 
     Examples:
       jidomem remember "the build needs Rust 1.80"
@@ -255,6 +264,7 @@ def remember(app: App, /, text: str, dry_run: bool, **fields: Any) -> int:
       jidomem remember "No print" --type convention --enforcement-level Strict --about "src/**" --forbids "print[(]"
     """
     memory = app.open()
+    text = _standard_input() if text == "-" else text
     patterns = [(name, value) for name in _CHECKS for value in fields.pop(name)]
     flags = {value: f"--{name.replace('_', '-')}" for name, value in patterns}
     checks = [[_CHECKS[name], {"@value": value}] for name, value in patterns]

@@ -70,6 +70,10 @@ project = "{project}"
 # [conflicts]
 # decision = "propose"
 
+# What happens when an intent is near to an active memory: the receipt shows it ("ask", default), "propose" or "off".
+# [on_similar]
+# fact = "propose"
+
 # Keep in state/ which memories were shown in which briefing, for jidomem show --why.
 # read_log = false
 

@@ -49,17 +49,18 @@ def test_the_receipts_of_a_week_show_what_was_known(shop):
     assert (repeated["relation"], repeated["asserted_by"]) == ("repeats", "ana")
     assert (paid["relation"], paid["differences"]) == ("near", ["14 / 30 days"])
     assert runner["differences"] == ["32 / 16 GB"]
-    follow("ben", repeated["choices"]["confirm"])
-    follow("cleo", paid["choices"]["supersede"])
+    follow(repeated["choices"]["confirm"])
+    follow(paid["choices"]["supersede"])
+    assert "--agent ben " in repeated["choices"]["confirm"]
     facts = {row["summary"] for row in rows("ask", "facts")}
     assert {WEEK[1][1], WEEK[5][1]} <= facts
     assert {WEEK[3][1], WEEK[2][1]}.isdisjoint(facts)
 
 
-def follow(agent, choice):
-    """Run the command of a choice as *agent*."""
+def follow(choice):
+    """Run the command of a choice as it is."""
     command = shlex.split(choice.partition(": ")[2])
-    done = run(*command[1:], "--agent", agent)
+    done = run(*command[1:])
     assert (command[0], done.exit_code) == ("jidomem", 0), done.stderr
 
 
@@ -71,9 +72,24 @@ def test_a_receipt_in_words_shows_the_other_memory_and_the_commands(shop):
     assert done.stderr.splitlines() == [
         f"asserted: {new} in project shop",
         f"it is near to {known} by ana (likeness 1.00, other values: 14 / 30 days): {WEEK[2][1]}",
-        f"  yours takes its place: jidomem review supersede {new} --against {known}",
-        "  both hold: nothing to do",
+        f"  if yours takes its place: jidomem review --agent ben supersede {new} --against {known}",
+        "  if both hold: nothing to do",
     ]
+
+
+def test_a_long_memory_is_cut_in_the_receipt_of_another(shop):
+    remember("ana", f"{WEEK[2][1]}, {'and so on ' * 500}")
+
+    done = run("remember", WEEK[2][1], "--agent", "ben")
+
+    assert "it " in done.stderr
+    assert max(map(len, done.stderr.splitlines())) < 200
+
+
+def test_a_text_comes_from_standard_input(shop):
+    assert run("remember", "-", stdin="The mast is high\n").exit_code == 0
+
+    assert [row["summary"] for row in rows("ask", "facts")] == ["The mast is high"]
 
 
 def test_a_dry_run_shows_what_to_write_instead(shop):
@@ -82,8 +98,8 @@ def test_a_dry_run_shows_what_to_write_instead(shop):
 
     assert similar["id"] == known
     assert similar["choices"] == {
-        "supersede": f"yours takes its place: --supersedes {known[-8:]}",
-        "keep": "both hold: write it as it is",
+        "supersede": f"if yours takes its place: --supersedes {known[-8:]}",
+        "keep": "if both hold: write it as it is",
     }
 
 
@@ -95,5 +111,5 @@ def test_a_proposal_is_settled_in_the_review(shop):
 
     assert (known["status"], proposal["status"]) == ("asserted", "proposed")
     assert [row["item"] for row in rows("review")] == [proposal["iri"]]
-    follow("ana", proposal["similar"][0]["choices"]["supersede"])
+    follow(proposal["similar"][0]["choices"]["supersede"])
     assert [row["summary"] for row in rows("ask", "facts")] == [WEEK[5][1]]
