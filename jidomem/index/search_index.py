@@ -383,9 +383,9 @@ class Texts:
             return self.files.use(name, use_current)
 
     def read_lagging(
-        self, stream: Stream, use: Callable[[SearchIndexReader, int], T], known: Collection[int], most: int
+        self, stream: Stream, use: Callable[[SearchIndexReader], T], known: Collection[int], most: int
     ) -> T | None:
-        """Return `use(reader, count)` for the text file with the first *count* commits of *stream*, at once.
+        """Return `use(reader)` for the text file of *stream*, at once.
 
         The file may lack the last commits if *known* has the numbers of all of them; else it is brought up to date.
         Returns None if there is no file, if it must be built again, or if more than *most* commits must be added.
@@ -395,16 +395,16 @@ class Texts:
             return None
 
         def use_present(file: SearchIndexReader, reason: str) -> tuple[bool, T | None]:
-            mark, present = file.mark, self._index.mark(stream.graph)
-            lacking = range(mark.commits + 1 if mark else 1, present.commits + 1)
-            if mark is None or not file.metadata("is_whole") or len(lacking) > most:
-                return False, None
-            if mark.cleared != present.cleared or not self._journal.holds(stream, mark.version):
-                return False, None
-            if any(number not in known for number in lacking):
-                return True, None
             with file.reading():
-                return True, use(file, mark.commits)
+                mark, present = file.mark, self._index.mark(stream.graph)
+                lacking = range(mark.commits + 1 if mark else 1, present.commits + 1)
+                if mark is None or not file.metadata("is_whole") or len(lacking) > most:
+                    return False, None
+                if mark.cleared != present.cleared or not self._journal.holds(stream, mark.version):
+                    return False, None
+                if any(number not in known for number in lacking):
+                    return True, None
+                return True, use(file)
 
         with self.files.lock(name):
             if not self.exists(stream):
@@ -412,7 +412,7 @@ class Texts:
             can_use, result = self.files.use(name, use_present)
             if result is not None or not can_use:
                 return result
-            return self.read(stream, lambda file: use(file, self._index.mark(stream.graph).commits))
+            return self.read(stream, use, waits=False)
 
     def exists(self, stream: Stream) -> bool:
         """Return whether a text file exists, on disk or in memory, sound or not."""

@@ -1,21 +1,25 @@
 """The similar search finds the memories that a new one repeats or is near to, beside the write and never before it.
 
 A search file that lacks only the last writes of this process is read as it is, and these writes are compared from
-memory: to bring the file up to date takes longer than the write. It follows after every LAG writes. No file is built
-for a write: without one, only a project of which this process wrote every commit is searched.
+memory: to bring the file up to date takes longer than the write. It follows after every LAG writes. Without a file, a
+project of which this process wrote every commit is searched in memory, and the file of another small project is made.
+A large file is never built for a receipt: after LAG writes it is built in the background.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 from math import hypot
-from threading import Condition
+from threading import Lock, Semaphore
 from typing import TYPE_CHECKING, NamedTuple
 
+from jidomem.base.clock import monotonic_time
 from jidomem.base.words import chunk_text
+from jidomem.errors import NotFound
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, local_name, type_uri
 from jidomem.records.differences import differences
@@ -31,13 +35,17 @@ if TYPE_CHECKING:
     from jidomem.write.context import Similar
     from jidomem.write.submission import Proposal
 
-#: The last writes that the search file may lack, and the most commits that are added to it; without a file, the most
-#: writes that are compared.
-LAG, MOST_ADDED = 16, 100
+#: The last writes that the search file may lack; the most commits that are added to it, and the most whose writes are
+#: compared from memory; the most projects of which writes are in memory.
+LAG, MOST_ADDED, MOST_PROJECTS = 16, 100, 16
+#: The most searches that run at a time; some may be late.
+MOST_SEARCHES = 16
 #: The likeness from which a statement that differs in no value is a repetition.
 SAME = 0.8
 #: Seconds for which a receipt waits (default), and for which `close` waits for running searches.
 WITHIN, CLOSE_TIMEOUT = 3.0, 3.0
+#: The fewest characters by which an intent may name a memory: the beginning or the end of its id.
+_SHORTEST_NAME = 4
 #: The fields with memories, by IRI or short id: these are no neighbours.
 _LINKS = ("supersedes", "invalidates", "coexists_with", "revives", "evidence", "about")
 
@@ -56,60 +64,78 @@ class ReceiptSearch:
         self, recall: RecallApi, index: OxigraphIndex, rules: EffectiveRules, catch_up: Callable[[str], object]
     ) -> None:
         """Search the files of *recall*; *catch_up* brings *index* up to date with a project."""
-        self.running, self.within = 0, WITHIN
+        self.within, self.is_late, self.was_interrupted = WITHIN, False, False
+        self.slots = Semaphore(MOST_SEARCHES)
         self._recall, self._index, self._rules, self._catch_up = recall, index, rules, catch_up
-        self._idle = Condition()
         self._is_closed = False
         #: The last writes of this process, by project and by the number of their commit.
         self._recent: dict[str, dict[int, list[_RecentWrite]]] = {}
+        self._recent_lock, self._no_file_lock = Lock(), Lock()
+
+    def proposes(self, intent: Proposal) -> bool:
+        """Return whether the policy makes *intent* a proposal if it is similar to an active memory."""
+        with suppress(Exception):  # of an invalid intent, which is refused later
+            return self._treatment(_parsed(intent)) == "propose"
+        return False
 
     def answer(self, put: Callable[[Similar], object], project: str, intent: Proposal, receipt: Receipt | None) -> None:
-        """Call *put* with the memories similar to *intent*, then bring the search file up to date if it lags."""
-        with self._idle:
-            self.running += 1
-        similar: Similar = None
+        """Call *put* with the memories similar to *intent*, then bring the search file up to date if it lags.
+
+        The caller has acquired one of the `slots`, which is released at the end.
+        """
+        similar, start = None, monotonic_time()
         try:
             with suppress(Exception):  # of any kind: the memory is durable, and nothing here may fail its receipt
-                if not self._is_closed:
-                    similar = self._find(project, intent, receipt)
+                similar = self._find(project, intent, receipt)
+            if monotonic_time() - start < self.within:
+                self.is_late = False
             put(similar)
             with suppress(Exception):
                 self._bring_up_to_date(project)
         finally:
-            with self._idle:
-                self.running -= 1
-                self._idle.notify_all()
+            self.slots.release()
 
     def close(self) -> None:
         """Begin no search; wait for those that are running, but not for long."""
-        self._is_closed = True
-        with self._idle:
-            self._idle.wait_for(lambda: not self.running, CLOSE_TIMEOUT)
-        if "_no_file" in self.__dict__:
-            self._no_file.close()
+        if self._is_closed:
+            return
+        self._is_closed, end = True, monotonic_time() + CLOSE_TIMEOUT
+        for _ in range(MOST_SEARCHES):  # each slot is acquired, so none is left for another search
+            self.slots.acquire(timeout=max(0.0, end - monotonic_time()))
+        with self._no_file_lock:
+            if "_no_file" in self.__dict__:
+                self._no_file.close()
+
+    def _treatment(self, intent: MemoryUpdateIntent) -> str:
+        """Return what the policy says of memories similar to *intent*: `ask`, `propose` or `off`."""
+        kind = _kind(intent)
+        if not (intent.summary or "").strip() or kind == "deleted_marker":
+            return "off"
+        return self._rules.policy.on_similar.get(family(kind), "ask")
 
     def _find(self, project: str, given: Proposal, receipt: Receipt | None) -> Similar:
         """Return the memories similar to an intent: as recorded by *receipt*, or before it is judged."""
-        intent = given if isinstance(given, MemoryUpdateIntent) else MemoryUpdateIntent.from_dict(given)
-        kind, policy = _kind(intent), self._rules.policy.on_similar.get(family(_kind(intent)), "ask")
-        if not (intent.summary or "").strip() or kind == "deleted_marker":
-            return None
-        if policy == "off" or (receipt is None and policy != "propose"):
+        intent = _parsed(given)
+        if self._is_closed or self._treatment(intent) == "off":
             return None
         if receipt is None:  # else the write has brought the index up to date
-            self._catch_up(project)
+            try:
+                self._catch_up(project)
+            except NotFound:  # it is the first memory of its project
+                return ()
         stream = Stream(project)
         mark = self._index.mark(stream.graph)
-        is_written = receipt is not None and receipt.commit is not None
-        vector = self._vector(stream, _text_of(intent, kind), stores=is_written)
+        vector = self._vector(_text_of(intent, _kind(intent)))
+        if self._is_closed:
+            return None
         if receipt is None:
             return self._search(stream, intent, (), mark.version.recorded_at, vector)
-        if is_written:
+        if receipt.commit is not None and mark.version == receipt.version:  # else the number of its commit is unknown
             self._remember(project, mark.commits, intent, receipt, vector)
         known = receipt.iri, *(conflict.iri for conflict in receipt.conflicts)
         return self._search(stream, intent, known, receipt.version.recorded_at, vector)
 
-    def _vector(self, stream: Stream, text: str, *, stores: bool) -> Vector | None:
+    def _vector(self, text: str) -> Vector | None:
         """Return the vector of the first piece of a text; None without an embedder on this machine."""
         embedding = self._recall.embedding
         if embedding is None or getattr(embedding.vectors.embedder, "is_remote", False):
@@ -131,10 +157,10 @@ class ReceiptSearch:
         )
         linked = {*chain.from_iterable(getattr(intent, name) or () for name in _LINKS), *known}
 
-        def use(file: SearchIndexReader, commits: int) -> list[Neighbour]:
-            self._forget(stream.project, commits)
+        def use(file: SearchIndexReader) -> list[Neighbour]:
+            self._forget(stream.project, file.mark.commits if file.mark else 0)
             writes = self._writes(stream.project)
-            ended = linked.union(*(write.ended for write in writes))
+            ended = {name.casefold() for name in linked.union(*(write.ended for write in writes))}
             statements = [write.statement for write in writes if write.statement is not None]
             near = neighbours.neighbours(
                 file,
@@ -148,16 +174,18 @@ class ReceiptSearch:
                 ],
                 limit=neighbours.MOST + len(ended),
             )
-            return [each for each in near if ended.isdisjoint(_names(each.item))][: neighbours.MOST]
+            by_item = {each.item: each for each in near if not _is_named(each.item, ended)}
+            return [*by_item.values()][: neighbours.MOST]
 
-        written = {*self._recent.get(stream.project, ())}
+        with self._recent_lock:
+            written = {*self._recent.get(stream.project, ())}
         if texts.exists(stream):
             near = texts.read_lagging(stream, use, written, MOST_ADDED)
         elif written.issuperset(range(1, self._index.mark(stream.graph).commits + 1)):
-            near = use(self._no_file, 0)
+            with self._no_file_lock:
+                near = use(self._no_file)
         else:  # made now, unless it has many memories: read then raises an error
-            commits = self._index.mark(stream.graph).commits
-            near = texts.read(stream, lambda file: use(file, commits), waits=False)
+            near = texts.read(stream, use, waits=False)
         if near is None:
             return None
         return tuple(_similar(summary, each) for each in near)
@@ -165,21 +193,25 @@ class ReceiptSearch:
     def _remember(
         self, project: str, number: int, intent: MemoryUpdateIntent, receipt: Receipt, vector: Vector | None
     ) -> None:
-        """Remember the write with the commit *number* until the search file has it."""
+        """Remember the write with the commit *number* until the search file has it, or many others follow."""
         from jidomem.recall.neighbours import Statement
 
         author = str(intent.asserted_by or receipt.filled.get("asserted_by", ""))
         length = hypot(*vector or ()) or 1.0
-        unit = None if vector is None else [value / length for value in vector]
+        unit = None if vector is None else array("f", (value / length for value in vector))
         is_active = receipt.status == "asserted" and not (intent.valid_from or intent.valid_until)
         statement = Statement(receipt.iri, _kind(intent), (intent.summary or "").strip(), author, unit)
         ended = frozenset([*intent.supersedes, *intent.invalidates] if receipt.status == "asserted" else ())
-        with self._idle:
-            writes = self._recent.setdefault(project, {}).setdefault(number, [])
-            writes.append(_RecentWrite(statement if is_active else None, ended))
+        with self._recent_lock:
+            writes = self._recent[project] = self._recent.pop(project, {})  # the last project is the one written last
+            writes.setdefault(number, []).append(_RecentWrite(statement if is_active else None, ended))
+            if len(writes) > MOST_ADDED:
+                del writes[min(writes)]
+            if len(self._recent) > MOST_PROJECTS:
+                del self._recent[next(iter(self._recent))]
 
     def _writes(self, project: str) -> list[_RecentWrite]:
-        with self._idle:
+        with self._recent_lock:
             return [*chain.from_iterable(self._recent.get(project, {}).values())]
 
     @cached_property
@@ -193,19 +225,22 @@ class ReceiptSearch:
 
     def _forget(self, project: str, commits: int) -> None:
         """Forget the writes that the search file has: those of its first *commits*."""
-        with self._idle:
+        with self._recent_lock:
             recent = self._recent.get(project, {})
             for number in [number for number in recent if number <= commits]:
                 del recent[number]
 
     def _bring_up_to_date(self, project: str) -> None:
-        """Bring the search file up to date if it lacks many writes; without a file, forget the writes if many."""
-        stream, count = Stream(project), len(self._recent.get(project, ()))
-        if count >= LAG and not self._is_closed and self._recall.texts.exists(stream):
-            self._recall.texts.read(stream, lambda file: None)
-        elif count > MOST_ADDED:
-            with self._idle:
-                self._recent[project].clear()
+        """Bring the search file up to date if it lacks many writes; a large file is then built in the background."""
+        with self._recent_lock:
+            numbers = [*self._recent.get(project, ())]
+        stream = Stream(project)
+        if len(numbers) < LAG or self._is_closed or not self._recall.texts.exists(stream):
+            return
+        try:
+            self._recall.texts.read_soon(stream, lambda file: None)
+        finally:  # also after a failure: the next attempt follows after as many writes
+            self._forget(project, max(numbers))
 
 
 def _similar(summary: str, neighbour: Neighbour) -> SimilarMemory:
@@ -220,9 +255,17 @@ def _kind(intent: MemoryUpdateIntent) -> str:
     return TYPE_ALIASES.get(intent.type or "", intent.type or "")
 
 
-def _names(item: str) -> tuple[str, ...]:
-    """Return the names by which an intent may name a memory: its IRI, its id and its short id."""
-    return item, local_name(item), local_name(item)[-8:]
+def _parsed(intent: Proposal) -> MemoryUpdateIntent:
+    return intent if isinstance(intent, MemoryUpdateIntent) else MemoryUpdateIntent.from_dict(intent)
+
+
+def _is_named(item: str, names: Iterable[str]) -> bool:
+    """Return whether one of *names*, in lower case, is the IRI of a memory, or the beginning or the end of its id."""
+    own = local_name(item).casefold()
+    return any(
+        name == item.casefold() or (len(name) >= _SHORTEST_NAME and (own.startswith(name) or own.endswith(name)))
+        for name in names
+    )
 
 
 def _text_of(intent: MemoryUpdateIntent, kind: str) -> str:

@@ -125,15 +125,18 @@ def _with_choices(values: Mapping[str, Any], similar: Mapping[str, Any], project
             return f"the tool revise with {json.dumps({'id': item, **fields})}"
         return f"POST /projects/{quote(project)}/memories/{item_path(item)}/revise {json.dumps(fields)}"
 
+    keep = "nothing to do"
     if values["commit"] is None:
         supersede, confirm = f"`supersedes`: {json.dumps([old])}", revise(old, confirm=True)
     else:
         supersede = revise(new, set={"supersedes": [new, old]}, reason="...")
         confirm = revise(old, confirm=True, set={"supersedes": [old, new]})
+    if values["status"] == "proposed" and values["commit"] is not None:
+        confirm, keep = revise(new, invalidate=True, reason="..."), revise(new, confirm=True)
     choices = {
         "supersede": f"yours takes its place: {supersede}",
         "confirm": f"it says the same, and stays in place of yours: {confirm}",
-        "keep": "both hold: nothing to do",
+        "keep": f"both hold: {keep}",
     }
     if similar["differences"]:
         del choices["confirm"]

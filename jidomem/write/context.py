@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from threading import Semaphore
 from typing import Protocol
 
 from jidomem.rdf import vocab
@@ -24,12 +25,21 @@ Similar = tuple[SimilarMemory, ...] | None
 class SimilarSearch(Protocol):
     """The search for memories that are similar to a new one."""
 
-    #: The number of searches that are running, and the seconds for which a receipt waits for one.
-    running: int
+    #: The seconds for which a receipt waits for one; whether the last one took longer; whether a wait was interrupted.
     within: float
+    is_late: bool
+    was_interrupted: bool
+    #: One for each search that may run besides those that are running.
+    slots: Semaphore
+
+    def proposes(self, intent: Proposal) -> bool:
+        """Return whether the policy makes *intent* a proposal if it is similar to an active memory."""
 
     def answer(self, put: Callable[[Similar], object], project: str, intent: Proposal, receipt: Receipt | None) -> None:
-        """Call *put* with the memories similar to *intent*, which has no *receipt* before it is judged."""
+        """Call *put* with the memories similar to *intent*, which has no *receipt* before it is judged.
+
+        The caller has acquired one of the `slots`, which is released at the end.
+        """
 
 
 @dataclass(frozen=True, slots=True)

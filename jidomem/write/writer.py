@@ -33,8 +33,10 @@ from jidomem.write.settlement import Settlement, Settlements
 from jidomem.write.submission import Given, Outcome, Proposal, SubmitOptions
 from jidomem.write.triples import WRITER_AGENT
 
-#: The most searches for similar memories that run at a time; some may be overdue.
-MOST_SEARCHES = 16
+#: The seconds for which a receipt waits for similar memories after a search that was late, until one is in time.
+_WITHIN_IF_LATE = 0.1
+#: The warning of a memory that the policy would make a proposal if it is similar to another.
+_NOT_COMPARED = "similar memories were not looked up in time: it is recorded without the comparison of on_similar"
 
 
 class MemoryWriter:
@@ -188,9 +190,11 @@ class MemoryWriter:
         JournalDamaged; then nothing was written.
         """
         queue, options = self._queues.of(project_id), SubmitOptions(blobs, propose, under=under)
-        if self._pipeline.rules.policy.on_similar and under is None:
-            near = self._similar(project_id, intent, None) or ()
-            options = replace(options, near=tuple(each.id for each in near))
+        search = self._context.search if under is None else None
+        near: Similar = ()
+        if search is not None and self._pipeline.rules.policy.on_similar and search.proposes(intent):
+            near = self._similar(search, project_id, intent, None)
+            options = replace(options, near=tuple(each.id for each in near or ()))
         submission = self._pipeline.submission(project_id, intent, options)
         receipt: Outcome
         if dry_run:
@@ -199,25 +203,38 @@ class MemoryWriter:
             (receipt,) = queue.submit(self._pipeline, [submission])
         if isinstance(receipt, JidomemError):
             raise receipt
-        if under is not None or receipt.status == "deduplicated":
+        if search is None or receipt.status == "deduplicated":
             return receipt
-        return replace(receipt, similar=self._similar(project_id, intent, receipt))
+        warnings = receipt.warnings
+        if near is None and receipt.status == "asserted":
+            warnings = *warnings, _NOT_COMPARED
+        return replace(receipt, warnings=warnings, similar=self._similar(search, project_id, intent, receipt))
 
-    def _similar(self, project_id: str, intent: Proposal, receipt: Receipt | None) -> Similar:
+    def _similar(self, search: SimilarSearch, project_id: str, intent: Proposal, receipt: Receipt | None) -> Similar:
         """Return the memories similar to *intent*; None if they are not found in time, or too many searches run.
 
         They are searched in another thread, as an embedder may be slow and another process may lock the search file.
+        An interrupt ends the wait for those of a durable memory, whose receipt is returned; the next one is raised.
         """
-        search = self._context.search
-        if search is None or search.running >= MOST_SEARCHES:
+        if not search.slots.acquire(blocking=False):
             return None
         answer: SimpleQueue[Similar] = SimpleQueue()
         arguments = answer.put, project_id, intent, receipt
-        Thread(target=search.answer, args=arguments, name="jidomem-similar", daemon=True).start()
+        within = search.within
+        if search.is_late and receipt is not None:
+            within = min(within, _WITHIN_IF_LATE)
         try:
-            return answer.get(timeout=search.within)
+            Thread(target=search.answer, args=arguments, name="jidomem-similar", daemon=True).start()
+            return answer.get(timeout=within)
+        except RuntimeError:  # at the limit of threads, or at the end of the program
+            search.slots.release()
         except Empty:
-            return None
+            search.is_late = True
+        except KeyboardInterrupt:
+            if receipt is None or receipt.commit is None or search.was_interrupted:
+                raise
+            search.was_interrupted = True
+        return None
 
     @overload
     def submit_many(  # type: ignore[overload-overlap]  # a collection is an iterable, too

@@ -2,6 +2,7 @@
 
 import json
 import math
+import signal
 import threading
 
 import pytest
@@ -89,7 +90,11 @@ def test_the_writes_of_this_process_are_found_after_the_search_file_has_them_too
 
 
 @pytest.mark.parametrize("field", ["supersedes", "coexists_with", "evidence"])
-@pytest.mark.parametrize("name", [str, lambda iri: iri[-8:]], ids=["IRI", "short id"])
+@pytest.mark.parametrize(
+    "name",
+    [str, lambda iri: iri[-8:], lambda iri: iri[-13:].upper(), lambda iri: iri.rpartition("/")[2][:-3]],
+    ids=["IRI", "short id", "end", "beginning"],
+)
 def test_a_memory_that_the_new_one_names_is_not_similar(memory, field, name):
     first = memory.remember(RECURSION)
 
@@ -185,6 +190,88 @@ def test_a_slow_embedder_delays_no_receipt(root):
         assert (receipt.status, receipt.similar) == ("asserted", None)
 
 
+@pytest.fixture
+def no_more_threads(monkeypatch):
+    """The limit of threads is reached, for the search only."""
+    start = threading.Thread.start
+
+    def start_others(thread):
+        if thread.name == "jidomem-similar":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_others)
+
+
+@pytest.mark.parametrize("policy", ["ask", "propose"])
+def test_without_a_further_thread_a_memory_is_recorded(root, no_more_threads, policy):
+    root.mkdir()
+    (root / "config.toml").write_text(f'[on_similar]\nfact = "{policy}"\n')
+    with opened(root) as memory:
+        for number in range(20):  # more than there are slots
+            receipt = memory.remember(f"House {number} of the street is red")
+
+        assert (receipt.status, receipt.similar) == ("asserted", None)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_interrupt_of_the_wait_returns_the_receipt_and_a_second_one_ends(root, again):
+    answers = threading.Event()
+
+    def interrupt():
+        if not answers.is_set():
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            answers.wait()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with opened(root, embedder=Scripted(interrupt)) as memory:
+            receipt = memory.remember(RECURSION)
+            assert (receipt.status, receipt.similar) == ("asserted", None)
+            if again:
+                with pytest.raises(KeyboardInterrupt):
+                    memory.remember(BANNED)
+            answers.set()
+    finally:
+        answers.set()
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_memory_that_the_policy_could_not_compare_is_recorded_with_a_warning(root):
+    root.mkdir()
+    (root / "config.toml").write_text('[on_similar]\nfact = "propose"\n')
+    answers = threading.Event()
+    with opened(root, embedder=Scripted(answers.wait)) as memory:
+        memory.similar_within = 0.01
+        memory.remember("Orders are shipped on Tuesdays", type="convention")
+        late = memory.remember(RECURSION)
+        another = memory.remember("The office closes at noon", type="convention")
+        answers.set()
+        memory.similar_within = 60.0
+        in_time = memory.remember("Water boils at a lower temperature on mountains")
+
+        assert late.status == "asserted"
+        assert [len(each.warnings) for each in (late, another, in_time)] == [1, 0, 0]
+        assert "on_similar" in late.warnings[0]
+
+
+def test_receipts_wait_less_after_a_late_search_until_one_is_in_time(root):
+    answers = threading.Event()
+    with opened(root, embedder=Scripted(answers.wait)) as memory:
+        memory.similar_within = 0.01
+        memory.remember(RECURSION)
+        assert memory._search.is_late
+
+        answers.set()
+        memory.similar_within = 60.0
+        memory.remember("The office closes at noon on Fridays")
+        for thread in threading.enumerate():
+            if thread.name == "jidomem-similar":
+                thread.join()
+        assert not memory._search.is_late
+        assert similar(memory.remember(BANNED))
+
+
 def test_a_search_file_that_is_damaged_fails_no_write(memory, root):
     first = memory.remember(RECURSION)
     memory.recall("recursion")
@@ -205,6 +292,64 @@ def test_a_search_file_of_many_memories_is_not_built_by_a_write(root, monkeypatc
         memory.recall("recursion")
 
         assert memory.remember(f"{BANNED} here").similar
+
+
+def test_a_large_search_file_is_built_beside_the_writes_and_not_by_them(root, monkeypatch):
+    monkeypatch.setattr("jidomem.index.search_index.MAX_AWAITED", 1)
+    builders = set()
+    with opened(root) as memory:
+        memory.writer.submit_many("p", [intent(summary=f"Tree {number} bears apples") for number in range(3)])
+        fill = memory.texts._fill
+        monkeypatch.setattr(
+            memory.texts, "_fill", lambda *given: (builders.add(threading.current_thread().name), fill(*given))
+        )
+        for number in range(20):
+            memory.remember(f"House {number} of the street is red")
+        for thread in threading.enumerate():
+            if thread.name.startswith("jidomem-texts"):
+                thread.join()
+
+        assert builders == {"jidomem-texts-p"}
+
+
+def test_a_write_whose_search_begins_late_is_not_found_twice(memory):
+    first = memory.remember("The office closes at noon on Fridays")
+    memory.recall("office")
+    begins, find = threading.Event(), memory._search._find
+
+    def late(project, given, receipt):
+        begins.wait()
+        return find(project, given, receipt)
+
+    memory._search._find = late
+    writer = threading.Thread(target=memory.remember, args=(RECURSION,))
+    writer.start()
+    while len(memory.ask("facts")) < 2:
+        pass
+    memory._search._find = find
+    memory.recall("recursion")
+    memory.remember("The office opens at nine")
+    begins.set()
+    writer.join()
+    found = memory.remember(BANNED).similar
+
+    assert first.iri not in {each.id for each in found}
+    assert [each.text for each in found] == [RECURSION]
+
+
+def test_few_writes_of_few_projects_are_in_memory_while_no_file_can_be_read(memory, monkeypatch):
+    def fail(*given, **options):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(memory.texts, "read", fail)
+    monkeypatch.setattr("jidomem.runtime.similar.MOST_ADDED", 5)
+    monkeypatch.setattr("jidomem.runtime.similar.MOST_PROJECTS", 2)
+    for project in ("q", "r", "p"):
+        for number in range(8):
+            memory.remember(f"House {number} of the street is red", project=project)
+    writes = memory._search._recent
+
+    assert {project: len(each) for project, each in writes.items()} == {"r": 5, "p": 5}
 
 
 def test_similar_memories_are_off_for_a_kind_by_the_policy(root):
@@ -233,6 +378,7 @@ def test_by_the_policy_a_near_memory_is_proposed_and_the_queue_names_the_other(r
             "asserted",
             "asserted",
         ]
+        assert first.warnings == apart.warnings == ()
         assert similar(second)[0] == (first.iri, "repeats")
         assert first.iri in second.warnings[0]
         (waiting,) = queue(memory.reader, "p", memory.sources.now())

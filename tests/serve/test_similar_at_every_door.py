@@ -9,6 +9,7 @@ from mcp.client.client import Client
 from mcp_types import Implementation
 
 import jidomem
+from jidomem.curation.review_queue import queue
 from jidomem.serve.app import create_app
 from jidomem.serve.mcp.client_session import ClientSessions
 from jidomem.serve.mcp.server import create_server
@@ -19,7 +20,14 @@ REPEATED = "Backups are made nightly and go to the vault in Zurich"
 
 
 @pytest.fixture
-def memory(root):
+def policy():
+    return "ask"
+
+
+@pytest.fixture
+def memory(root, policy):
+    root.mkdir()
+    (root / "config.toml").write_text(f'[on_similar]\nfact = "{policy}"\n')
     with jidomem.open(root, project="p", agent="ana") as opened:
         opened.similar_within = 60.0
         opened.remember(KNOWN)
@@ -68,3 +76,15 @@ def test_each_choice_leaves_one_of_the_two(memory, door, choice, stays):
         "text": KNOWN, "relation": "repeats", "asserted_by": "ana", "differences": [],
     }  # fmt: skip
     assert [*similar["choices"]] == ["confirm", "supersede", "keep"]
+
+
+@pytest.mark.parametrize("policy", ["propose"])
+@pytest.mark.parametrize("door", [by_request, by_tool])
+@pytest.mark.parametrize(
+    ("choice", "stay"), [("confirm", [KNOWN]), ("supersede", [REPEATED]), ("keep", [KNOWN, REPEATED])]
+)
+def test_each_choice_settles_a_proposal(memory, door, choice, stay):
+    door(memory, choice)
+
+    assert sorted(facts(memory), reverse=True) == stay
+    assert queue(memory.reader, "p", memory.sources.now()) == []
