@@ -23,6 +23,13 @@ def toy():
     return ToyEmbedder()
 
 
+@pytest.fixture(autouse=True)
+def without_similar(tmp_path):
+    """Receipts without similar memories, so that no write asks the embedder."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "config.toml").write_text('[on_similar]\nfact = "off"\n')
+
+
 @pytest.fixture
 def memory(tmp_path, toy):
     with jidomem.open(tmp_path / "root", project="p", agent="me", embedder=toy) as memory:
