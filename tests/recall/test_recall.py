@@ -327,13 +327,14 @@ def test_what_was_shown_is_told_by_why(memory):
 
 def test_a_project_there_is_not_is_refused_and_nothing_is_made_for_it(memory, tmp_path):
     keep(memory, intent())
+    before = {*tmp_path.rglob("*.sqlite")}
     with pytest.raises(JidomemError) as refusal:
         memory.recall("x", "q")
     assert refusal.value.code == "unknown_project"
     with pytest.raises(JidomemError) as refusal:
         memory.recall("x", "../q")
     assert refusal.value.code == "invalid_project"
-    assert not any(tmp_path.rglob("*.sqlite"))
+    assert {*tmp_path.rglob("*.sqlite")} == before
 
 
 def test_a_request_is_a_value_and_comes_back_with_the_answer():
