@@ -129,14 +129,14 @@ def _with_choices(values: Mapping[str, Any], similar: Mapping[str, Any], project
     if values["commit"] is None:
         supersede, confirm = f"`supersedes`: {json.dumps([old])}", revise(old, confirm=True)
     else:
-        supersede = revise(new, set={"supersedes": [new, old]}, reason="...")
-        confirm = revise(old, confirm=True, set={"supersedes": [old, new]})
+        supersede = revise(new, set={"supersedes": [new, old]}, reason="it takes its place")
+        confirm = revise(old, confirm=True, set={"supersedes": [old, new]}, reason="it says the same")
     if values["status"] == "proposed" and values["commit"] is not None:
-        confirm, keep = revise(new, invalidate=True, reason="..."), revise(new, confirm=True)
+        confirm, keep = revise(new, invalidate=True, reason="it says the same"), revise(new, confirm=True)
     choices = {
-        "supersede": f"yours takes its place: {supersede}",
-        "confirm": f"it says the same, and stays in place of yours: {confirm}",
-        "keep": f"both hold: {keep}",
+        "supersede": f"if yours takes its place: {supersede}",
+        "confirm": f"if it says the same, and yours may end: {confirm}",
+        "keep": f"if both hold: {keep}",
     }
     if similar["differences"]:
         del choices["confirm"]
