@@ -15,7 +15,7 @@ from _pytest.doctest import DoctestModule
 
 import jidomem
 from jidomem.base.clock import Sources
-from jidomem.runtime import settings
+from jidomem.runtime import settings, similar
 
 os.environ.pop("COLUMNS", None)  # a runner may say how wide its own terminal is
 SHM, ROOM = Path("/dev/shm"), 4 << 30
@@ -34,6 +34,7 @@ def in_memory():
 
 pytest.register_assert_rewrite("log_contract")  # a suite that modules of tests take over
 os.environ["JIDOMEM_EMBEDDER"] = "none"  # vectors are for the tests that ask for them
+similar.DEFAULT = "off"  # and so are the similar memories of receipts
 if "TMPDIR" not in os.environ and in_memory():
     os.environ["TMPDIR"] = tempfile.tempdir = str(SHM)
 

@@ -234,13 +234,14 @@ def _common(one: Collection[str], other: Collection[str], weights: Mapping[str, 
 
 def _common_letters(one: Iterable[str], other: Iterable[str]) -> float:
     """Return the share of groups of three letters in common."""
-    first, second = _groups(one), _groups(other)
+    first, second = _groups(" ".join(one)), _groups(" ".join(other))
     return len(first & second) / (len(first | second) or 1)
 
 
-def _groups(stems: Iterable[str]) -> set[str]:
-    text = f" {' '.join(stems)} "
-    return {text[at : at + 3] for at in range(len(text) - 2)}
+@lru_cache(maxsize=256)
+def _groups(stems: str) -> frozenset[str]:
+    text = f" {stems} "
+    return frozenset(text[at : at + 3] for at in range(len(text) - 2))
 
 
 def _logistic(value: float, slope: float, middle: float) -> float:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 
 from jidomem.base.regex import lazy
@@ -64,7 +65,7 @@ def differences(text: str, other: str) -> tuple[ValueDifference, ...]:
     if text == other:
         return ()
     swapped = other < text  # the rules see two texts in one order only, and so give the same for both
-    one, two = StatementTokens(text), StatementTokens(other)
+    one, two = _tokens_of(text), _tokens_of(other)
     pairs = [*(_Comparison(two, one) if swapped else _Comparison(one, two)).pairs()]
     if swapped:
         pairs = [_Pair(pair.kind, pair.two, pair.one, pair.shown[::-1], pair.unit) for pair in pairs]
@@ -156,6 +157,11 @@ _SYNONYMS = [
     fast quick rapid
     """.strip().splitlines()
 ]
+
+
+@lru_cache(maxsize=256)
+def _tokens_of(text: str) -> StatementTokens:
+    return StatementTokens(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,10 +259,12 @@ class _Comparison:
         return (f"{one.text} {units[0]}".rstrip(), f"{two.text} {units[1]}".rstrip()), ""
 
     def _opposites(self) -> Iterator[_Pair]:
+        ones, twos = (frozenset(word.folded for word in side.words) for side in (self._one, self._two))
         for opposites in (_WORDS, _PLACES):
-            for left, right in opposites:
-                yield from self._opposite(left, right, opposites is _PLACES)
-                yield from self._opposite(right, left, opposites is _PLACES)
+            for pair in opposites:
+                for left, right in (pair, pair[::-1]):
+                    if not (left.isdisjoint(ones) or right.isdisjoint(twos)):
+                        yield from self._opposite(left, right, opposites is _PLACES)
 
     def _opposite(self, left: frozenset[str], right: frozenset[str], is_place: bool) -> Iterator[_Pair]:
         """Yield words of *left* in the first text and of *right* in the second, unless a text has words of both."""

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 LAG, MOST_ADDED, MOST_PROJECTS = 16, 100, 16
 #: The most searches that run at a time; some may be late.
 MOST_SEARCHES = 16
+#: What is done for a kind of which the policy says nothing.
+DEFAULT = "ask"
 #: The likeness from which a statement that differs in no value is a repetition.
 SAME = 0.8
 #: Seconds for which a receipt waits (default), and for which `close` waits for running searches.
@@ -111,7 +113,7 @@ class ReceiptSearch:
         kind = _kind(intent)
         if not (intent.summary or "").strip() or kind == "deleted_marker":
             return "off"
-        return self._rules.policy.on_similar.get(family(kind), "ask")
+        return self._rules.policy.on_similar.get(family(kind), DEFAULT)
 
     def _find(self, project: str, given: Proposal, receipt: Receipt | None) -> Similar:
         """Return the memories similar to an intent: as recorded by *receipt*, or before it is judged."""

@@ -20,6 +20,12 @@ WEEK = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def with_similar(monkeypatch):
+    """Receipts show similar memories, as they do unless the policy says otherwise."""
+    monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
+
+
 @pytest.fixture
 def shop(tmp_path, monkeypatch):
     """A repository with an empty memory, whose recall uses the embedder of this machine."""

@@ -37,6 +37,12 @@ def opened(root, **options):
     return memory
 
 
+@pytest.fixture(autouse=True)
+def with_similar(monkeypatch):
+    """Receipts show similar memories, as they do unless the policy says otherwise."""
+    monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
+
+
 @pytest.fixture
 def memory(root):
     with opened(root) as opened_memory:

@@ -19,6 +19,12 @@ KNOWN = "Nightly backups go to the vault in Zurich"
 REPEATED = "Backups are made nightly and go to the vault in Zurich"
 
 
+@pytest.fixture(autouse=True)
+def with_similar(monkeypatch):
+    """Receipts show similar memories, as they do unless the policy says otherwise."""
+    monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
+
+
 @pytest.fixture
 def policy():
     return "ask"
