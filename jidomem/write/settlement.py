@@ -74,8 +74,6 @@ class Settlements:
             raise InvalidRequest(f"{action!r} settles nothing", hint=f"one of: {', '.join(ACTIONS)}")
         if settlement.changes and action not in ("supersede", "keep-both"):
             raise InvalidRequest(f"{action} takes no changes", hint="leave out `changes`")
-        if other is not None:
-            item, other = (_in_same_words(each, view) for each in (item, other))
         old = restated_in(view, item)  # raises NotFound
         if view.has_ended(iri(item)):
             raise _settled_already(iri(item), view)
@@ -191,13 +189,6 @@ def _is_moot(item: Term, view: WriteSnapshot) -> bool:
         return False
     withdrawn = view.objects(item, jido("invalidates"))
     return all(view.has_ended(each) and conflict.end_of_chain(each, view) is None for each in withdrawn)
-
-
-def _in_same_words(item: str, view: WriteSnapshot) -> str:
-    """Return the active successor of an ended memory if that has the same summary, as after keep-both; else *item*."""
-    end = conflict.end_of_chain(iri(item), view) if view.has_ended(iri(item)) else None
-    is_same = end is not None and view.objects(end, jido("summary")) == view.objects(iri(item), jido("summary"))
-    return plain_value(end) if end is not None and is_same else item
 
 
 def _rivals(item: Term, view: WriteSnapshot) -> list[Term]:

@@ -12,7 +12,6 @@ from jidomem.index.search_index import VectorFile
 from jidomem.index.vector_search import VectorSet, encode
 from jidomem.index.vectors import LEAST_COSINE, NEAR
 from jidomem.journal.journal import Stream
-from jidomem.write.settlement import Settlement
 
 FIVE, TWENTY = "The worker pool has 5 threads", "The pool of workers uses 20 threads"
 FRIDAY, NEVER = "Deploys happen on Fridays", "Never deploy on a Friday"
@@ -89,19 +88,6 @@ def test_three_that_all_stay_are_no_pairs(memory):
         memory.writer.settle("p", newer, "keep-both", other=older)
 
     assert pairs(memory) == []
-
-
-def test_several_pairs_of_one_memory_are_settled_in_one_review(memory):
-    for name in HARBOURS:
-        remember(memory, f"{name} harbour closes at 22:00")
-    lines = [Settlement(one.item, "keep-both", other=one.other) for one in waiting(memory)]
-    assert len(lines) == 3
-
-    outcomes = memory.writer.settle_many("p", lines)
-
-    assert [outcome.status for outcome in outcomes] == ["asserted"] * 3
-    assert pairs(memory) == []
-    assert len(memory.ask("facts")) == 3
 
 
 def test_memories_that_are_related_or_ended_are_no_pair(memory):
