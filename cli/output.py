@@ -27,7 +27,7 @@ from jidomem.rdf.vocab import BASE, JIDO, REDACTED, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import cell, plain, tsv_line
 from jidomem.records.active import state_text
-from jidomem.records.intent import REPEATS, SimilarMemory
+from jidomem.records.intent import REPEATS, SimilarMemory, similar_choices
 from jidomem.runtime.settings import OWN
 from jidomem_cli.options import App, clean
 
@@ -437,8 +437,8 @@ _PRINTERS: Mapping[str, Callable[[App, Sequence[Row], Sequence[str]], None]] = {
 }  # fmt: skip
 
 
-def similar_choices(app: App, receipt: Receipt, similar: SimilarMemory) -> dict[str, str]:
-    """Return the choices between a new memory and a similar one, each with its command; the likely one comes first.
+def _choices(app: App, receipt: Receipt, similar: SimilarMemory) -> dict[str, str]:
+    """Return the choices between a new memory and a similar one, each with its command.
 
     The commands are of the agent of the write, and of its root and project.
     """
@@ -457,14 +457,7 @@ def similar_choices(app: App, receipt: Receipt, similar: SimilarMemory) -> dict[
     else:
         supersede, keep = f"jidomem review{options} supersede {new} --against {old}", "nothing to do"
         confirm = f'{edit} --set supersedes={old} --set supersedes={new} --reason "it says the same"'
-    choices = {
-        "supersede": f"if yours takes its place: {supersede}",
-        "confirm": f"if it says the same, and yours may end: {confirm}",
-        "keep": f"if both hold: {keep}",
-    }
-    if similar.differences:
-        del choices["confirm"]
-    return {"confirm": choices.pop("confirm"), **choices} if similar.relation == REPEATS else choices
+    return similar_choices(similar.relation, similar.differences, supersede=supersede, confirm=confirm, keep=keep)
 
 
 def similar_line(similar: SimilarMemory) -> str:
@@ -483,7 +476,7 @@ def show_receipt(
     *item* is the memory of the outcome (default: the new one).
     """
     values = receipt.to_dict()
-    choices = [similar_choices(app, receipt, similar) for similar in receipt.similar or ()]
+    choices = [_choices(app, receipt, similar) for similar in receipt.similar or ()]
     for shown, of_similar in zip(values.get("similar", ()), choices, strict=True):
         shown["choices"] = of_similar
     show_result(app, values, receipt.iri)

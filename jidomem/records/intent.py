@@ -442,6 +442,23 @@ class SimilarMemory:
         return {**{name: getattr(self, name) for name in self.__slots__}, "differences": list(self.differences)}
 
 
+def similar_choices(
+    relation: str, differences: Collection[str], *, supersede: str, confirm: str, keep: str
+) -> dict[str, str]:
+    """Return the choices between a new memory and a similar one, each with what to call; the likely one comes first.
+
+    A memory that differs in a value does not say the same, so it is not confirmed.
+    """
+    choices = {
+        "supersede": f"if yours takes its place: {supersede}",
+        "confirm": f"if it says the same, and yours may end: {confirm}",
+        "keep": f"if both hold: {keep}",
+    }
+    if differences:
+        del choices["confirm"]
+    return {"confirm": choices.pop("confirm"), **choices} if relation == REPEATS else choices
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """The outcome of a write, returned only after the commit is durable.

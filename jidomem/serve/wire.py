@@ -24,7 +24,7 @@ from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge, did_you_mean
 from jidomem.rdf.vocab import BASE
 from jidomem.records.entry import WriteResult
-from jidomem.records.intent import REPEATS, Receipt, parse_json
+from jidomem.records.intent import Receipt, parse_json, similar_choices
 
 _SHELL = "in a shell"
 _ANY_COMMAND = re.compile(
@@ -133,15 +133,8 @@ def _with_choices(values: Mapping[str, Any], similar: Mapping[str, Any], project
         confirm = revise(old, confirm=True, set={"supersedes": [old, new]}, reason="it says the same")
     if values["status"] == "proposed" and values["commit"] is not None:
         confirm, keep = revise(new, invalidate=True, reason="it says the same"), revise(new, confirm=True)
-    choices = {
-        "supersede": f"if yours takes its place: {supersede}",
-        "confirm": f"if it says the same, and yours may end: {confirm}",
-        "keep": f"if both hold: {keep}",
-    }
-    if similar["differences"]:
-        del choices["confirm"]
-    if similar["relation"] == REPEATS:
-        choices = {"confirm": choices.pop("confirm"), **choices}
+    relation, differences = similar["relation"], similar["differences"]
+    choices = similar_choices(relation, differences, supersede=supersede, confirm=confirm, keep=keep)
     return {**similar, "choices": choices}
 
 
