@@ -31,7 +31,9 @@ def fact(summary):
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory):
     """The shortest trace of some submissions of a root: one that comes long after another lists the folder again."""
-    with jidomem.open(tmp_path_factory.mktemp("flow") / ".jidomem", project="p") as memory:
+    folder, patch = tmp_path_factory.mktemp("flow"), pytest.MonkeyPatch()
+    with patch.context() as default, jidomem.open(folder / ".jidomem", project="p") as memory:
+        default.setattr("jidomem.runtime.similar.DEFAULT", "ask")  # as it is outside of the tests
         writer = memory.writer
         for number in range(3):
             writer.submit_intent("p", fact(f"the build needs Rust 1.{number}"))

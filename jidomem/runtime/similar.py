@@ -74,11 +74,11 @@ class ReceiptSearch:
         self._recent: dict[str, dict[int, list[_RecentWrite]]] = {}
         self._recent_lock, self._no_file_lock = Lock(), Lock()
 
-    def proposes(self, intent: Proposal) -> bool:
-        """Return whether the policy makes *intent* a proposal if it is similar to an active memory."""
+    def treatment(self, intent: Proposal) -> str:
+        """Return what the policy says of memories similar to *intent*: `ask`, `propose` or `off`."""
         with suppress(Exception):  # of an invalid intent, which is refused later
-            return self._treatment(_parsed(intent)) == "propose"
-        return False
+            return self._treatment(_parsed(intent))
+        return DEFAULT
 
     def answer(self, put: Callable[[Similar], object], project: str, intent: Proposal, receipt: Receipt | None) -> None:
         """Call *put* with the memories similar to *intent*, then bring the search file up to date if it lags.
@@ -109,7 +109,7 @@ class ReceiptSearch:
                 self._no_file.close()
 
     def _treatment(self, intent: MemoryUpdateIntent) -> str:
-        """Return what the policy says of memories similar to *intent*: `ask`, `propose` or `off`."""
+        """Return the treatment of a valid intent; one without a text, and a withdrawal, is compared with nothing."""
         kind = _kind(intent)
         if not (intent.summary or "").strip() or kind == "deleted_marker":
             return "off"

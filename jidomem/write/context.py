@@ -32,8 +32,8 @@ class SimilarSearch(Protocol):
     #: One for each search that may run besides those that are running.
     slots: Semaphore
 
-    def proposes(self, intent: Proposal) -> bool:
-        """Return whether the policy makes *intent* a proposal if it is similar to an active memory."""
+    def treatment(self, intent: Proposal) -> str:
+        """Return what the policy says of memories similar to *intent*: `ask`, `propose` or `off`."""
 
     def answer(self, put: Callable[[Similar], object], project: str, intent: Proposal, receipt: Receipt | None) -> None:
         """Call *put* with the memories similar to *intent*, which has no *receipt* before it is judged.

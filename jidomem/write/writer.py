@@ -192,7 +192,10 @@ class MemoryWriter:
         queue, options = self._queues.of(project_id), SubmitOptions(blobs, propose, under=under)
         search = self._context.search if under is None else None
         near: Similar = ()
-        if search is not None and self._pipeline.rules.policy.on_similar and search.proposes(intent):
+        treatment = "ask"
+        if search is not None and self._pipeline.rules.policy.on_similar:
+            treatment = search.treatment(intent)
+        if search is not None and treatment == "propose":
             near = self._similar(search, project_id, intent, None)
             options = replace(options, near=tuple(each.id for each in near or ()))
         submission = self._pipeline.submission(project_id, intent, options)
@@ -203,7 +206,7 @@ class MemoryWriter:
             (receipt,) = queue.submit(self._pipeline, [submission])
         if isinstance(receipt, JidomemError):
             raise receipt
-        if search is None or receipt.status == "deduplicated":
+        if search is None or treatment == "off" or receipt.status == "deduplicated":
             return receipt
         warnings = receipt.warnings
         if near is None and receipt.status == "asserted":
