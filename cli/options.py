@@ -42,6 +42,10 @@ def clean(text: str) -> str:
     return _CONTROL.sub(lambda match: " " if match[0] in "\t\n\r" else ascii(match[0])[1:-1], text)
 
 
+def _no_root(settings: Settings) -> str:
+    return f"there is no memory root at {settings.root} ({settings.found})"
+
+
 @dataclass(slots=True)
 class App:
     """The shared options of one run, the memory they open, and the messages on standard error."""
@@ -91,6 +95,8 @@ class App:
 
     def _warn_of_new_root(self, settings: Settings) -> None:
         """Warn of a named root that a write makes; raise NotFound if it is spelled like one beside it."""
+        from shlex import quote
+
         from jidomem.errors import NotFound, nearest_names
         from jidomem.runtime.settings import CONFIG
 
@@ -100,10 +106,10 @@ class App:
         beside = [path.parent.name for path in root.parent.glob(f"*/{CONFIG}")]
         if near := nearest_names(root.name, beside, likeness=_MISSPELT):
             raise NotFound(
-                f"there is no memory root at {root} ({settings.found})",
-                hint=f"did you mean {root.parent / near[0]}? For a new root: mkdir {root}",
+                _no_root(settings),
+                hint=f"did you mean {root.parent / near[0]}? For a new root: mkdir {quote(str(root))}",
             )
-        self.warn(f"there is no memory root at {root} ({settings.found}): {_FIRST_WRITE}")
+        self.warn(f"{_no_root(settings)}: {_FIRST_WRITE}")
 
     def _refuse_misspelt(self, settings: Settings, projects: Callable[[], Sequence[str]]) -> None:
         """Raise NotFound if a project is named that the root lacks, and that is spelled like one of its *projects*."""
@@ -133,7 +139,7 @@ class App:
         if self.json or form == "json":
             return
         if settings.address is None and not settings.root.is_dir():
-            self.warn(f"there is no memory root at {settings.root} ({settings.found}): {_FIRST_WRITE}")
+            self.warn(f"{_no_root(settings)}: {_FIRST_WRITE}")
         elif settings.requested and settings.requested not in (known := projects()):
             there = f"; there is {', '.join(known)}" if known else ""
             self.warn(f"no project {settings.requested!r} in {settings.place}: {_FIRST_WRITE}{there}")
@@ -148,15 +154,15 @@ class App:
 
         memory = self.open()
         if memory.settings.address is None and not memory.settings.root.is_dir():
-            root, origin = memory.settings.root, memory.settings.found
-            if origin == OWN:
+            if memory.settings.found == OWN:
+                root = memory.settings.root
                 raise NotFound(
                     f"there is no memory in this folder or above it, and your own, {root}, is empty",
                     hint='create one in this folder: jidomem init; or write to your own: jidomem remember "TEXT"',
                 )
             leave_out = ", and leave out --root" if self.root is not None else ""
             raise NotFound(
-                f"there is no memory root at {root} ({origin})",
+                _no_root(memory.settings),
                 hint=f"create one in this folder: jidomem init{leave_out}",
             )
         if not warn_of_damage:

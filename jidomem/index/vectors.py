@@ -214,9 +214,9 @@ class Vectors:
     def _values(self, name: str, batch: Mapping[bytes, str]) -> list[tuple[bytes, bytes]]:
         """Return the encoded vectors of *batch*; none if it is a single text that the embedder refuses."""
         try:
-            vectors = [(known, recent) for known in batch if (recent := self._recent.get(known)) is not None]
-            new = {known: text for known, text in batch.items() if known not in dict(vectors)}
-            vectors += zip(new, self._encode(self._generate([*new.values()])), strict=True)
+            recent = {known: value for known in batch if (value := self._recent.get(known)) is not None}
+            new = {known: text for known, text in batch.items() if known not in recent}
+            vectors = [*recent.items(), *zip(new, self._encode(self._generate([*new.values()])), strict=True)]
         except Exception:
             if not self._batches.failed(name, batch):
                 raise

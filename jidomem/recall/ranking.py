@@ -153,6 +153,7 @@ def _with_repetitions_lowered(candidates: Iterable[Ranked], factor: float) -> li
 @dataclass(frozen=True, slots=True)
 class _PreparedQuery:
     """A question, analysed once for all candidates: the weights of its words, their sum, the people and dates it names.
+
     `spans` are the dates that each candidate names, by its item, if the question names one. `moments` are the moments
     of all candidates, in order.
     """
