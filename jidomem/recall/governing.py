@@ -389,14 +389,17 @@ SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded ?level WHERE {
 )
 
 
-_RECORDS = (
-    """
+#: Without status and order, which cost three times as much: both are looked up for the few that match a path.
+_RECORDS = """
 PREFIX jido: <https://jido.ai/ontology#>
-SELECT ?item ?summary ?about WHERE { ?item a jido:ArchitecturalDecision ; jido:summary ?summary ; jido:about ?about .
+SELECT ?item ?summary ?about WHERE { ?item a jido:ArchitecturalDecision ; jido:summary ?summary ; jido:about ?about }
+LIMIT 5000
 """
+_ACTIVE = (
+    "PREFIX jido: <https://jido.ai/ontology#> SELECT ?item WHERE { VALUES ?item { %s }\n"
     + active.valid_now()
     + active.now()
-    + "} ORDER BY DESC(?item) LIMIT 5000"
+    + "}"
 )
 #: The folder of a package, followed by the folder of its documents.
 _PACKAGE = re.compile(r"(?:\./)?(.+?)/(?:docs?|documentation|adrs?|decisions|architecture|rfcs?)/")
@@ -452,21 +455,28 @@ def related_memories(
 
 def _related(reader: MemoryReader, project: str, paths: Sequence[str]) -> Iterator[tuple[int, RelatedMemory]]:
     """Yield the records of the packages of *paths*, then those with words of a path, each with its nearness."""
-    rows = reader.select(project, _RECORDS)
-    for row in rows:
-        package = _PACKAGE.match(row["about"])
-        if package and any(path.startswith(f"{package[1]}/") for path in paths):
-            yield 0, _record(row)
-    titled: defaultdict[str, dict[str, RelatedMemory]] = defaultdict(dict)
+    rows = sorted(reader.select(project, _RECORDS), key=lambda row: str(row["item"]), reverse=True)
+    packaged = [row for row in rows if _is_in_package(row["about"], paths)]
+    titled: defaultdict[str, dict[str, Row]] = defaultdict(dict)
     parts = {part for path in paths for part in _path_words(path)}
     for row in rows if parts else ():
         letters = "".join(_WORDS.findall(row["summary"])).casefold()
         if any(part in letters for part in parts):
             for part in parts & _title_words(row["summary"]):
-                titled[part].setdefault(row["item"], _record(row))
-    for memories in titled.values():
-        if len(memories) <= _FEW:
-            yield from ((-1, one) for one in memories.values())
+                titled[part].setdefault(row["item"], row)
+    named = {row["item"] for row in packaged}.union(*titled.values())
+    among = {row["item"] for row in reader.select(project, _ACTIVE % " ".join(map(iri, named)))} if named else set()
+    yield from ((0, _record(row)) for row in packaged if row["item"] in among)
+    for records in titled.values():
+        chosen = [_record(row) for item, row in records.items() if item in among]
+        if len(chosen) <= _FEW:
+            yield from ((-1, one) for one in chosen)
+
+
+def _is_in_package(about: str, paths: Sequence[str]) -> bool:
+    """Return whether *about* is in the folder of documents of the package of one of *paths*."""
+    package = _PACKAGE.match(about)
+    return package is not None and any(path.startswith(f"{package[1]}/") for path in paths)
 
 
 def _record(row: dict[str, Any]) -> RelatedMemory:
