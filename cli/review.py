@@ -24,6 +24,7 @@ from jidomem.curation.review_queue import (
     newer_versions,
     newest,
     opposed_proposals,
+    present_names,
     queue,
     queued,
     settle_by_rule,
@@ -456,8 +457,9 @@ def _apply_review(app: App, memory: Jidomem, text: str, dry_run: bool) -> int:
         except JidomemError:
             return False
 
-    text, settled = without_settled(text, waiting, has_ended)
-    lines = parse(text, waiting)
+    present = present_names(memory.reader, memory.project)
+    text, settled = without_settled(text, waiting, has_ended, present)
+    lines = parse(text, waiting, present)
     if settled:
         which = ", ".join(map(str, settled[:10])) + (" ..." if len(settled) > 10 else "")
         app.info(f"skipped, decided already: {len(settled)} (line {which})")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
@@ -32,7 +32,7 @@ from jidomem.records.named_query import FOREVER, to_term
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.records.recall import NearPair
 from jidomem.write import conflict
-from jidomem.write.settlement import ACTIONS, Settlement
+from jidomem.write.settlement import ACTIONS, Settlement, present_name
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.writer import MemoryWriter
 
@@ -451,6 +451,11 @@ PREFIX jido: <https://jido.ai/ontology#>
 SELECT DISTINCT ?item WHERE { GRAPH <%s> { VALUES ?item { %s } ?item jido:supersedes|jido:invalidates ?any } }
 ORDER BY ?item
 """
+
+
+def present_names(reader: MemoryReader, project: str) -> Callable[[str], str]:
+    """Return the function that returns the present name of a memory of a pair, as `present_name` does."""
+    return partial(present_name, view=_present_rows(reader, project), of_pair=True)
 
 
 def _present_rows(reader: MemoryReader, project: str) -> WriteSnapshot:

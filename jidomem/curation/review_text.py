@@ -69,26 +69,33 @@ def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]]
     return "\n".join(lines)
 
 
-def without_settled(text: str, waiting: Iterable[Waiting], has_ended: Callable[[str], bool]) -> tuple[str, list[int]]:
+def without_settled(
+    text: str,
+    waiting: Iterable[Waiting],
+    has_ended: Callable[[str], bool],
+    present: Callable[[str], str] = str,
+) -> tuple[str, list[int]]:
     """Return the text of a review without the lines of items settled since, and the numbers of these lines.
 
     An interrupted review can thus be continued, and two curators do not undo each other's work. *has_ended* returns
     whether a memory, by its IRI, was superseded or withdrawn: a line that names such a memory is settled, unless its
-    item is still pending.
+    item is still pending, also under its *present* name.
     """
     known, names = _known_by(waiting)
     lines, numbers = text.splitlines(), []
     for number, line in enumerate(lines, start=1):
         words = _words(line)
         named = [word for word in words[1:3] if ":" in word]
-        if words and _find_pair(words[1:], known, names) is None and any(map(has_ended, named)):
+        if words and _find_pair(words[1:], known, names, present) is None and any(map(has_ended, named)):
             lines[number - 1] = ""
             numbers.append(number)
     return "\n".join(lines), numbers
 
 
-def parse(text: str, waiting: Iterable[Waiting]) -> list[ReviewLine]:
+def parse(text: str, waiting: Iterable[Waiting], present: Callable[[str], str] = str) -> list[ReviewLine]:
     """Return the actions of the lines of a review, without those that skip; memories are named by IRI or short id.
+
+    *present* returns the IRI of the memory that a settlement put in the place of another, else its argument.
 
     Raises InvalidRequest, with the number of the line, for an unknown action, an item that is not pending, and an item
     in two lines.
@@ -101,7 +108,7 @@ def parse(text: str, waiting: Iterable[Waiting]) -> list[ReviewLine]:
         if not words:
             continue
         action, named = words[0], words[1:]
-        pair = _find_pair(named, known, names)
+        pair = _find_pair(named, known, names, present)
         if action not in (*ACTIONS, "skip"):
             raise _bad(number, f"{action!r} is not an action", f"begin it with one of: {', '.join((*ACTIONS, 'skip'))}")
         if not named:
@@ -135,10 +142,15 @@ def _words(line: str) -> list[str]:
     return [] if words and words[0].startswith("#") else words
 
 
-def _find_pair(named: Sequence[str], known: Mapping[Pair, Waiting], names: Mapping[str, str]) -> Pair | None:
-    item, *other = (names.get(word, word) for word in named[:2]) if named else ("",)
-    pairs: list[Pair] = [(item, other[0])] if other else []
-    return next((pair for pair in [*pairs, (item, None)] if pair in known), None)
+def _find_pair(
+    named: Sequence[str], known: Mapping[Pair, Waiting], names: Mapping[str, str], present: Callable[[str], str]
+) -> Pair | None:
+    words = [names.get(word, word) for word in named[:2]]
+    for item, *other in (words, [present(word) if ":" in word else word for word in words]) if words else ():
+        for pair in ((item, each) for each in (*other, None)):
+            if pair in known:
+                return pair
+    return None
 
 
 _HOW = """\

@@ -19,7 +19,7 @@ from jidomem.write.context import WriteContext
 from jidomem.write.corrections import ACCEPTED, Corrections, changed_fields, coexisting_with
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
-from jidomem.write.submission import Decision, Outcome
+from jidomem.write.submission import Decision, Outcome, commit_of
 from jidomem.write.triples import restated_in
 
 ACTIONS = ("accept", "reject", "supersede", "keep-both")
@@ -74,12 +74,18 @@ class Settlements:
             raise InvalidRequest(f"{action!r} settles nothing", hint=f"one of: {', '.join(ACTIONS)}")
         if settlement.changes and action not in ("supersede", "keep-both"):
             raise InvalidRequest(f"{action} takes no changes", hint="leave out `changes`")
-        old = restated_in(view, item)  # raises NotFound
+        restated_in(view, item)  # raises NotFound
+        item = present_name(item, view, of_pair=other is not None)
+        old = restated_in(view, item)
         if view.has_ended(iri(item)):
-            raise _settled_already(iri(item), view)
+            raise _settled_already(settlement, iri(item), view)
         if other is not None:
             restated_in(view, other)
-            _check_pair(iri(item), iri(other), action, view)
+            other = present_name(other, view, of_pair=True)
+            if action == "keep-both" and _coexist_already(old, other, settlement.changes or {}, view):
+                commit, version = commit_of(iri(item), view)
+                return Decision(Receipt(item, commit, version, "deduplicated"))
+            _check_pair(settlement, iri(item), iri(other), view)
         elif action in ("accept", "reject") and view.is_current(iri(item)) and not self._is_due(iri(item), view, now):
             _check_unsettled(iri(item), action, view)
         if action != "reject" and jido("Proposed") in view.objects(iri(item), ITEM_MARK):
@@ -232,15 +238,36 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
         )
 
 
-def _settled_already(item: Term, view: WriteSnapshot) -> InvalidRequest:
-    """Return the refusal to settle an ended memory, with its successor."""
+def present_name(item: str, view: WriteSnapshot, *, of_pair: bool) -> str:
+    """Return the active successor of *item* with the same summary, as a settlement leaves it; else *item*.
+
+    A settled proposal is named by its successor only as one *of_pair*: alone it can be settled once.
+    """
+    node = iri(item)
+    if not view.has_ended(node) or not (of_pair or jido("Asserted") in view.objects(node, ITEM_MARK)):
+        return item
+    end, texts = conflict.end_of_chain(node, view), view.objects(node, jido("summary"))
+    return plain_value(end) if end is not None and texts and view.objects(end, jido("summary")) == texts else item
+
+
+def _coexist_already(old: Mapping[str, Any], other: str, changes: Mapping[str, Any], view: WriteSnapshot) -> bool:
+    """Return whether the active memory with the fields *old* coexists with *other*, and has the *changes*."""
+    item = iri(old["iri"])
+    is_settled = other in coexisting_with(item, view) and iri(other) not in _rivals(item, view)
+    return is_settled and all(old.get(name) == value for name, value in changes.items())
+
+
+def _settled_already(settlement: Settlement, item: Term, view: WriteSnapshot) -> InvalidRequest:
+    """Return the refusal to settle an ended memory, with its successor and the command that settles that."""
     if (newer := conflict.end_of_chain(item, view)) is not None:
         was_proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
         verb = "accepted as" if was_proposed else "replaced by"
-        return InvalidRequest(
-            f"{plain_value(item)} is settled already: it was {verb} {plain_value(newer)}",
-            hint=f"see: jidomem show {plain_value(newer)}",
-        )
+        hint = f"see: jidomem show {plain_value(newer)}"
+        named = [iri(each) for each in (settlement.item, settlement.other) if each is not None]
+        ends = [plain_value(conflict.end_of_chain(each, view) or each) for each in named]
+        if len({*ends}) > 1:
+            hint = f"to settle that one: jidomem review {settlement.action} {ends[0]} --against {ends[1]}; {hint}"
+        return InvalidRequest(f"{plain_value(item)} is settled already: it was {verb} {plain_value(newer)}", hint=hint)
     restated = [new for new in view.subjects(jido("revives"), item) if not view.has_ended(new)]
     if restated and jido("Proposed") in view.objects(restated[0], ITEM_MARK):
         return InvalidRequest(
@@ -265,12 +292,16 @@ def _check_is_newest(item: Term, view: WriteSnapshot) -> None:
         )
 
 
-def _check_pair(item: Term, other: Term, action: str, view: WriteSnapshot) -> None:
+def _check_pair(settlement: Settlement, item: Term, other: Term, view: WriteSnapshot) -> None:
     """Raise InvalidRequest unless *item* and *other* are two, neither has ended, and the one that stays is active."""
     if item == other:
+        for each in (settlement.item, settlement.other or ""):
+            if view.has_ended(iri(each)):
+                raise _settled_already(settlement, iri(each), view)
         raise InvalidRequest(f"{plain_value(item)} does not disagree with itself", hint="name the other one")
     if view.has_ended(other):
-        raise _settled_already(other, view)
+        raise _settled_already(settlement, other, view)
+    action = settlement.action
     staying = {"accept": item, "reject": other, "keep-both": other}.get(action)
     if staying is not None and not view.is_current(staying):
         rival = plain_value(other if staying == item else item)

@@ -8,10 +8,12 @@ import pytest
 
 import jidomem
 from jidomem.curation.review_queue import queue, queued
+from jidomem.errors import InvalidRequest
 from jidomem.index.search_index import VectorFile
 from jidomem.index.vector_search import VectorSet, encode
 from jidomem.index.vectors import LEAST_COSINE, NEAR
 from jidomem.journal.journal import Stream
+from jidomem.write.settlement import Settlement
 
 FIVE, TWENTY = "The worker pool has 5 threads", "The pool of workers uses 20 threads"
 FRIDAY, NEVER = "Deploys happen on Fridays", "Never deploy on a Friday"
@@ -88,6 +90,36 @@ def test_three_that_all_stay_are_no_pairs(memory):
         memory.writer.settle("p", newer, "keep-both", other=older)
 
     assert pairs(memory) == []
+
+
+def test_several_pairs_of_one_memory_are_settled_in_one_review_and_once(memory):
+    """Each settlement renames the memory, which the lines after it name by its earlier IRI."""
+    for name in HARBOURS:
+        remember(memory, f"{name} harbour closes at 22:00")
+    lines = [Settlement(one.item, "keep-both", other=one.other) for one in waiting(memory)]
+    assert len(lines) == 3
+
+    outcomes = memory.writer.settle_many("p", lines)
+    version = memory.catch_up("p")
+    again = memory.writer.settle_many("p", lines)
+
+    assert [outcome.status for outcome in outcomes] == ["asserted"] * 3
+    assert [outcome.status for outcome in again] == ["deduplicated"] * 3
+    assert {outcome.iri for outcome in again} <= {row["fact"] for row in memory.ask("facts")}
+    assert memory.catch_up("p") == version
+    assert pairs(memory) == []
+    assert len(memory.ask("facts")) == 3
+
+
+def test_a_pair_of_an_ended_memory_is_settled_by_its_present_name(memory):
+    older, newer = remember(memory, FIVE), remember(memory, TWENTY)
+    edited = memory.writer.revise("p", older, changes={"summary": f"{FIVE} and no more"}, reason="r").iri
+
+    with pytest.raises(InvalidRequest, match=f"{older} is settled already: it was replaced by {edited}") as refusal:
+        memory.writer.settle("p", newer, "supersede", other=older)
+
+    assert f"jidomem review supersede {newer} --against {edited}" in refusal.value.hint
+    assert memory.writer.settle("p", newer, "supersede", other=edited).status == "asserted"
 
 
 def test_memories_that_are_related_or_ended_are_no_pair(memory):
