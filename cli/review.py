@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -24,7 +25,7 @@ from jidomem.curation.review_queue import (
     newer_versions,
     newest,
     opposed_proposals,
-    present_names,
+    present_rows,
     queue,
     queued,
     settle_by_rule,
@@ -35,7 +36,7 @@ from jidomem.rdf.vocab import REDACTED
 from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import is_number
 from jidomem.records.active import ENDED, UNACCEPTED, is_accepted
-from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
+from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
 from jidomem_cli.errors import place, print_error, print_refusal
 from jidomem_cli.fields import entries_now, memory_iri
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
@@ -457,7 +458,7 @@ def _apply_review(app: App, memory: Jidomem, text: str, dry_run: bool) -> int:
         except JidomemError:
             return False
 
-    present = present_names(memory.reader, memory.project)
+    present = partial(present_name, view=present_rows(memory.reader, memory.project))
     text, settled = without_settled(text, waiting, has_ended, present)
     lines = parse(text, waiting, present)
     if settled:

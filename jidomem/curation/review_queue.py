@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
@@ -32,7 +32,7 @@ from jidomem.records.named_query import FOREVER, to_term
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.records.recall import NearPair
 from jidomem.write import conflict
-from jidomem.write.settlement import ACTIONS, Settlement, present_name
+from jidomem.write.settlement import ACTIONS, Settlement
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.writer import MemoryWriter
 
@@ -326,8 +326,8 @@ class Waiting:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the item as plain JSON values."""
-        lists = {name: [*getattr(self, name)] for name in ("agents", "actions", "replaces", "differences")}
-        return {**asdict(self), "since": self.since.isoformat(), **lists}
+        values = {**asdict(self), "since": self.since.isoformat()}
+        return {name: [*value] if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,8 +345,7 @@ def queue(reader: MemoryReader, project: str, now: datetime, near: Sequence[Near
     The pairs *near* come last, the nearest first.
 
     Proposals imported from a file stay together, in the order of the file, in the tier of the most urgent of them:
-    after the others of that tier, the most recently imported file first. After a month an item moves up a tier, so that
-    nothing stays at the end for ever.
+    after the others of that tier, the most recently imported file first. After a month an item moves up a tier.
     """
     return queued(reader, project, now, near).waiting
 
@@ -369,7 +368,7 @@ def queued(
     start = Cursor.parse(cursor, question) if cursor is not None else None
     now = (parse_moment(plain_value(start.as_of)) or now) if start else now
     cache = review_cache(reader, project)
-    view = _present_rows(reader, project)
+    view = present_rows(reader, project)
     candidates = [*_disagreements(reader, project, view), *_proposals(reader, project, cache, view)]
     known = cache.known([*dict.fromkeys(_named(candidates))])
     opposed = {frozenset((row["item"], row["other"])) for row in candidates}
@@ -453,12 +452,7 @@ ORDER BY ?item
 """
 
 
-def present_names(reader: MemoryReader, project: str) -> Callable[[str], str]:
-    """Return the function that returns the present name of a memory of a pair, as `present_name` does."""
-    return partial(present_name, view=_present_rows(reader, project), of_pair=True)
-
-
-def _present_rows(reader: MemoryReader, project: str) -> WriteSnapshot:
+def present_rows(reader: MemoryReader, project: str) -> WriteSnapshot:
     """Return the present rows of the index about *project*, in the form that conflicts are judged by."""
     graph = graph_iri(project)
     return WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
@@ -466,7 +460,7 @@ def _present_rows(reader: MemoryReader, project: str) -> WriteSnapshot:
 
 def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
     """Return those of *waiting* that no pending proposal supersedes or withdraws, and that have no newer version."""
-    view, newer = _present_rows(reader, project), newer_versions(reader, project, waiting)
+    view, newer = present_rows(reader, project), newer_versions(reader, project, waiting)
     return [
         one for one in waiting if one.item not in newer and not conflict.is_replaced_by_proposal(iri(one.item), view)
     ]
@@ -474,7 +468,7 @@ def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> li
 
 def newer_versions(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> dict[str, str]:
     """Return the newest pending version of each proposal of *waiting* that has a newer one."""
-    view = _present_rows(reader, project)
+    view = present_rows(reader, project)
     newer = {one.item: conflict.newer_proposal(iri(one.item), view) for one in waiting if one.kind == "proposal"}
     return {item: plain_value(other) for item, other in newer.items() if other is not None}
 
@@ -486,7 +480,7 @@ def opposed_proposals(
 
     A proposal that another one supersedes or withdraws has none, and is none.
     """
-    view = _present_rows(reader, project)
+    view = present_rows(reader, project)
     is_replaced = cache(partial(conflict.is_replaced_by_proposal, view=view))
     proposals = [iri(one.item) for one in waiting if one.kind == "proposal"]
     rivals = {

@@ -75,13 +75,13 @@ class Settlements:
         if settlement.changes and action not in ("supersede", "keep-both"):
             raise InvalidRequest(f"{action} takes no changes", hint="leave out `changes`")
         restated_in(view, item)  # raises NotFound
-        item = present_name(item, view, of_pair=other is not None)
+        if other is not None:
+            restated_in(view, other)
+            item, other = present_name(item, view), present_name(other, view)
         old = restated_in(view, item)
         if view.has_ended(iri(item)):
             raise _settled_already(settlement, iri(item), view)
         if other is not None:
-            restated_in(view, other)
-            other = present_name(other, view, of_pair=True)
             if action == "keep-both" and _coexist_already(old, other, settlement.changes or {}, view):
                 commit, version = commit_of(iri(item), view)
                 return Decision(Receipt(item, commit, version, "deduplicated"))
@@ -238,13 +238,10 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
         )
 
 
-def present_name(item: str, view: WriteSnapshot, *, of_pair: bool) -> str:
-    """Return the active successor of *item* with the same summary, as a settlement leaves it; else *item*.
-
-    A settled proposal is named by its successor only as one *of_pair*: alone it can be settled once.
-    """
+def present_name(item: str, view: WriteSnapshot) -> str:
+    """Return the active successor of *item* with the same summary, as settling a pair makes it, else *item*."""
     node = iri(item)
-    if not view.has_ended(node) or not (of_pair or jido("Asserted") in view.objects(node, ITEM_MARK)):
+    if not view.has_ended(node):
         return item
     end, texts = conflict.end_of_chain(node, view), view.objects(node, jido("summary"))
     return plain_value(end) if end is not None and texts and view.objects(end, jido("summary")) == texts else item
