@@ -1,8 +1,8 @@
 """The differences between two near statements: values of one slot that are not the same. Pure, no language model.
 
 Two statements are near by their words or vectors. A repetition has no difference, a statement that takes the place of
-another has one. In doubt there is none: many contradictions are in no single value (tests/records/test_differences.py
-has the rates on labelled notes).
+another has one. In doubt there is none: many contradictions are in no single value; some of these have other words in
+the place of one or two (tests/records/test_differences.py has the rates on labelled notes).
 """
 
 from __future__ import annotations
@@ -73,6 +73,38 @@ def differences(text: str, other: str) -> tuple[ValueDifference, ...]:
     return tuple(dict.fromkeys(ValueDifference(pair.kind, *pair.shown, pair.unit) for pair in pairs))
 
 
+def has_replaced_words(text: str, other: str) -> bool:
+    """Return whether one of two near statements says the same as the other but for one or two content words.
+
+    Others, which are no synonyms, stand in their place, so the statements may contradict each other.
+
+    >>> has_replaced_words("We write tests with pytest", "Tests are written in unittest")
+    True
+    >>> has_replaced_words("Secrets live in Vault", "Vault stores all secrets")
+    False
+    """
+    texts = (_tokens_of(each).content for each in (text, other))
+    one, two = ({word.key: word for word in words if word.folded not in _INDEFINITE} for words in texts)
+    if max(len(one), len(two)) > _MOST:
+        return False
+    lacks = [
+        sum(not any(_is_same_word(word, each) for each in others.values()) for word in words.values())
+        for words, others in ((one, two), (two, one))
+    ]
+    fewest = min(lacks)
+    return 0 < fewest <= _MOST_REPLACED and len(one) - lacks[0] >= 2 * fewest - 1
+
+
+def _is_same_word(one: Token, two: Token) -> bool:
+    """Return whether two words are the same, synonyms, or forms of one long word: indent and indentation."""
+    shorter, longer = sorted((one.key, two.key), key=len)
+    return (len(shorter) >= _LONG_WORD and longer.startswith(shorter)) or shorter == longer or _are_synonyms(one, two)
+
+
+#: Words in the place of any other.
+_INDEFINITE = frozenset(["whatever", "whichever", "anything", "everything", "something", "thing", "things"])
+#: The most content words of a statement that may be in the place of others; the letters of a word with other forms.
+_MOST_REPLACED, _LONG_WORD = 2, 6
 #: The most values of a kind in a text that are compared; the most tokens of texts that are aligned word by word, and
 #: the share of common words from which they are.
 _MOST, _LONGEST, _ALIGNED = 40, 100, 0.5
@@ -155,6 +187,8 @@ _SYNONYMS = [
     show display print list
     big larg hug
     fast quick rapid
+    retur respond answ repl giv
+    hap occur tak
     """.strip().splitlines()
 ]
 

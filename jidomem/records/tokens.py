@@ -139,6 +139,9 @@ class StatementTokens:
         before = self._negating(clause[:at][::-1], NEGATIONS, 3)
         if before and clause.index(before) and clause[clause.index(before) - 1].folded in ("si", "if"):
             return None  # "si no": otherwise
+        limit = [word.folded for word in clause[clause.index(before) + 1 :][:2]] if before else []
+        if limit and limit[0] in _COMPARED and limit[-1] in _THAN:
+            return None  # "no more than a minute": a limit
         return before or self._negating(clause[at + 1 :], _ENDS, 2)
 
     def _negating(self, words: Sequence[Token], signs: frozenset[str], most: int) -> Token | None:
@@ -319,6 +322,8 @@ _CLASSES = dict.fromkeys(
 )
 _TO = _words("to bis a and und y or oder o")
 _MORE = _words("more other further new old most mehr weitere neue mas")
+_COMPARED = _words("more longer later less fewer earlier mehr langer spater weniger mas menos")
+_THAN = _words("than als de")
 _EACH = _words("each every per jede jeden jeder pro cada")
 _ROUGH = _words("about almost nearly roughly around approximately some circa ca etwa fast rund casi unos unas")
 _LITTLE = TELL_LITTLE | _words("""

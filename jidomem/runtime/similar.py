@@ -22,7 +22,7 @@ from jidomem.base.words import chunk_text
 from jidomem.errors import NotFound
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, local_name, type_uri
-from jidomem.records.differences import differences
+from jidomem.records.differences import differences, has_replaced_words
 from jidomem.records.intent import NEAR, REPEATS, MemoryUpdateIntent, Receipt, SimilarMemory
 
 if TYPE_CHECKING:
@@ -246,9 +246,13 @@ class ReceiptSearch:
 
 
 def _similar(summary: str, neighbour: Neighbour) -> SimilarMemory:
-    """Return a neighbour of the statement *summary* with its relation to it: a repetition differs in no value."""
+    """Return a neighbour of the statement *summary* with its relation to it.
+
+    A repetition differs in no value, and in no one or two words alone.
+    """
     differing = tuple(map(str, differences(summary, neighbour.summary)))
-    relation = REPEATS if neighbour.likeness >= SAME and not differing else NEAR
+    is_same = neighbour.likeness >= SAME and not differing and not has_replaced_words(summary, neighbour.summary)
+    relation = REPEATS if is_same else NEAR
     likeness, author = round(neighbour.likeness, 2), local_name(neighbour.agent)
     return SimilarMemory(neighbour.item, neighbour.summary, likeness, relation, author, differing)
 

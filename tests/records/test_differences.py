@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jidomem.records.differences import ValueDifference, differences
+from jidomem.records.differences import ValueDifference, differences, has_replaced_words
 
 NOTES = Path(__file__).parent.parent / "recall" / "project_notes"
 DIFFERENT = [
@@ -63,7 +63,28 @@ EQUAL = [
     ("jemalloc is switched off for the FreeBSD build", "On FreeBSD it is built without jemalloc"),
     ("-x is the short form, used with find", "--exec works with find, and -x too"),
     ("", "Use Jena"),
+    ("A request waits a minute", "A request waits no more than a minute"),
+    ("Functions have 50 lines", "Keep functions no longer than 50 lines"),
+    ("Das Backup dauert eine Stunde", "Das Backup dauert nicht mehr als eine Stunde"),
 ]
+#: Statements that may contradict each other, in a word that is no value, and statements that say the same.
+REPLACED = [
+    ("Tests run with pytest", "We use unittest for tests"),
+    ("Indent with tabs", "Use spaces for indentation"),
+    ("Secrets are kept in Vault", "We keep our secrets in AWS"),
+    ("The API returns JSON", "The API responds in XML"),
+]
+SAME = [
+    ("Tests run with pytest", "We use pytest for tests"),
+    ("Indent with tabs", "Tabs are used for indentation"),
+    ("No recursion, so that whatever should be bounded is bounded", "No recursion at all, so that all code is bounded"),
+    ("Secrets live in Vault", "Vault stores all secrets"),
+    ("The build needs Rust 1.80", "Building requires Rust 1.80"),
+    ("Ctrl-C pressed twice makes fd exit at once", "a second Ctrl-C terminates the process immediately"),
+]
+#: The repetitions, at most, and contradictions, at least, without a difference that have replaced words, in percent.
+#: Measured were 6 and 19 of "fit", on which the rule was made, and 3 and 8 of "held out".
+REPLACED_BOUNDS = {"fit": (8, 15), "held out": (8, 5)}
 #: The contradictions with a difference at least, and the repetitions and near statements with one at most, in percent.
 #: Measured were 58, 0 and 10 of "fit", on which the rules were made, and 57, 3 and 7 of "held out".
 BOUNDS = {"fit": (54, 2, 12), "held out": (50, 7, 10)}
@@ -85,6 +106,19 @@ def test_two_values_of_one_slot_are_a_difference(text, other, phrase):
 @pytest.mark.parametrize(("text", "other"), EQUAL)
 def test_the_same_in_other_words_or_units_is_no_difference(text, other):
     assert differences(text, other) == ()
+
+
+@pytest.mark.parametrize(("text", "other"), REPLACED)
+def test_another_word_in_the_place_of_one_may_be_a_contradiction(text, other):
+    assert differences(text, other) == ()
+    assert has_replaced_words(text, other)
+    assert has_replaced_words(other, text)
+
+
+@pytest.mark.parametrize(("text", "other"), SAME)
+def test_synonyms_and_further_words_replace_none(text, other):
+    assert not has_replaced_words(text, other)
+    assert not has_replaced_words(other, text)
 
 
 def test_each_difference_is_listed_once_in_the_order_of_the_first_text():
@@ -144,17 +178,28 @@ def test_a_quantity_does_not_differ_from_itself_in_another_unit(number, units):
 
 @pytest.mark.parametrize("part", BOUNDS)
 def test_most_contradictions_of_the_labelled_notes_have_a_difference_and_hardly_a_repetition(part):
-    shares = {}
+    shares, replaced = {}, {}
     for label in ("contradicts", "repeats", "near"):
-        differ = []
-        for path in sorted(NOTES.glob("*.json")):
-            notes = json.loads(path.read_text(encoding="utf-8"))
-            summaries = {memory["id"]: memory["summary"] for memory in notes["memories"]}
-            pairs = notes[label] if notes["part"] == part else []
-            differ += [bool(differences(summaries[pair["memory"]], pair["text"])) for pair in pairs]
-        shares[label] = 100 * sum(differ) / len(differ)
+        pairs = labelled(part, label)
+        equal = [texts for texts in pairs if not differences(*texts)]
+        shares[label] = 100 - 100 * len(equal) / len(pairs)
+        replaced[label] = 100 * sum(has_replaced_words(*texts) for texts in equal) / len(equal)
 
     least, most_of_repeats, most_of_near = BOUNDS[part]
     assert shares["contradicts"] >= least
     assert shares["repeats"] <= most_of_repeats
     assert shares["near"] <= most_of_near
+    most, least = REPLACED_BOUNDS[part]
+    assert replaced["repeats"] <= most
+    assert replaced["contradicts"] >= least
+
+
+def labelled(part, label):
+    """The summary of a memory and the statement, for each pair with a label in the notes of a part."""
+    files = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(NOTES.glob("*.json"))]
+    return [
+        (next(memory["summary"] for memory in notes["memories"] if memory["id"] == pair["memory"]), pair["text"])
+        for notes in files
+        if notes["part"] == part
+        for pair in notes[label]
+    ]
