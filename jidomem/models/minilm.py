@@ -92,8 +92,10 @@ class OnnxGraph:
     def array(self, values: Array) -> str:
         """Add an array of one of the known types, and return its name."""
         kind = next(number for number, known in _TYPES.items() if values.dtype == known)
-        shape, name = [_number(1, size) for size in values.shape], self._name()
-        self._add(_ARRAYS, *shape, _number(2, kind), _bytes(8, name.encode()), _bytes(9, values.tobytes()))
+        shape, name = [number_field(1, size) for size in values.shape], self._name()
+        self._add(
+            _ARRAYS, *shape, number_field(2, kind), bytes_field(8, name.encode()), bytes_field(9, values.tobytes())
+        )
         return name
 
     def operator(self, kind: str, inputs: Sequence[str], *, domain: str = "", **attributes: float | int) -> str:
@@ -105,20 +107,23 @@ class OnnxGraph:
     ) -> list[str]:
         """Add an operator with several outputs, and return their names."""
         names = [self._name() for _ in range(gives)]
-        parts = [_bytes(1, name.encode()) for name in inputs] + [_bytes(2, name.encode()) for name in names]
-        settings = [_bytes(5, _attribute(name, value)) for name, value in attributes.items()]
-        self._add(1, *parts, _bytes(4, kind.encode()), *settings, _bytes(7, domain.encode()))
+        parts = [bytes_field(1, name.encode()) for name in inputs] + [bytes_field(2, name.encode()) for name in names]
+        settings = [bytes_field(5, _attribute(name, value)) for name, value in attributes.items()]
+        self._add(1, *parts, bytes_field(4, kind.encode()), *settings, bytes_field(7, domain.encode()))
         return names
 
     def written(self, inputs: str, rank: int, outputs: str) -> bytes:
         """Return the file of the graph, which takes integers as *inputs* and returns floats as *outputs*."""
-        ends = _bytes(11, _value(inputs, INT64, rank)) + _bytes(12, _value(outputs, FLOAT, rank))
-        graph = b"".join([*self._parts, _bytes(2, b"graph"), ends])
-        sets = [_bytes(8, _bytes(1, domain.encode()) + _number(2, version)) for domain, version in _SETS.items()]
-        return b"".join([_number(1, _FORM), *sets, _bytes(_GRAPH, graph)])
+        ends = bytes_field(11, value_info(inputs, INT64, rank)) + bytes_field(12, value_info(outputs, FLOAT, rank))
+        graph = b"".join([*self._parts, bytes_field(2, b"graph"), ends])
+        sets = [
+            bytes_field(8, bytes_field(1, domain.encode()) + number_field(2, version))
+            for domain, version in _SETS.items()
+        ]
+        return b"".join([number_field(1, _FORM), *sets, bytes_field(_GRAPH, graph)])
 
     def _add(self, field: int, *parts: bytes) -> None:
-        self._parts.append(_bytes(field, b"".join(parts)))
+        self._parts.append(bytes_field(field, b"".join(parts)))
 
     def _name(self) -> str:
         self._count += 1
@@ -127,25 +132,28 @@ class OnnxGraph:
 
 def _attribute(name: str, value: float | int) -> bytes:
     number = isinstance(value, int)
-    encoded = _number(3, value) if isinstance(value, int) else _tag(2, 5) + struct.pack("<f", value)
-    return _bytes(1, name.encode()) + encoded + _number(20, 2 if number else 1)
+    encoded = number_field(3, value) if isinstance(value, int) else _tag(2, 5) + struct.pack("<f", value)
+    return bytes_field(1, name.encode()) + encoded + number_field(20, 2 if number else 1)
 
 
-def _value(name: str, kind: int, rank: int) -> bytes:
-    shape = b"".join(_bytes(1, _bytes(2, f"d{place}".encode())) for place in range(rank))
-    tensor = _number(1, kind) + _bytes(2, shape)
-    return _bytes(1, name.encode()) + _bytes(2, _bytes(1, tensor))
+def value_info(name: str, kind: int, rank: int) -> bytes:
+    """Return the `ValueInfoProto` of a tensor of element type *kind* with *rank* dimensions of any size."""
+    shape = b"".join(bytes_field(1, bytes_field(2, f"d{place}".encode())) for place in range(rank))
+    tensor = number_field(1, kind) + bytes_field(2, shape)
+    return bytes_field(1, name.encode()) + bytes_field(2, bytes_field(1, tensor))
 
 
 def _tag(field: int, form: int) -> bytes:
     return _encode_varint(field << 3 | form)
 
 
-def _number(field: int, value: int) -> bytes:
+def number_field(field: int, value: int) -> bytes:
+    """Return a field of a protobuf message with an integer."""
     return _tag(field, 0) + _encode_varint(value & 0xFFFFFFFFFFFFFFFF)  # negative ones take ten bytes
 
 
-def _bytes(field: int, value: bytes) -> bytes:
+def bytes_field(field: int, value: bytes) -> bytes:
+    """Return a field of a protobuf message with bytes: text, or a message."""
     return _tag(field, 2) + _encode_varint(len(value)) + value
 
 

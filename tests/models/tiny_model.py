@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 
-from jidomem.models import minilm
-from jidomem.models.minilm import FLOAT, INT64, OnnxGraph
+from jidomem.models.minilm import FLOAT, INT64, OnnxGraph, bytes_field, number_field, value_info
 
 WORDS = ["[PAD]", "[UNK]", ":", "query", "passage", "zebra", "okapi", "lynx", "runs", "broken"]
 #: The inputs that most exported models have.
@@ -16,13 +15,13 @@ class _Graph(OnnxGraph):
     """A graph with several inputs and an output of a given name."""
 
     def file(self, inputs, output, rank):
-        parts = [minilm._bytes(1, self.last.encode()), minilm._bytes(2, output.encode()), minilm._bytes(4, b"Identity")]
+        parts = [bytes_field(1, self.last.encode()), bytes_field(2, output.encode()), bytes_field(4, b"Identity")]
         self._add(1, *parts)
-        ends = [minilm._bytes(11, minilm._value(name, INT64, 2)) for name in inputs]
-        ends.append(minilm._bytes(12, minilm._value(output, FLOAT, rank)))
-        graph = b"".join([*self._parts, minilm._bytes(2, b"graph"), *ends])
-        sets = minilm._bytes(8, minilm._bytes(1, b"") + minilm._number(2, 18))
-        return b"".join([minilm._number(1, 9), sets, minilm._bytes(7, graph)])
+        ends = [bytes_field(11, value_info(name, INT64, 2)) for name in inputs]
+        ends.append(bytes_field(12, value_info(output, FLOAT, rank)))
+        graph = b"".join([*self._parts, bytes_field(2, b"graph"), *ends])
+        sets = bytes_field(8, bytes_field(1, b"") + number_field(2, 18))
+        return b"".join([number_field(1, 9), sets, bytes_field(7, graph)])
 
     def operator(self, *given, **named):
         self.last = super().operator(*given, **named)
