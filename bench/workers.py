@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.error import HTTPError
 
 from bench import frame, http, load
 from bench.frame import Options, Row, Spread, percentile, short
@@ -88,10 +89,19 @@ def _await_workers(port: int, workers: int) -> None:
     while True:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
             text = answer.read().decode()
-        if (workers == 1 or f"jidomem_workers {workers}.0" in text) and "behind_commits{" in text:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=600).close()
+        if (workers == 1 or f"jidomem_workers {workers}.0" in text) and "behind_commits{" in text and _is_ready(port):
             return
         time.sleep(0.2)
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=600):
+            return True
+    except HTTPError as error:
+        if error.code != 503:
+            raise
+        return False
 
 
 def _children(pid: int) -> list[int]:
