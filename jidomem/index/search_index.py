@@ -338,12 +338,12 @@ class Texts:
         """Return the stemmer of texts and queries."""
         return self._stemmer
 
-    def read_soon(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
+    def read_soon(self, stream: Stream, use: Callable[[SearchIndexReader], T], *, catches_up: bool = True) -> T:
         """Return the result of `read`; raise Busy `index_behind` if a thread must first add many memories."""
         name = name_of(stream)
         if not self._is_being_built(name):
             try:
-                return self.read(stream, use, waits=False)
+                return self.read(stream, use, waits=False, catches_up=catches_up)
             except _BuildNeeded:
                 self._start_build(stream)
         written, total = self._build_progress.get(name, (0, 0))

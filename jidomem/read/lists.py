@@ -11,6 +11,7 @@ import binascii
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -19,7 +20,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jidomem.base.bounded_dict import BoundedDict
-from jidomem.errors import InvalidRequest
+from jidomem.errors import Busy, InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.projection import UNDATED, IndexedProject, key_parts, moment_term, opposing_keys, ticks, timed
 from jidomem.journal.journal import Stream
@@ -274,6 +275,15 @@ class Lists:
     def ids(self, project: str, signs: str, most: int) -> list[str]:
         """Return up to *most* memories of *project* whose id begins or ends with *signs*, sorted."""
         return self._projected(project, lambda file: file.projection.by_short_id(signs, most)) or []
+
+    def ids_soon(self, project: str, signs: str, most: int) -> list[str]:
+        """Return the same, but none while a large search file is being built."""
+        if self._texts is None:
+            return []
+        with suppress(Busy):
+            texts, stream = self._texts(), Stream(project)
+            return texts.read_soon(stream, lambda file: file.projection.by_short_id(signs, most), catches_up=False)
+        return []
 
     def terms(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], text: str

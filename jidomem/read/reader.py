@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
     from jidomem.index.search_index import Texts
 
+#: The most memories with one part of an id that are returned.
+_MOST_IDS = 1_000
+
 
 class MemoryReader:
     """Answers about the memory of one project at a time.
@@ -290,6 +293,13 @@ class MemoryReader:
     def find(self, project: str, short: str, *, as_of: object = None) -> str:
         """Return the IRI that `resolve` returns, among the memories that are indexed already."""
         return memory_detail.resolve(self.index, self._lists.ids, project, short, as_of)
+
+    def ids(self, project: str, part: str) -> list[str]:
+        """Return up to 1,000 memories that are indexed already whose id begins or ends with *part*, sorted.
+
+        There are none while the file that has the ids is being built.
+        """
+        return self._lists.ids_soon(project, part, _MOST_IDS)
 
     def whole_id(self, project: str, name: str) -> str:
         """Return the IRI of a memory from its IRI, which is not looked up, or from another name of it."""

@@ -199,6 +199,7 @@ class Jidomem:
                     session=given.session,
                     literal=given.limits.literal,
                     find=self.reader.find,
+                    ids=self.reader.ids,
                     blobs=self.tree.blobs if self.tree else lambda paths: {},
                     absent=self.tree.absent if self.tree else lambda paths: {},
                     # in the user's own memory a new project is expected: each folder without a memory has one

@@ -547,16 +547,21 @@ def _find_none(name: str) -> str:
     raise NotFound(f"{name!r} is not the IRI of a memory", hint="give its IRI")
 
 
+def no_ids(part: str) -> list[str]:
+    """Return no memory."""
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class KnownMemories:
     """The memories of a project that an intent may name.
 
-    `listed` returns the IRIs of all, for the wording of a refusal. `find` returns the IRI of the memory that a short
-    id or another name stands for; it raises NotFound, with the candidates, for no or several memories. The default has
-    no memories.
+    `ids` returns the IRIs of those whose id begins or ends with a text, for the wording of a refusal. `find` returns
+    the IRI of the memory that a short id or another name stands for; it raises NotFound, with the candidates, for no or
+    several memories. The default has no memories.
     """
 
-    listed: Callable[[], list[str]] = list
+    ids: Callable[[str], list[str]] = no_ids
     find: Find = _find_none
 
 

@@ -73,7 +73,7 @@ _CHECKS = {f"{vocab.JIDO}{name}" for name in ("forbidsPattern", "requiresPattern
 _SHOWN_WHOLE = 10
 
 
-def _none_listed(project: str) -> list[str]:
+def _no_ids(project: str, part: str) -> list[str]:
     return []
 
 
@@ -127,8 +127,8 @@ class Pipeline:
 
     With `fresh_ids` a new id is unique by itself and is not looked up. `speaker` is the agent identified by a token. A
     text has at most `literal` bytes. `find` returns the IRI of the memory that a short id or another name stands for,
-    else raises NotFound; `listed` returns the IRIs of all memories of a project. `blobs` returns the blob ids of
-    files, `absent` the files that do not exist, each with the nearest existing path.
+    else raises NotFound; `ids` returns the IRIs of those whose id begins or ends with a text. `blobs` returns the blob
+    ids of files, `absent` the files that do not exist, each with the nearest existing path.
     """
 
     rules: EffectiveRules
@@ -137,7 +137,7 @@ class Pipeline:
     speaker: permissions.Speaker | None = None
     literal: int = LITERAL_LIMIT
     find: Callable[[str, str], str] = _find_none
-    listed: Callable[[str], list[str]] = _none_listed
+    ids: Callable[[str, str], list[str]] = _no_ids
     blobs: Callable[[Iterable[str]], Mapping[str, str]] = no_blobs
     absent: Callable[[Iterable[str]], Mapping[str, str | None]] = none_absent
 
@@ -230,7 +230,7 @@ class Pipeline:
         permission = permissions.permitted(intent, view, policy, self.speaker)
         intent = permissions.check_promotion(intent, view, permission.is_curator)
         validate.require_fields(intent, project)
-        validate.check_references(intent, view, policy, names.listed)
+        validate.check_references(intent, view, policy, names.ids)
         if intent.extra_triples:
             validate.check_extra_triples(intent, view, schema)
             if not submission.options.as_it_was:
@@ -298,7 +298,7 @@ class Pipeline:
 
     def memory_names(self, project: str) -> KnownMemories:
         """Return the look-ups of the memories of *project* that an intent may name."""
-        return KnownMemories(partial(self.listed, project), partial(self.find, project))
+        return KnownMemories(partial(self.ids, project), partial(self.find, project))
 
     def node(self, name: str, folder: str) -> Term:
         """Return the IRI of an agent or session, given by IRI or name; raises IntentRefused `invalid_iri`."""
@@ -602,7 +602,7 @@ class _FormCheck:
             intent, left_out = _without(fields, intent), left_out | fields
         missing = faults_of(validate.require_fields, intent, project)
         faults += [violation for violation in missing if violation.field not in left_out]
-        faults += faults_of(validate.check_references, intent, view, pipeline.policy, names.listed)
+        faults += faults_of(validate.check_references, intent, view, pipeline.policy, names.ids)
         faults += faults_of(validate.check_extra_triples, intent, view, pipeline.schema)
         if not self.submission.options.as_it_was:
             faults += faults_of(validate.check_patterns, intent)

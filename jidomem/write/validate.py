@@ -28,7 +28,7 @@ from jidomem.write.canonical import (
     put,
     swap,
 )
-from jidomem.write.normalize import ITEM_LISTS, LIFTED, check_size, is_written
+from jidomem.write.normalize import ITEM_LISTS, LIFTED, check_size, is_written, no_ids
 from jidomem.write.snapshot import WriteSnapshot
 
 REQUIRED = ("type", "summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
@@ -139,11 +139,11 @@ def _missing(name: str, project: str) -> Violation:
 
 
 def check_references(
-    intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, known: Callable[[], list[str]]
+    intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, ids: Callable[[str], list[str]]
 ) -> None:
     """Raise IntentRefused unless the IRI is new and every named thing in the namespaces of jidomem exists.
 
-    *known* returns the IRIs of all memories; it is called only to name the nearest one in a refusal.
+    *ids* returns the memories whose id begins or ends with a text, to name the nearest one in a refusal.
     """
     violations = [*_own_iri(intent, view)]
     for field in ITEM_LISTS:
@@ -153,7 +153,7 @@ def check_references(
                     Violation("unknown_reference", f"a memory cannot name itself in {field}", field=field, value=other)
                 )
             elif not is_absolute(other) or not view.is_item(iri(other)):
-                violations.append(_unknown_item(field, other, known()))
+                violations.append(_unknown_item(field, other, ids))
     for other in intent.revives:
         if is_absolute(other) and view.is_item(iri(other)) and not view.has_ended(iri(other)):
             message = f"{other} has not ended: there is nothing to revive"
@@ -170,7 +170,7 @@ def check_references(
     for field in ("evidence", "about"):
         for other in getattr(intent, field):
             if is_ours(other) and not view.describes(iri(other)):
-                violations.append(_unknown_item(field, other, known()))
+                violations.append(_unknown_item(field, other, ids))
     if intent.asserted_in is not None and intent.asserted_in in (intent.asserted_by, intent.assigned_to):
         message = f"{intent.asserted_in} cannot be a session and an agent"
         violations.append(Violation("shape_violation", message, field="asserted_in", value=intent.asserted_in))
@@ -215,7 +215,7 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: WriteSnapshot, schema:
             message = f"{value['@id']} is a subclass of {kind}, and this is a {intent.type}: set type to {kind!r}"
             violations.append(broken_triple(value["@id"], message))
         if is_ours(value.get("@id", "")) and not view.describes(iri(value["@id"])) and value["@id"] != intent.iri:
-            violations.append(_unknown_item("extra_triples", value["@id"], []))
+            violations.append(_unknown_item("extra_triples", value["@id"], no_ids))
     if violations:
         raise IntentRefused(violations)
 
@@ -376,20 +376,18 @@ def _own_iri(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Violat
         )
 
 
-#: The characters from which on a name is a whole id, those compared at either end, and the likeness of a misspelt one.
-_WHOLE_ID, _END, _MISSPELT = 30, 12, 0.9
+#: The characters from which on a name is part of an id, and a whole one; those compared at either end of a misspelt
+#: id, and its likeness.
+_PART, _WHOLE_ID, _END, _MISSPELT = 6, 30, 12, 0.9
 
 
-def _unknown_item(field: str, other: str, known: list[str]) -> Violation:
+def _unknown_item(field: str, other: str, ids: Callable[[str], list[str]]) -> Violation:
     """Return the violation for an unknown memory, with the one that it abbreviates or misspells."""
     tail = other.lower().removeprefix(vocab.BASE + "memory/")
-    matches = [iri for iri in known if iri.lower().removeprefix(vocab.BASE + "memory/") == tail]
-    if not matches and len(tail) >= 6:
-        matches = [iri for iri in known if (name := vocab.local_name(iri)).startswith(tail) or name.endswith(tail)]
+    matches = ids(tail) if len(tail) >= _PART else []
     if not matches and len(tail) >= _WHOLE_ID:
         # a misspelt id has an intact end; comparing it with all memories would take seconds
-        names = {vocab.local_name(iri): iri for iri in known}
-        alike = {n: iri for n, iri in names.items() if n.startswith(tail[:_END]) or n.endswith(tail[-_END:])}
+        alike = {vocab.local_name(iri): iri for iri in (*ids(tail[:_END]), *ids(tail[-_END:]))}
         matches = [alike[name] for name in nearest_names(tail, alike, likeness=_MISSPELT)]
     match = matches[0] if len(matches) == 1 else None
     message = f"{other} is not a memory of this project" + (f"; did you mean {match}?" if match else "")

@@ -11,10 +11,8 @@ from typing import Any, Literal, Self, overload
 from jidomem.base.clock import Sources, new_id
 from jidomem.errors import JidomemError
 from jidomem.index.follower import IndexFollower
-from jidomem.journal.journal import Stream
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, plain_value
-from jidomem.rdf.vocab import jido
 from jidomem.records.entry import Entry
 from jidomem.records.intent import FIELD_ALIASES, Receipt, Version
 from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, PolicyChange, role_named
@@ -52,6 +50,7 @@ class MemoryWriter:
         owner: str,
         session: str | None,
         find: Callable[[str, str], str],
+        ids: Callable[[str, str], list[str]],
         literal: int = LITERAL_LIMIT,
         blobs: Callable[[Iterable[str]], Mapping[str, str]] = no_blobs,
         absent: Callable[[Iterable[str]], Mapping[str, str | None]] = none_absent,
@@ -62,23 +61,18 @@ class MemoryWriter:
 
         *agent* and *session* are the author of writes that name none; *owner* is the user who may name the first
         curator. A text has at most *literal* bytes. *find* returns the IRI of the memory of a project that a short id
-        or another name stands for, else raises NotFound. *blobs* returns the blob ids of the files that a memory is
-        about; *absent* returns the files that do not exist, each with the nearest existing path. *projects* returns
-        the projects of the root: the first receipt of a further project has a warning. *search* finds the memories that
-        a new one is similar to.
+        or another name stands for, else raises NotFound; *ids* returns those whose id begins or ends with a text.
+        *blobs* returns the blob ids of the files that a memory is about; *absent* returns the files that do not exist,
+        each with the nearest existing path. *projects* returns the projects of the root: the first receipt of a further
+        project has a warning. *search* finds the memories that a new one is similar to.
         """
-
-        def listed(project: str) -> list[str]:
-            rows = follower.index.triples(Stream(project).graph, None, jido("hasAssertionStatus"), None)
-            return [plain_value(row[0]) for row in rows]
-
         pipeline = Pipeline(
             rules,
             sources.new_id,
             fresh_ids=sources.new_id is new_id,
             literal=literal,
             find=find,
-            listed=listed,
+            ids=ids,
             blobs=blobs,
             absent=absent,
         )

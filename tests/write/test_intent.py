@@ -96,7 +96,7 @@ def test_supersession_is_proposed_by_the_intent_and_enforced_by_the_writer(memor
 
 def test_building_an_intent_checks_nothing(tmp_path):  # C009
     intent = MemoryUpdateIntent(type="no such type", confidence="no such level", supersedes=[MEMORY + "nobody"])
-    with jidomem.open(tmp_path / "root") as memory:
+    with jidomem.open(tmp_path) as memory:
         found = {*codes(refusal(memory.writer.submit_intent, "p", intent))}
     assert found == {"invalid_confidence", "unknown_type", "unknown_reference", "missing_required_fields"}
     assert files(tmp_path) == {}
