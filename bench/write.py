@@ -26,9 +26,10 @@ from bench.frame import Options, Row, Spread, in_turn, seconds, short
 from bench.journal import four_calls
 from jidomem import Jidomem
 from jidomem.base import files
-from jidomem.errors import JidomemError
+from jidomem.errors import IntentRefused, JidomemError
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import ntriples_line
+from jidomem.rdf.vocab import BASE
 
 CALLS = 5  # submits timed together in one round
 AT_ONCE = 1_000
@@ -44,10 +45,17 @@ def rows(options: Options) -> Iterator[Row]:
     for size in sizes:
         with jidomem.open(options.copy(size)) as memory:
             coming = islice(generate.intents(10**9, project=load.PROJECT), size, None)
-            sides = {"submit": lambda: _submit(memory, next(coming)), "raw": lambda: raw(b"x" * 2048)}  # noqa: B023
+            sides = {
+                "submit": lambda: _submit(memory, next(coming)),  # noqa: B023
+                "raw": lambda: raw(b"x" * 2048),
+                "refused": lambda: _refused(memory),
+            }
             times = in_turn(sides, options.rounds, CALLS)
             found[size] = times["submit"]
             yield _single(size, times)
+            refused = Spread.of([each * 1000 for each in times["refused"]])
+            ratio = Spread.ratio(times["refused"], times["submit"])
+            yield Row(f"refusal of an unknown memory, {size:,} memories", "-", f"{refused} ms", f"{ratio} x a submit")
             if size == sizes[-1]:
                 yield from _many(memory, coming, options)
     if len(sizes) > 1:
@@ -60,6 +68,15 @@ def rows(options: Options) -> Iterator[Row]:
 
 def _submit(memory: Jidomem, intent: dict[str, Any]) -> None:
     memory.writer.submit_intent(load.PROJECT, intent)
+
+
+def _refused(memory: Jidomem) -> None:
+    """Submit a fact that supersedes a memory with a misspelt id."""
+    try:
+        _submit(memory, {**next(_facts()), "supersedes": [f"{BASE}memory/019e0000-0000-7000-8000-00000000000x"]})
+    except IntentRefused:
+        return
+    raise AssertionError("a fact that supersedes an unknown memory was accepted")
 
 
 def _single(size: int, times: dict[str, list[float]]) -> Row:
