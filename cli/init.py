@@ -356,7 +356,8 @@ def _described(entry: ImportedEntry, settle: str) -> str:
 
 def _settling(app: App, memory: Jidomem) -> dict[str, str]:
     """Return the commands that settle each pending review, by IRI."""
-    return {one.item: ", or ".join(line for line, _ in commands(one, place(app))) for one in _pending(memory)}
+    options, agent = place(app), memory.writer.agent
+    return {one.item: ", or ".join(line for line, _ in commands(one, options, agent)) for one in _pending(memory)}
 
 
 def _print_skipped(app: App, scan: FolderScan, report: ImportReport) -> None:

@@ -446,16 +446,15 @@ def _choices(app: App, receipt: Receipt, similar: SimilarMemory) -> dict[str, st
 
     new, old = quote(short(receipt.iri)), quote(short(similar.id))
     options = place(app) + (f" --agent {quote(app.agent)}" if app.agent else "")
-    edit = f"jidomem edit{options} {old} --confirm"
+    edit, against = f"jidomem edit{options} {old} --confirm", f"{new} --against {old}"
+    replace = f'jidomem review{options} supersede {against} --reason "it takes its place"'
     if receipt.commit is None:
         supersede, confirm, keep = f"--supersedes {old}", edit, "write it as it is"
     elif receipt.status == "proposed":
-        supersede, keep = (
-            f"jidomem review{options} {action} {new} --against {old}" for action in ("supersede", "keep-both")
-        )
+        supersede, keep = replace, f"jidomem review{options} keep-both {against}"
         confirm = f"jidomem review{options} reject {new}"
     else:
-        supersede, keep = f"jidomem review{options} supersede {new} --against {old}", "nothing to do"
+        supersede, keep = replace, "nothing to do"
         confirm = f'{edit} --set supersedes={old} --set supersedes={new} --reason "it says the same"'
     return similar_choices(similar.relation, similar.differences, supersede=supersede, confirm=confirm, keep=keep)
 

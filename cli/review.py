@@ -172,7 +172,7 @@ def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_ru
         if isinstance(outcome, JidomemError):
             waiting = _waiting(memory)
             outcome = _denied(memory, outcome, each.item, waiting) or outcome
-            return print_error(_in_words(app, outcome, each.item, each.action, waiting), app)
+            return print_error(_in_words(app, memory, outcome, each.item, each.action, waiting), app)
         judged = each.item if each.action == "reject" or (each.action == "accept" and each.other) else None
         show_receipt(app, memory, outcome, OUTCOMES[each.action], item=judged)
         if outcome.commit is not None and each.action != "reject":
@@ -185,7 +185,7 @@ def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_ru
     if pair is not None:
         raise InvalidRequest(
             f"{short(pair.item)} and {short(pair.other)} conflict: give one of them with --against the other",
-            hint=_choices(app, pair),
+            hint=_choices(app, memory, pair),
         )
     outcomes = memory.writer.settle_many(memory.project, settlements, dry_run=dry_run)
     summaries = {one.item: one.summary for one in waiting}
@@ -210,9 +210,9 @@ def _waiting(memory: Jidomem) -> list[Waiting]:
     return queue(memory.reader, memory.project, memory.sources.now(), memory.near_pairs())
 
 
-def _choices(app: App, one: Waiting) -> str:
+def _choices(app: App, memory: Jidomem, one: Waiting) -> str:
     """Return the commands that settle *one*, one a line."""
-    return "\n  ".join(["choose one:", *_aligned(commands(one, place(app)))])
+    return "\n  ".join(["choose one:", *_aligned(commands(one, place(app), memory.writer.agent))])
 
 
 def _aligned(ways: Sequence[tuple[str, str]]) -> list[str]:
@@ -279,7 +279,7 @@ def _rewordings(
 def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     newer = newer_versions(memory.reader, memory.project, queue_page.waiting)
     options, reworded = place(app), _rewordings(memory, queue_page.waiting, newer)
-    settle = [commands(one, options) for one in queue_page.waiting]
+    settle = [commands(one, options, memory.writer.agent) for one in queue_page.waiting]
     rivals = opposed_proposals(memory.reader, memory.project, queue_page.waiting)
     rows: list[dict[str, Any]] = [
         {
@@ -550,11 +550,13 @@ def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None
     for each in others:
         error = each.outcome
         assert isinstance(error, JidomemError)
+        if error.code == "missing_rationale" and each.number:
+            error.hint = "add the reason at the end of the line"
         counts[error.detail, error.hint] += 1
         if counts[error.detail, error.hint] > 1:
             continue
         print_refusal(
-            _in_words(app, error, each.item, each.action, waiting),
+            _in_words(app, memory, error, each.item, each.action, waiting),
             app,
             where=f"{each.where}{each.action} {short(each.item)}: ",
         )
@@ -563,12 +565,14 @@ def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None
             app.info(f"{count - 1} more {'is' if count == 2 else 'are'} refused for that reason")
 
 
-def _in_words(app: App, error: JidomemError, item: str, action: str, waiting: Sequence[Waiting]) -> JidomemError:
+def _in_words(
+    app: App, memory: Jidomem, error: JidomemError, item: str, action: str, waiting: Sequence[Waiting]
+) -> JidomemError:
     """Return *error* with the commands that settle *item* otherwise as its hint, and with short ids for people."""
     one = next((one for one in waiting if item in (one.item, one.other) and one.other), None)
     is_settled_otherwise = isinstance(error, Conflict) or (one is not None and action not in one.actions)
     if one is not None and is_settled_otherwise and not isinstance(error, PolicyDenied):
-        error.hint = _choices(app, one)
+        error.hint = _choices(app, memory, one)
     if not app.json:
         error.detail, error.hint = shortened(error.detail), shortened(error.hint)
     return error
@@ -620,11 +624,11 @@ def _pending(app: App, memory: Jidomem) -> list[dict[str, Any]]:
     """Return the present conflicts and proposals, with the commands that settle them."""
     waiting = queue(memory.reader, memory.project, memory.sources.now())
     pairs = [one for one in waiting if one.kind == "conflict"]
-    return [_row(app, one) for one in (*pairs, *(one for one in waiting if one.kind == "proposal"))]
+    return [_row(app, memory, one) for one in (*pairs, *(one for one in waiting if one.kind == "proposal"))]
 
 
-def _row(app: App, one: Waiting) -> dict[str, Any]:
-    settle = [command for command, _ in commands(one, place(app))]
+def _row(app: App, memory: Jidomem, one: Waiting) -> dict[str, Any]:
+    settle = [command for command, _ in commands(one, place(app), memory.writer.agent)]
     return {
         "kind": one.why if one.kind == "conflict" else one.kind,
         "item": one.item,

@@ -336,6 +336,8 @@ def _explanation_lines(explanation: dict[str, Any], dated: str, verbose: bool) -
     yield dated, short(explanation["timestamp"]) if explanation["timestamp"] else "date unknown"
     at, agent, session = (short(explanation[name]) for name in ("recorded_at", "asserted_by", "asserted_in"))
     yield "recorded", f"{at} by {agent} in session {session}"
+    if explanation["settled_by"]:
+        yield "settled by", short(explanation["settled_by"])
     yield from (("source", _place(each)) for each in explanation["source"])
     if explanation["commit"]:
         yield "commit", f"{explanation['commit'][:12]} by {short(explanation['committer'])}"

@@ -289,7 +289,8 @@ class Waiting:
     `place` the file and line of an imported entry. `replaces` are the memories that a proposal supersedes once it is
     accepted. `is_apart` is True if it and `other` already apply to different files or scopes, so that both can stay
     active unchanged; `is_identical` is True if both have the same content. `type` is the type of the memory.
-    `likeness`, from 0 to 1, and `differences`, the values in which they differ, are those of a near pair.
+    `likeness`, from 0 to 1, and `differences`, the values in which they differ, are those of a near pair. `agents` are
+    the authors of the item, `other_agents` those of the other memory.
     """
 
     tier: int
@@ -312,6 +313,7 @@ class Waiting:
     is_identical: bool = False
     likeness: float | None = None
     differences: tuple[str, ...] = ()
+    other_agents: tuple[str, ...] = ()
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -673,6 +675,7 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
         is_identical=row["other"] in known and known[row["other"]]["identical"] == about["identical"],
         likeness=row.get("likeness"),
         differences=unequal,
+        other_agents=tuple(known[row["other"]]["agents"]) if row["other"] in known else (),
     )
 
 

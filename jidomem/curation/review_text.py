@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 from jidomem.curation.review_queue import NEAR, ReviewLine, Waiting
 from jidomem.errors import InvalidRequest
-from jidomem.rdf.vocab import local_name
+from jidomem.rdf.vocab import BASE, local_name
 from jidomem.read.history import Rewording
 from jidomem.read.memory_detail import short_id
+from jidomem.write.canonical import is_absolute, written
 from jidomem.write.settlement import ACTIONS
 
 Pair = tuple[str, str | None]
@@ -31,18 +32,34 @@ _PAIR: Mapping[str, str] = {
     "keep-both": "both stay active, each in its own scope",
 }
 _NEAR: Mapping[str, str] = {**_PAIR, "keep-both": "both stay active"}
+_REASON = ' --reason "..."'
 _ONE: Mapping[str, str] = {"accept": "it becomes or stays active", "reject": "it is withdrawn"}
 
 
-def commands(one: Waiting, place: str = "") -> list[tuple[str, str]]:
-    """Return the commands that settle the item *one*, each with its effect; *place* has options for all."""
+def commands(one: Waiting, place: str = "", agent: str | None = None) -> list[tuple[str, str]]:
+    """Return the commands that settle the item *one*, each with its effect; *place* has options for all.
+
+    A command for which *agent*, the name or IRI of the curator, needs a reason has a placeholder for it.
+    """
+    if agent is not None:
+        agent = written(agent if is_absolute(agent) else f"{BASE}agents/{agent}")
     item, other = short_id(one.item), short_id(one.other) if one.other else ""
     effects = _ONE if one.other is None else {"proposal": _OPPOSED, NEAR: _NEAR}.get(one.kind, _PAIR)
     against = f" --against {other}" if effects in (_PAIR, _NEAR) else ""
     return [
-        (f"jidomem review{place} {action} {item}{against}", effects[action].format(item=item, other=other))
+        (
+            f"jidomem review{place} {action} {item}{against}{_REASON if _needs_reason(one, action, agent) else ''}",
+            effects[action].format(item=item, other=other),
+        )
         for action in one.choices
     ]
+
+
+def _needs_reason(one: Waiting, action: str, agent: str | None) -> bool:
+    """Return whether *action* ends or changes an active memory of another author than *agent*."""
+    of_item = () if one.kind == "proposal" or action == "accept" else one.agents
+    of_other = one.other_agents if action == "supersede" or (action == "accept" and one.kind != "proposal") else ()
+    return agent is not None and any(author != agent for author in (*of_item, *of_other))
 
 
 def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]] = MappingProxyType({})) -> str:

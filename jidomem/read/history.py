@@ -224,8 +224,8 @@ _LISTS = ("about", "evidence", "alternatives")
 _NO_CONTENT = frozenset((
     "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
     "idempotencyKey", "aboutBlob", "confirmedBy", "quarantined", "proposedBecause", "hasTimestamp", "assertedBy",
-    "assertedIn", "appliesToProject", "supersedes", "invalidates", "revives", "coexistsWith", "revisionReason",
-    "localId", "sourceBlob", "sourceLine", "sourceDigest", "sourceState", "previousImport",
+    "settledBy", "assertedIn", "appliesToProject", "supersedes", "invalidates", "revives", "coexistsWith",
+    "revisionReason", "localId", "sourceBlob", "sourceLine", "sourceDigest", "sourceState", "previousImport",
 ))  # fmt: skip
 #: property -> the field of an intent that sets it, in the order in which changes are listed.
 FIELD_OF_PROPERTY: Mapping[str, str] = {
@@ -380,7 +380,9 @@ _NUMBER = re.compile("[0-9]{1,7}")
 _SOME = 200
 _BROUGHT = f"""SELECT ?commit ?kind ?node ?agent ?session WHERE {{ VALUES ?commit {{ %s }}
 ?node {jido("recordedIn")} ?commit ; a ?kind .
-OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")}|{jido("setBy")} ?agent }}
+OPTIONAL {{ ?node {jido("settledBy")} ?settler }}
+OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")}|{jido("setBy")} ?author }}
+BIND(COALESCE(?settler, ?author) AS ?agent)
 OPTIONAL {{ ?node {jido("assertedIn")}|{jido("ofSession")} ?session }} }}"""
 _ORDERED = f"""SELECT ?commit ?agent ?reason ?redacted WHERE {{ VALUES ?commit {{ %s }}
 ?commit {jido("orderedBy")} ?agent ; {jido("orderReason")} ?reason .
@@ -391,7 +393,9 @@ _REDACTIONS = f"""SELECT ?item ?recorded ?agent ?reason WHERE {{
   {jido("orderReason")} ?reason FILTER(?recorded > %s && ?recorded <= %s) }} ORDER BY ?recorded ?item ?agent ?reason"""
 _RECORDED_BY = f"""SELECT ?item ?recorded ?agent ?reason ?replaced ?proposed WHERE {{ VALUES ?item {{ %s }}
 ?item {jido("recordedAt")} ?recorded .
-OPTIONAL {{ ?item {jido("assertedBy")} ?agent }}
+OPTIONAL {{ ?item {jido("settledBy")} ?settler }}
+OPTIONAL {{ ?item {jido("assertedBy")} ?author }}
+BIND(COALESCE(?settler, ?author) AS ?agent)
 OPTIONAL {{ ?item {jido("revisionReason")} ?reason }}
 OPTIONAL {{ ?item {jido("hasAssertionStatus")} ?proposed FILTER(?proposed = {jido("Proposed")}) }}
 OPTIONAL {{ ?item {jido("supersedes")}|{jido("invalidates")}|{jido("revives")} ?replaced }} }}

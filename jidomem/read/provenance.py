@@ -312,6 +312,7 @@ class Why:
             "excerpt": excerpt(properties),
             "asserted_by": properties.get("assertedBy", []),
             "asserted_in": properties.get("assertedIn", []),
+            "settled_by": properties.get("settledBy", []),
             "recorded_at": memory["recorded_at"],
             "source": _sources(properties),
             "commit": memory["commit"],

@@ -77,7 +77,8 @@ _COMMANDS: Sequence[HintTranslation] = (
 #: The commands in warnings, with the words before them in the pattern, as a warning may also quote texts of memories.
 _WARNED: Sequence[HintTranslation] = (
     HintTranslation(
-        r"(if yours takes its place: )jidomem review supersede \S+ --against (?:https://jido\.ai/memory/)?([^\s;]+)",
+        r"(if yours takes its place: )jidomem review supersede \S+ --against (?:https://jido\.ai/memory/)?([^\s;]+)"
+        r'(?: --reason "[^"]*")?',
         r'\1POST /projects/PROJECT/memories/\2/revise {"invalidate": true, "reason": "..."}',
         r"\1the tool revise with id \2, invalidate true and a reason",
     ),

@@ -245,7 +245,8 @@ def _decisions_nearby(intent: MemoryUpdateIntent, compared: Collection[str], vie
                 nearby[other] = place
     warnings = [
         f"{other}{NEARBY}{place} too: {_summary(other, view)}; if yours takes its place:"
-        f" jidomem review supersede {intent.iri} --against {other}; if both hold, there is nothing to do"
+        f' jidomem review supersede {intent.iri} --against {other} --reason "it takes its place"'
+        "; if both hold, there is nothing to do"
         for other, place in [*nearby.items()][:_MOST_WARNED]
     ]
     if more := len(nearby) - len(warnings):

@@ -384,6 +384,9 @@ class Pipeline:
 
         Raises IntentRefused for statements that the ontology or a shape forbids.
         """
+        settled_by = iri(intent.asserted_by or "") if options.author is not None else None
+        if options.author is not None:
+            intent = replace(intent, asserted_by=options.author[0], asserted_in=options.author[1])
         described = [
             (subject, predicate, value)
             for subject, predicate, value in triples.describe(intent)
@@ -396,6 +399,9 @@ class Pipeline:
         if intent.extra_triples:
             described += validate.declare_objects(intent, view, schema)
         declared = triples.stubs(intent, view, self.rules.policy, now)
+        if settled_by is not None:
+            described.append((item, jido("settledBy"), settled_by))
+            declared += self.stubs(settled_by, iri(intent.applies_to_project or ""), view)
         links = [triple for triple in triples.relate(intent, triples.ASSERTED) if triple[0] == item]
         try:
             keep_values = options.imported or options.as_it_was

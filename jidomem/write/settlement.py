@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from jidomem.base.clock import format_timestamp, parse_moment
-from jidomem.errors import Conflict, InvalidRequest, JidomemError
+from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError
 from jidomem.rdf.terms import Term, iri, literal, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.active import is_accepted
@@ -19,8 +19,9 @@ from jidomem.write.context import WriteContext
 from jidomem.write.corrections import ACCEPTED, Corrections, changed_fields, coexisting_with
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
-from jidomem.write.submission import Decision, Outcome, commit_of
+from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Outcome, SubmitOptions, commit_of
 from jidomem.write.triples import restated_in
+from jidomem.write.validate import unexplained
 
 ACTIONS = ("accept", "reject", "supersede", "keep-both")
 #: Action -> the word for a memory settled by it.
@@ -90,7 +91,7 @@ class Settlements:
             _check_unsettled(iri(item), action, view)
         if action != "reject" and jido("Proposed") in view.objects(iri(item), ITEM_MARK):
             _check_is_newest(iri(item), view)
-        reason = settlement.reason or _REASONS[action]
+        reason, options, is_active = settlement.reason or _REASONS[action], DEFAULT_OPTIONS, view.is_current(iri(item))
         if action == "reject":
             self._check_may_reject(iri(item), view)
             values = corrections.withdrawal(project_id, view, item, reason)
@@ -103,10 +104,16 @@ class Settlements:
             fields = self._accepted(iri(item), action, other, view, now)
             fields |= changed_fields(old, settlement.changes or {})
             values = corrections.confirmation(view, item, reason, fields)
-        decision = pipeline.run(pipeline.submission(project_id, values), view, now)
+            if is_active and action != "accept" and not settlement.changes:
+                options = SubmitOptions(author=(old["asserted_by"], old["asserted_in"]))
+        decision = pipeline.run(pipeline.submission(project_id, values, options), view, now)
         if decision.receipt.conflicts:
             raise Conflict(decision.receipt.conflicts)
         corrections.check_asserted(view, decision.receipt)
+        if not (settlement.reason or _is_explained(old, settlement.changes, is_proposed=not is_active)):
+            agents = {self._context.agent_node, *([] if is_active else view.objects(iri(item), jido("assertedBy")))}
+            ended = {*values.get("supersedes", ()), *values.get("invalidates", ())}
+            _check_reason(sorted(map(iri, ended - ({item} if action == "accept" else set()))), agents, view)
         return decision
 
     def _check_may_reject(self, item: Term, view: WriteSnapshot) -> None:
@@ -187,6 +194,20 @@ _REASONS = {
 
 #: The reason that settles a proposed withdrawal of memories that have all ended.
 _MOOT = "what it withdraws has ended already"
+
+
+def _is_explained(old: Mapping[str, Any], changes: Mapping[str, Any] | None, *, is_proposed: bool) -> bool:
+    """Return whether the changes of the memory *old* have a rationale, or the proposal *old* a reason or rationale."""
+    return bool((changes or {}).get("rationale") or (is_proposed and (old.get("reason") or old.get("rationale"))))
+
+
+def _check_reason(ended: Iterable[Term], agents: Set[Term], view: WriteSnapshot) -> None:
+    """Raise IntentRefused if an active memory of others than *agents* is *ended* or restated without a reason."""
+    what = "reason why it ends or changes"
+    if violations := [
+        each for item in filter(view.is_current, ended) for each in unexplained(item, agents, view, what)
+    ]:
+        raise IntentRefused(violations)
 
 
 def _is_moot(item: Term, view: WriteSnapshot) -> bool:

@@ -39,7 +39,8 @@ class SubmitOptions:
     among active memories. The memories in `ending` are replaced by other members of the same commit and conflict with
     nothing. With `relocates` the intent repeats a memory whose source was moved, with its confirmations. `imported`
     permits undeclared values, which earlier releases accepted. `near` has the memories that the intent is near to, and
-    for which it becomes a proposal.
+    for which it becomes a proposal. `author` is the agent and session of the memory that the intent restates in a
+    review: its own agent only settles it.
     """
 
     blobs: Mapping[str, str] | None = None
@@ -51,6 +52,7 @@ class SubmitOptions:
     absent: Mapping[str, str | None] = field(default_factory=dict)
     imported: bool = False
     near: tuple[str, ...] = ()
+    author: tuple[str, str] | None = None
 
 
 DEFAULT_OPTIONS = SubmitOptions()

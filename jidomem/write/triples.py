@@ -266,7 +266,7 @@ _IMPLIED = {
     for name in (
         "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
         "idempotencyKey", "supersededBy", "invalidatedBy", "hasConfidence", "confidenceValue", "aboutBlob",
-        "confirmedBy", "quarantined", "proposedBecause",
+        "confirmedBy", "quarantined", "proposedBecause", "settledBy",
     )
 }  # fmt: skip
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 
 from jidomem.base.clock import parse_moment
@@ -54,7 +54,7 @@ OWN_FIELD: Mapping[str, str] = {
 #: The properties that only the writer uses.
 WRITER_ONLY = frozenset(
     ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
-) | {"aboutBlob", "confirmedBy", "quarantined", "proposedBecause"}
+) | {"aboutBlob", "confirmedBy", "quarantined", "proposedBecause", "settledBy"}
 #: The properties above that only memories have; other things have a summary, too.
 _WRITER_TERMS = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"}))
 #: Fields with one value that no shape counts: a second value, in an extra triple, would pass the shapes.
@@ -241,20 +241,27 @@ def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: 
     """
     if intent.reason is not None:
         return
-    violations = []
+    violations, agents = list[Violation](), {iri(intent.asserted_by or "")}
     for field in ("supersedes", "invalidates"):
         for other in getattr(intent, field):
             item = iri(other)
-            authors = {*view.objects(item, jido("assertedBy")), *view.objects(item, jido("confirmedBy"))}
-            others = sorted(vocab.local_name(author) for author in authors - {iri(intent.asserted_by or "")})
             has_own = intent.rationale is not None and literal(intent.rationale) != view.first(item, jido("rationale"))
-            if not others or has_own or (field == "supersedes" and _has_same_content(intent, described, item, view)):
+            if has_own or (field == "supersedes" and _has_same_content(intent, described, item, view)):
                 continue
-            message = f"{other} was asserted by {' and '.join(others)}: say in reason (or in rationale) why it ends"
-            hint = "give `reason`: one sentence that says why"
-            violations.append(Violation("missing_rationale", message, field="reason", hint=hint))
+            violations += unexplained(item, agents, view, "reason (or in rationale) why it ends")
     if violations:
         raise IntentRefused(violations)
+
+
+def unexplained(item: Term, agents: Set[Term], view: WriteSnapshot, what: str) -> list[Violation]:
+    """Return the violation that *what* is not said of a memory that others than *agents* asserted or confirmed."""
+    authors = {*view.objects(item, jido("assertedBy")), *view.objects(item, jido("confirmedBy"))}
+    others = sorted(vocab.local_name(author) for author in authors - agents)
+    if not others:
+        return []
+    message = f"{plain_value(item)} was asserted by {' and '.join(others)}: say in {what}"
+    hint = "give `reason`: one sentence that says why"
+    return [Violation("missing_rationale", message, field="reason", hint=hint)]
 
 
 def _has_same_content(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term, view: WriteSnapshot) -> bool:

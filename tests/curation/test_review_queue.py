@@ -70,7 +70,7 @@ def status(memory, item):
 
 
 def settle(memory, *args, **more):
-    return memory.writer.settle("p", *args, **more)
+    return memory.writer.settle("p", *args, **{"reason": "agreed", **more})
 
 
 def one_of_each(memory):

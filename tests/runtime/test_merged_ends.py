@@ -116,7 +116,7 @@ def test_two_values_that_two_branches_gave_one_property_are_listed_and_settled(b
     with left.open(20) as memory:
         (one,) = queue(memory.reader, "p", memory.sources.now())
         why = memory.reader.why("p", here)["conflicts"]
-        memory.writer.settle("p", one.item, "accept", other=one.other)
+        memory.writer.settle("p", one.item, "accept", other=one.other, reason="r")
         after = queue(memory.reader, "p", memory.sources.now())
 
     assert (one.why, {one.item, one.other}) == ("contradicting_value", {here, there})

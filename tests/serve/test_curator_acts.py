@@ -164,7 +164,7 @@ def test_two_that_send_the_same_at_once_are_both_told_that_it_is_done(client, me
 
 def test_what_somebody_else_settled_meanwhile_is_told_with_who_and_what_is_in_its_place(client, memory, known):
     path, form = pages(known)["conflict"]
-    memory.writer.acting_as("ana", "curator").settle("p", known["left"], "reject", other=known["right"])
+    memory.writer.acting_as("ana", "curator").settle("p", known["left"], "reject", other=known["right"], reason="no")
 
     answer = client.post(path, data={"act": "left", **form, "text": "what I wrote of these two"})
 
@@ -249,8 +249,11 @@ def test_conventions_are_kept_at_scopes_of_their_own(client, memory):
     scopes = {"scope": "https://jido.ai/ontology#ProjectScope", "other_scope": "https://jido.ai/ontology#ProjectScope"}
     assert client.post(path, data={**form, **scopes}).status_code == 400
 
-    done = client.post(path, data={**form, **scopes, "other_scope": "https://jido.ai/ontology#AgentScope"})
+    apart = {**form, **scopes, "other_scope": "https://jido.ai/ontology#AgentScope"}
+    refused = client.post(path, data=apart)
+    done = client.post(path, data={**apart, "reason": "tabs are for agents"})
 
+    assert (refused.status_code, "was asserted by cur: say in reason why" in refused.text) == (422, True)
     assert done.status_code == 303
     assert memory.reader.get_memory("p", left)["status"] == "active"
     assert memory.reader.get_memory("p", right)["status"] == "superseded"

@@ -655,9 +655,10 @@ def test_a_decision_is_warned_of_an_active_one_about_the_same_file_whatever_the_
     assert receipt.status == "asserted"
     assert nearby(receipt) == [
         f"{old} is an active decision about src/a.py too: Use Oxigraph; if yours takes its place:"
-        f" jidomem review supersede {receipt.iri} --against {old}; if both hold, there is nothing to do"
+        f' jidomem review supersede {receipt.iri} --against {old} --reason "it takes its place"'
+        "; if both hold, there is nothing to do"
     ]
-    assert memory.writer.settle("p", receipt.iri, "supersede", other=old).status == "asserted"
+    assert memory.writer.settle("p", receipt.iri, "supersede", other=old, reason="r").status == "asserted"
     assert not is_current(memory, old)
 
 

@@ -131,16 +131,18 @@ def test_undoing_what_another_agent_did_needs_a_reason(memory):
     assert state(memory, memory.writer.undo("p", old, reason="it was right").iri) == "active"
 
 
-def test_a_proposal_ends_nothing_and_needs_no_reason_and_who_accepts_it_gives_one(memory):
+def test_a_proposal_ends_nothing_and_needs_no_reason_unless_its_acceptance_ends_what_another_asserted(memory):
     old = kept(memory, summary="one")
     waits = memory.writer.submit_intent(
         "p", intent(summary="two", supersedes=[old], asserted_by="ben"), propose=True
     ).iri
 
-    new = memory.writer.settle("p", waits, "accept").iri
+    with pytest.raises(IntentRefused, match="was asserted by ana: say in reason"):
+        memory.writer.settle("p", waits, "accept")
+    new = memory.writer.settle("p", waits, "accept", reason="measured").iri
 
     assert state(memory, old) == "superseded"
-    assert memory.writer.restated("p", new)["reason"] == "accepted in review"
+    assert memory.writer.restated("p", new)["reason"] == "measured"
 
 
 def test_a_batch_is_refused_where_one_of_it_has_no_reason_and_the_others_are_kept(memory):

@@ -80,7 +80,7 @@ def test_what_a_proposal_would_replace_is_replaced_by_what_is_accepted_and_so_ar
     done = kept(memory, propose=True, summary="the port is 443", supersedes=[old], asserted_by="cleo")
     settle(memory, done, "reject")
 
-    made = settle(memory, first, "accept")
+    made = settle(memory, first, "accept", reason="measured")
 
     assert said(memory, made, "supersedes") == sorted(map(iri, (old, first, twin)))
 
@@ -375,3 +375,58 @@ def test_who_may_not_accept_a_proposal_neither_rejects_it_nor_withdraws_what_was
     memory.writer.agent = "rita"
     settle(memory, withdrawal.iri, "accept")
     assert said(memory, accepted, "invalidatedBy") != []
+
+
+def of_ana(memory):
+    """Two facts of another agent than the curator."""
+    fields = {"asserted_by": "ana", "asserted_in": "monday"}
+    return tuple(kept(memory, summary=text, **fields) for text in ("the port is 80", "the port is the 80"))
+
+
+@pytest.mark.parametrize("action", ["accept", "reject", "supersede", "keep-both"])
+def test_a_settlement_that_ends_or_changes_a_memory_of_another_agent_needs_a_reason(memory, action):
+    item, other = of_ana(memory)
+    memory.writer.agent = "rita"
+    before = files(memory.settings.root)
+
+    error = refusal(settle, memory, item, action, other=other)
+
+    assert (error.code, error.violations[0].field) == ("missing_rationale", "reason")
+    assert error.violations[0].message.endswith(" was asserted by ana: say in reason why it ends or changes")
+    assert files(memory.settings.root) == before
+    assert reason(memory, settle(memory, item, action, other=other, reason="measured")) == ['"measured"']
+
+
+@pytest.mark.parametrize("action", ["supersede", "keep-both"])
+def test_a_memory_that_a_settlement_restates_keeps_its_author_and_names_the_curator(memory, action):
+    item, other = of_ana(memory)
+    memory.writer.agent = "rita"
+
+    made = settle(memory, item, action, other=other, reason="measured")
+
+    assert said(memory, made, "assertedBy") == ["<https://jido.ai/agents/ana>"]
+    assert said(memory, made, "assertedIn") == ["<https://jido.ai/sessions/monday>"]
+    assert said(memory, made, "settledBy") == ["<https://jido.ai/agents/rita>"]
+    versions = memory.reader.history("p", made)
+    assert [row["agent"] for row in versions if row["entry"] == made] == ["https://jido.ai/agents/rita"]
+    assert memory.check(project="p").exit_code == 0
+
+
+def test_a_memory_that_a_settlement_changes_is_of_the_curator(memory):
+    item, other = of_ana(memory)
+    memory.writer.agent = "rita"
+
+    made = settle(memory, item, "supersede", other=other, changes={"summary": "the port is 8080"}, reason="measured")
+
+    assert said(memory, made, "assertedBy") == ["<https://jido.ai/agents/rita>"]
+    assert said(memory, made, "settledBy") == []
+
+
+def test_ones_own_memories_and_proposals_are_settled_without_a_reason(memory):
+    item, other = of_ana(memory)
+    memory.writer.agent = "ana"
+    assert reason(memory, settle(memory, item, "keep-both", other=other)) == [
+        '"accepted in review, beside what it disagrees with"'
+    ]
+    proposal = kept(memory, propose=True, summary="two", asserted_by="ben")
+    assert settle(memory, proposal, "reject")

@@ -406,16 +406,17 @@ def _ended(page: PageRequest, item: str) -> dict[str, Any] | None:
         ends = [*memory["superseded_by"], *memory["invalidated_by"]]
         if not ends:
             return None
-        end = memory_row(page, reader.get_memory(page.project, ends[0]))
+        end = reader.get_memory(page.project, ends[0])
     except NotFound:
         return None
-    word = "replaced" if memory["superseded_by"] else "withdrawn"
+    word, row = "replaced" if memory["superseded_by"] else "withdrawn", memory_row(page, end)
+    by = agent(first(end["properties"], "settledBy") or "") or row["agent"]
     return {
         "text": first(memory["properties"], "summary") or REDACTED,
         "link": page.link("memories", item),
-        "detail": f"{word} by {end['agent']}, {when(end['recorded_at'])} UTC: {end['summary']}",
+        "detail": f"{word} by {by}, {when(row['recorded_at'])} UTC: {row['summary']}",
         "hint": "",
-        "further": end["link"],
+        "further": row["link"],
     }
 
 
