@@ -241,13 +241,14 @@ def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: 
     """
     if intent.reason is not None:
         return
-    violations, agents = list[Violation](), {iri(intent.asserted_by or "")}
+    violations = list[Violation]()
     for field in ("supersedes", "invalidates"):
         for other in getattr(intent, field):
             item = iri(other)
             has_own = intent.rationale is not None and literal(intent.rationale) != view.first(item, jido("rationale"))
             if has_own or (field == "supersedes" and _has_same_content(intent, described, item, view)):
                 continue
+            agents = {iri(intent.asserted_by or "")}
             violations += unexplained(item, agents, view, "reason (or in rationale) why it ends")
     if violations:
         raise IntentRefused(violations)
