@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,10 +33,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class StoredFact:
-    """That something is kept: what the system calls it, and whether it told its writer that it disagrees."""
+    """A stored fact: its id, and the ids of those with which it disagrees, as the system told its writer."""
 
     id: str
-    flagged: bool = False
+    disagrees: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

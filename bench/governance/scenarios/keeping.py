@@ -64,7 +64,7 @@ def contradictions(open_: Open, folder: Path, size: Size) -> Iterator[Measured]:
             listed, unsupported = set(), str(error)
         texts = {entry.text for entry in system.in_force()}
     for (kind, (one, other)), (first, second) in zip(pairs, flags, strict=True):
-        found = any(each is None or each.flagged for each in (first, second))
+        found = first is None or second is None or first.id in second.disagrees
         found = found or frozenset((first.id, second.id)) in listed
         (disagree if kind in _DISAGREE else agree)[kind] += found
         both += kind in _DISAGREE and {one.text, other.text} <= texts

@@ -60,7 +60,8 @@ class JidomemRoot(System):
             )  # fmt: skip
         except Conflict as refusal:
             raise Refused(str(refusal)) from refusal
-        return StoredFact(receipt.iri, flagged=bool(receipt.conflicts))
+        differing = [similar.id for similar in receipt.similar or () if similar.differences]
+        return StoredFact(receipt.iri, [*(conflict.iri for conflict in receipt.conflicts), *differing])
 
     def in_force(self) -> Sequence[Entry]:
         return self._facts(valid_at=now())
