@@ -24,7 +24,7 @@ from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.base.json_values import decode_json
 from jidomem.errors import STOPPING, InvalidRequest, TooLarge
 from jidomem.records.intent import LIST_FIELDS, parse_json, parse_line
-from jidomem_cli.errors import as_changes, as_options, print_refusal
+from jidomem_cli.errors import Options, as_changes, as_options, place, print_refusal
 from jidomem_cli.fields import intent_options, memory_iri, present_fields, with_memory_paths
 from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import Bar, bar, short, show_json, show_receipt
@@ -338,13 +338,32 @@ def edit(
     except InvalidRequest:
         raise
     except JidomemError as refusal:
-        print_refusal(refusal, app, options=partial(_withdrawals, reason=reason) if invalidate else as_changes)
+        options: Options | None = partial(_withdrawals, reason=reason) if invalidate else as_changes
+        if confirm and (hint := _confirmation(app, memory, whole, _fields(changes), reason)):
+            refusal.hint, options = hint, None
+        print_refusal(refusal, app, options=options)
         return refusal.exit_code
     if invalidate and receipt.status == "asserted":
         show_receipt(app, memory, receipt, "invalidated", item=whole)
     else:
         show_receipt(app, memory, receipt)
     return 0
+
+
+def _confirmation(app: App, memory: Jidomem, item: str, fields: dict[str, Any], reason: str | None) -> str:
+    """Return the command that confirms the successor of *item* instead, ready to paste; empty without a successor."""
+
+    def present(name: str) -> str:
+        return str(memory.reader.why(memory.project, memory_iri(memory, name))["in_its_place"] or name)
+
+    if (newer := present(item)) == item:
+        return ""
+    if "supersedes" in fields:
+        fields["supersedes"] = [*map(present, fields["supersedes"])]
+    agent = f" --agent {shlex.quote(app.agent)}" if app.agent else ""
+    options = as_changes({**fields, **({"reason": reason} if reason else {})})
+    command = f"jidomem edit{place(app)}{agent} {shlex.quote(short(newer))} --confirm {options}".rstrip()
+    return f"it was replaced; if its successor still says the same: {command}"
 
 
 def _withdrawals(fields: Mapping[str, Any], *, reason: str | None) -> str:

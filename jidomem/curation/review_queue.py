@@ -1,7 +1,6 @@
 """The review queue of a curator: proposals, disagreements, due memories and near pairs, the most urgent first.
 
-`ReviewCache` keeps the facts behind the queue and updates them incrementally. `settle_by_rule`
-applies the confirmations of the policy.
+`ReviewCache` keeps the facts behind the queue and updates them. `settle_by_rule` applies the rules of the policy.
 """
 
 from __future__ import annotations
@@ -284,13 +283,11 @@ class Waiting:
     """One item of the queue.
 
     The tier is 1 for a conflict, 2 for a binding proposal, 3 for another, 4 for a due memory, 5 for a near pair.
-
-    `leaning` is the number of dependents; `actions` are the ways to settle the item. `source` is its evidence, and
-    `place` the file and line of an imported entry. `replaces` are the memories that a proposal supersedes once it is
-    accepted. `is_apart` is True if it and `other` already apply to different files or scopes, so that both can stay
+    `agents` are the authors of the item, `other_agents` those of the other one. `leaning` is the number of dependents,
+    `actions` are the ways to settle the item. `source` is its evidence, `place` the file and line of an imported entry.
+    `replaces` are the memories that a proposal supersedes once it is accepted. `is_apart` is True if both can stay
     active unchanged; `is_identical` is True if both have the same content. `type` is the type of the memory.
-    `likeness`, from 0 to 1, and `differences`, the values in which they differ, are those of a near pair. `agents` are
-    the authors of the item, `other_agents` those of the other memory.
+    `likeness`, from 0 to 1, and `differences`, the values in which they differ, are those of a near pair.
     """
 
     tier: int
@@ -547,8 +544,9 @@ def _proposals(reader: MemoryReader, project: str, cache: ReviewCache, view: Wri
     rivals: dict[str, dict[str, None]] = {}
     for row in rows:
         rivals.setdefault(row["item"], {}).update({row["conflict"]: None} if row["conflict"] else {})
+    opposed = {item: [*map(plain_value, conflict.rivals(iri(item), view))] for item in rivals}
     for item, known in rivals.items():
-        known.update(dict.fromkeys(map(plain_value, conflict.rivals(iri(item), view))))
+        known.update(dict.fromkeys(opposed[item]))
     summaries = cache.active_summaries([*dict.fromkeys(rival for some in rivals.values() for rival in some)])
     for row in rows:
         entry = proposals.setdefault(row["item"], {
@@ -558,7 +556,9 @@ def _proposals(reader: MemoryReader, project: str, cache: ReviewCache, view: Wri
         rival = next((rival for rival in rivals[row["item"]] if rival in summaries), None)
         if rival is not None:
             entry |= {"other": rival, "other_summary": summaries[rival], "why": "disagrees with an active memory"}
-            entry |= {"actions": _OF_OPPOSED, "is_apart": conflict.are_apart(iri(row["item"]), iri(rival), view)}
+            is_near = rival not in opposed[row["item"]]  # by its words only, so both may stay
+            is_apart = is_near or conflict.are_apart(iri(row["item"]), iri(rival), view)
+            entry |= {"actions": _OF_OPPOSED, "is_apart": is_apart}
     return [*proposals.values()]
 
 

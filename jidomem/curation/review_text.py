@@ -22,7 +22,7 @@ _PLAIN, _BEFORE = 120, 10
 #: The effect of an action on two memories in conflict: the first proposed, and both active.
 _OPPOSED: Mapping[str, str] = {
     "supersede": "it supersedes {other}",
-    "keep-both": "both stay active, each in its own scope",
+    "keep-both": "both stay active",
     "reject": "{other} stays active",
 }
 _PAIR: Mapping[str, str] = {

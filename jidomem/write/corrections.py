@@ -248,7 +248,7 @@ class Corrections:
             raise InvalidRequest("choose one correction", hint=hint)
         if invalidate and not reason:
             raise InvalidRequest("a withdrawal needs a reason", hint="give `reason`: why it is wrong")
-        with _successor_hint():
+        with self._successor_hint(project_id, item):
             if invalidate:
                 return self.invalidate(project_id, item, reason=reason or "", dry_run=dry_run, **author)
             if confirm:
@@ -269,6 +269,18 @@ class Corrections:
             if carried := [name.replace("_", " ") for name in _EXPLAINING if old.get(name) and name not in changed]:
                 warnings.append(_CARRIED.format(", ".join(carried)))
             return replace(receipt, warnings=(*receipt.warnings, *warnings))
+
+    @contextmanager
+    def _successor_hint(self, project_id: str, item: str) -> Iterator[None]:
+        """Make the hint of a Conflict name the active successor of *item*, which was to be corrected, if it has one."""
+        try:
+            yield
+        except Conflict as error:
+            view, is_withdrawn = self._context.snapshot(project_id), any(each.is_withdrawn for each in error.conflicts)
+            newer = conflict.end_of_chain(iri(item), view) if view.has_ended(iri(item)) else None
+            if newer is not None and not is_withdrawn:
+                error.hint = f"read its successor first, and correct that if it is still wrong: {plain_value(newer)}"
+            raise
 
     def _blobs_of(self, project_id: str, item: Term) -> dict[str, str]:
         """Return the recorded blob ids of the files that *item* is about, by path."""
@@ -316,25 +328,6 @@ def changed_fields(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[s
     """Return the fields to change in *old*; the mark of a verified memory is removed for another text."""
     is_other = any(name in changes for name in _TEXTS)
     return ({"extra_triples": _without_verified(old)} if is_other else {}) | dict(changes)
-
-
-@contextmanager
-def _successor_hint() -> Iterator[None]:
-    """Make the hint of a Conflict name the successor of the memory that was to be corrected."""
-    try:
-        yield
-    except Conflict as error:
-        is_withdrawn = any(each.is_withdrawn for each in error.conflicts)
-        if not is_withdrawn and (newer := successor_in(error)):
-            error.hint = f"read its successor first, and correct that if it is still wrong: {newer}"
-        raise
-
-
-def successor_in(error: Conflict) -> str | None:
-    """Return the successor of the memory that was to be corrected, if there is exactly one."""
-    stale = (each.resolve_with for each in error.conflicts if each.kind == "stale_supersession")
-    newer = {item for resolving in stale for items in resolving.values() for item in items}
-    return newer.pop() if len(newer) == 1 else None
 
 
 def recorded_blobs(view: WriteSnapshot, item: Term) -> dict[str, str]:

@@ -110,13 +110,34 @@ def test_a_dry_run_shows_what_to_write_instead(shop):
     }
 
 
-def test_a_proposal_is_settled_in_the_review(shop):
+@pytest.mark.parametrize(("choice", "action"), [("supersede", "supersede"), ("keep", "keep-both")])
+def test_a_proposal_is_settled_in_the_review(shop, choice, action):
     with open(shop / ".jidomem" / "config.toml", "a") as config:
         config.write('\n[on_similar]\nfact = "propose"\n')
     known = remember("ana", WEEK[2][1])
     proposal = remember("ben", WEEK[5][1])
 
     assert (known["status"], proposal["status"]) == ("asserted", "proposed")
-    assert [row["item"] for row in rows("review")] == [proposal["iri"]]
-    follow(proposal["similar"][0]["choices"]["supersede"])
-    assert [row["summary"] for row in rows("ask", "facts")] == [WEEK[5][1]]
+    (waiting,) = rows("review")
+    assert waiting["item"] == proposal["iri"]
+    assert any(f" {action} {proposal['iri'][-8:]}" in command for command in waiting["settle"])
+    follow(proposal["similar"][0]["choices"][choice])
+    both = {WEEK[5][1], WEEK[2][1]} if action == "keep-both" else {WEEK[5][1]}
+    assert {row["summary"] for row in rows("ask", "facts")} == both
+    assert rows("review") == []
+
+
+def test_the_commands_of_a_receipt_name_those_that_work_after_an_edit_of_the_memory(shop):
+    known = remember("ana", WEEK[1][1])["iri"]
+    (similar,) = remember("ben", WEEK[3][1])["similar"]
+    edited = run("edit", known, "--supersede", "Nightly backups go to Bern", "--agent", "ana").stdout.strip()
+
+    hints = []
+    for choice in ("confirm", "supersede"):
+        done = run(*shlex.split(similar["choices"][choice].partition(": ")[2])[1:])
+        assert done.exit_code in (2, 5)
+        hints.append(done.stderr.partition("hint: ")[2])
+
+    assert f"jidomem edit --agent ben {edited[-8:]} --confirm --set supersedes={edited[-8:]} --set" in hints[0]
+    assert f"--against {edited[-8:]}; see: jidomem show {edited[-8:]}" in hints[1]
+    follow(hints[0])
