@@ -35,7 +35,8 @@ from jidomem_cli.hooks import HOOK_CLIENTS, answer_hook
 from jidomem_cli.options import App, Command, hook_option, pass_app
 from jidomem_cli.paths import Paths
 
-_STOPPED = 3
+#: The exit codes of a broken strict convention, and of a damaged journal, which is that of `jidomem check`.
+_STOPPED, _DAMAGED = 3, 1
 _TOUCHED = ("file_path", "notebook_path", "path", "target_file")
 _WRITTEN = ("content", "contents")
 
@@ -53,7 +54,7 @@ def guard(
     """Show the rules for files before an edit: conventions, decisions, errors and lessons.
 
     Each rule is shown once per session, within 300 tokens. If the check of a strict convention fails, the reason is
-    printed and the exit code is 3. Prints nothing for files without rules.
+    printed and the exit code is 3; if the journal is damaged, 1. Prints nothing for files without rules.
 
     Examples:
       jidomem guard src/a.py
@@ -85,8 +86,8 @@ def guard(
     if verdict.earlier and not staged and not app.json:
         files = shlex.join(name for name in paths if local.paths.others((name,)))
         app.info(f"{verdict.earlier} shown earlier in session {name}; all: jidomem governing {files}")
-    if verdict.stops:
-        click.get_current_context().exit(_STOPPED)
+    if verdict.stops or verdict.damage:
+        click.get_current_context().exit(_STOPPED if verdict.stops else _DAMAGED)
 
 
 class _LocalGuard:

@@ -73,7 +73,7 @@ def gather_rules(memory: Jidomem, project: str) -> Rules:
         named = tuple(dict.fromkeys(plain_path(text) for text in memories.named(row)))
         if named:
             rule = by_item[row["item"]] = replace(memories.rule(row), about=named)
-            if rule.checks and row["commit"]:
+            if (rule.checks or rule.force == "strict") and row["commit"]:
                 commits[CommitRef(rule.recorded, row["commit"].removeprefix(COMMIT), 0)] = None
     now = memory.now()
     # Building the list of conflicts, which may be missing, takes longer than all else here.

@@ -83,7 +83,7 @@ class Rules:
     `earlier` maps the present name of a file to those it had when a memory about it was written. `until` is the next
     moment at which the validity of a rule begins or ends, and conflicts may change; empty without one. `damage` are
     texts on damaged files of the journal, whose rules are missing. `files` maps the path of each of them, and of the
-    commit of each rule with a check, to its state before it was verified.
+    commit of each strict rule, to its state before it was verified.
     """
 
     rules: tuple[tuple[Rule, tuple[str, ...]], ...] = ()
@@ -155,7 +155,7 @@ def places(path: str) -> Iterator[str]:
 
 
 FOLDER = Path("cache", "guard")
-FORM = 5
+FORM = 6
 _INDEX = "index"
 _STREAMS = ("memory", "history", "codebase", "system")
 #: Two changes of a folder within so many nanoseconds may have the same modification time.

@@ -456,6 +456,24 @@ def replaced_by_a_new_file(commit, text):
 
 
 @pytest.mark.parametrize("write", [rewritten_in_place, replaced_by_a_new_file])
+def test_a_damaged_strict_convention_fails_the_guard_until_it_is_repaired(repository, write):
+    keep(repository, convention("nobody prints", "src"))
+    keep(repository, choice("one", "lib/a.py"))
+    commit, *_ = sorted((repository / ".jidomem" / "projects" / "p" / "memory").glob("*.ttl"))
+    intact = commit.read_text()
+    sound = run("guard", "src/a.py")
+
+    write(commit, intact.replace("nobody prints", "nobody shouts"))
+    damaged, again = run("guard", "src/a.py"), run("guard", "src/a.py")
+    write(commit, intact)
+    repaired = run("guard", "src/a.py")
+
+    assert [each.exit_code for each in (sound, damaged, again, repaired)] == [0, 1, 1, 0]
+    for each in (damaged, again):
+        assert f"a rule may be missing: journal_damaged: {commit}:9: hash mismatch" in each.stderr
+
+
+@pytest.mark.parametrize("write", [rewritten_in_place, replaced_by_a_new_file])
 def test_a_damaged_commit_with_a_check_is_named_at_each_call_until_it_is_repaired(repository, write):
     keep(repository, choice("one", "src/a.py"))
     keep(repository, convention("nobody prints", "src", forbidsPattern="print"))
