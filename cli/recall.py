@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from jidomem.base.words import TELL_LITTLE
 from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import plain
 from jidomem.recall.briefing import markdown, stale_files
@@ -39,7 +40,7 @@ _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "s
 @include_inactive_option
 @limit_option(default=DEFAULT_LIMIT, most=LARGEST_LIMIT)
 @budget_option
-@click.option("--explain", is_flag=True, help="Show the parts of each place in the ranking.")
+@click.option("--explain", is_flag=True, help="Show why each memory is there: a line for each signal.")
 @click.option(
     "--min-score",
     type=float,
@@ -83,18 +84,21 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
     else:
         columns = (
             *_COLUMNS,
-            *(["parts"] if explain else []),
+            *(["parts", "reasons"] if explain and form != "table" else []),
             *([] if form == "table" else ["text", "state", CONFLICTS]),
         )
-        show_rows(app, [_row(hit) for hit in result.entries], columns, memory=memory, below="text", whole="summary")
+        show_rows(app, [_row(hit) for hit in result.entries], columns, memory=memory, below="below", whole="summary")
     if form != "json" and (result.metadata["more"] or result.metadata["left_out"]):
         app.info("there are more: raise --limit or --budget-tokens")
     below = f"{result.metadata['below']} with a score below {result.metadata['min_score']:.2g}: --all shows them"
     if form not in ("json", "md") and (nearest := result.nearest):
         text = f"{short_id(nearest.id)} {nearest.content!r:.200}, score {_short(nearest.score)}"
-        app.info(f"nothing here answers this; nearest: {text}; {below}")
+        app.info("\n".join([f"nothing here answers this; nearest: {text}; {below}", *(nearest.reasons or ())]))
     elif form != "json" and result.metadata["below"]:
         app.info(below)
+    unknown = [word for word in result.metadata["unknown_words"] if word not in TELL_LITTLE]
+    if explain and form not in ("json", "md") and not result.entries and unknown:
+        app.info(f"words in no memory: {', '.join(unknown)}")
     if form not in ("json", "md") and notice:
         app.info(notice)
     if form != "json" and (error := result.metadata.get("vectors", {}).get("error")):
@@ -117,6 +121,8 @@ def _row(hit: Hit) -> Row:
         CONFLICTS: metadata.get(CONFLICTS),
         "time": metadata["time"],
         "text": hit.excerpt,
+        "below": [*filter(None, [hit.excerpt]), *(hit.reasons or ())],
+        "reasons": [*(hit.reasons or ())],
         "parts": [f"{name} {_short(value)}" for name, value in (*parts.items(), *words.items()) if value],
     }
 

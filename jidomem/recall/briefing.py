@@ -412,7 +412,7 @@ def _first(hits: Sequence[Hit], budget: int) -> Sequence[Hit]:
 
 
 def _line(hit: Hit, show: str = _SHOW) -> str:
-    """Return a memory as one line, whatever its text contains."""
+    """Return a memory as one line, whatever its text contains, with a line below it for each of its reasons."""
     metadata = hit.metadata
     content, is_cut = shortened(hit.content, LONGEST)
     text = quoted(content, LONGEST)[0]
@@ -427,4 +427,5 @@ def _line(hit: Hit, show: str = _SHOW) -> str:
     day = (metadata["time"] or metadata["recorded_at"]).date().isoformat()
     words = [status, rivals, about, quoted_name(hit.agent_id), day, metadata.get("source", ""), stale]
     head = f"{quoted_name(short)} {quoted_name(metadata['kind'])}"
-    return f"- {head}: {text}{answer}{mark} ({', '.join(filter(None, words))})\n"
+    reasons = "".join(f"  - {reason}\n" for reason in hit.reasons or ())
+    return f"- {head}: {text}{answer}{mark} ({', '.join(filter(None, words))})\n{reasons}"

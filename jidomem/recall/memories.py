@@ -23,6 +23,7 @@ from jidomem.read import memory_detail
 from jidomem.recall.bm25 import query_stems, search, search_weights, telling_stems, whole
 from jidomem.recall.calibration import WORDS, calibration
 from jidomem.recall.candidates import PAGE, RecallQuery, VectorQuery, matching_excerpt
+from jidomem.recall.explanation import explain, feature_lines, score_line, words_lines
 from jidomem.recall.ranking import RankingSource, rank_sources
 from jidomem.records.active import ACTIVE, STATES, Inactive
 from jidomem.records.entry import Entry
@@ -60,11 +61,12 @@ SELECT ?id ?agent ?text ?session ?metadata WHERE {
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The recalled entries, in order; `scores` and `parts` are those of the matching entries, by IRI."""
+    """The recalled entries, in order; `scores`, `parts` and `reasons` are those of the matching entries, by IRI."""
 
     entries: Mapping[str, Entry]
     scores: Mapping[str, float]
     parts: Mapping[str, Mapping[str, float]]
+    reasons: Mapping[str, Sequence[str]]
     ranking: str
 
 
@@ -90,7 +92,8 @@ class Entries:
         entries = {name: entry for name in names if (entry := self.entry(iri(name))) is not None}
         chosen = dict(islice(entries.items(), request.limit))
         scores = {name: answer.calibration.probability(best[name].score) for name in chosen if name in best}
-        return Recalled(chosen, scores, {name: best[name].parts for name in scores}, answer.ranking)
+        reasons = {name: explain(best[name], answer.question, score) for name, score in scores.items()}
+        return Recalled(chosen, scores, {name: best[name].parts for name in scores}, reasons, answer.ranking)
 
     def all_entries(self, moment: str | None) -> list[Entry]:
         """Return the entries of all agents, oldest first; with a *moment*, as of that moment."""
@@ -153,11 +156,14 @@ _FIELD_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A result with its score, the parts of the score, and its candidate in ranked recall."""
+    """A result with its score, the parts of the score, their explanation if requested, and its candidate in ranked
+    recall.
+    """
 
     name: str
     score: float
     parts: Mapping[str, Any]
+    reasons: tuple[str, ...] | None = None
     candidate: Candidate | None = None
 
 
@@ -250,11 +256,11 @@ class Recalling:
         sources = self._sources(project, within, narrowing)
         now = within.moment or self.now
         answer = rank_sources(sources, RecallQuery(request.query, stems, narrowing.about, now, limit=request.limit))
-        best = [
-            _Place(one.candidate.passage.item, answer.calibration.probability(one.score), one.parts, one.candidate)
-            for one in answer.ranked[: request.limit]
-        ]
-        more, question = len(answer.ranked) > request.limit, answer.question
+        more, question, best = len(answer.ranked) > request.limit, answer.question, list[_Place]()
+        for one in answer.ranked[: request.limit]:
+            score = answer.calibration.probability(one.score)
+            reasons = explain(one, question, score) if narrowing.explain else None
+            best.append(_Place(one.candidate.passage.item, score, one.parts, reasons, one.candidate))
         metadata = _metadata(project, question.stems.values(), stems, question.counts, more)
         return _Ranking(best, _weights(stems, question.counts), {**metadata, "ranking": answer.ranking})
 
@@ -278,11 +284,13 @@ class Recalling:
         matches, looked_for, counts = self.texts.read(
             Stream(project), lambda file: search(file, stems, within, narrowing.about, request.limit + 1)
         )
-        line, total = calibration(WORDS, has_vectors=False), whole(telling_stems(stems), counts)
-        best = [
-            _Place(one.match.item, line.probability(one.score / total), {**one.parts, "words": dict(one.words)})
-            for one in matches[: request.limit]
-        ]
+        asked, best = {stem: stems[stem] for stem in telling_stems(stems)}, list[_Place]()
+        line, total = calibration(WORDS, has_vectors=False), whole(asked, counts)
+        for one in matches[: request.limit]:
+            score = line.probability(one.score / total)
+            reasons = (*words_lines(asked, one.words, counts), *feature_lines(one.parts), score_line(score))
+            parts = {**one.parts, "words": dict(one.words)}
+            best.append(_Place(one.match.item, score, parts, reasons if narrowing.explain else None))
         metadata = _metadata(project, looked_for, stems, counts, len(matches) > request.limit)
         return _Ranking(best, _weights(stems, counts), metadata)
 
@@ -339,7 +347,8 @@ class Recalling:
             local_name(name) if name.startswith(BASE) else name for name in (one.candidate.agent, one.candidate.session)
         )
         return Hit(id=one.name, agent_id=agent or "unknown", session_id=session or None, score=one.score,
-                   content=passage.text or one.name, metadata=metadata, parts=parts)  # fmt: skip
+                   content=passage.text or one.name, metadata=metadata, parts=parts,
+                   reasons=one.reasons)  # fmt: skip
 
     def _memory(
         self,
@@ -373,7 +382,7 @@ class Recalling:
         content = str(properties.get("summary") or REDACTED)
         return Hit(id=one.name, agent_id=agent or "unknown", session_id=session, content=content,
                    excerpt=self._excerpt(memory["properties"], weights), score=one.score, metadata=metadata,
-                   parts=parts)  # fmt: skip
+                   parts=parts, reasons=one.reasons)  # fmt: skip
 
     def _excerpt(self, properties: Mapping[str, Sequence[object]], weights: Mapping[str, float]) -> str:
         sentences = answer_sentences(properties)
@@ -388,9 +397,9 @@ def _weights(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
 
 
 def _metadata(
-    project: str, words: Iterable[str], stems: Iterable[str], counts: CorpusStats, more: bool
+    project: str, words: Iterable[str], stems: Mapping[str, str], counts: CorpusStats, more: bool
 ) -> dict[str, Any]:
-    unknown = [stem for stem in stems if not counts.holding.get(stem)]
+    unknown = [word for stem, word in stems.items() if not counts.holding.get(stem)]
     return {"project": project, "words": [*words], "unknown_words": unknown, "memories": counts.memories, "more": more}
 
 

@@ -166,17 +166,20 @@ class Hit(Entry):
 
     `content` is its summary. `excerpt` is the decision and its reasons, cut at a sentence; if the question matches a
     later passage, its best sentences follow. `metadata` has type, status and more; `parts`, if requested, sum to
-    the place in the ranking, from which the score follows.
+    the place in the ranking, from which the score follows; `reasons` explain them, a line for each signal.
     """
 
     score: float
     excerpt: str = ""
     parts: Mapping[str, Any] | None = field(default=None, hash=False)
+    reasons: tuple[str, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hit as plain values."""
         fields = {"id": self.id, "agent_id": self.agent_id, "session_id": self.session_id, "content": self.content,
                 "excerpt": self.excerpt, "score": self.score, "metadata": thaw(self.metadata)}  # fmt: skip
+        if self.reasons is not None:
+            fields["reasons"] = list(self.reasons)
         return fields if self.parts is None else {**fields, "parts": dict(self.parts)}
 
 
@@ -204,7 +207,9 @@ class MemoryRecall(RecallResult):
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values."""
         one = self.nearest
-        nearest = {"id": one.id, "text": one.content, "score": one.score} if one else None
+        nearest: dict[str, Any] | None = {"id": one.id, "text": one.content, "score": one.score} if one else None
+        if nearest and one and one.reasons is not None:
+            nearest["reasons"] = list(one.reasons)
         return {**RecallResult.to_dict(self), "inactive": self.inactive.to_dict(), "nearest": nearest}
 
 

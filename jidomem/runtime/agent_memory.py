@@ -239,8 +239,8 @@ class EntryStore:
 
     Options: `project` selects the history (default: that of *project*); `as_of` a past state; `include_sessions=True`
     lets an agent recall entries of other sessions; `since` and `until` bound the time of storage, `budget_tokens` the
-    length of all texts, and `explain=True` returns the parts of each score. Other options of the recall of memories,
-    and misspelt ones, are refused; other names are ignored.
+    length of all texts, and `explain=True` returns the parts of each score and their reasons. Other options of the
+    recall of memories, and misspelt ones, are refused; other names are ignored.
     """
 
     def __init__(self, project: str, writer: MemoryWriter, memory: Jidomem) -> None:
@@ -273,6 +273,7 @@ class EntryStore:
         metadata: dict[str, Any] = {"scores": {id_: matches.scores[name] for name, id_ in named.items()}}
         if narrowing.explain:
             metadata["parts"] = {id_: matches.parts[name] for name, id_ in named.items()}
+            metadata["reasons"] = {id_: list(matches.reasons[name]) for name, id_ in named.items()}
         if narrowing.budget_tokens is not None:
             metadata["left_out"] = len(matches.entries) - len(fitting)
         state = {"ranking": matches.ranking, **self._memory.lag(project)}

@@ -47,7 +47,7 @@ NARROWED_BY = {
     "since": "Only entries since then.",
     "until": "Only entries before.",
     "budget_tokens": "How long all texts may be; a token is counted for every three bytes.",
-    "explain": "Also the parts of each score.",
+    "explain": "Also the parts of each score and their reasons.",
 }
 _FLAGS, _MOMENTS = ("include_sessions", "explain"), ("as_of", "since", "until")
 _WRITING = ("entry", "metadata")

@@ -39,8 +39,9 @@ def test_options_narrow_what_is_looked_through_and_explain_shows_why(by):
     assert "Ship the importer" in run("recall", "import", "--kind", "task").stdout
     assert "loses dates" not in run("recall", "import", "--kind", "task").stdout
     explained = run("recall", "import", "--kind", "error", "--explain").stdout
-    assert "lexical " in explained
-    assert {"words": "import ", "likeness": "likeness "}[by] in explained
+    assert "    words: 1 of 1 word of the question: import\n" in explained
+    assert {"words": "    score ", "likeness": "    meaning: cosine "}[by] in explained
+    assert "words in no memory: quagga\n" in run("recall", "the quagga", "--kind", "error", "--explain").stderr
     few = run("recall", "import oxigraph journal", "--limit", "1")
     assert len(few.stdout.splitlines()) == 3  # its text stands below it
     assert "there are more" in few.stderr
@@ -107,7 +108,7 @@ def test_what_is_asked_is_found_by_likeness_too_and_status_and_reindex_tell_of_t
     assert told["metadata"]["vectors"] == {"model": made["model"], "pending": 0, "error": None}
     explained = run("recall", "whose car is red?", "--explain")
     assert explained.exit_code == 0
-    assert {"lexical", "likeness"} <= set(explained.stdout.split())
+    assert {"words:", "meaning:", "score"} <= set(explained.stdout.split())
     (held,) = json.loads(run("status", "--json").stdout)["projects"]
     assert held["vectors"] == made
     assert f"{made['vectors']} by {made['model']}" in run("status").stdout

@@ -75,6 +75,38 @@ def test_a_score_follows_from_the_sum_of_its_parts(memory):
         assert hit.parts["about"] > 0
 
 
+def test_an_explanation_names_what_matches_and_what_does_not_in_words_as_typed(memory, plain):
+    keep(memory, "the red car is in the garage", "lunch is at noon")
+    question = "Does the automobile drive, or the red car?"
+
+    (hit,) = memory.recall(question, explain=True).entries
+    words, meaning, score = hit.reasons
+    assert words == "words: 2 of 4 words of the question: red, car; in no text: automobile, drive"
+    assert meaning.startswith("meaning: cosine 0.")
+    assert score.startswith(f"score {hit.score:.2g}: about 1 in ")
+    assert memory.recall(question).entries[0].reasons is None
+    by_words = plain.recall(question, explain=True, min_score=0)
+    assert by_words.entries[0].reasons[0] == words
+    assert {"does", "drive"} <= set(by_words.metadata["unknown_words"])
+    assert plain.recall(question, explain=True, min_score=1).to_dict()["nearest"]["reasons"][0] == words
+
+
+def test_an_explanation_names_the_speaker_the_texts_around_and_the_time(plain):
+    talk = plain.conversation("s")
+    talk.record("is the boat gone?", asked_by="Ben", timestamp="2026-11-14T12:00:00Z")
+    talk.record("it is sold", asked_by="Ana", timestamp="2026-11-14T12:01:00Z")
+
+    found = plain.recall("which boat was sold by Ana on 15 November?", kinds=["turn"], explain=True, min_score=0)
+    reasons = {hit.content: hit.reasons for hit in found.entries}["it is sold"]
+    assert reasons[:5] == (
+        "words: 1 of 4 words of the question: sold; not in this text: boat; in no text: 15, november",
+        "meaning: not compared, as there are no vectors",
+        "neighbours in the session: words: boat",
+        "speaker: ana, named in the question",
+        "time: of 2026-11-14, 1 day before the time in the question (2026-11-15)",
+    )
+
+
 def test_a_question_that_names_a_month_or_day_is_answered_by_the_memories_of_that_time(memory):
     for summary, day in (
         ("Adopt ruff", "2026-03-02"),

@@ -154,7 +154,7 @@ DOORS = [
     (in_python, set(), OF_MEMORIES),
     (over_http, set(), OF_MEMORIES),
     (on_the_command_line, {"agent_id", "metadata", "scope", "session_id"}, OF_MEMORIES),
-    (over_mcp, {"agent_id", "explain", "metadata", "scope", "session", "session_id", "until",
+    (over_mcp, {"agent_id", "metadata", "scope", "session", "session_id", "until",
                 "valid_at"}, OF_MEMORIES),
     (by_a_directive, {"metadata"}, OF_MEMORIES),
     (of_the_store, {*NAMES} - OF_ENTRIES.keys(), OF_ENTRIES),
@@ -180,6 +180,8 @@ def test_what_may_be_asked_is_honoured_or_refused_by_its_name(memory, then, by, 
         assert {hit["content"].removeprefix("quagga ") for hit in told["entries"]} == contents, name
         if name == "explain":
             assert all("parts" in hit for hit in told["entries"]) or told["metadata"]["parts"]
+            given = [hit.get("reasons") for hit in told["entries"]]
+            assert all(given) or all(told["metadata"]["reasons"].values())
         if name == "budget_tokens" and "metadata" in told:
             assert told["metadata"]["left_out"] > 0
 

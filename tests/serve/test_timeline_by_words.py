@@ -36,7 +36,9 @@ def test_what_few_words_find_is_counted_and_nothing_else(client):
     assert told["found"] == {"count": 3, "fitting": 3, "more": False}
     assert counts(told, "kind") == {"Fact": 3}
     assert counts(told, "state") == {"active": 3}
-    assert "3 found, the best first" in client.get("/ui/p/timeline?q=seal").text
+    shown = client.get("/ui/p/timeline?q=seal").text
+    assert "3 found, the best first" in shown
+    assert shown.count(">words: 1 of 1 word of the question: seal (rare)<") == 3
 
 
 def test_of_more_than_is_looked_at_the_page_says_so(client):

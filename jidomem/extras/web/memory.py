@@ -313,13 +313,20 @@ def _by_words(page: PageRequest, words: str, chosen: Mapping[str, str], within: 
     if "kind" in chosen:
         narrowed["kinds"] = [chosen["kind"]]
     recalled = page.memory.recall(
-        request, page.project, as_of=page.as_of, include_inactive=state != "active", min_score=0.0, **narrowed
+        request,
+        page.project,
+        as_of=page.as_of,
+        include_inactive=state != "active",
+        min_score=0.0,
+        explain=True,
+        **narrowed,
     )
-    items = [hit.id for hit in recalled.entries]
+    reasons = {hit.id: hit.reasons for hit in recalled.entries}
+    items = [*reasons]
     fitting, facets = page.memory.texts.read_soon(
         Stream(page.project), lambda file: among(file, items, within, moment=page.as_of, valid_at=page.valid_at)
     )
-    listed = [cards.row(page, item) for item in fitting[:COUNT]]
+    listed = [{**cards.row(page, item), "reasons": reasons[item]} for item in fitting[:COUNT]]
     return {
         "q": words,
         "chosen": chosen,

@@ -510,6 +510,7 @@ TOOLS: tuple[Tool, ...] = (
             "as_of": _AS_OF,
             "include_inactive": _INACTIVE,
             "min_score": {"type": "number"},
+            "explain": {"type": "boolean"},
         },
         {"entries": _LIST, "metadata": _OBJECT},
         _recall,
