@@ -147,6 +147,13 @@ class Passages:
             digests.setdefault(number, []).append(digest_)
         return digests
 
+    def repeated(self, limit: int) -> list[bytes]:
+        """Return up to *limit* digests of first pieces that several memories have, the latest first."""
+        sql = (
+            "SELECT digest FROM piece WHERE part = 0 GROUP BY digest HAVING COUNT(*) > 1 ORDER BY MAX(id) DESC LIMIT ?"
+        )
+        return [known for (known,) in self._store.execute(sql, (limit,))]
+
     def numbers_of(self, digests: Iterable[bytes]) -> dict[bytes, list[int]]:
         """Return, for each digest, the numbers of the memories that have such a piece."""
         numbers: dict[bytes, list[int]] = {digest_: [] for digest_ in digests}

@@ -1,6 +1,7 @@
 """The near pairs of a project: active memories of which one repeats the other or is on the same matter.
 
-The pairs of near vectors are stored with the vectors; here they are judged by their words, status and links.
+The pairs of near vectors are stored with the vectors; memories with one text have one vector. Here the pairs are judged
+by their words, status and links.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ def near_pairs(
 def _active_pairs(
     file: SearchIndexReader, stream: Stream, vectors: Vectors, moment: str
 ) -> Iterator[tuple[SearchRow, SearchRow, float]]:
-    """Yield the comparable pairs of memories with near vectors, those with the nearest first, with their likeness."""
+    """Yield the comparable pairs of memories with one text or near vectors, the nearest first, with their likeness."""
     within = SearchFilter(valid_at=moment)
-    for start in range(0, EXAMINED, _STEP):
-        near = vectors.near_pairs(stream, _STEP, start)
+    same = [(known, known, 1.0) for known in file.passages.repeated(EXAMINED)]
+    for start in range(-_STEP, EXAMINED, _STEP):
+        near = same if start < 0 else vectors.near_pairs(stream, _STEP, start)
         numbers = file.passages.numbers_of({digest for one, other, _ in near for digest in (one, other)})
         rows = {row.number: row for row in file.rows({each for some in numbers.values() for each in some}, within)}
         active = {known: [each for each in some if each in rows][:OF_ONE_TEXT] for known, some in numbers.items()}
@@ -65,7 +67,7 @@ def _active_pairs(
         ]
         likeness = likeness_of_pairs(file, pairs)
         yield from ((one, other, like) for (one, other, _), like in zip(pairs, likeness, strict=True))
-        if len(near) < _STEP:
+        if start >= 0 and len(near) < _STEP:
             return
 
 

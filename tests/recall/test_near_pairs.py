@@ -92,6 +92,18 @@ def test_three_that_all_stay_are_no_pairs(memory):
     assert pairs(memory) == []
 
 
+@pytest.mark.parametrize("kind", ["discovery", "convention", "decision"])
+def test_one_sentence_of_two_kinds_is_a_pair(memory, kind):
+    older = remember(memory, FIVE)
+    newer = remember(memory, FIVE, type=kind, **({"rationale": "it was measured"} if kind == "decision" else {}))
+    assert pairs(memory) == [(newer, older)]
+
+    memory.writer.settle("p", newer, "keep-both", other=older)
+    memory.writer.confirm("p", older, reason="measured again")
+
+    assert pairs(memory) == []
+
+
 def test_several_pairs_of_one_memory_are_settled_in_one_review_and_once(memory):
     """Each settlement renames the memory, which the lines after it name by its earlier IRI."""
     for name in HARBOURS:
