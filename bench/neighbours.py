@@ -15,6 +15,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,6 @@ import jidomem
 from jidomem.journal.journal import Stream
 from jidomem.models.local_embedder import LocalEmbedder
 from jidomem.recall import neighbours
-from jidomem.recall.candidates import VectorQuery
 from jidomem.records.interfaces import Embedder
 
 NOTES = Path(__file__).parent.parent / "tests" / "recall" / "project_notes"
@@ -55,15 +55,15 @@ class Case:
         return self.likeness.get(self.target, 0.0) if self.target else max(self.likeness.values(), default=0.0)
 
 
-def cases(embedder: Embedder | None) -> Iterator[Case]:
-    """Yield the labelled statements of all repositories."""
+def cases(embedder: Embedder | None, least: float = neighbours.LEAST) -> Iterator[Case]:
+    """Yield the labelled statements of all repositories, with the memories of at least this likeness."""
     for path in sorted(NOTES.glob("*.json")):
         notes = json.loads(path.read_text("utf-8"))
         with tempfile.TemporaryDirectory() as folder:
-            yield from _cases(notes, Path(folder) / ".jidomem", embedder)
+            yield from _cases(notes, Path(folder) / ".jidomem", embedder, least)
 
 
-def _cases(notes: dict[str, Any], root: Path, embedder: Embedder | None) -> Iterator[Case]:
+def _cases(notes: dict[str, Any], root: Path, embedder: Embedder | None, least: float) -> Iterator[Case]:
     with jidomem.open(root, project=PROJECT, embedder=embedder) as memory:
         receipts = memory.writer.submit_many(PROJECT, [*map(intent, notes["memories"])], atomic=True)
         ids = {str(receipt): note["id"] for receipt, note in zip(receipts, notes["memories"], strict=True)}
@@ -73,7 +73,7 @@ def _cases(notes: dict[str, Any], root: Path, embedder: Embedder | None) -> Iter
             for each in notes[label]:
                 text, target = (each, None) if isinstance(each, str) else (each["text"], each["memory"])
                 whole = "\n".join(filter(None, (text, "" if target is None else each.get("topic", ""))))
-                likeness = {ids[item]: value for item, value in compared(memory, text, whole).items()}
+                likeness = {ids[item]: value for item, value in compared(memory, text, whole, least).items()}
                 yield Case(notes["part"], label, target, likeness)
 
 
@@ -85,17 +85,15 @@ def intent(note: dict[str, Any]) -> dict[str, Any]:
     return {**author, **rationale, **fields}
 
 
-def compared(memory: jidomem.Jidomem, text: str, whole: str) -> dict[str, float]:
-    """Return the likeness of each memory that is compared to a statement, by IRI."""
+def compared(memory: jidomem.Jidomem, text: str, whole: str, least: float = neighbours.LEAST) -> dict[str, float]:
+    """Return the likeness of each memory near to a statement, by IRI."""
     stream, embedding = Stream(PROJECT), memory.embedding
-    alike = None if embedding is None else VectorQuery(embedding.vectors, embedding.vectors.vector(whole))
+    new = None if embedding is None else neighbours.NewText(whole, embedding.vectors, embedding.vector_of)
+    stems = neighbours.significant(stem for _, stem in memory.texts.stemmer.stems(text))
     within = neighbours.comparable("fact", MOMENT)
-    near = memory.texts.read(
-        stream,
-        lambda file: neighbours.neighbours(
-            file, stream, memory.texts.stemmer, text, within, alike=alike, least=0.0, limit=100
-        ),
-    )
+    search = neighbours.NeighbourSearch(stream, stems, within, new, least=least, limit=100)
+    memory.texts.read(stream, search.gather)
+    near = search.neighbours(partial(memory.texts.read, stream))
     return {each.item: each.likeness for each in near}
 
 
@@ -131,6 +129,7 @@ def main() -> None:
                 of_label = [case for case in every if (case.part, case.label) == (part, label)]
                 rates.append(f"{label} {sum(case.is_noticed for case in of_label)} of {len(of_label)}")
             print(f"{name}, {part}: {', '.join(rates)}")
+        every = [*cases(embedder, 0.0)]
         used = [case for case in every if case.part == "fit" and case.label != "near"]
         slope, middle = fitted(used, *constants)
         print(f"{name}, fitted: slope {slope:.2f}, middle {middle:.3f}")

@@ -1,7 +1,8 @@
 """What one durable, judged intent costs at several sizes, many at once and from many threads, and streamed.
 
 A single submit is measured beside write + fsync + rename + fsync of 2 KB, in turn; at each power of ten of memories, so
-that it shows whether it stays flat.  The pipeline read literally (an rdflib graph, pyshacl over all of it, the whole
+that it shows whether it stays flat.  The look-up of similar memories is measured in processor time beside the same
+submit without it.  The pipeline read literally (an rdflib graph, pyshacl over all of it, the whole
 file rewritten) is measured up to 1,000 memories: beyond that one intent takes minutes.
 """
 
@@ -11,10 +12,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyshacl
@@ -28,13 +33,19 @@ from jidomem import Jidomem
 from jidomem.base import files
 from jidomem.errors import IntentRefused, JidomemError
 from jidomem.journal.journal import Stream
+from jidomem.models.local_embedder import LocalEmbedder
+from jidomem.rdf import vocab
 from jidomem.rdf.terms import ntriples_line
 from jidomem.rdf.vocab import BASE
 
 CALLS = 5  # submits timed together in one round
 AT_ONCE = 1_000
 THREADS = 16
+BATCH = 200
 NAIVE = 1_000  # memories, at most
+COMPARED = 10_000  # memories, at most, of a root whose texts are embedded
+#: The kinds of which similar memories are looked up, or not.
+FAMILIES = sorted({vocab.family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
 
 
 def rows(options: Options) -> Iterator[Row]:
@@ -62,6 +73,7 @@ def rows(options: Options) -> Iterator[Row]:
         flat = Spread.ratio(found[sizes[-1]], found[sizes[0]])
         beside = f"{flat} x the same at {sizes[0]:,}"
         yield Row(f"single submit at {sizes[-1]:,} memories", "flat", "-", beside, figures={"s": found})
+    yield from _compared(options)
     yield _streamed(options)
     yield _naive(options)
 
@@ -84,6 +96,60 @@ def _single(size: int, times: dict[str, list[float]]) -> Row:
     beside = f"{ratio} x write + fsync + rename + fsync"
     goal = "at most 2 x the four calls"
     return Row(f"single submit, {size:,} memories", goal, f"{middle} ms", beside, ratio.middle <= 2, {"s": times})
+
+
+def _compared(options: Options) -> Iterator[Row]:
+    """Processor time of a submit whose receipt names similar memories, by words and with vectors, and without."""
+    size = min(options.memories, 100 if options.quick else COMPARED)
+    sides = {"off": None, "by words": None, "with vectors": LocalEmbedder()}
+    with ExitStack() as stack:
+        submits, batches = {}, {}
+        for name, embedder in sides.items():
+            root = options.copy(size)
+            treatment = "off" if name == "off" else "ask"
+            table = "".join(f'{family} = "{treatment}"\n' for family in FAMILIES)
+            (root / "config.toml").write_text(f"[on_similar]\n{table}", "utf-8")
+            memory = stack.enter_context(jidomem.open(root, embedder=embedder))
+            memory.similar_within = 60.0
+            memory.recall("search", project=load.PROJECT)  # makes the search file
+            if memory.embedding is not None:
+                memory.embedding.embed(load.PROJECT)
+            coming = islice(generate.intents(10**9, project=load.PROJECT), size, None)
+            submits[name] = partial(_processor_time, partial(_submit_next, memory, coming))
+            batches[name] = partial(_processor_time, partial(_submit_batch, memory, coming))
+        single: dict[str, list[float]] = {name: [] for name in sides}
+        batch: dict[str, list[float]] = {name: [] for name in sides}
+        for times, runs, rounds in ((single, submits, 20 * options.rounds), (batch, batches, options.rounds)):
+            for number in range(rounds):
+                for name in list(sides)[:: -1 if number % 2 else 1]:
+                    times[name].append(runs[name]())
+    for name in ("by words", "with vectors"):
+        middle = median(single[name])
+        yield Row(
+            f"single submit with similar memories {name}, {size:,} memories", "at most 6 ms more",
+            f"{Spread.of([1000 * each for each in single[name]])} ms of the processor",
+            f"{short(1000 * (middle - median(single['off'])))} ms more than without",
+            middle - median(single["off"]) <= 0.006, {"s": single},
+        )  # fmt: skip
+        ratio = Spread.ratio(batch[name], batch["off"])
+        what = f"{BATCH} intents at once, looked up {name}"
+        yield Row(
+            what, "at most 1.25 x", f"{ratio} x those not looked up", met=ratio.middle <= 1.25, figures={"s": batch}
+        )
+
+
+def _processor_time(run: Callable[[], object]) -> float:
+    start = time.process_time()
+    run()
+    return time.process_time() - start
+
+
+def _submit_next(memory: Jidomem, coming: Iterator[dict[str, Any]]) -> None:
+    _submit(memory, next(coming))
+
+
+def _submit_batch(memory: Jidomem, coming: Iterator[dict[str, Any]]) -> None:
+    memory.writer.submit_many(load.PROJECT, [*islice(coming, BATCH)])
 
 
 def _many(memory: Jidomem, coming: Iterator[dict[str, Any]], options: Options) -> Iterator[Row]:

@@ -164,6 +164,15 @@ def topic_key(text: str) -> str:
     return _TOPIC_LINKS.sub("", _LINKS_AFTER_DIGIT.sub(".", plain)) or plain
 
 
+def loose(text: str) -> str:
+    """Return *text* without case, with a space for each run of dashes, underscores and white space.
+
+    >>> loose("Internal_DNS -- zones")
+    'internal dns zones'
+    """
+    return _TOPIC_LINKS.sub(" ", text.casefold())
+
+
 def slug(name: str) -> str:
     """Return the last part of the IRI of a plain name: NFC, casefolded, all but letters, digits and `._-` become `-`.
 

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
+from jidomem.base.words import loose
 from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex, stored_triples
 from jidomem.journal.commit import Commit
@@ -56,6 +57,7 @@ CREATE TABLE node (number INTEGER PRIMARY KEY, item TEXT UNIQUE, since INTEGER, 
 CREATE INDEX node_id ON node (id) WHERE id IS NOT NULL;
 CREATE INDEX node_reversed_id ON node (reversed_id) WHERE reversed_id IS NOT NULL;
 CREATE INDEX node_short_id ON node (short_id) WHERE short_id IS NOT NULL;
+CREATE TABLE content (number INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE list (number INTEGER PRIMARY KEY, definition TEXT UNIQUE, is_sortable INTEGER, ahead INTEGER DEFAULT 0);
 CREATE TABLE listed (list INTEGER, key TEXT, since INTEGER, until INTEGER, PRIMARY KEY (list, key)) WITHOUT ROWID;
 CREATE TABLE holder (key TEXT, number INTEGER, PRIMARY KEY (key, number)) WITHOUT ROWID;
@@ -87,6 +89,9 @@ _PAIRS = """SELECT key FROM pair WHERE key >= :start AND since <= :moment AND un
 ORDER BY key LIMIT :count"""
 _SOME = "SELECT number FROM node WHERE item IN (SELECT value FROM json_each(:items))"
 _AMONG = f"AND rowid IN (SELECT rowid FROM pair WHERE a IN ({_SOME}) UNION SELECT rowid FROM pair WHERE b IN ({_SOME}))"
+#: The memories that contain a text: all texts are read, 23,000 short ones in 4 ms.
+_CONTAINING = """SELECT item FROM node WHERE number IN (SELECT number FROM content WHERE instr(text, :text)
+UNION ALL SELECT number FROM holder WHERE key = :topic)"""
 _IDS = """SELECT item FROM node WHERE id >= :signs AND id < :signs || char(1114111)
 UNION SELECT item FROM node WHERE short_id >= :signs AND short_id < :signs || char(1114111)
 UNION SELECT item FROM node WHERE reversed_id >= :signs_reversed AND reversed_id < :signs_reversed || char(1114111)
@@ -330,6 +335,14 @@ class Projection:
             result.append(f"{b if a == item else a} {kind}")
         return result
 
+    def containing(self, text: str) -> list[Term]:
+        """Return at least the memories whose summary with an explanation, or whose topic, contains *text*.
+
+        Case does not count; dashes, underscores and white space stand for each other.
+        """
+        rows = self._store.execute(_CONTAINING, {"text": loose(text), "topic": _topic(text)})
+        return [_node_term(item) for (item,) in rows]
+
     def by_short_id(self, signs: str, most: int) -> list[str]:
         """Return up to *most* memories of the project, sorted, whose id begins or ends with *signs*.
 
@@ -383,8 +396,18 @@ class Projection:
         numbers = self._numbers({*map(_node_text, nodes), *(new for _, new, _ in ends)})
         successors = ((numbers[old], numbers[new], withdraws) for old, new, withdraws in ends)
         self._store.executemany("INSERT OR IGNORE INTO successor VALUES (?, ?, ?)", successors)
-        keys = ((key, numbers[_node_text(name)]) for name, node in nodes.items() for key in _keys(node.statements))
+        keys = (
+            (key, numbers[_node_text(name)])
+            for name, node in nodes.items()
+            for key in (*_keys(node.statements), *map(_topic, _texts(node.statements, "topic")))
+        )
         self._store.executemany("INSERT OR IGNORE INTO holder VALUES (?, ?)", keys)
+        contents = (
+            (numbers[_node_text(name)], content)
+            for name, node in nodes.items()
+            if (content := _content(node.statements))
+        )
+        self._store.executemany("INSERT OR REPLACE INTO content VALUES (?, ?)", contents)
 
     def _write_list_rows(
         self, lists: Mapping[int, ListOrder], nodes: Mapping[Term, _Node], source: IndexedProject
@@ -542,6 +565,21 @@ def _keys(statements: Statements) -> list[str]:
     """Return the conflict keys by which a node may disagree with others."""
     keys = map(plain_value, statements.get(_CONFLICT_KEY, ()))
     return sorted({key for key in keys if key.partition(":")[0] in _COMPARED})
+
+
+def _texts(statements: Statements, name: str) -> list[str]:
+    return [*map(plain_value, statements.get(jido(name), ()))]
+
+
+def _content(statements: Statements) -> str:
+    """Return each summary with each explanation of a memory, in the form in which a text is looked for."""
+    explanations = _texts(statements, "detailedExplanation") or [""]
+    return loose("\n".join(f"{one}\n{other}" for one in _texts(statements, "summary") for other in explanations))
+
+
+def _topic(text: str) -> str:
+    """Return the key of the memories with a topic that is *text*, or with one that differs in marks only."""
+    return f"topic:{loose(text).replace(' ', '').replace('.', '')}"
 
 
 def _key(order: ListOrder, name: Term, time: Term | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import count, islice
@@ -202,7 +202,7 @@ class _FormerRow(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The write side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
-    FORM = 17
+    FORM = 18
     TABLES = _TABLES
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, marker: int = 0) -> None:
@@ -395,20 +395,48 @@ class SearchRow(NamedTuple):
     fields: tuple[str, ...]
 
 
+class SummaryRow(NamedTuple):
+    """The row of a memory with the stems of its summary."""
+
+    number: int
+    item: str
+    agent: str
+    stems: Sequence[str]
+
+
 class SearchIndexReader(SearchIndexWriter):
     """The read side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
     def counts(self, stems: Iterable[str], moment: str | None = None) -> CorpusStats:
         """Return the number of memories that have each of *stems*: now, or of those recorded by *moment*."""
         if moment is None:
-            stems = [*stems]
-            sql = "SELECT stem, memories FROM holding WHERE stem IN (SELECT value FROM json_each(?))"
-            holding = dict.fromkeys(stems, 0) | dict(self._store.execute(sql, (json.dumps(stems),)))
             newest = self._store.execute("SELECT MAX(recorded) FROM memory").fetchone()[0]
-            return CorpusStats(self.metadata("memories") or 0, self.metadata("words") or 0, holding, newest or "")
+            memories, words = self.metadata("memories") or 0, self.metadata("words") or 0
+            return CorpusStats(memories, words, self.holding(stems), newest or "")
         sql = "SELECT COUNT(*), COALESCE(SUM(length), 0), MAX(recorded) FROM memory WHERE recorded <= ?"
         memories, length, newest = self._store.execute(sql, (moment,)).fetchone()
         return CorpusStats(memories, length, self._count_holding(stems, moment), newest or "")
+
+    def holding(self, stems: Iterable[str]) -> dict[str, int]:
+        """Return the number of memories that have each of *stems*."""
+        stems = [*stems]
+        sql = "SELECT stem, memories FROM holding WHERE stem IN (SELECT value FROM json_each(?))"
+        return dict.fromkeys(stems, 0) | dict(self._store.execute(sql, (json.dumps(stems),)))
+
+    def with_stem(self, stem: str, limit: int) -> list[int]:
+        """Return the numbers of the last *limit* memories with *stem* in the summary."""
+        sql = "SELECT rowid FROM text WHERE text MATCH ? ORDER BY rowid DESC LIMIT ?"
+        return [row[0] for row in self._store.execute(sql, (f'summary : "{stem}"', limit))]
+
+    def summaries(self, numbers: Collection[int], within: SearchFilter) -> list[SummaryRow]:
+        """Return those of *numbers* that pass the filter, in this order."""
+        if not numbers:
+            return []
+        clause, values = self._condition(within)
+        sql = f"""SELECT m.number, m.item, m.agent, text.summary FROM json_each(?) JOIN memory m ON m.number = value
+            JOIN text ON text.rowid = m.number WHERE {clause}"""
+        rows = self._store.execute(sql, (json.dumps([*numbers]), *values))
+        return [SummaryRow(number, item, agent, stems.split()) for number, item, agent, stems in rows]
 
     def _count_holding(self, stems: Iterable[str], moment: str) -> dict[str, int]:
         """Return the number of memories recorded by *moment* that have each of *stems*.

@@ -149,9 +149,12 @@ class Vectors:
         return self._with_vectors(stream, use)
 
     def cosines(self, stream: Stream, to: Vector, digests: Sequence[bytes]) -> Mapping[bytes, float]:
-        """Return the cosine of each of *digests* that has a vector; a few vectors are read from the file."""
+        """Return the cosine of each of *digests* that has a vector, maybe a new one; a few are read from the file."""
         if len(digests) <= FEW:
-            return self._use(stream, lambda file: _cosines(to, file.values(digests)))
+            new = {known: value for known in digests if (value := self._recent.get(known)) is not None}
+            others = [known for known in digests if known not in new]
+            stored = self._use(stream, lambda file: file.values(others)) if others else {}
+            return _cosines(to, {**stored, **new})
 
         def use(file: VectorFile, vectors: VectorSet) -> Mapping[bytes, float]:
             numbers = {number: known for known, number in file.numbers(digests).items()}

@@ -22,7 +22,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jidomem.base.bounded_dict import BoundedDict
 from jidomem.errors import Busy, InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
-from jidomem.index.projection import UNDATED, IndexedProject, key_parts, moment_term, opposing_keys, ticks, timed
+from jidomem.index.projection import (
+    UNDATED,
+    WRITABLE,
+    IndexedProject,
+    key_parts,
+    moment_term,
+    opposing_keys,
+    ticks,
+    timed,
+)
 from jidomem.journal.journal import Stream
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, boolean, iri, literal, plain_value
@@ -245,8 +254,7 @@ class Lists:
         if query.list_order is not None and query.list_order.pairs:
             page = self._ordered_page(query, project, bindings, maxsize, start.place if start else PagePosition())
             return page[0] if page else []
-        window = f"\nOFFSET {start.offset:d}" if start else ""
-        return _valued(query, self.terms(query, project, bindings, query.text + window))
+        return self._sorted(query, project, bindings, f"\nOFFSET {start.offset:d}" if start else "")
 
     def disagreements(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], items: Collection[str]
@@ -314,10 +322,19 @@ class Lists:
         if ordered is not None:
             rows, place = ordered
             return Page(rows, None if place is None else str(replace(start, offset=offset, place=place)))
-        window = f"\nLIMIT {size + 1:d} OFFSET {start.offset:d}"
-        rows = _valued(query, self.terms(query, project, bindings, query.text + window))
+        rows = self._sorted(query, project, bindings, f"\nLIMIT {size + 1:d} OFFSET {start.offset:d}")
         further = replace(start, offset=offset) if len(rows) > size else None
         return Page(rows[:size], str(further) if further else None)
+
+    def _sorted(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], window: str) -> Rows:
+        """Return the rows in *window*, ordered by the engine, of the memories with a text if the query names one."""
+        text, condition = query.text, query.contains
+        if condition is not None:
+            wanted = plain_value(bindings[condition.parameter])
+            items = self._projected(project, lambda file: file.projection.containing(wanted))
+            if items is not None and all(map(WRITABLE.fullmatch, items)):
+                text = query.among(f"VALUES ?{condition.variable} {{ {' '.join(items)} }}")
+        return _valued(query, self.terms(query, project, bindings, text + window))
 
     def _ordered_page(
         self,

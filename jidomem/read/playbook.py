@@ -113,7 +113,7 @@ class Playbook:
                 hint="give the file another name",
                 code="invalid_config",
             )
-        self._own[query.name] = replace(query, is_isolated=True, list_order=None)
+        self._own[query.name] = replace(query, is_isolated=True, list_order=None, contains=None)
 
 
 def read(file: Path) -> NamedQuery:

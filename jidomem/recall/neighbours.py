@@ -7,23 +7,21 @@ have in common; `python -m bench.neighbours` fits it to the labelled notes of `t
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, chain, islice
-from math import exp, hypot, log
-from operator import mul
+from itertools import chain, islice
+from math import exp, log
 from typing import NamedTuple
 
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE
-from jidomem.index.search_tables import SearchFilter, SearchIndexReader, SearchRow
+from jidomem.index.search_index import VectorIndex
+from jidomem.index.search_tables import SearchFilter, SearchIndexReader, SearchRow, SummaryRow
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import ERRORS, type_uri
-from jidomem.recall.bm25 import search_weights
-from jidomem.recall.candidates import VectorQuery
+from jidomem.records.interfaces import Vector
 from jidomem.records.search import FIELD_WEIGHTS
 
 #: The memories that are compared: as many with the rarest words, and as many with the most similar vectors.
@@ -35,6 +33,10 @@ NEAREST = 3 * GATHERED
 SCANNED = 20_000
 #: The number of memories with the rarest words that are examined.
 FIRST = 1_000
+#: The share of the words of a statement, by their weights, that a memory must have to be compared; and the share of the
+#: words and groups of letters of both that one must have in common, else no vector is made. On the labelled notes that
+#: changes no result, and needs no vector for a third of the statements on another matter.
+SHARED, ALIKE = 0.08, 0.12
 #: The most neighbours of a statement.
 MOST = 3
 #: The likeness from which a memory is a neighbour: at most one in ten statements on another matter reaches it.
@@ -62,23 +64,25 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A memory that the search file lacks, and its author; `vector` is that of its text, of length 1, or None."""
+    """A memory that is compared, with its author, its significant stems, and the digests of the pieces of its text.
+
+    The search file may lack it; `piece` is then the text of its first piece, which may have no vector yet.
+    """
 
     item: str
-    kind: str
+    agent: str
     summary: str
-    agent: str
-    vector: Sequence[float] | None = None
-
-
-class _Compared(NamedTuple):
-    """A memory that is compared, with its significant stems; `text` is its summary, or its number in the file."""
-
-    item: str
-    agent: str
     stems: tuple[str, ...]
-    cosine: float | None
-    text: str | int
+    digests: tuple[bytes, ...] = ()
+    piece: str = ""
+
+
+class NewText(NamedTuple):
+    """The text of a statement: `embed` makes a vector of it or of another text, None if the embedder fails."""
+
+    text: str
+    vectors: VectorIndex
+    embed: Callable[[str], Vector | None]
 
 
 def comparable(kind: str, moment: str) -> SearchFilter:
@@ -104,64 +108,154 @@ def is_comparable(one: Collection[str], other: Collection[str]) -> bool:
     )
 
 
-def neighbours(
-    file: SearchIndexReader,
-    stream: Stream,
-    stemmer: Stemmer,
-    summary: str,
-    within: SearchFilter,
-    *,
-    alike: VectorQuery | None = None,
-    recent: Collection[Statement] = (),
-    excluded: Collection[str] = (),
-    least: float = LEAST,
-    limit: int = MOST,
-) -> list[Neighbour]:
-    """Return up to *limit* memories *within* the filter that are near to a statement, the nearest first.
+class NeighbourSearch:
+    """The search for the memories of *stream* near to the statement with the significant *stems*.
 
-    *summary* is the statement, *alike* has the vector of its whole text, None without an embedder. The statements
-    *recent* are compared as well; the memories *excluded* (IRIs) are no neighbours. *stemmer* is that of *file*.
+    `gather` reads the search file, and `neighbours` makes vectors: no other reader of the file waits for an embedder.
     """
-    stems = _significant(stem for _, stem in stemmer.stems(summary))
-    near_vectors = _by_vectors(file, stream, alike)
-    rows = file.rows({*_by_words(file, stems, within), *near_vectors}, within)
-    cosines = near_vectors | _cosines(file, stream, {row.number for row in rows} - near_vectors.keys(), alike)
-    compared = [
-        _Compared(row.item, row.agent, _significant(row.fields[_SUMMARY].split()), cosines.get(row.number), row.number)
-        for row in rows
-    ]
-    length = hypot(*alike.vector) or 1.0 if alike else 1.0
-    for one in recent:
-        words_of_one = _significant(stem for _, stem in stemmer.stems(one.summary))
-        cosine = float(sum(map(mul, alike.vector, one.vector))) / length if alike and one.vector else None
-        compared.append(_Compared(one.item, one.agent, words_of_one, cosine, one.summary))
-    weights = _weights(file, {*stems, *chain.from_iterable(each.stems for each in compared)}, compared[len(rows) :])
-    likeness = {
-        each: _likeness(stems, each.stems, weights, each.cosine) for each in compared if each.item not in excluded
-    }
-    near = sorted((each for each in likeness if likeness[each] >= least), key=lambda each: (-likeness[each], each.item))
-    del near[limit:]
-    passages = file.passages.get(each.text for each in near if isinstance(each.text, int))
-    return [
-        Neighbour(
-            each.item,
-            each.text if isinstance(each.text, str) else passages[each.text].text.partition("\n")[0],
-            each.agent,
-            likeness[each],
-        )
-        for each in near
-    ]
+
+    def __init__(
+        self,
+        stream: Stream,
+        stems: Sequence[str],
+        within: SearchFilter,
+        new: NewText | None = None,
+        *,
+        least: float = LEAST,
+        limit: int = MOST,
+    ) -> None:
+        """Search for up to *limit* memories *within* the filter with a likeness of *least*: with 0 for all gathered.
+
+        *new* has the whole text of the statement; without an embedder it is None.
+        """
+        self._stream, self._stems, self._within, self._new = stream, stems, within, new
+        self._least, self._limit = least, limit
+        self._memories, self._recent = 0, Counter[str]()
+        self._is_excluded: Callable[[str], bool] = {}.__contains__
+        self._weights: dict[str, float] = {}
+        self._compared: dict[str, Statement] = {}
+
+    def gather(
+        self, file: SearchIndexReader, recent: Iterable[Statement] = (), excluded: Callable[[str], bool] | None = None
+    ) -> bool:
+        """Gather memories of *file*, and the *recent* ones that it lacks, but none that is *excluded*; return True."""
+        new = {each.item: each for each in recent}
+        self._memories = (file.metadata("memories") or 0) + len(new)
+        self._recent = Counter(chain.from_iterable({*each.stems} for each in new.values()))
+        self._is_excluded = excluded or self._is_excluded
+        self._weights, self._compared = {}, {}  # a damaged file is read again
+        self._read_weights(file, self._stems)
+        least = SHARED * sum(self._weights.values()) if self._least else 0.0
+        gathered: dict[str, SummaryRow | Statement] = {row.item: row for row in self._by_words(file, least)}
+        gathered |= new
+        shares = {item: self._shared({*each.stems}) for item, each in gathered.items()}
+        best = sorted((item for item in shares if shares[item] >= least), key=lambda item: (-shares[item], item))
+        allowed = (gathered[item] for item in best if not self._is_excluded(item))
+        candidates = [*islice(allowed, GATHERED if self._least else None)]
+        self._read_weights(file, chain.from_iterable(each.stems for each in candidates))
+        if self._new is None:
+            likeness = {each.item: self._likeness(each.stems, None) for each in candidates}
+            candidates.sort(key=lambda each: (-likeness[each.item], each.item))
+            candidates = [each for each in candidates if likeness[each.item] >= self._least][: self._limit]
+        elif self._least and all(_alike(self._stems, each.stems, self._weights) < ALIKE for each in candidates):
+            candidates = []
+        self._add(file, candidates)
+        return True
+
+    def neighbours(self, read: Callable[[Callable[[SearchIndexReader], bool]], object]) -> list[Neighbour]:
+        """Return the neighbours among the memories gathered, the nearest first; *read* reads the search file again."""
+        vector = self._new.embed(self._new.text) if self._new and self._compared else None
+        cosines = {} if vector is None or self._new is None else self._cosines(self._new, vector, read)
+        near = []
+        for each in self._compared.values():
+            cosine = max((cosines[piece] for piece in each.digests if piece in cosines), default=None)
+            near.append(Neighbour(each.item, each.summary, each.agent, self._likeness(each.stems, cosine)))
+        near.sort(key=lambda each: (-each.likeness, each.item))
+        return [each for each in near if each.likeness >= self._least][: self._limit]
+
+    def _cosines(
+        self, new: NewText, vector: Vector, read: Callable[[Callable[[SearchIndexReader], bool]], object]
+    ) -> dict[bytes, float]:
+        """Return the cosines of the pieces of the memories compared; adds those with the most similar vectors."""
+        cosines: dict[bytes, float] = {}
+        if self._memories <= SCANNED:
+            cosines = dict(new.vectors.nearest(self._stream, vector, NEAREST))
+            read(lambda file: self._add_nearest(file, cosines))
+        pieces = {piece for each in self._compared.values() for piece in each.digests} - cosines.keys()
+        cosines |= new.vectors.cosines(self._stream, vector, [*pieces])
+        recent = {each.digests[0]: each.piece for each in self._compared.values() if each.piece}
+        made = [piece for piece in recent if piece not in cosines and new.embed(recent[piece]) is not None]
+        cosines |= new.vectors.cosines(self._stream, vector, made)
+        return cosines
+
+    def _by_words(self, file: SearchIndexReader, least: float) -> list[SummaryRow]:
+        """Return the memories with the rarest stems in common that have at least this sum of weights."""
+        scores: dict[int, float] = {}
+        room = FIRST
+        for stem, holding in sorted(file.holding(self._stems).items(), key=lambda each: (each[1], each[0])):
+            if scores and holding > room:
+                break
+            for number in file.with_stem(stem, FIRST) if holding else ():
+                scores[number] = scores.get(number, 0.0) + self._weights[stem]
+            room -= holding
+        first = sorted((-score, -number) for number, score in scores.items() if score >= least)
+        ranked, start, rows = [-number for _, number in first], 0, list[SummaryRow]()
+        while start < len(ranked) and len(rows) < GATHERED:
+            end = 2 * (start + GATHERED)
+            rows += _significant_rows(file.summaries(ranked[start:end], self._within))
+            start = end
+        return rows
+
+    def _add_nearest(self, file: SearchIndexReader, cosines: Mapping[bytes, float]) -> bool:
+        """Add the memories with these pieces, if they are near; return True."""
+        of_number: dict[int, float] = {}
+        for piece, numbers in file.passages.numbers_of(cosines).items():
+            for number in numbers:
+                of_number[number] = max(cosines[piece], of_number.get(number, -1.0))
+        rows = [
+            row
+            for row in _significant_rows(file.summaries(of_number, self._within))
+            if row.item not in self._compared and not self._is_excluded(row.item)
+        ]
+        self._read_weights(file, chain.from_iterable(row.stems for row in rows))
+        self._add(file, [row for row in rows if self._likeness(row.stems, of_number[row.number]) >= self._least])
+        return True
+
+    def _add(self, file: SearchIndexReader, candidates: Sequence[SummaryRow | Statement]) -> None:
+        """Compare *candidates*, those of the file with their texts."""
+        numbers = [each.number for each in candidates if isinstance(each, SummaryRow)]
+        passages = file.passages.get(numbers) if numbers else {}
+        digests = file.passages.digests(numbers) if numbers and self._new else {}
+        for each in candidates:
+            if isinstance(each, SummaryRow):
+                summary, _, _ = passages[each.number].text.partition("\n")
+                pieces = tuple(digests.get(each.number, ()))
+                self._compared[each.item] = Statement(each.item, each.agent, summary, tuple(each.stems), pieces)
+            else:
+                self._compared[each.item] = each
+
+    def _read_weights(self, file: SearchIndexReader, stems: Iterable[str]) -> None:
+        """Read the weights of *stems*: the fewer memories have a stem, the higher. The recent ones count, too."""
+        new = {*stems} - self._weights.keys()
+        self._weights |= _weights(file.holding(new), self._memories, self._recent)
+
+    def _shared(self, stems: set[str]) -> float:
+        return sum(self._weights[stem] for stem in stems.intersection(self._stems))
+
+    def _likeness(self, stems: Sequence[str], cosine: float | None) -> float:
+        return _likeness(self._stems, stems, self._weights, cosine)
 
 
 def likeness_of_pairs(file: SearchIndexReader, pairs: Sequence[tuple[SearchRow, SearchRow, float]]) -> list[float]:
     """Return the likeness of each pair of memories of *file*, given with the cosine of their vectors."""
     rows = {row.number: row for one, other, _ in pairs for row in (one, other)}
-    stems = {number: _significant(row.fields[_SUMMARY].split()) for number, row in rows.items()}
-    weights = _weights(file, {*chain.from_iterable(stems.values())})
+    stems = {number: significant(row.fields[_SUMMARY].split()) for number, row in rows.items()}
+    holding = file.holding({*chain.from_iterable(stems.values())})
+    weights = _weights(holding, file.metadata("memories") or 0, {})
     return [_likeness(stems[one.number], stems[other.number], weights, cosine) for one, other, cosine in pairs]
 
 
-def _significant(stems: Iterable[str]) -> tuple[str, ...]:
+def significant(stems: Iterable[str]) -> tuple[str, ...]:
     """Return *stems* without those that say little, in order."""
     little = _little()
     return tuple(stem for stem in stems if stem not in little)
@@ -172,57 +266,29 @@ def _little() -> frozenset[str]:
     return frozenset(stem for _, stem in Stemmer().stems(" ".join(TELL_LITTLE)))
 
 
-def _by_words(file: SearchIndexReader, stems: Sequence[str], within: SearchFilter) -> list[int]:
-    """Return the numbers of the memories that match the rarest of *stems* best."""
-    counts = file.counts(stems)
-    rarest = [*search_weights({stem: stem for stem in stems}, counts)]
-    if not rarest:
-        return []
-    first = max(1, bisect_right([*accumulate(counts.holding[stem] for stem in rarest)], FIRST))
-    return [match.number for match in islice(file.best(rarest[:first], within, at_first=2 * GATHERED), GATHERED)]
+def _significant_rows(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
+    return [row._replace(stems=significant(row.stems)) for row in rows]
 
 
-def _by_vectors(file: SearchIndexReader, stream: Stream, alike: VectorQuery | None) -> dict[int, float]:
-    """Return the numbers of the memories with the most similar vectors, with their cosines."""
-    if alike is None or (file.metadata("memories") or 0) > SCANNED:
-        return {}
-    pieces = dict(alike.vectors.nearest(stream, alike.vector, NEAREST))
-    cosines: dict[int, float] = {}
-    for known, numbers in file.passages.numbers_of(pieces).items():
-        for number in numbers:
-            cosines[number] = max(pieces[known], cosines.get(number, -1.0))
-    return cosines
-
-
-def _cosines(
-    file: SearchIndexReader, stream: Stream, numbers: Collection[int], alike: VectorQuery | None
-) -> dict[int, float]:
-    """Return the cosine of the most similar piece of each of *numbers* that has a vector."""
-    if alike is None or not numbers:
-        return {}
-    pieces = file.passages.digests(numbers)
-    cosines = alike.vectors.cosines(stream, alike.vector, [*{*chain.from_iterable(pieces.values())}])
-    by_number = {number: [cosines[known] for known in each if known in cosines] for number, each in pieces.items()}
-    return {number: max(each) for number, each in by_number.items() if each}
-
-
-def _weights(file: SearchIndexReader, stems: Collection[str], recent: Collection[_Compared] = ()) -> dict[str, float]:
-    """Return the weight of each of *stems*: the fewer memories have it, the higher. The *recent* ones count, too."""
-    counts, added = file.counts(stems), Counter(chain.from_iterable({*each.stems} for each in recent))
-    memories = counts.memories + len(recent)
-    return {stem: log(1 + memories / (1 + counts.holding[stem] + added[stem])) for stem in stems}
+def _weights(holding: Mapping[str, int], memories: int, recent: Mapping[str, int]) -> dict[str, float]:
+    """Return the weights of stems, by the number of memories that have each of them, in the file and in others."""
+    return {stem: log(1 + memories / (1 + count + recent.get(stem, 0))) for stem, count in holding.items()}
 
 
 def _likeness(
     one: Collection[str], other: Collection[str], weights: Mapping[str, float], cosine: float | None
 ) -> float:
     """Return the likeness of two statements, given by their stems and the cosine of their vectors."""
-    common = _common(one, other, weights)
-    if cosine is None:
-        if min(len(one), len(other)) < SHORT and len({*one} & {*other}) < COMMON:
-            return 0.0
-        return _logistic(common + _common_letters(one, other), *BY_WORDS)
-    return _logistic(cosine + common, *BY_BOTH)
+    if cosine is not None:
+        return _logistic(cosine + _common(one, other, weights), *BY_BOTH)
+    if min(len(one), len(other)) < SHORT and len({*one} & {*other}) < COMMON:
+        return 0.0
+    return _logistic(_alike(one, other, weights), *BY_WORDS)
+
+
+def _alike(one: Collection[str], other: Collection[str], weights: Mapping[str, float]) -> float:
+    """Return the shares of words and of groups of letters in common."""
+    return _common(one, other, weights) + _common_letters(one, other)
 
 
 def _common(one: Collection[str], other: Collection[str], weights: Mapping[str, float]) -> float:
@@ -239,9 +305,9 @@ def _common_letters(one: Iterable[str], other: Iterable[str]) -> float:
 
 
 @lru_cache(maxsize=256)
-def _groups(stems: str) -> frozenset[str]:
+def _groups(stems: str) -> frozenset[tuple[str, str, str]]:
     text = f" {stems} "
-    return frozenset(text[at : at + 3] for at in range(len(text) - 2))
+    return frozenset(zip(text, text[1:], text[2:], strict=False))
 
 
 def _logistic(value: float, slope: float, middle: float) -> float:

@@ -172,6 +172,7 @@ _WORDS, _PLACES = (
     [tuple(frozenset(side.split()) for side in line.split("/")) for line in part.splitlines()]
     for part in _OPPOSITES.strip().split("\n\n")
 )
+_OPPOSED = frozenset(word for pair in (*_WORDS, *_PLACES) for side in pair for word in side)
 #: Words, by their stems, that a paraphrase puts for each other.
 _SYNONYMS = [
     frozenset(line.split())
@@ -235,7 +236,7 @@ class _Comparison:
         sides = self._one.tokens, self._two.tokens
         yield from self._unmatched(*([token for token in side if token.amount is not None] for side in sides))
         for kind in ("version", "date", "address", "ratio", "path", "option"):
-            yield from self._unmatched(*([token for token in side if token.kind == kind] for side in sides))
+            yield from self._unmatched(self._one.by_kind.get(kind, []), self._two.by_kind.get(kind, []))
 
     def _names(self) -> Iterator[_Pair]:
         """Yield names of one form that share a part: eu-west-1 and eu-west-2."""
@@ -244,8 +245,8 @@ class _Comparison:
 
     def _unmatched(self, ones: list[Token], twos: list[Token]) -> Iterator[_Pair]:
         """Yield pairs of values of one slot, of those that have no equal in the other text, the nearest first."""
-        if max(len(ones), len(twos)) > _MOST:
-            return  # a table
+        if not ones or not twos or max(len(ones), len(twos)) > _MOST:
+            return  # nothing to compare, or a table
         ones, twos = (
             [token for token in ones if not any(_is_equal(token, two) for two in twos)],
             [token for token in twos if not any(_is_equal(one, token) for one in ones)],
@@ -294,6 +295,8 @@ class _Comparison:
 
     def _opposites(self) -> Iterator[_Pair]:
         ones, twos = (frozenset(word.folded for word in side.words) for side in (self._one, self._two))
+        if _OPPOSED.isdisjoint(ones) or _OPPOSED.isdisjoint(twos):
+            return
         for opposites in (_WORDS, _PLACES):
             for pair in opposites:
                 for left, right in (pair, pair[::-1]):
@@ -318,6 +321,8 @@ class _Comparison:
     def _prefixed(self) -> Iterator[_Pair]:
         """Yield words that differ in a prefix such as "un" only."""
         for plain, contrary in ((self._one, self._two), (self._two, self._one)):
+            if not any(word.folded.startswith(_NO_PREFIX) for word in contrary.content):
+                continue
             long_words = (word for word in plain.content if len(word.folded) > 3 and not plain.may_turn(word))
             for word, prefix in product(long_words, _NO_PREFIX):
                 for other in contrary.content_named(prefix + word.folded):
@@ -330,6 +335,8 @@ class _Comparison:
 
     def _negations(self) -> Iterator[_Pair]:
         """Yield a word that one text negates and the other has in a sentence that nothing turns round."""
+        if not (self._one.is_negated or self._two.is_negated):
+            return
         for one in self._one.content:
             for two in self._two.content_with(one.key):
                 if not self._common(one, two):

@@ -27,7 +27,7 @@ ANY = "any"
 
 _HEADER = lazy(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
 _KEYS = ("summary", "params", "columns", "order")
-_OPTIONAL_KEYS = ("over", "unless")
+_OPTIONAL_KEYS = ("over", "unless", "contains")
 _UNSTEADY = lazy(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
 _WHERE = lazy(r"^(?!#).*\bWHERE \{", re.MULTILINE)
 _OVER = lazy(r"(?:\{ )?\?(\w+)\s.*")
@@ -42,6 +42,7 @@ _PART = lazy(
     rf"(?P<name>{_NAME}) (?P<value>\?\w+|{_NAME})(?: \}})?(?= |$)"
 )
 _UNLESS = lazy(rf"\?\w+ {_NAME} \?(\w+)")
+_CONTAINS = lazy(r"\?(\w+) \?(\w+)")
 _UNION = lazy(r"\{ [^{}]* \}(?: UNION \{ [^{}]* \})+")
 _PREFIX = lazy(r"PREFIX (\w*): <([^<>]*)>")
 _PARAM = lazy(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
@@ -192,6 +193,18 @@ def _expanded(name: str, prologue: str) -> Term:
 
 
 @dataclass(frozen=True, slots=True)
+class TextCondition:
+    """The condition that the text or the topic of the memory `variable` contains the value of `parameter`.
+
+    Memories that meet it are inserted at the offset `opening` of the query, which decides again.
+    """
+
+    variable: str
+    parameter: str
+    opening: int
+
+
+@dataclass(frozen=True, slots=True)
 class NamedQuery:
     """One question: its summary, parameters, columns, and the order of its rows (`-` for newest first).
 
@@ -206,6 +219,7 @@ class NamedQuery:
     order: tuple[str, ...]
     text: str
     list_order: ListOrder | None = None
+    contains: TextCondition | None = None
     is_isolated: bool = False
 
     def takes(self, name: str) -> bool:
@@ -227,8 +241,8 @@ class NamedQuery:
 
     def among(self, candidates: str) -> str:
         """Return the text of the query, restricted to *candidates*: a VALUES clause."""
-        order, end = self.list_order, len(self.text)
-        opening, closing = (order.opening, order.closing) if order else (end, end)
+        order, opening = self.list_order, self.contains.opening if self.contains else len(self.text)
+        opening, closing = (order.opening, order.closing) if order else (opening, opening)
         return f"{self.text[:opening]} {candidates} {self.text[closing:]}"
 
     def bind(self, values: Mapping[str, object]) -> dict[str, Term]:
@@ -375,7 +389,10 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
         list_order = _list_order(f"{file}:{header['over'][0]}", header["over"][1], order, text)
     if "unless" in header:
         list_order = _unless(f"{file}:{header['unless'][0]}", header["unless"][1], list_order)
-    return NamedQuery(name, role, header["summary"][1], params, columns, order, text, list_order)
+    contains = None
+    if "contains" in header:
+        contains = _contains(f"{file}:{header['contains'][0]}", header["contains"][1], params, text)
+    return NamedQuery(name, role, header["summary"][1], params, columns, order, text, list_order, contains)
 
 
 def _header(file: str, text: str) -> dict[str, tuple[int, str]]:
@@ -429,6 +446,13 @@ def _unless(where: str, pattern: str, list_order: ListOrder | None) -> ListOrder
     return replace(list_order, unless=pattern)
 
 
+def _contains(where: str, pattern: str, params: Iterable[QueryParameter], text: str) -> TextCondition:
+    match, group = _CONTAINS.fullmatch(pattern), _WHERE.search(text)
+    if match is None or group is None or match[2] not in {param.variable for param in params}:
+        raise _bad(where, "contains: is ?memory ?parameter, of a query that opens with WHERE {")
+    return TextCondition(match[1], match[2], group.end())
+
+
 def _param(where: str, word: str) -> QueryParameter:
     match = _PARAM.fullmatch(word)
     if match is None:
@@ -462,5 +486,6 @@ def _must_project(where: str, names: Iterable[str], projected: set[str]) -> None
 
 
 def _bad(where: str, what: str) -> Failed:
-    hint = "a query file opens with #+ summary:, #+ params: name:type=default ..., #+ columns:, #+ order: (#+ over:)"
+    keys = "#+ summary:, #+ params: name:type=default ..., #+ columns:, #+ order: (#+ over:, #+ contains:)"
+    hint = f"a query file opens with {keys}"
     return Failed(f"{where}: {what}", hint=hint, code="invalid_config")

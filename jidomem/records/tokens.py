@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from jidomem.base.regex import lazy
@@ -41,11 +41,11 @@ class Token:
     amount: Fraction | None = None
     unit: str = ""
     is_rough: bool = False
-
-    folded: str = field(default="", init=False)
+    folded: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "folded", fold(self.text))
+        if not self.folded:
+            object.__setattr__(self, "folded", fold(self.text))
 
 
 class StatementTokens:
@@ -79,6 +79,17 @@ class StatementTokens:
         return _grouped(self.content, [word.key for word in self.content])
 
     @cached_property
+    def by_kind(self) -> dict[str, list[Token]]:
+        """Return the values of each kind."""
+        values = [token for token in self.tokens if token.kind != "word"]
+        return _grouped(values, [token.kind for token in values])
+
+    @cached_property
+    def is_negated(self) -> bool:
+        """Return whether a word may negate another."""
+        return any(word.folded in NEGATIONS or word.folded in _ENDS for word in self.words)
+
+    @cached_property
     def _turned(self) -> set[int]:
         """Return the sentences with a word that may turn them round."""
         return {word.sentence for word in self.words if word.folded in NEGATIONS or _TURNS.match(word.folded)}
@@ -90,7 +101,7 @@ class StatementTokens:
         for match in _QUOTED.finditer(self.text):
             first = next((token for token in self.tokens if token.start > match.start()), None)
             if first and match[1].count(" ") < 3:
-                quotes.append(replace(first, kind="quote", text=match[1], key=fold(match[1])))
+                quotes.append(replace(first, kind="quote", text=match[1], key=fold(match[1]), folded=""))
         return quotes
 
     def content_named(self, folded: str) -> Sequence[Token]:
@@ -169,6 +180,7 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKD", text.casefold()).translate(_ACCENTS).replace("’", "'")
 
 
+@lru_cache(4096)
 def stem(word: str) -> str:
     """Return *word* without an inflection of the three languages; a word with a digit stays.
 
@@ -376,20 +388,22 @@ def _tokens(text: str) -> list[Token]:
         if match["number"]:
             kind, written = "number", match["figures"]
             unit = match["money"] or match["sign"] or match["suffix"] or ""
-        clause += kind == "word" and fold(written) in _BREAKS
+        folded = fold(written)
+        clause += kind == "word" and folded in _BREAKS
         place = match.start(), sentence, clause
         if kind == "path" and (port := _PORT.search(written)):
             tokens.append(Token("port", port[1], port[1], *place, frozenset(["port", "puert"]), Fraction(port[1])))
-        tokens.append(Token(kind, written, _key(kind, written), *place, frozenset([kind]), unit=unit))
+        key = _key(kind, written, folded)
+        tokens.append(Token(kind, written, key, *place, frozenset([kind]), unit=unit, folded=folded))
     return [_valued(tokens, place) for place in range(len(tokens))]
 
 
-def _key(kind: str, written: str) -> str:
+def _key(kind: str, written: str, folded: str) -> str:
     if kind == "word":
-        return fold(written) if fold(written) in NEGATIONS else stem(written)
+        return folded if folded in NEGATIONS else stem(written)
     if kind == "date":
-        return _day(fold(written))
-    return fold(written).removeprefix("v") if kind == "version" else written.rstrip("/")
+        return _day(folded)
+    return folded.removeprefix("v") if kind == "version" else written.rstrip("/")
 
 
 def _day(folded: str) -> str:
@@ -427,12 +441,13 @@ def _numeral(tokens: Sequence[Token], place: int) -> Token:
     token = tokens[place]
     figures, unit = token.text, fold(token.unit)
     plain = figures if figures.startswith("0") else re.sub(r"[.,'’](?=\d{3}(?:\D|$))", "", figures)
-    amount = Fraction(re.sub(r"['’]", "", plain.replace(",", ".")))
+    digits = re.sub(r"['’]", "", plain.replace(",", "."))
+    amount = Fraction(int(digits) if digits.isdecimal() else digits)
     if unit in _UNITS:
         dimension, factor = _UNITS[unit]
         return replace(token, slots=frozenset([dimension]), amount=amount * factor, is_rough=_is_rough(tokens, place))
     if unit and unit not in _TIMES:  # an ordinal, or a name such as 2FA
-        return replace(token, kind="word", text=figures + token.unit, key=figures + unit, unit="")
+        return replace(token, kind="word", text=figures + token.unit, key=figures + unit, unit="", folded="")
     measured = _measured(tokens, place, amount * _TIMES.get(unit, 1))
     if measured["slots"].isdisjoint(_DIMENSIONS):
         if "." in figures and figures == plain:

@@ -8,17 +8,15 @@ A large file is never built for a receipt: after LAG writes it is built in the b
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
-from math import hypot
 from threading import Lock, Semaphore
 from typing import TYPE_CHECKING, NamedTuple
 
 from jidomem.base.clock import monotonic_time
-from jidomem.base.words import chunk_text
+from jidomem.base.words import chunk_text, digest
 from jidomem.errors import NotFound
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, local_name, type_uri
@@ -28,6 +26,7 @@ from jidomem.records.intent import NEAR, REPEATS, MemoryUpdateIntent, Receipt, S
 if TYPE_CHECKING:
     from jidomem.index.search_tables import SearchIndexReader
     from jidomem.index.store import OxigraphIndex
+    from jidomem.index.vectors import Embedding
     from jidomem.recall.neighbours import Neighbour, Statement
     from jidomem.records.interfaces import Vector
     from jidomem.runtime.recall_api import RecallApi
@@ -53,8 +52,9 @@ _LINKS = ("supersedes", "invalidates", "coexists_with", "revives", "evidence", "
 
 
 class _RecentWrite(NamedTuple):
-    """A write of this process: its statement, None for a proposal, and the names of the memories that it ended."""
+    """A write of this process: its type and statement, None for a proposal, and the names of memories that it ended."""
 
+    kind: str
     statement: Statement | None
     ended: frozenset[str]
 
@@ -127,86 +127,79 @@ class ReceiptSearch:
                 return ()
         stream = Stream(project)
         mark = self._index.mark(stream.graph)
-        vector = self._vector(_text_of(intent, _kind(intent)))
-        if self._is_closed:
-            return None
+        statement = self._statement(intent, receipt)
         if receipt is None:
-            return self._search(stream, intent, (), mark.version.recorded_at, vector)
+            return self._search(stream, intent, statement, (), mark.version.recorded_at)
         if receipt.commit is not None and mark.version == receipt.version:  # else the number of its commit is unknown
-            self._remember(project, mark.commits, intent, receipt, vector)
+            self._remember(project, mark.commits, intent, receipt, statement)
         known = receipt.iri, *(conflict.iri for conflict in receipt.conflicts)
-        return self._search(stream, intent, known, receipt.version.recorded_at, vector)
+        return self._search(stream, intent, statement, known, receipt.version.recorded_at)
 
-    def _vector(self, text: str) -> Vector | None:
-        """Return the vector of the first piece of a text; None without an embedder on this machine."""
-        embedding = self._recall.embedding
-        if embedding is None or getattr(embedding.vectors.embedder, "is_remote", False):
-            return None
-        return embedding.vector_of(chunk_text(text)[0])
+    def _statement(self, intent: MemoryUpdateIntent, receipt: Receipt | None) -> Statement:
+        """Return what an intent states; before it is judged, it has no IRI."""
+        from jidomem.recall.neighbours import Statement, significant
+
+        kind, summary = _kind(intent), (intent.summary or "").strip()
+        author = intent.asserted_by or (receipt.filled.get("asserted_by", "") if receipt else "")
+        stems = significant(stem for _, stem in self._recall.texts.stemmer.stems(summary))
+        piece = chunk_text(_text_of(intent, kind))[0]
+        return Statement(receipt.iri if receipt else "", str(author), summary, stems, (digest(piece),), piece)
 
     def _search(
-        self, stream: Stream, intent: MemoryUpdateIntent, known: Iterable[str], moment: str, vector: Vector | None
+        self, stream: Stream, intent: MemoryUpdateIntent, new: Statement, known: Iterable[str], moment: str
     ) -> Similar:
-        """Return the memories of *stream* active at *moment* that are similar to *intent*, without those *known*."""
+        """Return the memories of *stream* active at *moment* that are similar to *new*, without those *known*."""
         from jidomem.recall import neighbours
-        from jidomem.recall.candidates import VectorQuery
 
-        texts, kind, summary = self._recall.texts, _kind(intent), intent.summary or ""
-        alike = (
-            None
-            if vector is None or self._recall.embedding is None
-            else VectorQuery(self._recall.embedding.vectors, vector)
-        )
+        embedding, kind = self._recall.embedding, _kind(intent)
+        text = None
+        if embedding is not None and not getattr(embedding.vectors.embedder, "is_remote", False):
+            text = neighbours.NewText(new.piece, embedding.vectors, partial(self._embed, embedding))
         linked = {*chain.from_iterable(getattr(intent, name) or () for name in _LINKS), *known}
+        within = neighbours.comparable(kind, moment)
+        search = neighbours.NeighbourSearch(stream, new.stems, within, text)
 
-        def use(file: SearchIndexReader) -> list[Neighbour]:
+        def gather(file: SearchIndexReader) -> bool:
             self._forget(stream.project, file.mark.commits if file.mark else 0)
             writes = self._writes(stream.project)
             ended = {name.casefold() for name in linked.union(*(write.ended for write in writes))}
-            statements = [write.statement for write in writes if write.statement is not None]
-            near = neighbours.neighbours(
-                file,
-                stream,
-                texts.stemmer,
-                summary,
-                neighbours.comparable(kind, moment),
-                alike=alike,
-                recent=[
-                    each for each in statements if neighbours.is_comparable([type_uri(kind)], [type_uri(each.kind)])
-                ],
-                limit=neighbours.MOST + len(ended),
-            )
-            by_item = {each.item: each for each in near if not _is_named(each.item, ended)}
-            return [*by_item.values()][: neighbours.MOST]
+            recent = [
+                write.statement
+                for write in writes
+                if write.statement and neighbours.is_comparable([type_uri(kind)], [type_uri(write.kind)])
+            ]
+            return search.gather(file, recent, lambda item: _is_named(item, ended))
 
+        if not self._read(stream, gather):
+            return None
+        return tuple(_similar(new.summary, each) for each in search.neighbours(partial(self._read, stream)))
+
+    def _embed(self, embedding: Embedding, text: str) -> Vector | None:
+        """Return the vector of a text; None if the embedder fails, or the root was closed meanwhile."""
+        vector = embedding.vector_of(text)
+        return None if self._is_closed else vector
+
+    def _read(self, stream: Stream, use: Callable[[SearchIndexReader], bool]) -> bool | None:
+        """Return `use(file)` for the search file, or for an empty one if all memories are in memory; None without."""
+        texts = self._recall.texts
         with self._recent_lock:
             written = {*self._recent.get(stream.project, ())}
         if texts.exists(stream):
-            near = texts.read_lagging(stream, use, written, MOST_ADDED)
-        elif written.issuperset(range(1, self._index.mark(stream.graph).commits + 1)):
+            return texts.read_lagging(stream, use, written, MOST_ADDED)
+        if written.issuperset(range(1, self._index.mark(stream.graph).commits + 1)):
             with self._no_file_lock:
-                near = use(self._no_file)
-        else:  # made now, unless it has many memories: read then raises an error
-            near = texts.read(stream, use, waits=False)
-        if near is None:
-            return None
-        return tuple(_similar(summary, each) for each in near)
+                return use(self._no_file)
+        return texts.read(stream, use, waits=False)  # made now, unless it has many memories: it then raises an error
 
     def _remember(
-        self, project: str, number: int, intent: MemoryUpdateIntent, receipt: Receipt, vector: Vector | None
+        self, project: str, number: int, intent: MemoryUpdateIntent, receipt: Receipt, statement: Statement
     ) -> None:
         """Remember the write with the commit *number* until the search file has it, or many others follow."""
-        from jidomem.recall.neighbours import Statement
-
-        author = str(intent.asserted_by or receipt.filled.get("asserted_by", ""))
-        length = hypot(*vector or ()) or 1.0
-        unit = None if vector is None else array("f", (value / length for value in vector))
         is_active = receipt.status == "asserted" and not (intent.valid_from or intent.valid_until)
-        statement = Statement(receipt.iri, _kind(intent), (intent.summary or "").strip(), author, unit)
         ended = frozenset([*intent.supersedes, *intent.invalidates] if receipt.status == "asserted" else ())
         with self._recent_lock:
             writes = self._recent[project] = self._recent.pop(project, {})  # the last project is the one written last
-            writes.setdefault(number, []).append(_RecentWrite(statement if is_active else None, ended))
+            writes.setdefault(number, []).append(_RecentWrite(_kind(intent), statement if is_active else None, ended))
             if len(writes) > MOST_ADDED:
                 del writes[min(writes)]
             if len(self._recent) > MOST_PROJECTS:

@@ -11,6 +11,8 @@ from reader_world import new_index, reader_of, triples
 from test_query_law import CONTEXT, Scribe, drawn_history
 
 from jidomem.errors import Failed
+from jidomem.rdf.terms import literal
+from jidomem.rdf.vocab import jido
 from jidomem.read import Playbook
 from jidomem.records import named_query as queries
 from jidomem.records.intent import Version
@@ -20,10 +22,10 @@ WALKED = [query for query in PLAYBOOK if query.list_order and not query.list_ord
 
 
 class Sorted(Playbook):
-    """The same queries without lists: the engine sorts whole answers, except those of pairs, which it cannot find."""
+    """The same queries without lists: the engine reads all memories, except those of pairs, which it cannot find."""
 
     def get(self, name):
-        query = super().get(name)
+        query = replace(super().get(name), contains=None)
         return query if query.list_order and query.list_order.pairs else replace(query, list_order=None)
 
 
@@ -144,6 +146,29 @@ def test_moments_that_are_not_in_utc_are_put_in_order_by_the_engine():
     rows = paged(reader_of(index), PLAYBOOK.get("recent-lessons"), limit=1)
 
     assert [row["lesson"][-1] for row in rows] == ["b", "a", "c"]
+
+
+#: Texts that are equal, or contain each other, but for case, dashes, underscores, white space and signs of a text.
+TEXTS = st.text(st.sampled_from("aAb ßsİiΣςσ1.-_\n\u00ad\u2010\u0085\x1c\"'\\"), max_size=8)
+FACTS = st.lists(st.tuples(TEXTS, st.none() | TEXTS, st.none() | TEXTS), min_size=3, max_size=6)
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(facts=FACTS, drawn=st.data())
+def test_the_facts_about_a_text_are_those_that_the_engine_finds_among_all(facts, drawn):
+    index = new_index()
+    reader, whole = reader_of(index, playbook=PLAYBOOK), reader_of(index, playbook=Sorted())
+    for number, (summary, detail, topic) in enumerate(facts):
+        texts = {"detailedExplanation": detail, "topic": topic, "summary": summary}
+        more = [(f"<https://jido.ai/memory/{number % 4}>", jido(name), literal(text))
+                for name, text in texts.items() if text is not None]  # fmt: skip
+        index.apply(CONTEXT, str(number), [*fact(f"m:{number % 4}", number + 1), *more])
+        parts = [text[start:] for text in texts.values() for start in (0, 1) if text]
+        asked = drawn.draw(TEXTS | st.sampled_from(parts or ["a"]))
+
+        for options in ({}, {"limit": 2}, {"include_inactive": True}):
+            rows = whole.ask("facts-about", project="demo", topic=asked, **options)
+            assert reader.ask("facts-about", project="demo", topic=asked, **options) == rows
 
 
 HEADER = """#+ summary: Which?

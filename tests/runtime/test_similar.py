@@ -232,11 +232,12 @@ def test_an_interrupt_of_the_wait_returns_the_receipt_and_a_second_one_ends(root
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with opened(root, embedder=Scripted(interrupt)) as memory:
-            receipt = memory.remember(RECURSION)
+            memory.remember(RECURSION)
+            receipt = memory.remember(BANNED)
             assert (receipt.status, receipt.similar) == ("asserted", None)
             if again:
                 with pytest.raises(KeyboardInterrupt):
-                    memory.remember(BANNED)
+                    memory.remember(f"{BANNED} again")
             answers.set()
     finally:
         answers.set()
@@ -249,8 +250,8 @@ def test_a_memory_that_the_policy_could_not_compare_is_recorded_with_a_warning(r
     answers = threading.Event()
     with opened(root, embedder=Scripted(answers.wait)) as memory:
         memory.similar_within = 0.01
-        memory.remember("Orders are shipped on Tuesdays", type="convention")
-        late = memory.remember(RECURSION)
+        memory.remember(RECURSION, type="convention")
+        late = memory.remember(BANNED)
         another = memory.remember("The office closes at noon", type="convention")
         answers.set()
         memory.similar_within = 60.0
@@ -266,6 +267,7 @@ def test_receipts_wait_less_after_a_late_search_until_one_is_in_time(root):
     with opened(root, embedder=Scripted(answers.wait)) as memory:
         memory.similar_within = 0.01
         memory.remember(RECURSION)
+        memory.remember(BANNED)
         assert memory._search.is_late
 
         answers.set()
@@ -275,7 +277,7 @@ def test_receipts_wait_less_after_a_late_search_until_one_is_in_time(root):
             if thread.name == "jidomem-similar":
                 thread.join()
         assert not memory._search.is_late
-        assert similar(memory.remember(BANNED))
+        assert similar(memory.remember(f"{BANNED} again"))
 
 
 def test_a_search_file_that_is_damaged_fails_no_write(memory, root):
