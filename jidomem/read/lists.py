@@ -254,7 +254,8 @@ class Lists:
         if query.list_order is not None and query.list_order.pairs:
             page = self._ordered_page(query, project, bindings, maxsize, start.place if start else PagePosition())
             return page[0] if page else []
-        return self._sorted(query, project, bindings, f"\nOFFSET {start.offset:d}" if start else "")
+        text = self._text(query, project, bindings) + (f"\nOFFSET {start.offset:d}" if start else "")
+        return _valued(query, self.terms(query, project, bindings, text))
 
     def disagreements(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], items: Collection[str]
@@ -322,19 +323,21 @@ class Lists:
         if ordered is not None:
             rows, place = ordered
             return Page(rows, None if place is None else str(replace(start, offset=offset, place=place)))
-        rows = self._sorted(query, project, bindings, f"\nLIMIT {size + 1:d} OFFSET {start.offset:d}")
+        text = f"{self._text(query, project, bindings)}\nLIMIT {size + 1:d} OFFSET {start.offset:d}"
+        rows = _valued(query, self.terms(query, project, bindings, text))
         further = replace(start, offset=offset) if len(rows) > size else None
         return Page(rows[:size], str(further) if further else None)
 
-    def _sorted(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], window: str) -> Rows:
-        """Return the rows in *window*, ordered by the engine, of the memories with a text if the query names one."""
-        text, condition = query.text, query.contains
-        if condition is not None:
-            wanted = plain_value(bindings[condition.parameter])
-            items = self._projected(project, lambda file: file.projection.containing(wanted))
-            if items is not None and all(map(WRITABLE.fullmatch, items)):
-                text = query.among(f"VALUES ?{condition.variable} {{ {' '.join(items)} }}")
-        return _valued(query, self.terms(query, project, bindings, text + window))
+    def _text(self, query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> str:
+        """Return the text of *query*, restricted to the memories with the text that it names, if it names one."""
+        condition = query.contains
+        if condition is None:
+            return query.text
+        wanted = plain_value(bindings[condition.parameter])
+        items = self._projected(project, lambda file: file.projection.containing(wanted))
+        if items is None or not all(map(WRITABLE.fullmatch, items)):
+            return query.text
+        return query.among(f"VALUES ?{condition.variable} {{ {' '.join(items)} }}")
 
     def _ordered_page(
         self,
