@@ -34,11 +34,11 @@ def explain(one: Ranked, question: Question, score: float) -> tuple[str, ...]:
     names = {part.casefold() for name in question.speakers if name.casefold() not in ROLES for part in name.split()}
     text, known = question.text.casefold(), {**question.stems, **question.unknown}
     known = dict(sorted(known.items(), key=lambda item: text.find(item[1])))
-    asked = {stem: word for stem, word in known.items() if word not in names} or known
+    terms = {stem: word for stem, word in known.items() if word not in names} or known
     lines = [
-        *words_lines(asked, one.candidate.passage.words, question.counts),
+        *words_lines(terms, one.candidate.passage.words, question.counts),
         _meaning(one.candidate.passage, question),
-        *_neighbours(one, asked),
+        *_neighbours(one, terms),
         *_speaker(one, question),
         *_time(one, question),
         *feature_lines(one.parts),
@@ -47,16 +47,16 @@ def explain(one: Ranked, question: Question, score: float) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def words_lines(asked: Mapping[str, str], matched: Collection[str], counts: CorpusStats) -> Iterator[str]:
-    """Yield the line of the words: *asked* maps the stems of the question to its words, *matched* are stems."""
-    if not asked:
+def words_lines(terms: Mapping[str, str], matched: Collection[str], counts: CorpusStats) -> Iterator[str]:
+    """Yield the line of the words: *terms* maps the stems of the question to its words, *matched* are stems."""
+    if not terms:
         return
     most = RARE * counts.memories if counts.memories >= ENOUGH else 0
-    present = [word + " (rare)" * (counts.holding.get(stem, 0) <= most) for stem, word in asked.items()
+    present = [word + " (rare)" * (counts.holding.get(stem, 0) <= most) for stem, word in terms.items()
                if stem in matched]  # fmt: skip
-    absent = [word for stem, word in asked.items() if stem not in matched and counts.holding.get(stem)]
-    unknown = [word for stem, word in asked.items() if stem not in matched and not counts.holding.get(stem)]
-    head = f"words: {len(present) or 'none'} of {len(asked)} word{'s' * (len(asked) != 1)} of the question"
+    absent = [word for stem, word in terms.items() if stem not in matched and counts.holding.get(stem)]
+    unknown = [word for stem, word in terms.items() if stem not in matched and not counts.holding.get(stem)]
+    head = f"words: {len(present) or 'none'} of {len(terms)} word{'s' * (len(terms) != 1)} of the question"
     lists = [(f"{head}: " if present else head, present), ("not in this text: ", absent), ("in no text: ", unknown)]
     yield "; ".join(f"{title}{_listed(words)}" for title, words in lists if words or title == head)
 
@@ -92,11 +92,11 @@ def _meaning(passage: ScoredPassage, question: Question) -> str:
     return f"meaning: cosine {passage.cosine:.2f} to the question{near}"
 
 
-def _neighbours(one: Ranked, asked: Mapping[str, str]) -> Iterator[str]:
+def _neighbours(one: Ranked, terms: Mapping[str, str]) -> Iterator[str]:
     """Yield the line of the texts around a candidate, if they add words or similarity."""
     passage, before, after = one.candidate.passage, one.candidate.before, one.candidate.after
     stems = {stem for each in (*before[:BEFORE], *after[:AFTER]) for stem in each.words} - {*passage.words}
-    words = [word for stem, word in asked.items() if stem in stems] if "coverage_around" in one.parts else []
+    words = [word for stem, word in terms.items() if stem in stems] if "coverage_around" in one.parts else []
     near = [each.cosine for each in (*before, *after) if each.cosine is not None]
     closest = max(near, default=0.0) if "likeness_around" in one.parts else 0.0
     signs = [f"words: {_listed(words)}"] if words else []

@@ -503,10 +503,9 @@ TOOLS: tuple[Tool, ...] = (
         {
             "query": _TEXT,
             **dict.fromkeys(("limit", "budget_tokens"), _WHOLE),
-            "kinds": {**_TEXTS, "description": "Such as decision; turn, entry, page: spoken."},
-            "about": {**_TEXTS, "description": "Files that rank higher."},
-            "agent": _TEXT,
-            "since": _TEXT,
+            "kinds": {**_TEXTS, "description": "Like decision, turn, entry, page."},
+            "about": {**_TEXTS, "description": "Files to prefer."},
+            **dict.fromkeys(("agent", "since"), _TEXT),
             "as_of": _AS_OF,
             "include_inactive": _INACTIVE,
             "min_score": {"type": "number"},
@@ -519,7 +518,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "why",
-        "Tell who said a memory, when and on what evidence, what it replaced and what replaced it.",
+        "Who said a memory, when, on what evidence, what it replaced and what replaced it.",
         {"id": _ID, "as_of": _AS_OF},
         {"iri": _TEXT, "status": _TEXT, "evidence": _LIST},
         _why,
