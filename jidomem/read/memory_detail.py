@@ -338,17 +338,17 @@ def _recorded_later(project: str, name: str, moments: Iterable[str]) -> NotFound
 def _alike(index: OxigraphIndex, project: str, name: str) -> list[tuple[str, str]]:
     """Return the memories whose summaries share the most words with *name*, at least half of them: (IRI, summary).
 
-    Of equal shares, ended memories come last.
+    Ended memories come last.
     """
     words = set(normal_text(name).split())
     solutions = index.query(_SUMMARIES, graphs=[graph_iri(project)], bindings={"project": _project(project)})
     assert isinstance(solutions, Solutions)
-    ranked: list[tuple[float, bool, str, str]] = []
+    ranked: list[tuple[bool, float, str, str]] = []
     for *_, item, summary, ended in solutions.rows:
         text = parse_literal(summary or "").text
         shared = len(words.intersection(normal_text(text).split())) / len(words) if words else 0.0
         if shared >= _SHARED:
-            ranked.append((-shared, plain_value(ended or "") != "false", plain_value(item or ""), text))
+            ranked.append((plain_value(ended or "") != "false", -shared, plain_value(item or ""), text))
     return [(item, text) for _, _, item, text in sorted(ranked)[:_ALIKE]]
 
 

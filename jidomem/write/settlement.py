@@ -104,8 +104,10 @@ class Settlements:
             fields = self._accepted(iri(item), action, other, view, now)
             fields |= changed_fields(old, settlement.changes or {})
             values = corrections.confirmation(view, item, reason, fields)
-            if is_active and action != "accept" and not settlement.changes:
-                options = SubmitOptions(author=(old["asserted_by"], old["asserted_in"]))
+            if is_active and action != "accept":  # its other conflicts stay as they are
+                author = None if settlement.changes else (old["asserted_by"], old["asserted_in"])
+                others = conflict.rivals(iri(item), view) if other else ()
+                options = SubmitOptions(author=author, ending=frozenset(map(plain_value, others)) - {other or ""})
         decision = pipeline.run(pipeline.submission(project_id, values, options), view, now)
         if decision.receipt.conflicts:
             raise Conflict(decision.receipt.conflicts)

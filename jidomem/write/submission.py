@@ -33,14 +33,15 @@ Outcome = Receipt | JidomemError
 class SubmitOptions:
     """The options of a submitted intent.
 
-    `blobs` has the blob id of each file that the intent is about (None: the present ones), `absent` the files that do
-    not exist, each with the nearest existing path. With `propose` the intent waits for a curator. `as_it_was` restates
-    a memory that was active, beside the memories that it disagreed with then. `under` is a key that must be unique
-    among active memories. The memories in `ending` are replaced by other members of the same commit and conflict with
-    nothing. With `relocates` the intent repeats a memory whose source was moved, with its confirmations. `imported`
-    permits undeclared values, which earlier releases accepted. `near` has the memories that the intent is near to, and
-    for which it becomes a proposal. `author` is the agent and session of the memory that the intent restates in a
-    review: its own agent only settles it.
+    `blobs` has the blob id of each file that the intent is about (None: the present ones), `absent` the files that
+    do not exist, each with the nearest existing path. With `propose` the intent waits for a curator. `as_it_was`
+    restates a memory that was active, beside the memories that it disagreed with then. `under` is a key that must
+    be unique among active memories. The memories in `ending` are replaced by other members of the same commit and
+    conflict with nothing, or their conflicts with the restated memory stay. With `relocates` the intent repeats a
+    memory whose source was moved, with its confirmations. `imported` permits undeclared values, which earlier
+    releases accepted. `near` has the memories that the intent is near to, and for which it becomes a proposal.
+    `author` is the agent and session of the memory that the intent restates in a review: its own agent only settles
+    it.
     """
 
     blobs: Mapping[str, str] | None = None

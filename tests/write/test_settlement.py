@@ -430,3 +430,16 @@ def test_ones_own_memories_and_proposals_are_settled_without_a_reason(memory):
     ]
     proposal = kept(memory, propose=True, summary="two", asserted_by="ben")
     assert settle(memory, proposal, "reject")
+
+
+@pytest.mark.parametrize("action", ["keep-both", "supersede"])
+def test_a_pair_is_settled_beside_a_third_memory_whose_conflicts_stay(tmp_path, action):
+    with open_with(tmp_path, '[conflicts]\nconvention = "warn"\n') as memory:
+        given = {"type": "convention", "convention_name": "indent"}
+        places = {"tabs": ["src"], "two spaces": ["src", "lib"], "four spaces": ["src", "docs"]}
+        first, second, third = (kept(memory, summary=text, about=about, **given) for text, about in places.items())
+
+        made = settle(memory, first, action, other=second, reason="measured")
+
+        pairs = {frozenset((row["a"], row["b"])) for row in memory.reader.ask("conflicts", project="p")}
+        assert pairs == {frozenset((made, third)), *([frozenset((second, third))] if action == "keep-both" else [])}

@@ -1,0 +1,44 @@
+"""One fault has one exit code, whatever the verb: that of its error in the table of docs/reference/command-line.md."""
+
+import json
+
+import pytest
+from cli_world import FACT, OLD, run, stand_in
+
+NONE = "ffff0000"
+#: The error code and the exit code -> the commands that end with them.
+FAULTS = {
+    ("not_found", 4): [
+        f"show {NONE}", f"show {NONE} --history", f"show {NONE} --why", f"show {NONE} --source-trust",
+        f"edit {NONE} --confirm", f"edit {NONE} --undo", f"edit {NONE} --invalidate --reason x",
+        f"edit {NONE} --supersede x", f"review accept {NONE}", f"review reject {NONE}", f"review accept {NONE} {OLD}",
+        f"review supersede {OLD} --against {NONE}", f"ask history item={NONE}", f"ask derived item={NONE}",
+        f"journal redact {NONE} --reason x --dry-run", "agent session close nobody", "ontology show Nothing",
+    ],
+    ("unknown_project", 4): ["show x --project nowhere", "ask facts --project nowhere"],
+    ("unknown_query", 4): ["ask nothing"],
+    ("invalid_argument", 2): [
+        f"edit {FACT}", f"edit {FACT} --confirm --invalidate --reason x", f"edit {FACT} --invalidate", "review accept",
+        f"review accept {FACT}", f"review keep-both {OLD} --against {OLD}", "ask facts --limit 0", "ask facts nothing",
+        "journal rollback --to sometime --reason x --dry-run", "show", "ask facts --as-of sometime",
+    ],
+    ("unknown_reference", 3): [f"remember x --supersedes {NONE}", f"remember x --coexists-with {NONE}"],
+    ("missing_rationale", 3): [
+        "remember x --type decision", f"edit {FACT} --supersede x", f"review reject {FACT} --against {OLD}",
+        f"review keep-both {FACT} --against {OLD}", f"review supersede {FACT} --against {OLD}",
+    ],
+    ("conflict", 5): ["remember other --type decision --topic store --rationale x"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        yield stand_in(tmp_path_factory.mktemp("codes") / "repo", patch)
+
+
+@pytest.mark.parametrize(("fault", "command"), [(fault, each) for fault, some in FAULTS.items() for each in some])
+def test_a_fault_has_the_exit_code_of_the_error_table(repository, fault, command):
+    done = run(*command.split(), "--json")
+
+    assert (json.loads(done.stdout)["code"], done.exit_code) == fault
