@@ -376,6 +376,15 @@ _STATUS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 WORDS = {word: status for status, words in _STATUS.items() for word in words}
 _STATUS_WORD = re.compile(rf"({'|'.join(sorted(WORDS, key=len, reverse=True))})\b")
+#: A line without a key that is a status: its word, with a date, an author or a reason at most.
+_BARE_STATUS = re.compile(
+    rf"\W*(?:{'|'.join(map(re.escape, sorted(WORDS, key=len, reverse=True)))})"
+    r"(?:\W*$|\W+(?:\d|(?:on|by|in|at|since|until|as of|after|for|because|pending)\b)|\s*\(|[,;:]\s|\s[–—-]\s)",
+    re.IGNORECASE,
+)
+#: A line of few words that may be a status: no date, link, key or sentence.
+_FEW_WORDS = re.compile(r"\W*[^\W\d_]+(?:[ '-][^\W\d_]+){0,5}\s*")
+_LONGEST_STATUS = 100
 #: Words after "accepted" in a status: the first say that the decision has ended, the others that it may not hold.
 NO_LONGER = re.compile(
     r"\b(?:no longer|not any ?more)\s+(?:valid|relevant|applicable|applies|in (?:force|effect|use))\b"
@@ -530,6 +539,20 @@ def status_word(line: MarkdownLine) -> str:
     if relation["before"] or relation["within"]:
         return "partly superseded" if relation["ended"] else ""
     return "accepted" if relation["amended"] else "superseded" if relation["ended"] else ""
+
+
+def is_bare_status(line: MarkdownLine, *, is_alone: bool) -> bool:
+    """Return whether *line*, which has no key, is the status of the record, or may be: a few words if it *is_alone*.
+
+    >>> lines = [parse_line(0, text) for text in ("*Rejected* on 2026-05-01", "Proposed", "Open files leak.", "Parked")]
+    >>> [is_bare_status(line, is_alone=False) for line in lines], is_bare_status(lines[-1], is_alone=True)
+    ([True, True, False, False], True)
+    """
+    if RELATION.match(line.text.lstrip("*_ ")):
+        return False
+    if len(line.text) <= _LONGEST_STATUS and _BARE_STATUS.match(line.text):
+        return True
+    return is_alone and not line.links and _FEW_WORDS.fullmatch(line.text) is not None
 
 
 def doubt(line: MarkdownLine) -> re.Match[str] | None:

@@ -31,6 +31,7 @@ from jidomem.exchange.adr_markdown import (
     doubt,
     gives_reason,
     heading_name,
+    is_bare_status,
     is_title,
     key_name,
     number_of,
@@ -197,7 +198,8 @@ class _Reading:
                 key = KEY_ALIASES.get(key, key)
                 yield _Entry(key, parse_line(field.lines.start, value), field.lines, "front matter")
         first = self.top[0].start if self.top else len(self.page.lines)
-        yield from _entries_of(self.page.lines_between(self.title_at.body if self.title_at else self.page.start, first))
+        ahead = [*self.page.lines_between(self.title_at.body if self.title_at else self.page.start, first)]
+        yield from _entries_of(ahead)
         for heading in self.page.sections:
             key, colon, value = heading.title.partition(":")
             if colon and key_name(key) in ("status", "date") and heading is not self.title_at:
@@ -217,6 +219,14 @@ class _Reading:
         if section := self.parts.get("links"):
             for line in self.page.lines_between(section.body, section.end):
                 yield _entry(line, "section")
+        for at, line in enumerate(ahead if self.title_at and self.top else ()):
+            if not KEY.match(line.text) and is_bare_status(line, is_alone=at == 0 and self._is_alone(line)):
+                yield _Entry("status", line, range(line.number, line.number + 1) if line.whole else range(0), "bare")
+
+    def _is_alone(self, line: MarkdownLine) -> bool:
+        """Return whether *line* is a paragraph of one line."""
+        around = self.page.lines[line.number - 1 : line.number] + self.page.lines[line.number + 1 : line.number + 2]
+        return line.whole and not any(map(str.strip, around))
 
     def _title_section(self) -> MarkdownSection | None:
         """Return the heading that is the title: the first of level 1, else the first, unless it names a part."""
