@@ -284,7 +284,8 @@ def _table(
                 for text, row, full in zip(texts, cells, uncut, strict=True)
             ]
     header = [_HEADINGS.get(name, name) for name in columns]
-    widths = [max(map(_width, column)) for column in zip(header, *cells, strict=True)]
+    longest = PIPED if width is None else width  # a longer text moves the rest of its own row only
+    widths = [min(max(map(_width, column)), longest) for column in zip(header, *cells, strict=True)]
     lines = zip([header, *cells], [(), *texts], [None, *headings], strict=True)
     for number, (row, text, heading) in enumerate(lines):
         if heading is not None:

@@ -185,3 +185,14 @@ def test_a_memory_is_shown_whole_and_wrapped(repository):
     assert " ".join(printed.split()).count("One paragraph says a lot.") == 20
     assert "- and a list of more" in printed
     assert [line for line in printed.splitlines() if columns_of(line) > 60] == []
+
+
+def test_a_long_text_in_a_pipe_is_whole_and_pads_no_other_row(repository):
+    long = "the harbour master notes " * 20 + "every ship"
+    for text in (long, "ships arrive"):
+        assert run("remember", text).exit_code == 0
+
+    lines = run("ask", "facts").stdout.splitlines()
+
+    assert any(long in line for line in lines)
+    assert all(len(line) < 200 for line in lines if long not in line)

@@ -142,3 +142,13 @@ def test_a_memory_named_by_words_of_its_summary_is_refused_with_the_nearest_memo
     with pytest.raises(IntentRefused) as refused:
         memory.writer.submit_intent("p", intent(summary="CI is quick", supersedes=["CI hangs"]))
     assert refused.value.violations[0].nearest == first
+
+
+def test_an_active_memory_is_suggested_before_an_ended_one_that_is_more_alike(memory):
+    old = memory.writer.submit_intent("p", intent(summary="Loaves are scored before baking")).iri
+    new = memory.writer.revise("p", old, changes={"summary": "Loaves are scored before the bake"}, reason="r").iri
+
+    with pytest.raises(NotFound) as error:
+        memory.reader.resolve("p", "Loaves are scored before baking")
+
+    assert [*error.value.candidates] == [new, old]
