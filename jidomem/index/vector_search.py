@@ -41,6 +41,17 @@ def encode(vector: Sequence[float]) -> bytes:
     return bytes(np.round(numbers * (LARGEST / largest if largest else 0.0)).astype(np.int8).tobytes())
 
 
+def cosines(to: Sequence[float], values: Sequence[bytes]) -> list[float]:
+    """Return the cosine of a vector and of each encoded one, of the same dimension, as a VectorSet does."""
+    if not values:
+        return []
+    vector = np.asarray(to, np.float32)
+    vector = vector / max(float(np.linalg.norm(vector)), 1e-9)
+    rows = np.frombuffer(b"".join(values), np.int8).reshape(len(values), -1).astype(np.float32)
+    lengths = np.maximum(np.linalg.norm(rows, axis=1), 1e-9)
+    return [float(cosine) for cosine in np.round(rows @ vector / lengths, 5)]
+
+
 class VectorSet:
     """Vectors of one dimension, each under a number; a vector that is added has a higher number than all before."""
 

@@ -349,16 +349,11 @@ class Vectors:
 
 def _cosines(to: Vector, values: Mapping[bytes, bytes]) -> dict[bytes, float]:
     """Return the cosine of a vector and of each encoded one."""
-    from jidomem.index.vector_search import VectorSet
+    from jidomem.index.vector_search import cosines
 
     if any(len(value) != len(to) for value in values.values()):
         raise CacheInvalid("a vector had another dimension")
-    if not values:
-        return {}
-    vectors = VectorSet(len(to))
-    vectors.add(range(len(values)), [*values.values()])
-    cosines = vectors.cosines(to, range(len(values)))
-    return {key: cosines[number] for number, key in enumerate(values)}
+    return dict(zip(values, cosines(to, [*values.values()]), strict=True))
 
 
 def identity_of(texts: SearchIndexReader) -> str:

@@ -185,7 +185,8 @@ class NeighbourSearch:
         cosines |= new.vectors.cosines(self._stream, vector, [*pieces])
         recent = {each.digests[0]: each.piece for each in self._compared.values() if each.piece}
         made = [piece for piece in recent if piece not in cosines and new.embed(recent[piece]) is not None]
-        cosines |= new.vectors.cosines(self._stream, vector, made)
+        if made:
+            cosines |= new.vectors.cosines(self._stream, vector, made)
         return cosines
 
     def _by_words(self, file: SearchIndexReader, least: float) -> list[SummaryRow]:
@@ -198,8 +199,8 @@ class NeighbourSearch:
             for number in file.with_stem(stem, FIRST) if holding else ():
                 scores[number] = scores.get(number, 0.0) + self._weights[stem]
             room -= holding
-        first = sorted((-score, -number) for number, score in scores.items() if score >= least)
-        ranked, start, rows = [-number for _, number in first], 0, list[SummaryRow]()
+        ranked = [number for number in sorted(scores, key=scores.__getitem__, reverse=True) if scores[number] >= least]
+        start, rows = 0, list[SummaryRow]()
         while start < len(ranked) and len(rows) < GATHERED:
             end = 2 * (start + GATHERED)
             rows += _significant_rows(file.summaries(ranked[start:end], self._within))
