@@ -111,7 +111,7 @@ def _compared(options: Options) -> Iterator[Row]:
             (root / "config.toml").write_text(f"[on_similar]\n{table}", "utf-8")
             memory = stack.enter_context(jidomem.open(root, embedder=embedder))
             memory.similar_within = 60.0
-            memory.recall("search", project=load.PROJECT)  # makes the search file
+            memory.texts.read(Stream(load.PROJECT), lambda file: None)  # a recall would embed in the background
             if memory.embedding is not None:
                 memory.embedding.embed(load.PROJECT)
             coming = islice(generate.intents(10**9, project=load.PROJECT), size, None)
@@ -119,6 +119,9 @@ def _compared(options: Options) -> Iterator[Row]:
             batches[name] = partial(_processor_time, partial(_submit_batch, memory, coming))
         single: dict[str, list[float]] = {name: [] for name in sides}
         batch: dict[str, list[float]] = {name: [] for name in sides}
+        for runs in (submits, batches):
+            for run in runs.values():
+                run()
         for times, runs, rounds in ((single, submits, 20 * options.rounds), (batch, batches, options.rounds)):
             for number in range(rounds):
                 for name in list(sides)[:: -1 if number % 2 else 1]:
