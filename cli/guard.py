@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -54,11 +55,13 @@ def guard(
     """Show the rules for files before an edit: conventions, decisions, errors and lessons.
 
     Each rule is shown once per session, within 300 tokens. If the check of a strict convention fails, the reason is
-    printed and the exit code is 3; if the journal is damaged, 1. Prints nothing for files without rules.
+    printed and the exit code is 3; if the journal is damaged, 1. Prints nothing for files without rules. A folder
+    stands for the files below it that git does not ignore. A check that did not run is named on standard error.
 
     Examples:
       jidomem guard src/a.py
       jidomem guard src/a.py --session morning --json
+      jidomem guard .
       jidomem guard --override "the old interface needs it" src/a.py
     """
     if (len(paths) > 0) + staged + (hook is not None) != 1 or (override is not None and not paths):
@@ -71,18 +74,19 @@ def guard(
         return
     name = session or local.session or f"{'git' if staged else 'day'}-{now():%Y-%m-%d}"
     if override is not None:
-        _override(app, local.guard, local.paths.others(paths), name, override)
+        allowed = local.paths.others(paths)
+        _override(app, local.guard, allowed, name, override)
+        _warn_of_missing(app, local.paths.folder, allowed)
         return
     folder = local.paths.folder
-    given = local.paths.others(paths)
+    given = local.paths.files(paths)
     edits = _staged(local) if staged else [Edit(path, None, text_of(folder / path)) for path in given]
     verdict = local.guard.judge(edits, name, show_with_stops=True)
     _print_verdict(app, verdict)
     for text in verdict.damage:
         app.warn(f"a rule may be missing: {text}")
-    for path in given:
-        if not (folder / path).exists():
-            app.warn(f"there is no file {path}: it is taken as a new one")
+    _warn_of_unchecked(app, verdict)
+    _warn_of_missing(app, folder, given)
     if verdict.earlier and not staged and not app.json:
         files = shlex.join(name for name in paths if local.paths.others((name,)))
         app.info(f"{verdict.earlier} shown earlier in session {name}; all: jidomem governing {files}")
@@ -196,6 +200,20 @@ def _override(app: App, local: Guard, paths: Sequence[str], session: str, reason
         app.info(f"the next edit of {path} is allowed")
 
 
+def _warn_of_missing(app: App, folder: Path, paths: Sequence[str]) -> None:
+    for path in paths:
+        if not (folder / path).exists():
+            app.warn(f"there is no file {path}: it is taken as a new one")
+
+
+def _warn_of_unchecked(app: App, verdict: Verdict) -> None:
+    """Name each check that did not run, with the number of its files, unless the text names it."""
+    files = Counter((stop.rule.item, stop.reason) for stop in verdict.unchecked)
+    for (item, reason), count in files.items():
+        if app.json or all(rule.item != item for rule in verdict.shown):
+            app.warn(f"not checked: {count} file{'s' * (count != 1)}, for {item.rpartition('/')[2][-8:]}: {reason}")
+
+
 def _print_verdict(app: App, verdict: Verdict) -> None:
     if app.json:
         click.echo(json.dumps(_plain(verdict), ensure_ascii=False))
@@ -208,7 +226,7 @@ def _print_verdict(app: App, verdict: Verdict) -> None:
 def _plain(verdict: Verdict) -> dict[str, Any]:
     shown = [{"iri": r.item, "label": r.label, "summary": r.summary} for r in verdict.shown]
     return {"text": verdict.text, "shown": shown, "stops": [*map(_stop, verdict.stops)],
-            "overridden": [*map(_stop, verdict.overridden)]}  # fmt: skip
+            "overridden": [*map(_stop, verdict.overridden)], "unchecked": [*map(_stop, verdict.unchecked)]}  # fmt: skip
 
 
 def _stop(stop: Stop) -> dict[str, str]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from posixpath import normpath
 from shlex import quote
 
 import click
 
-from jidomem.errors import InvalidRequest
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.repository import git
 from jidomem.repository.worktree import Addresses, Worktree, path_below
 from jidomem.runtime.settings import FOLDER
 
@@ -22,7 +25,7 @@ class Paths:
     """
 
     def __init__(self, root: Path, tree: Worktree | None) -> None:
-        self._root, self._here = root, Path.cwd().resolve()
+        self._root, self._tree, self._here = root, tree, Path.cwd().resolve()
         self._addresses = Addresses.of(tree) if tree else None
         self.folder = tree.base if tree else root.parent if root.name == FOLDER else self._here
 
@@ -64,6 +67,41 @@ class Paths:
         """Return the same, without paths of the memory itself."""
         return [path for path in self.each(given) if not self._is_own(path)]
 
+    def files(self, given: tuple[str, ...]) -> list[str]:
+        """Return the same, with each folder replaced by the files below it that git does not ignore.
+
+        A name in the quotes of `git ls-files` is the file that it stands for.
+        """
+        paths: list[str] = []
+        for path in self.others(tuple(map(self._unquoted, given))):
+            folder = self.folder / path
+            paths += self._below(folder) if folder.is_dir() and not folder.is_symlink() else [path]
+        return [path for path in dict.fromkeys(paths) if not self._is_own(path)]
+
+    def _below(self, folder: Path) -> list[str]:
+        """Return the files below *folder* in the form of memories; raises NotFound if there are none."""
+        listed = None
+        if self._tree is not None:
+            names = ("ls-files", "--cached", "--others", "--exclude-standard", "-z", "--", str(folder))
+            listed = git.read_git(self._tree.top, *names)
+        if self._tree is not None and listed is not None:
+            files = [self._tree.top / os.fsdecode(name) for name in listed.split(b"\0") if name]
+        else:
+            files = [Path(place) / name for place, names in _walk(folder) for name in names]
+        paths = [path for file in sorted(set(files)) if file.is_file() and (path := path_below(self.folder, file))]
+        if not paths:
+            raise NotFound(f"there is no file in {folder}", hint="name a file, or a folder with files")
+        return paths
+
+    def _unquoted(self, given: str) -> str:
+        r"""Return the name of an existing file that git quotes, as in `"caf\303\251.py"`; any other text unchanged."""
+        if not (len(given) > 1 and given[0] == given[-1] == '"'):
+            return given
+        with suppress(UnicodeError):
+            name = given[1:-1].encode("latin-1").decode("unicode_escape").encode("latin-1").decode()
+            return name if os.path.exists(self._here / name) else given
+        return given
+
     def _named(self, given: str) -> str:
         if "://" in given:
             return (self._addresses.path(given) if self._addresses else None) or given
@@ -89,3 +127,10 @@ class Paths:
 
     def _is_own(self, path: str) -> bool:
         return (self.folder / path).is_relative_to(self._root)
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield each folder below *folder* with the names of its files, without hidden ones."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield place, [name for name in names if not name.startswith(".")]

@@ -183,7 +183,7 @@ _INSERT_GUARDED = "INSERT INTO guarded (project, session, path, item, what, at, 
 
 
 class GuardLog:
-    """The log of the guard of one project; errors of reading and writing are ignored."""
+    """The log of the guard of one project; errors of reading and writing are ignored, except those of `let`."""
 
     def __init__(self, log: ReadLog, project: str) -> None:
         self._log, self._project = log, project
@@ -212,13 +212,14 @@ class GuardLog:
         return bool(last) and last[-1][0] == _LET and last[-1][1] > since
 
     def let(self, session: str, path: str, reason: str) -> None:
-        """Allow the next edit of *path* unconditionally, for *reason*."""
-        self.keep(session, [(path, "", _LET)], reason=reason)
+        """Allow the next edit of *path* unconditionally, for *reason*; raises the error of a log that is read-only."""
+        with self._log.state.changing() as store:
+            store.execute(_INSERT_GUARDED, (self._project, session, path, "", _LET, self._at(), reason))
 
     def keep(self, session: str, rows: Iterable[tuple[str, str, str]], *, reason: str | None = None,
              agent: str | None = None) -> None:  # fmt: skip
         """Record the events (path, item, what) of *session*; shown memories go to the read log as well."""
-        events, at = list(rows), format_timestamp(self._log.now())
+        events, at = list(rows), self._at()
         if any(what == OVERRIDDEN for _, _, what in events):
             events += [
                 (path, "", _USED) for path in dict.fromkeys(path for path, _, what in events if what == OVERRIDDEN)
@@ -234,6 +235,9 @@ class GuardLog:
         """Return how often the guard showed, blocked, was heeded and was overridden, in all sessions."""
         counts = dict(self._rows("SELECT what, COUNT(*) FROM guarded WHERE project = ? GROUP BY what"))
         return {what: counts.get(what, 0) for what in _COUNTED}
+
+    def _at(self) -> str:
+        return format_timestamp(self._log.now())
 
     def _rows(self, query: str, *parameters: str) -> list[tuple[Any, ...]]:
         with suppress(JidomemError), self._log.state.reading() as store:

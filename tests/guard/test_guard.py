@@ -493,3 +493,56 @@ def test_a_damaged_commit_with_a_check_is_named_at_each_call_until_it_is_repaire
         assert f"{commit}:9: hash mismatch: edited after it was written" in warning
         assert "jidomem journal verify" in warning
     assert (repaired.exit_code, "journal_damaged" in repaired.stderr) == (3, False)
+
+
+def test_a_folder_stands_for_its_files_that_git_does_not_ignore(repository):
+    keep(repository, convention("No floats", "src/**", forbidsPattern="float"))
+    for name in ("src/ok.py", "src/über uns.py", "src/ignored.py", "docs/float.md"):
+        (repository / name).parent.mkdir(exist_ok=True)
+        (repository / name).write_text("float(1)\n" if "ok" not in name else "1\n")
+    (repository / ".gitignore").write_text("ignored.py\n")
+    (repository / "empty").mkdir()
+    for paths in (["src"], ["."], ["docs", "src"]):
+        done = run("guard", *paths)
+        assert done.exit_code == 3
+        assert [line for line in done.stderr.splitlines() if "float" in line and ": line" in line] == [
+            'src/über uns.py: line 1 has "float", which "float" forbids'
+        ]
+    assert run("guard", "docs").exit_code == 0
+    quoted = '"src/\\303\\274ber uns.py"'  # as git ls-files prints it
+    assert run("guard", quoted).exit_code == 3
+    nothing = run("guard", "empty")
+    assert nothing.exit_code == 4
+    assert "there is no file in" in nothing.stderr
+
+
+def test_of_several_files_each_line_names_its_own(repository):
+    keep(repository, choice("a is first", "src/a.py"), choice("b is second", "src/b.py"))
+    lines = run("guard", "src/a.py", "src/b.py", "--session", "s").stdout.splitlines()
+    assert lines[0].startswith("Memories that govern 2 files;")
+    assert [line.rpartition(" for ")[2] for line in lines[1:]] == ["src/a.py", "src/b.py"]
+    for number in range(12):
+        keep(repository, choice(f"choice {number}", "src/b.py"))
+    more = run("guard", "src/a.py", "src/b.py", "--session", "t").stdout.splitlines()[-1]
+    assert more.endswith(" more: jidomem governing src/b.py")
+
+
+def test_a_check_that_did_not_run_is_named_at_each_call(repository):
+    keep(repository, convention("It compiles", "src/**", checkCommand="python -m py_compile {}"))
+    first = run("guard", "src", "--session", "s")
+    assert "does not run until you allow it" in first.stdout
+    again = run("guard", "src", "--session", "s")
+    assert "warning: not checked: 1 file, for " in again.stderr
+    assert "jidomem access trust . --command 'python -m py_compile {}'" in again.stderr
+    (unchecked,) = json.loads(run("guard", "src", "--session", "s", "--json").stdout)["unchecked"]
+    assert (unchecked["path"], unchecked["summary"]) == ("src/a.py", "It compiles")
+
+
+def test_an_override_that_cannot_be_recorded_is_refused(repository):
+    keep(repository, convention("No floats", "src/**", forbidsPattern="float"))
+    state = repository / ".jidomem" / "state"
+    shutil.rmtree(state, ignore_errors=True)
+    state.write_text("no folder")
+    done = run("guard", "--override", "the old interface", "src/a.py")
+    assert done.exit_code != 0
+    assert "is allowed" not in done.stderr
