@@ -284,11 +284,11 @@ class Recalling:
         matches, looked_for, counts = self.texts.read(
             Stream(project), lambda file: search(file, stems, within, narrowing.about, request.limit + 1)
         )
-        asked, best = {stem: stems[stem] for stem in telling_stems(stems)}, list[_Place]()
-        line, total = calibration(WORDS, has_vectors=False), whole(asked, counts)
+        terms, best = {stem: stems[stem] for stem in telling_stems(stems)}, list[_Place]()
+        line, total = calibration(WORDS, has_vectors=False), whole(terms, counts)
         for one in matches[: request.limit]:
             score = line.probability(one.score / total)
-            reasons = (*words_lines(asked, one.words, counts), *feature_lines(one.parts), score_line(score))
+            reasons = (*words_lines(terms, one.words, counts), *feature_lines(one.parts), score_line(score))
             parts = {**one.parts, "words": dict(one.words)}
             best.append(_Place(one.match.item, score, parts, reasons if narrowing.explain else None))
         metadata = _metadata(project, looked_for, stems, counts, len(matches) > request.limit)
