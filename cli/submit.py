@@ -22,7 +22,7 @@ import click
 
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.base.json_values import decode_json
-from jidomem.errors import STOPPING, InvalidRequest, TooLarge
+from jidomem.errors import STOPPING, Conflict, InvalidRequest, TooLarge
 from jidomem.records.intent import LIST_FIELDS, parse_json, parse_line
 from jidomem_cli.errors import Options, as_changes, as_options, place, print_refusal
 from jidomem_cli.fields import intent_options, memory_iri, present_fields, with_memory_paths
@@ -339,7 +339,10 @@ def edit(
         raise
     except JidomemError as refusal:
         options: Options | None = partial(_withdrawals, reason=reason) if invalidate else as_changes
-        if confirm and (hint := _confirmation(app, memory, whole, _fields(changes), reason)):
+        fields = {**_fields(changes), **({"reason": reason} if reason else {})}
+        if not (invalidate or undo) and (
+            hint := _successor_hint(app, memory, whole, refusal, supersede, confirm, fields)
+        ):
             refusal.hint, options = hint, None
         print_refusal(refusal, app, options=options)
         return refusal.exit_code
@@ -350,20 +353,34 @@ def edit(
     return 0
 
 
-def _confirmation(app: App, memory: Jidomem, item: str, fields: dict[str, Any], reason: str | None) -> str:
-    """Return the command that confirms the successor of *item* instead, ready to paste; empty without a successor."""
+def _successor_hint(
+    app: App,
+    memory: Jidomem,
+    item: str,
+    refusal: JidomemError,
+    summary: str | None,
+    confirm: bool,
+    fields: dict[str, Any],
+) -> str:
+    """Return the command that corrects the successor of *item* in the same way, ready to paste; empty unless *item* was
+    replaced.
+    """
+    conflicts = refusal.conflicts if isinstance(refusal, Conflict) else ()
+    is_stale = any(each.iri == item and each.kind == "stale_supersession" for each in conflicts)
 
     def present(name: str) -> str:
         return str(memory.reader.why(memory.project, memory_iri(memory, name))["in_its_place"] or name)
 
-    if (newer := present(item)) == item:
+    if not (is_stale or confirm) or (newer := present(item)) == item:
         return ""
-    if "supersedes" in fields:
-        fields["supersedes"] = [*map(present, fields["supersedes"])]
+    others = [each for each in map(present, fields.pop("supersedes", [])) if confirm or each != newer]
+    changes = as_changes({**({"supersedes": others} if others else {}), **fields})
+    flag = "--confirm" if confirm else "" if summary is None else f"--supersede {shlex.quote(summary)}"
     agent = f" --agent {shlex.quote(app.agent)}" if app.agent else ""
-    options = as_changes({**fields, **({"reason": reason} if reason else {})})
-    command = f"jidomem edit{place(app)}{agent} {shlex.quote(short(newer))} --confirm {options}".rstrip()
-    return f"it was replaced; if its successor still says the same: {command}"
+    command = " ".join(filter(None, (f"jidomem edit{place(app)}{agent} {shlex.quote(short(newer))}", flag, changes)))
+    if confirm:
+        return f"it was replaced; if its successor still says the same: {command}"
+    return f"it was replaced; read its successor, and correct that if it is still wrong: {command}"
 
 
 def _withdrawals(fields: Mapping[str, Any], *, reason: str | None) -> str:

@@ -181,15 +181,17 @@ def test_a_conflict_shows_the_other_memory_and_what_each_way_out_does():
     assert run(*words, "--supersedes", OLD).exit_code == 0
 
 
-def test_a_refused_revision_names_the_changes_that_settle_it():
-    first = run("edit", TASK, "--set", "status=InProgress").stdout.strip()
-    words = ["edit", TASK, "--set", "status=Completed"]
+def test_the_hint_for_a_stale_edit_corrects_the_successor_and_keeps_the_change_of_the_other_agent():
+    made = json.loads(run("remember", "Ship it", "--type", "task", "--assigned-to", "ben", "--json").stdout)["iri"]
+    newer = json.loads(run("edit", made, "--set", "assigned_to=carl", "--json").stdout)["iri"]
 
-    refused = run(*words)
-
-    assert refused.exit_code == 5
-    assert f"  --set supersedes={first[-8:]}: read the memory that took the place" in refused.stderr
-    assert run(*words, "--set", f"supersedes={first[-8:]}").exit_code == 0
+    refused = run("edit", made, "--set", "status=InProgress", "--agent", "ben")
+    _, _, command = refused.stderr.partition("if it is still wrong: jidomem ")
+    assert shlex.split(command) == ["edit", "--agent", "ben", newer[-8:], "--set", "status=InProgress"]
+    last = json.loads(run(*shlex.split(command), "--json").stdout)["iri"]
+    shown = run("show", last).stdout
+    assert "carl" in shown
+    assert "InProgress" in shown
 
 
 def test_a_refused_withdrawal_names_the_command_that_withdraws_the_successor():
