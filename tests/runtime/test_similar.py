@@ -173,6 +173,17 @@ def test_the_vector_of_a_new_memory_is_made_once(root):
         assert memory.embedding.status("p")["vectors"] == 2
 
 
+def test_vectors_are_made_only_of_memories_with_words_in_common(root):
+    embedder = Scripted()
+    with opened(root, embedder=embedder) as memory:
+        for text in (RECURSION, "The office closes at noon on Fridays", "Orders are shipped within a week"):
+            memory.remember(text)
+        assert embedder.texts == []
+
+        assert similar(memory.remember(BANNED))
+        assert sorted(embedder.texts) == sorted([RECURSION, BANNED])
+
+
 def failure():
     raise RuntimeError("no model")
 
