@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle, islice, zip_longest
 from pathlib import Path
+from random import Random
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -81,21 +82,58 @@ def cases_of(corpus: str, rank: Rank, own: Sequence[Labelled], others: Sequence[
 
 def note_cases(embedder: Embedder | None, *, by_words: bool = False) -> dict[str, list[Case]]:
     """Return the cases of the labelled notes, by part."""
-    notes = [json.loads(path.read_text("utf-8")) for path in sorted(NOTES.glob("*.json"))]
+    notes = _notes()
     cases: dict[str, list[Case]] = {}
     for one in notes:
         own = [Labelled(each["question"], frozenset(each["answers"])) for each in one["questions"]]
         own += [Labelled(text) for text in one["unanswered"]]
         foreign = [other["questions"] for other in notes if other is not one and other["part"] == one["part"]]
         others = [each["question"] for row in zip_longest(*foreign) for each in row if each]
-        with tempfile.TemporaryDirectory() as folder:
-            root = jidomem.open(Path(folder) / "root", project=PROJECT, agent="bench", embedder=embedder)
-            ids = {_write(root, note): note["id"] for note in one["memories"]}
-            if root.embedding is not None:
-                root.embedding.embed(PROJECT)
-            rank = ranked_by_words(root, ids) if by_words else ranked(root, Stream(PROJECT), ids, spoken=False)
-            cases.setdefault(one["part"], []).extend(cases_of(one["repository"], rank, own, others))
-            root.close()
+        cases.setdefault(one["part"], []).extend(
+            _cases_of_memories(one["repository"], one["memories"], own, others, embedder, by_words=by_words)
+        )
+    return cases
+
+
+def small_cases(
+    embedder: Embedder | None, part: str, size: int, seed: int, *, by_words: bool = False
+) -> Iterator[Case]:
+    """Yield the cases of *size* notes of each repository of a part, chosen by the *seed*.
+
+    There are two questions without an answer among these notes to three with one.
+    """
+    notes = [one for one in _notes() if one["part"] == part]
+    for one in notes:
+        random = Random(f"{one['repository']} {size} {seed}")
+        first = random.choice(one["questions"])["answers"][:2]
+        memories = sorted(one["memories"], key=lambda note: (note["id"] not in first, random.random()))[:size]
+        ids = {note["id"] for note in memories}
+        every = [Labelled(each["question"], frozenset(each["answers"]) & ids) for each in one["questions"]]
+        answered = [each for each in every if each.answers]
+        without = [each for each in every if not each.answers] + [Labelled(text) for text in one["unanswered"]]
+        own = answered + random.sample(without, max(1, 2 * len(answered) // 3))
+        others = [each["question"] for other in notes if other is not one for each in other["questions"]]
+        random.shuffle(others)
+        yield from _cases_of_memories(one["repository"], memories, own, others, embedder, by_words=by_words)
+
+
+def _notes() -> list[dict[str, Any]]:
+    return [json.loads(path.read_text("utf-8")) for path in sorted(NOTES.glob("*.json"))]
+
+
+def _cases_of_memories(
+    corpus: str, memories: Sequence[Mapping[str, Any]], own: Sequence[Labelled], others: Sequence[str],
+    embedder: Embedder | None, *, by_words: bool,
+) -> list[Case]:  # fmt: skip
+    """Return the cases of a new root with these *memories*."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = jidomem.open(Path(folder) / "root", project=PROJECT, agent="bench", embedder=embedder)
+        ids = {_write(root, note): note["id"] for note in memories}
+        if root.embedding is not None:
+            root.embedding.embed(PROJECT)
+        rank = ranked_by_words(root, ids) if by_words else ranked(root, Stream(PROJECT), ids, spoken=False)
+        cases = [*cases_of(corpus, rank, own, others)]
+        root.close()
     return cases
 
 

@@ -22,6 +22,7 @@ _SENTENCES: Mapping[str, str] = {
     "itself": "first person: it begins with a statement about the speaker",
     "told": "speaker: a person, not the assistant",
     "answered": "speaker: the assistant, about whose answers you ask",
+    "other_kind": "kind: lowered, as you ask for a decision and it is none",
     "recent": "recent: newer texts of this kind rank higher",
     "about": "file: it is about a file that you named",
     "repeated": "conversation: lowered, as a better text of the same conversation is above it",
@@ -127,7 +128,8 @@ def _time(one: Ranked, question: Question) -> Iterator[str]:
         nearest = min(days, key=lambda each: abs(each.away(day)))
         away = nearest.away(day)
         distance = f"{abs(away):,} day{'s' * (abs(away) != 1)} {'after' if away > 0 else 'before'} the time in the"
-        yield f"time: of {day}, {distance if away else 'in the time of the'} question ({_dates(nearest)})"
+        lowered = ": lowered" if one.parts.get("other_time") else ""
+        yield f"time: of {day}, {distance if away else 'in the time of the'} question ({_dates(nearest)}){lowered}"
 
 
 def _dates(span: Days) -> str:

@@ -285,7 +285,8 @@ class Recalling:
             Stream(project), lambda file: search(file, stems, within, narrowing.about, request.limit + 1)
         )
         terms, best = {stem: stems[stem] for stem in telling_stems(stems)}, list[_Place]()
-        line, total = calibration(WORDS, has_vectors=False), whole(terms, counts)
+        line = calibration(WORDS, has_vectors=False, memories=counts.memories)
+        total = whole(terms, counts)
         for one in matches[: request.limit]:
             score = line.probability(one.score / total)
             reasons = (*words_lines(terms, one.words, counts), *feature_lines(one.parts), score_line(score))

@@ -36,13 +36,16 @@ _ASKS_ANSWERER = re.compile(
     r"|\byou(?:'ve|'d)? (?:recommend|suggest|advise|said|say|told|explain|propos|mention|give|gave|provide|list)",
     re.IGNORECASE,
 )
+_ASKS_DECISION = re.compile(
+    r"\b(?:we|they|you|I) (?:decide|agree|choose|pick)\b|\b(?:was|were|been) decided\b|\bdecisions?\b", re.IGNORECASE
+)
 _GIVES_TIME = re.compile(rf"{_any(_TIME)}|\b\d{{4}}\b", re.IGNORECASE)
 _GIVES_NUMBER = re.compile(rf"\d|{_any(_NUMBER)}", re.IGNORECASE)
 _NAME, _WORD = re.compile(r"\b([^\W\d_]+)(?:['’]s)?\b"), re.compile(r"\w")
 _OF_ITSELF = re.compile(r"\b(?:I|me|my|we|our)\b", re.IGNORECASE)
 
 
-_ASKS = {"time": _ASKS_TIME, "number": _ASKS_NUMBER, "answerer": _ASKS_ANSWERER}
+_ASKS = {"time": _ASKS_TIME, "number": _ASKS_NUMBER, "answerer": _ASKS_ANSWERER, "decision": _ASKS_DECISION}
 _GIVES = {"time": _GIVES_TIME, "number": _GIVES_NUMBER}
 
 
@@ -62,8 +65,8 @@ def strip_names(question: str, names: Iterable[str]) -> str:
 
 
 def wanted(question: str) -> frozenset[str]:
-    """Return the kinds of answer that *question* needs: a `time`, a `number`, or an answer of the `answerer`, the
-    machine.
+    """Return the kinds of answer that *question* needs: a `time`, a `number`, a `decision`, or an answer of the
+    `answerer`, the machine.
 
     >>> sorted(wanted("When did we move, and how many of us?"))
     ['number', 'time']
@@ -278,8 +281,9 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_pattern(rf"(?P<which>last|past|previous|next|coming|this)\s+"
               rf"(?P<what>week|weekend|month|year|{'|'.join(_WEEKDAYS)})"), _beside),
     (_pattern("yesterday|last night|today|tonight|this morning|this afternoon|this evening|tomorrow"), _day_word),
-    # A month alone needs a capital: "may" and "march" are other words too.
-    (re.compile("(?<!\\w)(?P<month>" + "|".join(map(str.capitalize, _MONTHS)) + r")(?!\w)"), _written),
+    # A month alone needs a capital: "may" and "march" are other words too. "May I" at the beginning is no month.
+    (re.compile(r"(?!(?:\A|(?<=[.?!]\s))May\s+(?:I|we|you|he|she|it|they|one|there|an?|the|this|that)\b)"
+                "(?<!\\w)(?P<month>" + "|".join(map(str.capitalize, _MONTHS)) + r")(?!\w)"), _written),
     (_pattern(_YEAR), _whole_year),
 )  # fmt: skip
 _MAY_TELL = _pattern(

@@ -16,6 +16,7 @@ from math import exp, log
 from jidomem.index.search_index import Readable
 from jidomem.index.search_tables import SearchFilter
 from jidomem.journal.journal import Stream
+from jidomem.rdf.vocab import JIDO
 from jidomem.recall import bm25, question
 from jidomem.recall.calibration import Calibration, calibration
 from jidomem.recall.candidates import RecallQuery, VectorQuery, gather, merge_questions
@@ -67,9 +68,10 @@ TASKS: Profile = {
 }
 #: Texts without a speaker: words, for a note also in its neighbours, similarity, and the dates in the text. Fitted to
 #: the records of two people, each left out of its own fit, and moved towards similarity until the notes of repositories
-#: (`tests/recall/project_notes`) are ranked better than by plain fusion.
+#: (`tests/recall/project_notes`) are ranked better than by plain fusion. A memory has a time and a kind: what is of
+#: another time than the question names, or of another kind than it asks for, is a less probable answer.
 MEMORIES: Profile = {
-    "name": "memories-2",
+    "name": "memories-3",
     "lexical": 1.0,
     "coverage": 1.0,
     "coverage_around": 1.0,
@@ -77,6 +79,8 @@ MEMORIES: Profile = {
     "date": 6.0,
     "event": 6.0,
     "brief": 3.0,
+    "other_time": -6.0,
+    "other_kind": -2.0,
 }
 #: The share of turns by a machine from which the candidates count as a conversation with a machine; the least number of
 #: conversations that are many, and the most candidates of each, on average, that make them short.
@@ -112,6 +116,8 @@ USUAL = 0.25
 #: The characters of a text that are searched for dates, the longest span in days that counts as a date, and the most
 #: spans of a question.
 LONGEST_TEXT, MONTHS, MOST_SPANS = 1_000, 62, 100
+#: The classes of decisions.
+DECISIONS = frozenset(f"{JIDO}{name}" for name in ("Decision", "ArchitecturalDecision", "ImplementationDecision"))
 #: The part of the mentions of the most frequent year from which another year is meant as well.
 FREQUENT = 0.2
 
@@ -132,8 +138,10 @@ def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile
     for one in candidates:
         parts = {sign: each * SIGNS[sign](query, one) for sign, each in worth.items()}
         if _is_alike(one.passage) or any(parts.get(sign, 0.0) > 0 for sign in FITS):
-            parts |= _beside(one, sum(parts.values()), question)
-            ranked_candidates.append(Ranked(one, sum(parts.values()), parts))
+            if (total := sum(parts.values())) < 0:  # no sum is below 0, the least of a text that does not match
+                parts["other_time"] -= total
+            parts |= _beside(one, max(total, 0.0), question)
+            ranked_candidates.append(Ranked(one, max(sum(parts.values()), 0.0), parts))
     if "repeated" in profile:
         ranked_candidates = _with_repetitions_lowered(ranked_candidates, float(profile["repeated"]))
     return in_order(ranked_candidates)
@@ -296,6 +304,23 @@ def _event(query: _PreparedQuery, one: Candidate) -> float:
     return max((exp(-meant.apart(span) / NEAR) for span in spans for meant in query.days), default=0.0)
 
 
+def _other_time(query: _PreparedQuery, one: Candidate) -> float:
+    """Return how surely it is of another time than the question names: 0 within that time or if its text names it.
+
+    The value rises with the distance, for a day that is named sooner than for a month.
+    """
+    day = day_of(one.passage.said_at) if query.days else None
+    if day is None or any(meant.shared(span) for span in query.spans.get(one.passage.item, ()) for meant in query.days):
+        return 0.0
+    return 1.0 - max(exp(-abs(meant.away(day)) / len(meant)) for meant in query.days)
+
+
+def _other_kind(query: _PreparedQuery, one: Candidate) -> float:
+    """Return whether the question asks for a decision, and it is a memory of another kind."""
+    is_asked = "decision" in query.wanted and one.kind == "memory"
+    return float(is_asked and DECISIONS.isdisjoint(one.types))
+
+
 def _recent(query: _PreparedQuery, one: Candidate) -> float:
     """Return 1 for the newest candidate, falling with the logarithm of the number of newer ones to 0."""
     newer = len(query.moments) - bisect_right(query.moments, _moment(one))
@@ -339,6 +364,8 @@ SIGNS: Mapping[str, Sign] = {
     "speaker": _speaker,
     "date": _date,
     "event": _event,
+    "other_time": _other_time,
+    "other_kind": _other_kind,
     "recent": _recent,
     "gives_time": _gives("time"),
     "gives_number": _gives("number"),
@@ -413,7 +440,7 @@ class Answered:
     @property
     def calibration(self) -> Calibration:
         """Return the calibration of the scores."""
-        return calibration(self.ranking, has_vectors=self.question.has_vectors)
+        return calibration(self.ranking, has_vectors=self.question.has_vectors, memories=self.question.counts.memories)
 
 
 def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> Answered:

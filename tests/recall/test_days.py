@@ -89,3 +89,10 @@ def test_a_text_of_thousands_of_dates_is_read_once():
     text = "".join(f"{1900 + number % 100}-0{1 + number % 9}-1{number % 10}, " for number in range(5_000))
 
     assert len(spoken_of(text)) == 900  # minutes, were each compared with all before it
+
+
+def test_may_at_the_beginning_of_a_question_is_a_month_only_without_a_subject():
+    day = date(2026, 11, 18)
+    assert [one.first for one in spoken_of("Did we move in May?", day)] == [date(2026, 5, 1)]
+    assert [one.first for one in spoken_of("May was warm.", day)] == [date(2026, 5, 1)]
+    assert spoken_of("May I move? So be it. May we go?", day) == []

@@ -1,7 +1,7 @@
 """One engine over memories, entries and turns: by words and likeness, narrowed, what is superseded behind."""
 
 import pytest
-from conftest import ToyEmbedder, fixed_sources, intent
+from conftest import ToyEmbedder, decision, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import InvalidRequest
@@ -68,9 +68,9 @@ def test_a_score_follows_from_the_sum_of_its_parts(memory):
     keep(memory, "the car is red", "a car and a vehicle", "the sea is deep", about=["src/car.py"])
     found = memory.recall("red car?", explain=True, about=["src/car.py"])
 
-    assert found.metadata["ranking"] == "memories-2"
+    assert found.metadata["ranking"] == "memories-3"
     for hit in found.entries:
-        line = calibration("memories-2", has_vectors=True)
+        line = calibration("memories-3", has_vectors=True, memories=3)
         assert line.probability(sum(hit.parts.values())) == pytest.approx(hit.score)
         assert hit.parts["about"] > 0
 
@@ -83,12 +83,31 @@ def test_an_explanation_names_what_matches_and_what_does_not_in_words_as_typed(m
     words, meaning, score = hit.reasons
     assert words == "words: 2 of 4 words of the question: red, car; in no text: automobile, drive"
     assert meaning.startswith("meaning: cosine 0.")
-    assert score.startswith(f"score {hit.score:.2g}: about 1 in ")
+    assert score.startswith(f"score {hit.score:.2g}: about ")
     assert memory.recall(question).entries[0].reasons is None
     by_words = plain.recall(question, explain=True, min_score=0)
     assert by_words.entries[0].reasons[0] == words
     assert {"does", "drive"} <= set(by_words.metadata["unknown_words"])
     assert plain.recall(question, explain=True, min_score=1).to_dict()["nearest"]["reasons"][0] == words
+
+
+def test_a_memory_of_another_day_or_kind_than_asked_for_is_a_less_probable_answer(memory):
+    fact, decision_ = "the red car is washed", "the car is painted red"
+    for day in (13, 14, 15):
+        moment = f"2026-11-{day}T12:00:00Z"
+        memory.writer.submit_intent("p", intent(summary=f"{fact} {day}", evidence=[], timestamp=moment))
+    memory.writer.submit_intent("p", decision(summary=decision_, topic="t", evidence=[], timestamp=moment))
+
+    def scores(question):
+        found = memory.recall(question, min_score=0, limit=9).entries
+        return {hit.content: hit.score / (1 - hit.score) for hit in found}
+
+    whenever, then = scores("when was the red car washed?"), scores("was the red car washed on 2026-11-14?")
+    assert then[f"{fact} 14"] > whenever[f"{fact} 14"]
+    assert all(then[f"{fact} {day}"] < whenever[f"{fact} {day}"] / 2 for day in (13, 15))
+    assert then[f"{fact} 15"] < scores("was the red car washed in November 2026?")[f"{fact} 15"]
+    decided, plain = scores("what did we decide on the red car?"), scores("what about the red car?")
+    assert decided[decision_] / decided[f"{fact} 14"] > 1.5 * plain[decision_] / plain[f"{fact} 14"]
 
 
 def test_an_explanation_names_the_speaker_the_texts_around_and_the_time(plain):

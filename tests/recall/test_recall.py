@@ -290,7 +290,7 @@ def test_a_score_follows_from_the_sum_of_its_parts(memory, by):
     for hit in memory.recall("quagga zebra", about=["a.py"], explain=True, include_inactive=True).entries:
         parts = {**hit.parts}
         assert by == "likeness" or isclose(fsum(parts.pop("words").values()), parts["lexical"])
-        line = calibration("memories-2" if by == "likeness" else WORDS, has_vectors=by == "likeness")
+        line = calibration("memories-3" if by == "likeness" else WORDS, has_vectors=by == "likeness", memories=4)
         assert isclose(line.probability(fsum(parts.values()) / (whole if by == "words" else 1)), hit.score)
 
 

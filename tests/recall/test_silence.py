@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from bench.calibration import ANSWERED, OTHER, error, lost, note_cases, scores, silent
+from bench.calibration import ANSWERED, OTHER, error, lost, note_cases, scores, silent, small_cases
 from jidomem.models.local_embedder import LocalEmbedder
-from jidomem.recall.calibration import CALIBRATIONS
+from jidomem.recall.calibration import CALIBRATIONS, calibration
 from jidomem.records.recall import MIN_SCORE
 
 
@@ -42,3 +42,17 @@ def test_answers_have_greater_scores_than_other_results(scored):
     right = np.concatenate([each[np.array(case.right, dtype=bool)] for case, each in cases])
     wrong = np.concatenate([each[~np.array(case.right, dtype=bool)] for case, each in cases])
     assert right.mean() > 1.5 * wrong.mean()
+
+
+@pytest.mark.parametrize("by", ["vectors", "words"])
+def test_scores_are_as_reliable_among_a_few_memories(by):
+    embedder = LocalEmbedder() if by == "vectors" else None
+    few, many = [], []
+    for size in (3, 6, 12):
+        for case in small_cases(embedder, "held out", size, seed=1, by_words=by == "words"):
+            for cases, memories in ((few, size), (many, 29)):
+                line = calibration(case.ranking, has_vectors=by == "vectors", memories=memories)
+                cases.append((case, scores(case, line)))
+
+    assert error(few) <= 0.06
+    assert error(few) < error(many) / 1.5
