@@ -101,8 +101,13 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
         app.info(f"words in no memory: {', '.join(unknown)}")
     if form not in ("json", "md") and notice:
         app.info(notice)
-    if form != "json" and (error := result.metadata.get("vectors", {}).get("error")):
+    vectors = result.metadata.get("vectors", {})
+    if form != "json" and (error := vectors.get("error")):
         app.info(f"the embedder failed: {error}")
+    elif form != "json" and (pending := vectors.get("pending")):
+        app.info(
+            f"{pending:,} pieces of text have no vector yet and match by words only: jidomem root reindex makes all"
+        )
 
 
 def _row(hit: Hit) -> Row:

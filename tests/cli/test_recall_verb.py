@@ -98,6 +98,19 @@ def test_who_asked_is_kept_in_the_read_log(root):
         assert [entry["in"] for entry in memory.reader.why("p", FACT)["shown"]] == ["recall"]
 
 
+def test_texts_without_a_vector_yet_are_counted_with_the_command_that_makes_all(monkeypatch):
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
+    monkeypatch.setattr("jidomem_cli.options.EMBEDS_FOR", 0.0)
+    answer = run("recall", "cache")
+    assert answer.exit_code == 0
+    assert (
+        "pieces of text have no vector yet and match by words only: jidomem root reindex makes all\n" in answer.stderr
+    )
+
+    assert run("root", "reindex").exit_code == 0
+    assert "no vector yet" not in run("recall", "cache").stderr
+
+
 def test_what_is_asked_is_found_by_likeness_too_and_status_and_reindex_tell_of_the_vectors(monkeypatch):
     assert run("remember", "the doctor drives a red car").exit_code == 0
     monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
