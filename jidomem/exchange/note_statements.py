@@ -44,13 +44,13 @@ _NEAR = 120
 #: Bounds of a context, above those of any page written by hand.
 _LONGEST_LEAD, _MOST_LEADS, _MOST_COMMANDS = 1_000, 12, 20
 _BOX = re.compile(r"\[([ xX])\]\s+")
-#: The beginning of a sentence that refers to the sentence before it, not to a list after it.
-_OF_LAST = re.compile(r"\W*(?:this|that|it)\b", re.IGNORECASE)
 _VAGUE = re.compile(r"\b(?:following|this|these|below|it|like so)\b", re.IGNORECASE)
 _OPEN_END = re.compile(
     r"\b(?:do|be|to|the|for|with|in|on|of|by|and|or|not|never|ever|following|when|if|that|are|is|use|things)\W*$",
     re.IGNORECASE,
 )
+#: The end of a sentence that is continued by the list after it.
+_POINTS_AHEAD = re.compile(rf"{_OPEN_END.pattern}|\b(?:this|these|those|here)\W*$", re.IGNORECASE)
 _SAMPLE = re.compile(r"\W*(?:examples?|samples?|e\.g\.?)\b[^:.`]{0,20}:", re.IGNORECASE)
 _SHOWS_HOW = re.compile(
     r"\W*(?:(?:if|when|before|after|for|to)\b[^,]{1,120}, )?(?:use|prefer|avoid|follow|keep|write)\b", re.IGNORECASE
@@ -289,7 +289,7 @@ class _Reader:
             statements = self._paragraph(block, text, before)
             last = next(reversed(list(line_sentences(text.plain))), "")
             denies = len(last) <= _NEAR and last.endswith((".", "!")) and is_negative(last)
-            if after in _LISTS and denies and (last == text.plain or not _OF_LAST.match(last)):
+            if denies and following and after in _LISTS and _continues(last, following):
                 flow.lead = _NOTHING.within(last, text.raw)
         elif after not in (*_LISTS, "paragraph", "blockquote"):
             statements = self._introduction(block, text, before, following)
@@ -616,6 +616,13 @@ def _titled(text: Text) -> _Scope:
     """Return a strong line, or a heading within a list, as the lead-in of the blocks below it."""
     is_open = re.search(r"\w\W{0,2}$", text.plain) and not re.search(r"[.:!?…：]\W*$", text.plain)
     return _NOTHING.within(f"{text.plain}:" if is_open else text.plain, text.raw)
+
+
+def _continues(sentence: str, block: SyntaxTreeNode) -> bool:
+    """Return whether a list continues the *sentence* before it, which ends so or has only fragments after it."""
+    heads = [item.children[0] for item in block.children if item.children]
+    items = [text_of(head).plain for head in heads if head.type == "paragraph"]
+    return bool(_POINTS_AHEAD.search(sentence)) or not any(is_rule(item) or is_sentence(item) for item in items)
 
 
 def _introduces(text: Text) -> bool:

@@ -351,6 +351,21 @@ def test_a_statement_that_tells_to_do_something_is_a_convention_whatever_fact_it
     assert [entry.fields["type"] for entry in memory_md.read("CLAUDE.md", text.encode()).entries] == [kind]
 
 
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("We never force-push.\n\n- Log in JSON.", ["We never force-push.", "Log in JSON."]),
+        ("You must not use eval without asking.\n\n- Pin versions.\n- Prefer uv.",
+         ["You must not use eval without asking.", "Pin versions.", "Prefer uv."]),
+        ("Never do this.\n\n- Force-push.", ["Never do this.", "Never do this. Force-push."]),
+        ("Secrets are never committed.\n\n- Keys\n- Tokens",
+         ["Secrets are never committed.", "Secrets are never committed. Keys; Tokens"]),
+    ],
+)  # fmt: skip
+def test_a_complete_prohibition_is_no_lead_in_to_the_rules_after_it(text, made):
+    assert summaries(text) == made
+
+
 @pytest.mark.parametrize("level", [11, 40, 400])
 def test_of_lists_nested_too_deeply_only_their_own_lines_are_left_out_and_counted(level):
     nested = "".join(f"{'  ' * depth}- Use the tool t{depth} often\n" for depth in range(level))
