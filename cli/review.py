@@ -318,9 +318,13 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
         return
     offered = newest(memory.reader, memory.project, queue_page.waiting)
     if one := next((one for one in offered if one.other is None), None):
-        app.info(
-            f"decide one: jidomem review{options} accept {short(one.item)}, or reject; many: jidomem review --edit"
-        )
+        way = f"jidomem review{options} accept {short(one.item)}"
+        if one.kind == "no_longer_valid":
+            edit = f"jidomem edit{options} {short(one.item)} --set valid_until=DATE"
+            app.info(f"decide one: {way} (it ended at its date), or reject (it never held); if it holds longer: {edit}")
+            app.info("decide many: jidomem review --edit")
+        else:
+            app.info(f"decide one: {way}, or reject; many: jidomem review --edit")
     else:
         app.info("decide many: jidomem review --edit")
     if unopposed := [one for one in offered if one.kind == "proposal" and one.other is None and not rivals[one.item]]:

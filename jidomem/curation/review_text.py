@@ -34,6 +34,7 @@ _PAIR: Mapping[str, str] = {
 _NEAR: Mapping[str, str] = {**_PAIR, "keep-both": "both stay active"}
 _REASON = ' --reason "..."'
 _ONE: Mapping[str, str] = {"accept": "it becomes or stays active", "reject": "it is withdrawn"}
+_ENDED: Mapping[str, str] = {"accept": "it ended at its date", "reject": "it is withdrawn, as if it never held"}
 
 
 def commands(one: Waiting, place: str = "", agent: str | None = None) -> list[tuple[str, str]]:
@@ -44,7 +45,8 @@ def commands(one: Waiting, place: str = "", agent: str | None = None) -> list[tu
     if agent is not None:
         agent = written(agent if is_absolute(agent) else f"{BASE}agents/{agent}")
     item, other = short_id(one.item), short_id(one.other) if one.other else ""
-    effects = _ONE if one.other is None else {"proposal": _OPPOSED, NEAR: _NEAR}.get(one.kind, _PAIR)
+    single = _ENDED if one.kind == "no_longer_valid" else _ONE
+    effects = single if one.other is None else {"proposal": _OPPOSED, NEAR: _NEAR}.get(one.kind, _PAIR)
     against = f" --against {other}" if effects in (_PAIR, _NEAR) else ""
     return [
         (

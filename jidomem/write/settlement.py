@@ -130,12 +130,19 @@ class Settlements:
             raise self._corrections.denied(view, "its source is not trusted")
 
     def _is_due(self, item: Term, view: WriteSnapshot, now: datetime) -> bool:
-        """Return whether the active *item* is due for review *now*: by its dates, or as an undated assumption."""
-        dates = [*view.objects(item, jido("expiresOn")), *view.objects(item, jido("validUntil"))]
+        """Return whether the active *item* is due for review *now*: by its dates, or as an undated assumption.
+
+        One recorded after it ended is not: its author knew, as a curator does who accepts one that has ended.
+        """
+        ends = view.objects(item, jido("validUntil"))
+        dates = [parse_moment(plain_value(date)) for date in (*view.objects(item, jido("expiresOn")), *ends)]
         if not dates:
             return any(self._context.pipeline.schema.is_a(kind, jido("Assumption")) for kind in view.types(item))
-        moments = [parse_moment(plain_value(date)) for date in dates]
-        return any(moment is not None and moment <= now for moment in moments)
+        recorded = view.first(item, jido("recordedAt"))
+        made = parse_moment(plain_value(recorded)) if recorded else None
+        known = [parse_moment(plain_value(date)) for date in ends]
+        past = [date for date in dates if date is not None and date <= now]
+        return any(date not in known or made is None or made < date for date in past)
 
     def _accepted(
         self, item: Term, action: str, other: str | None, view: WriteSnapshot, now: datetime

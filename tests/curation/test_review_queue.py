@@ -364,6 +364,22 @@ def test_pages_give_what_the_whole_list_gives_whoever_settles_meanwhile(memory, 
     assert [one.days for one in second.waiting] == [one.days for one in whole[2:4]]
 
 
+def test_accepting_a_memory_whose_validity_ended_settles_it_and_another_date_renews_it(memory, clock):
+    until = clock.now + timedelta(days=1)
+    freeze, sale = say(memory, "frozen", valid_until=until), say(memory, "on sale", valid_until=until)
+    clock.pass_days(3)
+    say(memory, "it rained", valid_until=until)  # recorded after its end
+    assert [one.item for one in waiting(memory)] == [freeze, sale]
+    assert commands(waiting(memory)[0])[0] == (f"jidomem review accept {freeze[-8:]}", "it ended at its date")
+
+    ended = settle(memory, freeze, "accept").iri
+    memory.writer.correct("p", sale, changes={"valid_until": clock.now + timedelta(days=1)}, reason="it goes on")
+    assert waiting(memory) == []
+    assert status(memory, ended) == "expired"
+    clock.pass_days(3)
+    assert [one.summary for one in waiting(memory)] == ["on sale"]
+
+
 def test_what_is_due_is_what_the_question_of_the_playbook_tells(memory, clock):
     before = due_ones(memory, clock)
     told = memory.reader.ask("stale", project="p", valid_at=clock())
