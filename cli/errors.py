@@ -261,7 +261,7 @@ def unknown_command(word: str, names: Sequence[str], context: click.Context) -> 
     detail, path, word = f"no such command: {word}", context.command_path, word.lower()
     safe = {name: f"{path} {name}" for name in names if name not in DESTRUCTIVE}
     grouped = _grouped() if context.parent is None else {}
-    guesses = GUESSES | grouped if context.parent is None else {}
+    guesses = GUESSES | grouped if context.parent is None else _GROUP_GUESSES.get(path, {})
     likely = {guess: command for guess, command in guesses.items() if guess not in DESTRUCTIVE}
     for commands, likeness in ((guesses, 1.0), (safe, 0.75), (likely, 0.75), (safe, 0.6)):
         if near := nearest_names(word, commands, likeness=likeness):
@@ -279,6 +279,12 @@ def _grouped() -> dict[str, str]:
     return {name: f"jidomem {group.name} {name}" for group in main.GROUPS for name in group.table}
 
 
+#: The same for the commands of a group, by its path.
+_GROUP_GUESSES = {
+    "jidomem access policy": dict.fromkeys(
+        ("revoke", "remove", "delete", "ungrant"), "jidomem access policy grant AGENT agent, which takes its role back"
+    )
+}
 _CHANGE = "jidomem edit ID --supersede TEXT"
 _WITHDRAW = 'jidomem edit ID --invalidate --reason "..."'
 #: Names from earlier versions and other programs -> the command for them.

@@ -285,6 +285,8 @@ class Pipeline:
         warnings = [*draft.warnings, *statements.warnings, *comparison.warnings]
         if not options.as_it_was:
             warnings += _moment_warnings(draft.proposal, intent, now)
+        if intent.assigned_to:
+            warnings += validate.misspelt_agents([intent.assigned_to], view)
         if options.absent:
             warnings += _absent_warnings(options.absent)
         status = STATUS_NAMES[comparison.status]

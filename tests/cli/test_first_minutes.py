@@ -556,6 +556,13 @@ MISTAKES = {
     "list": ("shop", "list", 2, "no such command: list", "jidomem ask timeline"),
     "search": ("shop", "search queue", 2, "no such command: search", 'jidomem recall "a question"'),
     "update": ("shop", "update", 2, "no such command: update", "jidomem edit --help"),
+    "revoke": (
+        "shop",
+        "access policy revoke ana",
+        2,
+        "no such command: revoke",
+        "jidomem access policy grant AGENT agent",
+    ),
     "a former command": ("shop", "log", 2, "no such command: log", "jidomem journal log"),
     "add": ("shop", "add x", 2, "no such command: add", 'jidomem remember "the build needs Rust 1.80"'),
     "delete": ("shop", "delete x", 2, "no such command: delete", "jidomem edit --help"),

@@ -40,6 +40,19 @@ def test_a_rule_says_what_becomes_of_what_an_agent_submits(memory, allows, statu
     assert [("Implementer" in w or "decision" in w) for w in receipt.warnings] == [True] * (status == "proposed")
 
 
+def test_a_new_agent_that_is_spelled_like_a_known_one_is_named_with_it(memory):
+    say(memory, "debugger")
+    say(memory, "worker-1", topic="queue", summary="Use a queue")
+    warning = "agent {} wrote nothing here yet; did you mean {!r}?"
+
+    granted = [
+        ruled(memory, PolicyChange(agent=name, grants="Curator")) for name in ("debuger", "debugger", "worker-2")
+    ]
+    assert [each.warnings for each in granted] == [(warning.format("debuger", "debugger"),), (), ()]
+    task = intent(type="task", summary="Measure it", assigned_to="debuggr")
+    assert memory.writer.submit_intent("p", task).warnings == (warning.format("debuggr", "debugger"),)
+
+
 def test_who_may_not_write_a_kind_is_told_what_it_may_write(memory):  # C016
     ruled(memory, PolicyChange(kind="decision", allows="deny"))
     before = held(memory)
