@@ -57,8 +57,7 @@ SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
     FILTER NOT EXISTS { ?item jido:expiresOn|jido:validUntil ?date }
   }
   OPTIONAL { ?item jido:recordedAt ?recorded }
-  FILTER(?recorded <= %(as_of)s)
-  FILTER(?reason != "no_longer_valid" || ?recorded < ?due)
+  FILTER(?recorded <= %(as_of)s && (?reason != "no_longer_valid" || ?recorded < ?due))
   FILTER EXISTS { ?item jido:appliesToProject <%(project)s> }
   FILTER NOT EXISTS { ?item jido:hasAssertionStatus jido:Proposed }
 """
