@@ -129,7 +129,7 @@ class _PolicySubmission:
             if change.allows == "propose" and change.agent is None and change.role is None
             if (command := permissions.barred_curators(change, after))
         )
-        warnings += tuple(validate.misspelt_agents(filter(None, (change.agent for change in self.changes)), view))
+        warnings += tuple(triples.misspelt_agents(filter(None, (change.agent for change in self.changes)), view))
         return pipeline.decision(Receipt(self.nodes[0], None, Version(), "asserted", warnings=warnings), rows, view)
 
 

@@ -286,7 +286,7 @@ class Pipeline:
         if not options.as_it_was:
             warnings += _moment_warnings(draft.proposal, intent, now)
         if intent.assigned_to:
-            warnings += validate.misspelt_agents([intent.assigned_to], view)
+            warnings += triples.misspelt_agents([intent.assigned_to], view)
         if options.absent:
             warnings += _absent_warnings(options.absent)
         status = STATUS_NAMES[comparison.status]

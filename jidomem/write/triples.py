@@ -6,14 +6,15 @@ intent of a memory. The triples of work sessions are built here too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from pyoxigraph import RdfFormat, parse
 
 from jidomem.base.clock import format_timestamp
-from jidomem.errors import IntentRefused, NotFound, Violation
+from jidomem.errors import IntentRefused, NotFound, Violation, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import (
     Term,
@@ -135,6 +136,29 @@ def agent_stub(agent: Term, policy: AgentPolicy) -> list[Triple]:
         (agent, jido("hasRole"), jido(policy.role)),
         *((agent, jido("hasCapability"), jido(name)) for name in policy.capabilities),
     ]
+
+
+#: The least similarity of a new agent to the known one that may be meant.
+_LIKE = 0.8
+
+
+def misspelt_agents(agents: Iterable[str], view: WriteSnapshot) -> Iterator[str]:
+    """Yield a warning for each of *agents* (IRIs) that is new and spelled nearly like one known here.
+
+    Names that differ only in digits, such as `agent-1` and `agent-2`, are of two agents.
+    """
+    known: list[str] | None = None
+    for agent in agents:
+        if view.types(iri(agent)):
+            continue
+        known = known or [name_of(node) for node in view.subjects(TYPE, jido("Agent"))]
+        name = name_of(iri(agent))
+        if near := [each for each in nearest_names(name, known, likeness=_LIKE) if _letters(each) != _letters(name)]:
+            yield f"agent {name} wrote nothing here yet; did you mean {near[0]!r}?"
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"\d", "", name)
 
 
 def session_stub(session: Term, project: Term, agent: Term, started_at: str, kind: str = "WorkSession") -> list[Triple]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 
 from jidomem.base.clock import parse_moment
@@ -423,29 +423,6 @@ def _undeclared(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy)
         yield _not_declared(
             "asserted_in", value, f"open it with: jidomem agent session start {vocab.local_name(value)}"
         )
-
-
-#: The least similarity of a new agent to the known one that may be meant.
-_LIKE = 0.8
-
-
-def misspelt_agents(agents: Iterable[str], view: WriteSnapshot) -> Iterator[str]:
-    """Yield a warning for each of *agents* (IRIs) that is new and spelled nearly like one known here.
-
-    Names that differ only in digits, such as `agent-1` and `agent-2`, are of two agents.
-    """
-    known: list[str] | None = None
-    for agent in agents:
-        if view.types(iri(agent)):
-            continue
-        known = known or [vocab.local_name(plain_value(node)) for node in view.subjects(TYPE, jido("Agent"))]
-        name = vocab.local_name(agent)
-        if near := [each for each in nearest_names(name, known, likeness=_LIKE) if _letters(each) != _letters(name)]:
-            yield f"agent {name} wrote nothing here yet; did you mean {near[0]!r}?"
-
-
-def _letters(name: str) -> str:
-    return re.sub(r"\d", "", name)
 
 
 def undeclared_agent(field: str, agent: str, view: WriteSnapshot, policy: Policy) -> Iterable[Violation]:
