@@ -28,7 +28,7 @@ from jidomem.curation.find_text import (
 from jidomem.curation.redact import RedactionPlan, leaks
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
 from jidomem.journal.journal import Stream
-from jidomem.journal.stream import beyond
+from jidomem.journal.rewrite import beyond
 from jidomem.rdf.terms import Term, plain_value
 from jidomem.rdf.vocab import JIDO, jido
 from jidomem.read import memory_detail

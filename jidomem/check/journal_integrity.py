@@ -32,9 +32,10 @@ from jidomem.index.snapshots import STORE_ERRORS, Clones
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.branches import Revision, head_of, vanished
 from jidomem.journal.commit import ASIDE, COMMIT, EDITED, Commit, aside_of, stem_of
-from jidomem.journal.journal import FileJournal, Stream
+from jidomem.journal.journal import FileJournal, Stream, future_commit
 from jidomem.journal.rewrite import (
     CommitForm,
+    beyond,
     forms,
     leaves,
     redacted_ids,
@@ -42,7 +43,6 @@ from jidomem.journal.rewrite import (
     redaction_records,
     removed_leaves,
 )
-from jidomem.journal.stream import beyond
 from jidomem.journal.stream_files import FROM_ROOT, each_file, in_repository, set_aside
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value
@@ -72,7 +72,7 @@ _VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
 class JournalFinding:
     """A finding about a stream: a `violation` needs a repair, a `warning` does not."""
 
-    kind: str  # exposed, unrecorded, set_aside, redacted, missing, too_late, stray, unchecked
+    kind: str  # exposed, unrecorded, set_aside, redacted, missing, too_late, future, stray, unchecked
     severity: Severity
     detail: str
     hint: str
@@ -109,6 +109,10 @@ def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) 
         ("exposed", _CAME_BACK, again, _showing(journal, stream, records)),
         ("unrecorded", _UNRECORDED, restore, _silently(journal, stream, records)),
     )
+    moment = now or clock.now()
+    late = [*map(_too_late, beyond(journal.inspect(stream), moment).values())]
+    if not late and (first := future_commit(journal, [stream], moment)) is not None:
+        late = [JournalFinding("future", "warning", first.detail, first.hint, first.path, commit=first.head.id)]
     return [
         *(
             JournalFinding(kind, "violation", detail, hint, each.path, each.line, each.commit)
@@ -116,7 +120,7 @@ def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) 
             for each in exposed
         ),
         *_set_aside(journal, stream, records),
-        *map(_too_late, beyond(journal.inspect(stream), now or clock.now()).values()),
+        *late,
     ]
 
 

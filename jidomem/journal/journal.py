@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep, time
 
 from jidomem.base import disk
 from jidomem.base.background import BackgroundTask
+from jidomem.base.clock import format_timestamp
 from jidomem.base.disk import LockedFile, busy, flush_above, make_folders, write_durably, writing
 from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal.branches import explain
-from jidomem.journal.commit import Commit, FormatError, advance, file_name
+from jidomem.journal.commit import Commit, FormatError, advance, file_name, parse
 from jidomem.journal.rewrite import (
     PAUSE,
     SEAL_LOCK,
@@ -34,10 +35,10 @@ from jidomem.journal.rewrite import (
     visible_commits,
     write_redacted,
 )
-from jidomem.journal.stream import NOTHING, Folder
+from jidomem.journal.stream import NOTHING, Folder, late_commits
 from jidomem.journal.stream_files import each_file
 from jidomem.rdf import vocab
-from jidomem.records.intent import CommitRef, Version
+from jidomem.records.intent import SHORT, CommitRef, Version
 
 
 def check_follows(graph: str, expected: Version, commit: Commit) -> None:
@@ -527,3 +528,42 @@ class FileJournal:
 
         with suppress(RuntimeError):  # this process is about to end
             self._sealer.start(seal)
+
+
+#: The most that the clocks of two machines are expected to differ by.
+CLOCK_ERROR = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class FutureCommit:
+    """The first commit that is recorded later than the present, by a clock that was fast: its file, and a sentence."""
+
+    head: CommitRef
+    path: str
+    detail: str
+    hint: str = (
+        "the clock of the machine that wrote it was fast, unless this one is slow; until that moment later commits are"
+        " recorded after it, and --as-of an earlier one leaves them out"
+    )
+
+
+def future_commit(journal: FileJournal, streams: Iterable[Stream], now: datetime) -> FutureCommit | None:
+    """Return the first commit of *streams* recorded more than `CLOCK_ERROR` after *now*, or None if there is none."""
+    last = format_timestamp(now + min(CLOCK_ERROR, datetime.max.replace(tzinfo=UTC) - now))
+    found = [
+        (head, name, stream) for stream in streams for name, head in late_commits(journal.inspect(stream), last).items()
+    ]
+    if not found:
+        return None
+    head, name, stream = min(found)
+    document = journal.document(stream, head)
+    triples = parse(document[2]).triples if document is not None else ()
+    authors = sorted({vocab.local_name(value) for _, predicate, value in triples if predicate in _AUTHOR})
+    by = f" by {' and '.join(authors)}" if authors else ""
+    detail = (
+        f"commit {head.id[:SHORT]}{by} is recorded at {head.recorded_at}, and this clock shows {format_timestamp(now)}"
+    )
+    return FutureCommit(head, f"{journal.path(stream)}/{name.partition('#')[0]}", detail)
+
+
+_AUTHOR = frozenset(map(vocab.jido, ("assertedBy", "causedBy", "setBy")))

@@ -18,7 +18,7 @@ from itertools import count
 
 from jidomem.base import disk
 from jidomem.base.disk import INCOMING, move, prepare, writing
-from jidomem.errors import NotFound
+from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal.commit import (
     ASIDE,
     DESCRIPTION,
@@ -36,7 +36,7 @@ from jidomem.journal.commit import (
     stem_of,
 )
 from jidomem.journal.packs import Pack, PackEntry, PackRow, place_pack, prepare_pack, write_pack
-from jidomem.journal.stream import NOTHING, Folder, beyond
+from jidomem.journal.stream import NOTHING, Folder, horizon, late_commits, too_late
 from jidomem.journal.stream_files import set_aside
 from jidomem.rdf.terms import Triple, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import THIS, TYPE, jido
@@ -242,6 +242,12 @@ def _documents(folder: Folder, identity: str) -> Iterator[tuple[str, int, bytes]
     for pack, row in folder.contents.packs.at(stem(head)):
         with suppress(OSError):
             yield pack.name, pack.lines_before(row), pack.document(row)
+
+
+def beyond(folder: Folder, now: datetime) -> dict[str, JournalDamaged]:
+    """Return an error for each commit of *folder* beyond the horizon, by the name of its file, or pack#stem."""
+    late = sorted(late_commits(folder, horizon(now)).items())
+    return {name: too_late(head, f"{folder.path}/{name.partition('#')[0]}", now) for name, head in late}
 
 
 def redaction_records(folder: Folder) -> Iterator[Commit]:

@@ -669,9 +669,9 @@ def too_late(head: CommitRef, path: str, now: datetime) -> JournalDamaged:
     )
 
 
-def beyond(folder: Folder, now: datetime) -> dict[str, JournalDamaged]:
-    """Return an error for each commit of *folder* beyond the horizon, by the name of its file, or pack#stem."""
-    if folder.look().recorded_at <= (last := horizon(now)):
+def late_commits(folder: Folder, last: str) -> dict[str, CommitRef]:
+    """Return the commits of *folder* recorded after the moment *last*, by the name of their file, or pack#stem."""
+    if folder.look().recorded_at <= last:
         return {}
     contents, heads = folder.contents, dict[str, CommitRef]()
     for name in contents.files():
@@ -679,8 +679,7 @@ def beyond(folder: Folder, now: datetime) -> dict[str, JournalDamaged]:
             heads[name] = entry.head
     for pack in contents.packs.listed():
         heads |= {f"{pack.name}#{stem(row.head)}": row.head for row in contents.packs.rows(pack).values()}
-    late = {name: head for name, head in sorted(heads.items()) if head.recorded_at > last}
-    return {name: too_late(head, f"{folder.path}/{name.partition('#')[0]}", now) for name, head in late.items()}
+    return {name: head for name, head in heads.items() if head.recorded_at > last}
 
 
 def moment_after(now: datetime, *heads: CommitRef) -> str:

@@ -16,7 +16,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from shlex import quote
@@ -30,7 +30,7 @@ from jidomem.errors import BranchChanged, InvalidRequest, JidomemError, NotFound
 from jidomem.index.follower import ON_DISK_BYTES, SNAPSHOT_COMMITS
 from jidomem.index.snapshots import Clones
 from jidomem.index.store import OxigraphIndex
-from jidomem.journal.journal import LOOSE, FileJournal, Stream
+from jidomem.journal.journal import LOOSE, FileJournal, Stream, future_commit
 from jidomem.records.intent import Version
 from jidomem.repository import git
 from jidomem.runtime import settings
@@ -190,10 +190,6 @@ def _serves(host: str, number: int) -> bool:
         return False
 
 
-#: How far a commit of another machine may be ahead of this clock.
-_AHEAD = timedelta(seconds=5)
-
-
 def permissions(root: Path) -> Iterator[Diagnostic]:
     """Yield the folders that this user cannot use, and those that others may write to but should not."""
     folders = [root, *(path for path in root.glob("projects/**/") if path != root)]
@@ -259,16 +255,11 @@ def _git_answers(folder: Path) -> bool:
 
 
 def clock(files: FileJournal, now: datetime) -> Iterator[Diagnostic]:
-    """Yield whether the newest commit is in the future by this clock."""
-    newest = max((files.head(stream).recorded_at for stream in files.streams()), default="")
-    if newest > format_timestamp(now + _AHEAD):
-        yield Diagnostic(
-            "clock",
-            "warn",
-            f"the newest commit is dated {newest}, and this clock shows {format_timestamp(now)}",
-            "set the clock: timedatectl set-ntp true",
-        )
+    """Yield the first commit that is in the future by this clock, or the time of the newest commit."""
+    if (first := future_commit(files, files.streams(), now)) is not None:
+        yield Diagnostic("clock", "warn", first.detail, first.hint)
     else:
+        newest = max((files.head(stream).recorded_at for stream in files.streams()), default="")
         last = f"the newest commit is dated {newest}" if newest else "there is no commit yet"
         yield Diagnostic("clock", "ok", f"{format_timestamp(now)}, {last}")
 

@@ -17,7 +17,7 @@ from jidomem.errors import Failed, IntentRefused, JidomemError, NotFound, neares
 from jidomem.index.follower import IndexFollower, gc_paused
 from jidomem.journal import commit as commits
 from jidomem.journal.commit import is_redaction_record
-from jidomem.journal.journal import Stream, VersionMismatch
+from jidomem.journal.journal import FutureCommit, Stream, VersionMismatch, future_commit
 from jidomem.journal.stream import moment_after
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, date_time, iri, plain_value
@@ -454,6 +454,7 @@ class CommitQueue:
                 raise
             return None
         others = self._other_projects(version)
+        first = self._future_commit(now) if recorded_at[:19] > now.isoformat()[:19] else None
         after = journal.append(self._stream, version, commit)
         if isinstance(after, VersionMismatch):
             block.reopen()
@@ -469,11 +470,17 @@ class CommitQueue:
             receipt = decision.receipt
             if not receipt.commit:
                 receipt = replace(receipt, commit=commit.id, version=after)
-            if others:
+            if others or first:
                 warnings = self._new_project_warnings(pending.pipeline, others)
-                receipt = replace(receipt, warnings=(*receipt.warnings, *warnings))
+                late = (f"{first.detail}: {first.hint}",) if first else ()
+                receipt = replace(receipt, warnings=(*receipt.warnings, *warnings, *late))
             pending.outcome = receipt
         return after
+
+    def _future_commit(self, now: datetime) -> FutureCommit | None:
+        """Return the first commit of the project that is recorded later than *now*."""
+        journal = self._follower.journal
+        return future_commit(journal, [each for each in journal.streams() if each.project == self._stream.project], now)
 
     def _moment_of(self, version: Version, now: datetime) -> str:
         """Return the time of the next commit, after all commits of the project, whose streams show one moment."""

@@ -8,7 +8,9 @@ import pytest
 from conftest import START, fixed_sources, intent
 
 import jidomem
+from jidomem.check.journal_integrity import findings
 from jidomem.journal.journal import Stream
+from jidomem.runtime import doctor
 
 
 def test_recorded_times_go_on_though_the_clock_is_set_back(tmp_path):
@@ -45,3 +47,23 @@ def test_pages_show_one_moment_though_the_clock_was_set_back_after_another_strea
             rows += page.rows
 
     assert rows == whole
+
+
+def test_the_commit_of_a_fast_clock_is_named_with_its_author_by_receipts_check_and_doctor(tmp_path):
+    moments = {"now": START + timedelta(days=30)}
+    with jidomem.open(tmp_path, sources=replace(fixed_sources(), now=lambda: moments["now"])) as memory:
+        fast = memory.writer.submit_intent("p", intent(summary="first", asserted_by="ana"))
+        moments["now"] = START
+        late = [memory.writer.submit_intent("p", intent(summary=f"{n}", asserted_by="bob")) for n in range(2)]
+
+        found = findings(memory.journal, Stream("p"), START)
+        (diagnostic,) = doctor.clock(memory.journal, START)
+    text = f"commit {fast.commit[:12]} by ana is recorded at "
+    assert fast.warnings == ()
+    assert [[each.startswith(text) for each in receipt.warnings] for receipt in late] == [[True], [True]]
+    assert [(each.kind, each.severity, each.detail.startswith(text)) for each in found] == [("future", "warning", True)]
+    assert (diagnostic.level, diagnostic.detail.startswith(text), "set the clock" in diagnostic.hint) == (
+        "warn",
+        True,
+        False,
+    )
