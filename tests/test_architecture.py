@@ -126,7 +126,9 @@ PURE = [
     "write/validate.py",
 ]
 IMPURE_MODULES = {"jidomem.base.disk", "jidomem.base.files"}
-PURE_FUNCTIONS_OF_TIME = {f"jidomem.base.clock.{name}" for name in ("format_timestamp", "parse_moment")}
+PURE_FUNCTIONS_OF_TIME = {
+    f"jidomem.base.clock.{name}" for name in ("format_timestamp", "impossible_day", "parse_moment")
+}
 IMPURE_IMPORTS = {"os", "pathlib", "time", "random", "uuid", "secrets", "logging", "flask", "sqlite3", "rdflib"}
 
 

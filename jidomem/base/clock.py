@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from os import urandom
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,6 +61,20 @@ def parse_moment(value: object) -> datetime | None:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def impossible_day(value: object) -> str:
+    """Return the reason why the day of a date does not exist, or an empty text.
+
+    >>> impossible_day("2026-11-31T08:00Z")
+    'November 2026 has 30 days'
+    """
+    match = re.match(r"(\d{4})-(0[1-9]|1[0-2])-(\d\d)(?!\d)", value) if isinstance(value, str) else None
+    if match is None or match[1] == "0000":
+        return ""
+    year, month, day = map(int, match.groups())
+    days = 31 if month == 12 else (date(year, month + 1, 1) - timedelta(days=1)).day
+    return "" if 1 <= day <= days else f"{date(year, month, 1):%B} {match[1]} has {days} days"
 
 
 def format_timestamp(moment: datetime) -> str:

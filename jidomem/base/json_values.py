@@ -225,6 +225,9 @@ class TooDeep(ValueError):
     """JSON or TOML that is nested too deeply to be parsed."""
 
 
+_MERGE_MARKER = re.compile(r"^<{7} ", re.MULTILINE)
+
+
 def decode_json(text: str | bytes) -> Any:
     """Parse JSON; raises ValueError for invalid JSON, TooDeep for too many levels.
 
@@ -240,11 +243,14 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def decode_toml(text: str) -> dict[str, Any]:
-    """Parse TOML; raises tomllib.TOMLDecodeError, which is a ValueError, for invalid TOML.
+    r"""Parse TOML; raises tomllib.TOMLDecodeError, which is a ValueError, for invalid TOML.
 
     >>> decode_toml("a = " + "[" * 1_000)
     Traceback (most recent call last):
     tomllib.TOMLDecodeError: nested too deeply: more than 200 levels
+    >>> decode_toml("a = 1\n<<<<<<< HEAD\nb = 1\n=======\nb = 2\n>>>>>>> topic\n")
+    Traceback (most recent call last):
+    tomllib.TOMLDecodeError: merge conflict markers of git, from line 2
     """
     import tomllib  # imported here, as most roots have no configuration
 
@@ -254,6 +260,11 @@ def decode_toml(text: str) -> dict[str, Any]:
         tables = tomllib.loads(text)
     except RecursionError as error:
         raise tomllib.TOMLDecodeError(_TOO_DEEP) from error
+    except tomllib.TOMLDecodeError:
+        if (marker := _MERGE_MARKER.search(text)) is None:
+            raise
+        line = text.count("\n", 0, marker.start()) + 1
+        raise tomllib.TOMLDecodeError(f"merge conflict markers of git, from line {line}") from None
     return _checked(tables, tomllib.TOMLDecodeError)
 
 

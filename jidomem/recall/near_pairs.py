@@ -44,7 +44,7 @@ def near_pairs(
         older, newer = sorted((one, other), key=lambda row: (row.recorded, row.number))
         names = newer.item, older.item
         if likeness >= LEAST and names not in pairs and not _are_related(*names, view):
-            pairs[names] = NearPair(*names, round(likeness, 3))
+            pairs[names] = NearPair(*names, round(likeness, 3) if likeness == 1.0 else min(round(likeness, 3), 0.999))
     return sorted(pairs.values(), key=lambda pair: (-pair.likeness, pair.item, pair.other))
 
 

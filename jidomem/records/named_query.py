@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.clock import format_timestamp, impossible_day, parse_moment
 from jidomem.base.json_values import is_unicode
 from jidomem.base.regex import lazy
 from jidomem.errors import Failed, InvalidRequest, nearest_names
@@ -334,7 +334,9 @@ def to_term(value: object, kind: str, name: str) -> Term:
     term = _term(value, kind)
     if term is None:
         if kind == "dateTime":
-            raise InvalidRequest(f"{name}={value!r} is not a date or time", hint=moment_hint(name))
+            reason = impossible_day(value)
+            fault = f"{name}={value!r} is not a date or time" + (f": {reason}" if reason else "")
+            raise InvalidRequest(fault, hint=moment_hint(name))
         hint = f"give {name} as {_described(kind, name)}"
         raise InvalidRequest(f"{name}={value!r} is not {_ARTICLE[kind]}", hint=hint)
     return term

@@ -187,8 +187,9 @@ class Worktree:
 
         An entry names a file if it has a folder and an extension, and no characters of a pattern or an address.
         """
-        named = dict.fromkeys(entry for entry in entries if _FILE.fullmatch(entry))
-        return {entry: self._respelt(entry) for entry in named if not self.has(entry)}
+        named = {entry: entry.replace("\\", "/") for entry in entries}  # the separator of Windows names no folder here
+        missing = [entry for entry, path in named.items() if _FILE.fullmatch(path) and not self.has(entry)]
+        return {entry: self._respelt(named[entry]) for entry in missing}
 
     def _respelt(self, path: str) -> str | None:
         respelt: list[str] = []

@@ -246,7 +246,8 @@ def _similar(summary: str, neighbour: Neighbour) -> SimilarMemory:
     differing = tuple(map(str, differences(summary, neighbour.summary)))
     is_same = neighbour.likeness >= SAME and not differing and not has_replaced_words(summary, neighbour.summary)
     relation = REPEATS if is_same else NEAR
-    likeness, author = round(neighbour.likeness, 2), local_name(neighbour.agent)
+    most = 1.0 if summary == neighbour.summary else 0.99
+    likeness, author = min(round(neighbour.likeness, 2), most), local_name(neighbour.agent)
     return SimilarMemory(neighbour.item, neighbour.summary, likeness, relation, author, differing)
 
 

@@ -14,7 +14,7 @@ from dataclasses import field as dataclass_field
 from datetime import datetime
 from typing import Any
 
-from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.clock import format_timestamp, impossible_day, parse_moment
 from jidomem.base.json_values import json_type
 from jidomem.base.words import slug
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge, Violation
@@ -533,7 +533,9 @@ def _moments(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
         values[field] = canonical.moment(given)
         if values[field] is None:
             other = canonical.other_date(given)
+            reason = impossible_day(given)
             message = f"{field} is an ISO 8601 date or moment such as 2026-11-21T08:00:00Z, not {given!r}"
+            message += f": {reason}" if reason else ""
             repair = canonical.put(field, other) if other else None
             normalizer.refuse("shape_violation", field, given, message, nearest=other, repair=repair)
 

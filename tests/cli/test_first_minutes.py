@@ -647,6 +647,7 @@ MISTAKES = {
         "is not a date or time",
         None,
     ),
+    "a day that does not exist": ("shop", "ask facts --as-of 2026-11-31", 2, "November 2026 has 30 days", None),
     "a query from a missing file": ("shop", "ask --sparql nope.rq", 2, "there is no file nope.rq", None),
     "governing without a path": ("shop", "governing", 2, "Missing argument", "jidomem governing README.md"),
     "a misspelt question": ("shop", "ask decisons", 4, "there is no query 'decisons'", None),

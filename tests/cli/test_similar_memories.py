@@ -77,7 +77,7 @@ def test_a_receipt_in_words_shows_the_other_memory_and_the_commands(shop):
 
     assert done.stderr.splitlines() == [
         f"asserted: {new} in project shop",
-        f"it is near to {known} by ana (likeness 1.00, other values: 14 / 30 days): {WEEK[2][1]}",
+        f"it is near to {known} by ana (likeness 0.99, other values: 14 / 30 days): {WEEK[2][1]}",
         f"  if yours takes its place: jidomem review --agent ben supersede {new} --against {known}"
         ' --reason "it takes its place"',
         "  if both hold: nothing to do",

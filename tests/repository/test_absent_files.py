@@ -23,6 +23,7 @@ def writer(tmp_path):
 @pytest.mark.parametrize(
     ("entry", "nearest"),
     [
+        (r"lib\models\openai.py", "; did you mean lib/models/openai.py?"),
         ("lib/modles/opnai.py", "; did you mean lib/models/openai.py?"),
         ("lib/models/anthropic.py", ""),
     ],
