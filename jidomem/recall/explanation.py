@@ -76,8 +76,8 @@ def score_line(score: float) -> str:
     count, of = min(_SHARES, key=lambda share: abs(share[0] / share[1] - score))
     if score < _SHARES[0][0] / _SHARES[0][1]:
         count, of = 1, round(1 / max(score, 0.001))
-    share = "nearly every hit like this answers" if score > 0.95 else f"about {count} in {of:,} hits like this answers"
-    return f"score {score:.2g}: {share}"
+    share = f"about {count} in {of:,} hits like this answer{'s' * (count == 1)}"
+    return f"score {score:.2g}: {'nearly every hit like this answers' if score > 0.95 else share}"
 
 
 def _listed(words: Sequence[str]) -> str:
