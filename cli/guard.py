@@ -75,12 +75,14 @@ def guard(
     name = session or local.session or f"{'git' if staged else 'day'}-{now():%Y-%m-%d}"
     if override is not None:
         allowed = local.paths.others(paths)
+        if folders := [path for path in allowed if (local.paths.folder / path).is_dir()]:
+            raise InvalidRequest(f"{folders[0]} is a folder: an override is for files", hint="name the file to edit")
         _override(app, local.guard, allowed, name, override)
         _warn_of_missing(app, local.paths.folder, allowed)
         return
     folder = local.paths.folder
     given = local.paths.files(paths)
-    edits = _staged(local) if staged else [Edit(path, None, text_of(folder / path)) for path in given]
+    edits = _staged(local) if staged else [Edit(path, file=folder / path) for path in given]
     verdict = local.guard.judge(edits, name, show_with_stops=True)
     _print_verdict(app, verdict)
     for text in verdict.damage:
@@ -225,8 +227,14 @@ def _print_verdict(app: App, verdict: Verdict) -> None:
 
 def _plain(verdict: Verdict) -> dict[str, Any]:
     shown = [{"iri": r.item, "label": r.label, "summary": r.summary} for r in verdict.shown]
-    return {"text": verdict.text, "shown": shown, "stops": [*map(_stop, verdict.stops)],
-            "overridden": [*map(_stop, verdict.overridden)], "unchecked": [*map(_stop, verdict.unchecked)]}  # fmt: skip
+    return {
+        "text": verdict.text,
+        "shown": shown,
+        "stops": [*map(_stop, verdict.stops)],
+        "overridden": [*map(_stop, verdict.overridden)],
+        "unchecked": [*map(_stop, verdict.unchecked)],
+        "damage": [*verdict.damage],
+    }
 
 
 def _stop(stop: Stop) -> dict[str, str]:

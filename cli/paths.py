@@ -75,23 +75,15 @@ class Paths:
         paths: list[str] = []
         for path in self.others(tuple(map(self._unquoted, given))):
             folder = self.folder / path
-            paths += self._below(folder) if folder.is_dir() and not folder.is_symlink() else [path]
+            if not folder.is_dir():
+                paths.append(path)
+                continue
+            files = _files_below(folder.resolve())
+            below = [name for file in files if (name := path_below(self.folder, file)) is not None]
+            if not below:
+                raise NotFound(f"there is no file in {folder}", hint="name a file, or a folder with files")
+            paths += below
         return [path for path in dict.fromkeys(paths) if not self._is_own(path)]
-
-    def _below(self, folder: Path) -> list[str]:
-        """Return the files below *folder* in the form of memories; raises NotFound if there are none."""
-        listed = None
-        if self._tree is not None:
-            names = ("ls-files", "--cached", "--others", "--exclude-standard", "-z", "--", str(folder))
-            listed = git.read_git(self._tree.top, *names)
-        if self._tree is not None and listed is not None:
-            files = [self._tree.top / os.fsdecode(name) for name in listed.split(b"\0") if name]
-        else:
-            files = [Path(place) / name for place, names in _walk(folder) for name in names]
-        paths = [path for file in sorted(set(files)) if file.is_file() and (path := path_below(self.folder, file))]
-        if not paths:
-            raise NotFound(f"there is no file in {folder}", hint="name a file, or a folder with files")
-        return paths
 
     def _unquoted(self, given: str) -> str:
         r"""Return the name of an existing file that git quotes, as in `"caf\303\251.py"`; any other text unchanged."""
@@ -127,6 +119,17 @@ class Paths:
 
     def _is_own(self, path: str) -> bool:
         return (self.folder / path).is_relative_to(self._root)
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """Return the files below *folder*, sorted: those that git does not ignore, also of repositories in it."""
+    names = git.read_git(folder, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    if names is None:  # no repository
+        return sorted(Path(place) / name for place, visible in _walk(folder) for name in visible)
+    files: list[Path] = []
+    for path in sorted({folder / os.fsdecode(name) for name in names.split(b"\0") if name}):
+        files += _files_below(path) if path.is_dir() and not path.is_symlink() else [path] * path.is_file()
+    return files
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, list[str]]]:

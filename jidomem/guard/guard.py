@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -52,13 +52,14 @@ class Edit:
     """An edit of one file: its path in the form of memories, and its text before and after.
 
     A text is None if there is none, or none that can be checked. Unless `whole`, the texts are only the parts that
-    change.
+    change. The text of a `file` is read when a check needs it.
     """
 
     path: str
     before: str | None = None
     after: str | None = None
     whole: bool = True
+    file: Path | None = None
 
 
 def text_of(path: Path) -> str | None:
@@ -69,6 +70,15 @@ def text_of(path: Path) -> str | None:
         return path.read_text("utf-8", "replace")
     except (OSError, ValueError):
         return None
+
+
+def _read(edit: Edit) -> tuple[Edit, str | None]:
+    """Return *edit* with the text of its file, and the reason why an existing file has none."""
+    if edit.file is None or ((text := text_of(edit.file)) is None and not os.path.lexists(edit.file)):
+        return edit, None
+    if text is not None:
+        return replace(edit, after=text), None
+    return edit, f"the file is not readable, or larger than {_LARGEST // 1024**2} MiB"
 
 
 def edited(path: str, file: Path, changes: Iterable[tuple[str, str, bool]]) -> Edit:
@@ -453,10 +463,11 @@ class Guard:
         stops: list[Stop] = []
         unchecked: list[Stop] = []
         notes: dict[str, str] = {}
-        for edit in edits:
+        for given in edits:
+            edit, unread = _read(given) if any(rule.checks for rule in rules.get(given.path, ())) else (given, None)
             before = self._log.stopped(edit.path) if self._log is not None else set()
             for rule in rules.get(edit.path, ()):
-                results = list(self._judged(rule, edit))
+                results = [CheckResult(unjudged=unread)] if unread and rule.checks else list(self._judged(rule, edit))
                 stops += [Stop(edit.path, rule, each.broken) for each in results if each.broken][:1]
                 for each in results:
                     if each.unjudged:

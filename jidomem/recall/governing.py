@@ -393,7 +393,6 @@ SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded ?level WHERE {
 _RECORDS = """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?summary ?about WHERE { ?item a jido:ArchitecturalDecision ; jido:summary ?summary ; jido:about ?about }
-LIMIT 5000
 """
 _ACTIVE = (
     "PREFIX jido: <https://jido.ai/ontology#> SELECT ?item WHERE { VALUES ?item { %s }\n"
