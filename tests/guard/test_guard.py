@@ -546,3 +546,21 @@ def test_an_override_that_cannot_be_recorded_is_refused(repository):
     done = run("guard", "--override", "the old interface", "src/a.py")
     assert done.exit_code != 0
     assert "is allowed" not in done.stderr
+
+
+def test_no_file_below_a_folder_passes_unchecked_in_silence(repository, tmp_path):
+    keep(repository, convention("No floats", "src/**", forbidsPattern="float"))
+    (repository / "src" / "large.py").write_text("float(1)\n" + "#" * (4 * 1024 * 1024))
+    large = json.loads(run("guard", "src", "--json").stdout)
+    assert [(each["path"], each["reason"]) for each in large["unchecked"]] == [
+        ("src/large.py", "the file is not readable, or larger than 4 MiB")
+    ]
+    (repository / "src" / "large.py").unlink()
+    nested = repository / "src" / "nested"
+    subprocess.run(["git", "init", "-q", nested], check=True)
+    (nested / "b.py").write_text("float(1)\n")
+    assert "src/nested/b.py: line 1" in run("guard", ".").stderr
+    (repository / "link").symlink_to("src")
+    assert run("guard", "link").exit_code == 3
+    refused = run("guard", "--override", "the old interface", "src")
+    assert (refused.exit_code, "src is a folder" in refused.stderr) == (2, True)
