@@ -89,6 +89,8 @@ def guard(
         app.warn(f"a rule may be missing: {text}")
     _warn_of_unchecked(app, verdict)
     _warn_of_missing(app, folder, given)
+    for stop in verdict.overridden:
+        app.info(f"{stop.path}: {stop.reason}; an override let this pass, and is used up")
     if verdict.earlier and not staged and not app.json:
         files = shlex.join(name for name in paths if local.paths.others((name,)))
         app.info(f"{verdict.earlier} shown earlier in session {name}; all: jidomem governing {files}")
@@ -209,11 +211,10 @@ def _warn_of_missing(app: App, folder: Path, paths: Sequence[str]) -> None:
 
 
 def _warn_of_unchecked(app: App, verdict: Verdict) -> None:
-    """Name each check that did not run, with the number of its files, unless the text names it."""
+    """Name each check that did not run, with the number of its files."""
     files = Counter((stop.rule.item, stop.reason) for stop in verdict.unchecked)
     for (item, reason), count in files.items():
-        if app.json or all(rule.item != item for rule in verdict.shown):
-            app.warn(f"not checked: {count} file{'s' * (count != 1)}, for {item.rpartition('/')[2][-8:]}: {reason}")
+        app.warn(f"not checked: {count} file{'s' * (count != 1)}, for {item.rpartition('/')[2][-8:]}: {reason}")
 
 
 def _print_verdict(app: App, verdict: Verdict) -> None:

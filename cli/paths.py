@@ -73,13 +73,16 @@ class Paths:
         A name in the quotes of `git ls-files` is the file that it stands for.
         """
         paths: list[str] = []
-        for path in self.others(tuple(map(self._unquoted, given))):
+        names = {path: name for name in map(self._unquoted, given) for path in self.others((name,))}
+        for path, name in names.items():
             folder = self.folder / path
+            if not folder.is_dir() and name.endswith("/"):
+                raise NotFound(f"there is no folder {name}", hint="name a file, or a folder with files")
             if not folder.is_dir():
                 paths.append(path)
                 continue
             files = _files_below(folder.resolve())
-            below = [name for file in files if (name := path_below(self.folder, file)) is not None]
+            below = [inside for file in files if (inside := path_below(self.folder, file)) is not None]
             if not below:
                 raise NotFound(f"there is no file in {folder}", hint="name a file, or a folder with files")
             paths += below

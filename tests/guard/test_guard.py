@@ -564,3 +564,14 @@ def test_no_file_below_a_folder_passes_unchecked_in_silence(repository, tmp_path
     assert run("guard", "link").exit_code == 3
     refused = run("guard", "--override", "the old interface", "src")
     assert (refused.exit_code, "src is a folder" in refused.stderr) == (2, True)
+    missing = run("guard", "nosuch/")
+    assert (missing.exit_code, "there is no folder nosuch/" in missing.stderr) == (4, True)
+
+
+def test_a_call_says_that_it_used_an_override(repository):
+    keep(repository, convention("No floats", "src/**", forbidsPattern="float"))
+    (repository / "src" / "a.py").write_text("float(1)\n")
+    run("guard", "--override", "the old interface", "src/a.py")
+    passed = run("guard", "src/a.py")
+    assert (passed.exit_code, "an override let this pass, and is used up" in passed.stderr) == (0, True)
+    assert run("guard", "src/a.py").exit_code == 3

@@ -217,6 +217,14 @@ def test_of_several_each_refusal_is_told_with_what_helps_and_the_others_are_done
     assert memory.catch_up("p") == head
 
 
+def test_a_form_with_one_item_is_answered_and_again_with_the_same(client, memory, known):
+    form = {"act": "accept", "chosen": [known["proposal"]], "reason": "fine"}
+    answers = [client.post("/ui/p/review", data=form) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [303, 303]
+    assert answers[0].headers["Location"] == answers[1].headers["Location"]
+    assert memory.reader.get_memory("p", known["proposal"])["status"] != "proposed"
+
+
 def test_two_are_kept_where_the_judge_lets_them_stand_and_nothing_is_written_where_not(client, memory, known):
     path, form = pages(known)["conflict"]
     head = memory.catch_up("p")

@@ -247,8 +247,9 @@ def _together(page: PageRequest, way: str, chosen: list[str], reason: str | None
         )
     digest = page.site.caller.digest if page.site.caller else None
     lines, by = [*dict.fromkeys(chosen)], (digest, page.project, way, reason)
-    # A form that is sent again waits for the first one, and then finds every line done.
-    return page.site.operation.repeats.once((*by, *lines), partial(_settled_together, page, way, lines, reason, by))
+    # A form that is sent again waits for the first one, and then finds every line done. Its key is none of a line.
+    form = (*by, "form", *lines)
+    return page.site.operation.repeats.once(form, partial(_settled_together, page, way, lines, reason, by))
 
 
 def _settled_together(
