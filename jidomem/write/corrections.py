@@ -109,7 +109,7 @@ class Corrections:
             values["supersedes"] = [item, *old.get("supersedes", [])]
             values["reason"] = values["reason"] or ACCEPTED
         if self._context.is_curator(view, values["asserted_by"]):
-            values["extra_triples"] = [*_without_verified(values), [_VERIFIED, True]]
+            values["extra_triples"] = [*without_verified(values), [_VERIFIED, True]]
         return {**values, **fields}
 
     def check_corrects(self, project_id: str, item: str, *, asserted: bool = False) -> None:
@@ -327,7 +327,7 @@ class AssertedOnly:
 def changed_fields(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields to change in *old*; the mark of a verified memory is removed for another text."""
     is_other = any(name in changes for name in _TEXTS)
-    return ({"extra_triples": _without_verified(old)} if is_other else {}) | dict(changes)
+    return ({"extra_triples": without_verified(old)} if is_other else {}) | dict(changes)
 
 
 def recorded_blobs(view: WriteSnapshot, item: Term) -> dict[str, str]:
@@ -345,7 +345,8 @@ def coexisting_with(item: Term, view: WriteSnapshot) -> list[str]:
     return sorted({plain_value(other) for other in (*conflict.coexisting(item, view), *named_by)})
 
 
-def _without_verified(values: Mapping[str, Any]) -> list[Any]:
+def without_verified(values: Mapping[str, Any]) -> list[Any]:
+    """Return the extra triples among *values* without the mark of a verified memory."""
     return [triple for triple in values.get("extra_triples", []) if triple[0] != _VERIFIED]
 
 

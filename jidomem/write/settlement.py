@@ -16,7 +16,7 @@ from jidomem.records.intent import IDENTICAL, Receipt
 from jidomem.write import conflict
 from jidomem.write.batch import Batches
 from jidomem.write.context import WriteContext
-from jidomem.write.corrections import ACCEPTED, Corrections, changed_fields, coexisting_with
+from jidomem.write.corrections import ACCEPTED, Corrections, changed_fields, coexisting_with, without_verified
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Outcome, SubmitOptions, commit_of
@@ -75,6 +75,11 @@ class Settlements:
             raise InvalidRequest(f"{action!r} settles nothing", hint=f"one of: {', '.join(ACTIONS)}")
         if settlement.changes and action not in ("supersede", "keep-both"):
             raise InvalidRequest(f"{action} takes no changes", hint="leave out `changes`")
+        if authorship := sorted({"asserted_by", "asserted_in"} & {*(settlement.changes or ())}):
+            raise InvalidRequest(
+                f"a settlement takes no {' or '.join(authorship)} in `changes`: the curator is the author of a change",
+                hint=f"leave out {' and '.join(authorship)}",
+            )
         restated_in(view, item)  # raises NotFound
         if other is not None:
             restated_in(view, other)
@@ -86,6 +91,10 @@ class Settlements:
             if action == "keep-both" and _coexist_already(old, other, settlement.changes or {}, view):
                 commit, version = commit_of(iri(item), view)
                 return Decision(Receipt(item, commit, version, "deduplicated"))
+            if item != settlement.item and other in coexisting_with(iri(item), view):
+                raise _settled_already(settlement, iri(settlement.item), view)
+            if other != settlement.other and item in coexisting_with(iri(other), view):
+                raise _settled_already(settlement, iri(settlement.other or ""), view)
             _check_pair(settlement, iri(item), iri(other), view)
         elif action in ("accept", "reject") and view.is_current(iri(item)) and not self._is_due(iri(item), view, now):
             _check_unsettled(iri(item), action, view)
@@ -206,8 +215,9 @@ _MOOT = "what it withdraws has ended already"
 
 
 def _is_explained(old: Mapping[str, Any], changes: Mapping[str, Any] | None, *, is_proposed: bool) -> bool:
-    """Return whether the changes of the memory *old* have a rationale, or the proposal *old* a reason or rationale."""
-    return bool((changes or {}).get("rationale") or (is_proposed and (old.get("reason") or old.get("rationale"))))
+    """Return whether *changes* have another rationale than *old*, or the proposal *old* a reason or rationale."""
+    before, rationale = (str(fields.get("rationale") or "").strip() for fields in (old, changes or {}))
+    return rationale not in ("", before) or bool(is_proposed and (old.get("reason") or before))
 
 
 def _check_reason(ended: Iterable[Term], agents: Set[Term], view: WriteSnapshot) -> None:
@@ -269,12 +279,30 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
 
 
 def present_name(item: str, view: WriteSnapshot) -> str:
-    """Return the active successor of *item* with the same summary, as settling a pair makes it, else *item*."""
-    node = iri(item)
-    if not view.has_ended(node):
-        return item
-    end, texts = conflict.end_of_chain(node, view), view.objects(node, jido("summary"))
-    return plain_value(end) if end is not None and texts and view.objects(end, jido("summary")) == texts else item
+    """Return the active memory by which settlements restated *item* with the same content, else *item*."""
+    node, visited = iri(item), set[Term]()
+    while view.has_ended(node):
+        after = view.first(node, jido("supersededBy"))
+        if after is None or after in visited or not _is_restated(node, after, view):
+            return item
+        visited.add(after)
+        node = after
+    return plain_value(node)
+
+
+#: The fields of an intent that a settlement may set in the memory that it restates.
+_NOT_CONTENT = frozenset(("iri", "asserted_by", "asserted_in", "timestamp", "reason", "expires_on", "coexists_with"))
+_NOT_CONTENT |= {"supersedes", "invalidates", "revives"}
+
+
+def _is_restated(item: Term, after: Term, view: WriteSnapshot) -> bool:
+    """Return whether a settlement replaced *item* by *after*, which has the same content."""
+    if not (view.objects(after, jido("settledBy")) or jido("Proposed") in view.objects(item, ITEM_MARK)):
+        return False
+    old, new = ({**restated_in(view, plain_value(each))} for each in (item, after))
+    for fields in (old, new):
+        fields["extra_triples"] = without_verified(fields)
+    return all(old.get(name) == new.get(name) for name in {*old, *new} - _NOT_CONTENT)
 
 
 def _coexist_already(old: Mapping[str, Any], other: str, changes: Mapping[str, Any], view: WriteSnapshot) -> bool:

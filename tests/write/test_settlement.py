@@ -443,3 +443,50 @@ def test_a_pair_is_settled_beside_a_third_memory_whose_conflicts_stay(tmp_path, 
 
         pairs = {frozenset((row["a"], row["b"])) for row in memory.reader.ask("conflicts", project="p")}
         assert pairs == {frozenset((made, third)), *([frozenset((second, third))] if action == "keep-both" else [])}
+
+
+@pytest.mark.parametrize("meanwhile", ["edit", "confirm", "accept", "keep-both", "keep-both of the other"])
+def test_a_stale_settlement_ends_no_version_that_its_curator_did_not_see(memory, meanwhile):
+    item, other = of_ana(memory)
+    memory.writer.agent = "ana"
+    changes = {"detailed_explanation": "on the staging host", "about": ["staging"]}
+    if meanwhile == "edit":
+        stale, newer = item, memory.writer.correct("p", item, changes=changes, reason="narrowed").iri
+    elif meanwhile == "confirm":
+        stale, newer = item, memory.writer.confirm("p", item).iri
+    elif meanwhile == "accept":
+        third, item = kept(memory, summary="three"), kept(memory, propose=True, summary="the port is 81")
+        stale, newer = item, settle(memory, item, "keep-both", other=third, changes=changes)
+    else:
+        stale, rival = (item, other) if meanwhile == "keep-both" else (other, item)
+        newer = settle(memory, stale, "keep-both", other=rival)
+    memory.writer.agent = "sam"
+
+    with pytest.raises(InvalidRequest, match=f"{stale} is settled already: it was .* {newer}") as error:
+        settle(memory, item, "reject", other=other, reason="stale")
+
+    present = {stale: newer}
+    named = [present.get(each, each) for each in (item, other)]
+    assert f"jidomem review reject {named[0]} --against {named[1]}" in error.value.hint
+    assert said(memory, settle(memory, named[0], "reject", other=named[1], reason="seen"), "invalidates") == [
+        iri(named[0])
+    ]
+
+
+@pytest.mark.parametrize("rationale", ["measured", " measured ", " "])
+def test_a_rationale_that_is_blank_or_the_old_one_is_no_reason_to_settle(memory, rationale):
+    fields = {"asserted_by": "ana", "asserted_in": "monday", "rationale": "measured"}
+    item, other = (kept(memory, summary=text, **fields) for text in ("the port is 80", "the port is the 80"))
+    memory.writer.agent = "rita"
+
+    error = refusal(settle, memory, item, "supersede", other=other, changes={"rationale": rationale})
+
+    assert error.code == "missing_rationale"
+    assert settle(memory, item, "supersede", other=other, changes={"rationale": "seen in the log"})
+
+
+def test_a_settlement_takes_no_author(memory):
+    item, other = of_ana(memory)
+
+    with pytest.raises(InvalidRequest, match="takes no asserted_by in `changes`"):
+        settle(memory, item, "supersede", other=other, changes={"asserted_by": "ben"}, reason="measured")
