@@ -27,10 +27,8 @@ NOT_RUN = {
     "README.md": {"./ci/demo", "./ci/test"},  # CI is these: test_readme.py
     "docs/benchmarks.md": {  # minutes and hours: below it is tested that they take these options
         ".venv/bin/python -m bench",
-        ".venv/bin/python -m bench --quick",
         ".venv/bin/python -m bench --memories 1000000 --json found.json",
         ".venv/bin/python -m bench --only startup write",
-        ".venv/bin/python -m bench.startup --rounds 30",
         "ci/mutate --sample 100 spaces",
         "ci/mutate jidomem/recall/bm25.py",
         "ci/mutate",
