@@ -9,7 +9,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -536,20 +536,32 @@ CLOCK_ERROR = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class FutureCommit:
-    """The first commit that is recorded later than the present, by a clock that was fast: its file, and a sentence."""
+    """The first commit that is recorded later than the present, by a clock that was fast: its file and its author."""
 
     head: CommitRef
     path: str
-    detail: str
+    by: str
+    now: datetime
     hint: str = (
         "the clock of the machine that wrote it was fast, unless this one is slow; until that moment later commits are"
         " recorded after it, and --as-of an earlier one leaves them out"
     )
 
+    @property
+    def detail(self) -> str:
+        """Return the sentence that names the commit and the present."""
+        commit = f"commit {self.head.id[:SHORT]}{self.by} is recorded at {self.head.recorded_at}"
+        return f"{commit}, and this clock shows {format_timestamp(self.now)}"
+
+    def at(self, now: datetime) -> FutureCommit | None:
+        """Return the commit as the first at *now*, or None if another may be: an earlier one, or one still ahead."""
+        is_first = self.now <= now and self.head.recorded_at > _last_moment(now)
+        return replace(self, now=now) if is_first else None
+
 
 def future_commit(journal: FileJournal, streams: Iterable[Stream], now: datetime) -> FutureCommit | None:
     """Return the first commit of *streams* recorded more than `CLOCK_ERROR` after *now*, or None if there is none."""
-    last = format_timestamp(now + min(CLOCK_ERROR, datetime.max.replace(tzinfo=UTC) - now))
+    last = _last_moment(now)
     found = [
         (head, name, stream) for stream in streams for name, head in late_commits(journal.inspect(stream), last).items()
     ]
@@ -560,10 +572,12 @@ def future_commit(journal: FileJournal, streams: Iterable[Stream], now: datetime
     triples = parse(document[2]).triples if document is not None else ()
     authors = sorted({vocab.local_name(value) for _, predicate, value in triples if predicate in _AUTHOR})
     by = f" by {' and '.join(authors)}" if authors else ""
-    detail = (
-        f"commit {head.id[:SHORT]}{by} is recorded at {head.recorded_at}, and this clock shows {format_timestamp(now)}"
-    )
-    return FutureCommit(head, f"{journal.path(stream)}/{name.partition('#')[0]}", detail)
+    return FutureCommit(head, f"{journal.path(stream)}/{name.partition('#')[0]}", by, now)
+
+
+def _last_moment(now: datetime) -> str:
+    """Return the last moment that a clock right within `CLOCK_ERROR` may show at *now*."""
+    return format_timestamp(now + min(CLOCK_ERROR, datetime.max.replace(tzinfo=UTC) - now))
 
 
 _AUTHOR = frozenset(map(vocab.jido, ("assertedBy", "causedBy", "setBy")))

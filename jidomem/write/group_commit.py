@@ -207,6 +207,8 @@ class CommitQueue:
         self._lock, self._next = Lock(), Lock()  # _next is held by the thread that acquires _lock next
         self._waiting = _PendingSubmissions()
         self._cached: _CachedSnapshot | None = None
+        #: The first commit ahead of the clock, with the generation of the index.
+        self._first_future: tuple[object, FutureCommit | None] = (None, None)
         memory = Stream(stream.project)
         #: The graphs of the rows for judging: other streams may describe memories.
         self._graphs = tuple(dict.fromkeys((stream.graph, memory.graph)))
@@ -454,7 +456,7 @@ class CommitQueue:
                 raise
             return None
         others = self._other_projects(version)
-        first = self._future_commit(now) if recorded_at[:19] > now.isoformat()[:19] else None
+        first = self._future_commit(version, now) if recorded_at[:19] > now.isoformat()[:19] else None
         after = journal.append(self._stream, version, commit)
         if isinstance(after, VersionMismatch):
             block.reopen()
@@ -477,10 +479,23 @@ class CommitQueue:
             pending.outcome = receipt
         return after
 
-    def _future_commit(self, now: datetime) -> FutureCommit | None:
-        """Return the first commit of the project that is recorded later than *now*."""
-        journal = self._follower.journal
-        return future_commit(journal, [each for each in journal.streams() if each.project == self._stream.project], now)
+    def _future_commit(self, version: Version, now: datetime) -> FutureCommit | None:
+        """Return the first commit of the project that is recorded later than *now*.
+
+        It is cached until a merge or a rebuilt index, as later commits are recorded after it: a scan reads all commits.
+        """
+        journal, (generation, first) = self._follower.journal, self._first_future
+        if (
+            first
+            and generation == self._follower.index.generation
+            and len(version.heads) == 1
+            and (same := first.at(now))
+        ):
+            return same
+        streams = [each for each in journal.streams() if each.project == self._stream.project]
+        first = future_commit(journal, streams, now)
+        self._first_future = (self._follower.index.generation, first)
+        return first
 
     def _moment_of(self, version: Version, now: datetime) -> str:
         """Return the time of the next commit, after all commits of the project, whose streams show one moment."""

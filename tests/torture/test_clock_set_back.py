@@ -1,5 +1,6 @@
 """A clock that is set back, again and again: the order of what is remembered stays the order it came in."""
 
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from itertools import chain, count
@@ -67,3 +68,24 @@ def test_the_commit_of_a_fast_clock_is_named_with_its_author_by_receipts_check_a
         True,
         False,
     )
+
+
+def test_a_write_behind_a_fast_clock_costs_the_same_after_many_commits(tmp_path):
+    moments = {"now": START + timedelta(days=30)}
+    with jidomem.open(tmp_path, sources=replace(fixed_sources(), now=lambda: moments["now"])) as memory:
+        memory.writer.submit_intent("p", intent(summary="first"))
+        moments["now"] = START
+
+        def calls(number):
+            counted = []
+            sys.setprofile(lambda _frame, event, _: counted.append(event) if event == "call" else None)
+            try:
+                receipt = memory.writer.submit_intent("p", intent(summary=f"{number}"))
+            finally:
+                sys.setprofile(None)
+            assert "is recorded at" in receipt.warnings[0]
+            return len(counted)
+
+        few, *_, many = (calls(number) for number in range(80))
+
+    assert many < few + 80
