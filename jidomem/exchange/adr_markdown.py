@@ -376,14 +376,19 @@ _STATUS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 WORDS = {word: status for status, words in _STATUS.items() for word in words}
 _STATUS_WORD = re.compile(rf"({'|'.join(sorted(WORDS, key=len, reverse=True))})\b")
-#: A line without a key that is a status: its word, with a date, an author or a reason at most.
-_BARE_STATUS = re.compile(
-    rf"\W*(?:{'|'.join(map(re.escape, sorted(WORDS, key=len, reverse=True)))})"
-    r"(?:\W*$|\W+(?:\d|(?:on|by|in|at|since|until|as of|after|for|because|pending)\b)|\s*\(|[,;:]\s|\s[–—-]\s)",
-    re.IGNORECASE,
+_DATE = (
+    rf"(?:{ISO_DATE.pattern}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}|(?:\d{{1,2}}(?:st|nd|rd|th|\.)? )?(?i:{_MONTH})\.?"
+    r" (?:\d{1,2}(?:st|nd|rd|th)?,? )?\d{4}|\d{4})"
 )
-#: A line of few words that may be a status: no date, link, key or sentence.
-_FEW_WORDS = re.compile(r"\W*[^\W\d_]+(?:[ '-][^\W\d_]+){0,5}\s*")
+_NAME = (
+    r"(?:the (?:[\w-]+ ){0,3}(?:team|group|board|council|committee)|[^\W\d_a-z][\w.'’-]*(?: [^\W\d_a-z][\w.'’-]*){0,3})"
+)
+#: A line without a key that is a status: its word, at most with a date, an author and a parenthesis.
+_BARE_STATUS = re.compile(
+    rf"[\W_]*(?i:{'|'.join(map(re.escape, sorted(WORDS, key=len, reverse=True)))})"
+    rf"(?:[\s*_,:–—-]+(?:(?:on )?{_DATE}|by @?{_NAME}(?:(?:, | and | & )@?{_NAME})*))*"
+    r"(?:[\s*_]*\([^()]*\))?[\s*_.!]*"
+)
 _LONGEST_STATUS = 100
 #: Words after "accepted" in a status: the first say that the decision has ended, the others that it may not hold.
 NO_LONGER = re.compile(
@@ -541,18 +546,15 @@ def status_word(line: MarkdownLine) -> str:
     return "accepted" if relation["amended"] else "superseded" if relation["ended"] else ""
 
 
-def is_bare_status(line: MarkdownLine, *, is_alone: bool) -> bool:
-    """Return whether *line*, which has no key, is the status of the record, or may be: a few words if it *is_alone*.
+def is_bare_status(line: MarkdownLine) -> bool:
+    """Return whether *line*, which has no key, is the status of the record.
 
     >>> lines = [parse_line(0, text) for text in ("*Rejected* on 2026-05-01", "Proposed", "Open files leak.", "Parked")]
-    >>> [is_bare_status(line, is_alone=False) for line in lines], is_bare_status(lines[-1], is_alone=True)
-    ([True, True, False, False], True)
+    >>> [is_bare_status(line) for line in lines]
+    [True, True, False, False]
     """
-    if RELATION.match(line.text.lstrip("*_ ")):
-        return False
-    if len(line.text) <= _LONGEST_STATUS and _BARE_STATUS.match(line.text):
-        return True
-    return is_alone and not line.links and _FEW_WORDS.fullmatch(line.text) is not None
+    is_relation = RELATION.match(line.text.lstrip("*_ "))
+    return not is_relation and len(line.text) <= _LONGEST_STATUS and _BARE_STATUS.fullmatch(line.text) is not None
 
 
 def doubt(line: MarkdownLine) -> re.Match[str] | None:

@@ -219,14 +219,9 @@ class _Reading:
         if section := self.parts.get("links"):
             for line in self.page.lines_between(section.body, section.end):
                 yield _entry(line, "section")
-        for at, line in enumerate(ahead if self.title_at and self.top else ()):
-            if not KEY.match(line.text) and is_bare_status(line, is_alone=at == 0 and self._is_alone(line)):
+        for line in ahead if self.title_at and self.top else ():
+            if not KEY.match(line.text) and is_bare_status(line):
                 yield _Entry("status", line, range(line.number, line.number + 1) if line.whole else range(0), "bare")
-
-    def _is_alone(self, line: MarkdownLine) -> bool:
-        """Return whether *line* is a paragraph of one line."""
-        around = self.page.lines[line.number - 1 : line.number] + self.page.lines[line.number + 1 : line.number + 2]
-        return line.whole and not any(map(str.strip, around))
 
     def _title_section(self) -> MarkdownSection | None:
         """Return the heading that is the title: the first of level 1, else the first, unless it names a part."""
