@@ -8,7 +8,7 @@ A large file is never built for a receipt: after LAG writes it is built in the b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import chain
@@ -22,6 +22,7 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, local_name, type_uri
 from jidomem.records.differences import differences, has_replaced_words
 from jidomem.records.intent import NEAR, REPEATS, MemoryUpdateIntent, Receipt, SimilarMemory
+from jidomem.write.canonical import is_short_id
 
 if TYPE_CHECKING:
     from jidomem.index.search_tables import SearchIndexReader
@@ -47,8 +48,8 @@ SAME = 0.8
 WITHIN, CLOSE_TIMEOUT = 3.0, 3.0
 #: The fewest characters by which an intent may name a memory: the beginning or the end of its id.
 _SHORTEST_NAME = 4
-#: The fields with memories, by IRI or short id: these are no neighbours.
-_LINKS = ("supersedes", "invalidates", "coexists_with", "revives", "evidence", "about")
+#: The fields whose memories are no neighbours: those of memories only, also by a part of the id, and those of others.
+_LINKS, _MIXED = ("supersedes", "invalidates", "coexists_with", "revives"), ("evidence", "about")
 
 
 class _RecentWrite(NamedTuple):
@@ -155,7 +156,10 @@ class ReceiptSearch:
         text = None
         if embedding is not None and not getattr(embedding.vectors.embedder, "is_remote", False):
             text = neighbours.NewText(new.piece, embedding.vectors, partial(self._embed, embedding))
+        mixed = {*chain.from_iterable(getattr(intent, name) or () for name in _MIXED)}
+        whole = {name.casefold() for name in mixed}
         linked = {*chain.from_iterable(getattr(intent, name) or () for name in _LINKS), *known}
+        linked |= {*filter(is_short_id, mixed)}
         within = neighbours.comparable(kind, moment)
         search = neighbours.NeighbourSearch(stream, new.stems, within, text)
 
@@ -168,7 +172,7 @@ class ReceiptSearch:
                 for write in writes
                 if write.statement and neighbours.is_comparable([type_uri(kind)], [type_uri(write.kind)])
             ]
-            return search.gather(file, recent, lambda item: _is_named(item, ended))
+            return search.gather(file, recent, lambda item: _is_named(item, ended, whole))
 
         if not self._read(stream, gather):
             return None
@@ -259,12 +263,19 @@ def _parsed(intent: Proposal) -> MemoryUpdateIntent:
     return intent if isinstance(intent, MemoryUpdateIntent) else MemoryUpdateIntent.from_dict(intent)
 
 
-def _is_named(item: str, names: Iterable[str]) -> bool:
-    """Return whether one of *names*, in lower case, is the IRI of a memory, or the beginning or the end of its id."""
+def _is_named(item: str, names: Iterable[str], whole: Set[str]) -> bool:
+    """Return whether *names* have the IRI of a memory, or the beginning or end of its id, or *whole* its IRI or id.
+
+    The names are in lower case.
+    """
     own = local_name(item).casefold()
-    return any(
-        name == item.casefold() or (len(name) >= _SHORTEST_NAME and (own.startswith(name) or own.endswith(name)))
-        for name in names
+    return (
+        own in whole
+        or item.casefold() in whole
+        or any(
+            name == item.casefold() or (len(name) >= _SHORTEST_NAME and (own.startswith(name) or own.endswith(name)))
+            for name in names
+        )
     )
 
 

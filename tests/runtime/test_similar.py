@@ -95,7 +95,7 @@ def test_the_writes_of_this_process_are_found_after_the_search_file_has_them_too
     assert similar(memory.remember(BANNED)) == [(first.iri, "repeats")]
 
 
-@pytest.mark.parametrize("field", ["supersedes", "coexists_with", "evidence"])
+@pytest.mark.parametrize("field", ["supersedes", "coexists_with"])
 @pytest.mark.parametrize(
     "name",
     [str, lambda iri: iri[-8:], lambda iri: iri[-13:].upper(), lambda iri: iri.rpartition("/")[2][:-3]],
@@ -105,6 +105,21 @@ def test_a_memory_that_the_new_one_names_is_not_similar(memory, field, name):
     first = memory.remember(RECURSION)
 
     assert memory.remember(BANNED, **{field: [name(first.iri)], "about": ["src"]}).similar == ()
+
+
+@pytest.mark.parametrize("field", ["about", "evidence"])
+def test_a_word_at_the_end_of_an_id_names_no_memory_in_a_field_of_other_things(memory, field):
+    first = memory.remember(RECURSION, iri="https://jido.ai/memory/proxy-cache-plan")
+
+    assert similar(memory.remember(BANNED, **{field: ["plan"]})) == [(first.iri, "repeats")]
+
+
+@pytest.mark.parametrize("field", ["about", "evidence"])
+@pytest.mark.parametrize("name", [str, lambda iri: iri[-8:]], ids=["IRI", "short id"])
+def test_a_memory_that_is_evidence_or_subject_of_the_new_one_is_not_similar(memory, field, name):
+    first = memory.remember(RECURSION)
+
+    assert memory.remember(BANNED, **{field: [name(first.iri)]}).similar == ()
 
 
 def test_a_memory_that_ended_is_not_similar(memory):
