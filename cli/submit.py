@@ -12,7 +12,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -340,9 +340,11 @@ def edit(
     except JidomemError as refusal:
         options: Options | None = partial(_withdrawals, reason=reason) if invalidate else as_changes
         fields = {**_fields(changes), **({"reason": reason} if reason else {})}
-        if not (invalidate or undo) and (
-            hint := _successor_hint(app, memory, whole, refusal, supersede, confirm, fields)
-        ):
+        hint = ""
+        if not (invalidate or undo):
+            with suppress(JidomemError):  # a field may name no memory: the refusal is shown with its own hint
+                hint = _successor_hint(app, memory, whole, refusal, supersede, confirm, fields)
+        if hint:
             refusal.hint, options = hint, None
         print_refusal(refusal, app, options=options)
         return refusal.exit_code

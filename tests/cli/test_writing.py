@@ -194,6 +194,16 @@ def test_the_hint_for_a_stale_edit_corrects_the_successor_and_keeps_the_change_o
     assert "InProgress" in shown
 
 
+def test_a_refused_edit_of_a_replaced_memory_with_an_unknown_reference_shows_the_first_refusal():
+    words = ("edit", FACT, "--confirm", "--set", "supersedes=ffff0000")
+    first = run(*words)
+    run("edit", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "read")
+
+    again = run(*words)
+
+    assert (again.exit_code, again.stderr) == (3, first.stderr)
+
+
 def test_a_refused_withdrawal_names_the_command_that_withdraws_the_successor():
     newer = run("edit", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "read").stdout.strip()
 
