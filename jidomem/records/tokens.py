@@ -300,13 +300,23 @@ _COUNTS = _numbered("""
     10 ten zehn diez
     11 eleven elf
     12 twelve dozen zwolf doce
+    13 thirteen dreizehn trece
     14 fourteen vierzehn catorce
     15 fifteen funfzehn quince
+    16 sixteen sechzehn dieciseis
+    17 seventeen siebzehn diecisiete
+    18 eighteen achtzehn dieciocho
+    19 nineteen neunzehn diecinueve
     20 twenty zwanzig veinte
+    24 twenty-four vierundzwanzig veinticuatro
+    25 twenty-five funfundzwanzig veinticinco
     30 thirty dreissig treinta
     40 forty vierzig cuarenta
     50 fifty funfzig cincuenta
     60 sixty sechzig sesenta
+    70 seventy siebzig setenta
+    80 eighty achtzig ochenta
+    90 ninety neunzig noventa
     100 hundred hundert cien
     1000 thousand tausend mil
 """)

@@ -203,3 +203,16 @@ def labelled(part, label):
         if notes["part"] == part
         for pair in notes[label]
     ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shown"),
+    [
+        ("The worker pool has eight threads", "The worker pool has sixteen threads", ["eight / sixteen threads"]),
+        ("Workers retry twenty-five times", "Workers retry 20 times", ["twenty-five / 20 times"]),
+        ("Der Pool hat siebzehn Verbindungen", "Der Pool hat 18 Verbindungen", ["siebzehn / 18 Verbindungen"]),
+        ("Keep ninety backups", "Keep 90 backups", []),
+    ],
+)
+def test_numbers_in_words_are_values(one, other, shown):
+    assert [str(each) for each in differences(one, other)] == shown
