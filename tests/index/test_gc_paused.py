@@ -1,14 +1,15 @@
 """Garbage is not looked for meanwhile, and always is again, whoever else holds it off."""
 
 import gc
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 import pytest
 
 from jidomem.index.follower import gc_paused
 
 
-def test_it_is_off_inside_and_on_again_also_after_an_error():
+def test_it_is_off_inside_and_on_again_also_after_an_error(monkeypatch):
+    monkeypatch.setattr("jidomem.index.follower._GC_LOCK", Lock())  # a thread of an earlier test may hold the other one
     seen = []
 
     @gc_paused()

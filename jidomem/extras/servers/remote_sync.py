@@ -236,7 +236,7 @@ def _lines(graph: str, commits: Sequence[Commit]) -> list[str]:
 
 
 #: Rounds without progress after which the synchronisation of a graph fails.
-TRIES = 5
+TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
