@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import inf
 from typing import Any
 
 from jidomem.base.clock import parse_moment
@@ -287,6 +288,8 @@ class Recalling:
         terms, best = {stem: stems[stem] for stem in telling_stems(stems)}, list[_Place]()
         line = calibration(WORDS, has_vectors=False, memories=counts.memories)
         total = whole(terms, counts)
+        if TELL_LITTLE.issuperset(terms.values()):  # no subject: the least score, in the order of the matches
+            line, total = calibration(WORDS, has_vectors=False), inf
         for one in matches[: request.limit]:
             score = line.probability(one.score / total)
             reasons = (*words_lines(terms, one.words, counts), *feature_lines(one.parts), score_line(score))

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from jidomem.base.words import TELL_LITTLE
+
 #: The characters of a text that are examined; speakers state their subject at the beginning.
 BEGINNING = 600
 #: Names of machines as speakers.
@@ -21,6 +23,13 @@ _TIME = (
     "yesterday today tonight tomorrow last next ago week weekend month year day morning evening night since monday"
     " tuesday wednesday thursday friday saturday sunday january february march april june july august september october"
     " november december"
+)
+
+#: Words of a question that ask for whatever there is, without a subject: "what happened", "what was decided".
+_GENERAL = (
+    "happen happens happened happening go goes going went change changes changed work works worked working new news"
+    " make made decide decides decided decision decisions agree agreed record records recorded write wrote written"
+    " learn learned learnt memory memories note notes anything everything something"
 )
 
 
@@ -41,6 +50,7 @@ _ASKS_DECISION = re.compile(
 )
 _GIVES_TIME = re.compile(rf"{_any(_TIME)}|\b\d{{4}}\b", re.IGNORECASE)
 _GIVES_NUMBER = re.compile(rf"\d|{_any(_NUMBER)}", re.IGNORECASE)
+_NO_SUBJECT = TELL_LITTLE | {*_GENERAL.split()}
 _NAME, _WORD = re.compile(r"\b([^\W\d_]+)(?:['’]s)?\b"), re.compile(r"\w")
 _OF_ITSELF = re.compile(r"\b(?:I|me|my|we|our)\b", re.IGNORECASE)
 
@@ -81,6 +91,16 @@ def contains_cue(kind: str, text: str) -> bool:
     (True, False)
     """
     return _GIVES[kind].search(text, 0, BEGINNING) is not None
+
+
+def is_subject(word: str) -> bool:
+    """Return whether a *word* of a question that names a day gives its subject: it is no word of time, no number and
+    not general.
+
+    >>> [word for word in ("what", "happened", "in", "paris", "yesterday", "2026") if is_subject(word)]
+    ['paris']
+    """
+    return not (word.isdigit() or word in _NO_SUBJECT or contains_cue("time", word))
 
 
 def is_of_itself(text: str) -> bool:

@@ -20,7 +20,7 @@ from jidomem.rdf.vocab import JIDO
 from jidomem.recall import bm25, question
 from jidomem.recall.calibration import Calibration, calibration
 from jidomem.recall.candidates import RecallQuery, VectorQuery, gather, merge_questions
-from jidomem.recall.question import ROLES, Days, contains_cue, is_of_itself, spoken_of, wanted
+from jidomem.recall.question import ROLES, Days, contains_cue, is_of_itself, is_subject, spoken_of, wanted
 from jidomem.records.recall import Candidate, Profile, Question, Ranked, ScoredPassage
 
 #: Conversations of people: short turns, each understood from the turns around it. The person named in a question is
@@ -163,7 +163,8 @@ class _PreparedQuery:
     """A question, analysed once for all candidates: the weights of its words, their sum, the people and dates it names.
 
     `spans` are the dates that each candidate names, by its item, if the question names one. `moments` are the moments
-    of all candidates, in order.
+    of all candidates, in order. `is_foreign` is True if the question names a day and a subject of which no passage has
+    a word.
     """
 
     weight: Mapping[str, float]
@@ -174,6 +175,7 @@ class _PreparedQuery:
     spans: Mapping[str, Sequence[Days]]
     moments: Sequence[_Moment]
     wanted: frozenset[str]
+    is_foreign: bool
     has_vectors: bool
 
     @classmethod
@@ -190,9 +192,13 @@ class _PreparedQuery:
             for stem, word in question.unknown.items()
             if word not in names and not (days and contains_cue("time", word))
         ]
+        strange, known = (
+            any(word not in names and is_subject(word) for word in words.values()) if days else False
+            for words in (question.unknown, question.stems)
+        )
         whole = bm25.whole([*stems, *missing], question.counts)
         return cls(weight, whole, average, named, days, spans, sorted(map(_moment, candidates)),
-                   wanted(question.text), question.has_vectors)  # fmt: skip
+                   wanted(question.text), strange and not known, question.has_vectors)  # fmt: skip
 
     def score(self, passages: Sequence[tuple[float, ScoredPassage]]) -> float:
         """Return the match of *passages*, each with its share, with the words: about 1 if each word occurs."""
@@ -289,10 +295,17 @@ def _speaker(query: _PreparedQuery, one: Candidate) -> float:
     return float(len(query.speakers) == 1 and not query.speakers.isdisjoint(one.passage.speakers))
 
 
+def _is_off_subject(query: _PreparedQuery, one: Candidate) -> bool:
+    """Return whether the day of a text without a speaker does not make it an answer: the subject of the question is
+    foreign to all texts, and this one has no more than the usual similarity.
+    """
+    return query.is_foreign and query.has_vectors and not one.passage.speakers and (one.passage.cosine or 0.0) <= USUAL
+
+
 def _date(query: _PreparedQuery, one: Candidate) -> float:
     """Return the nearness of its day to the requested days; earlier days count as further away."""
     day = day_of(one.passage.said_at) if query.days else None
-    if day is None:
+    if day is None or _is_off_subject(query, one):
         return 0.0
     away = min(max(meant.away(day), -EARLY * meant.away(day)) for meant in query.days)
     return exp(-away / NEAR)
@@ -300,6 +313,8 @@ def _date(query: _PreparedQuery, one: Candidate) -> float:
 
 def _event(query: _PreparedQuery, one: Candidate) -> float:
     """Return the nearness of the dates it names to the requested days: 1 if they share a day."""
+    if _is_off_subject(query, one):
+        return 0.0
     spans = query.spans.get(one.passage.item, ())
     return max((exp(-meant.apart(span) / NEAR) for span in spans for meant in query.days), default=0.0)
 

@@ -108,6 +108,24 @@ def test_each_word_that_no_memory_has_lowers_the_score(memory):
     assert scores == sorted({*scores}, reverse=True)
 
 
+def test_words_without_a_subject_have_a_low_score(memory):
+    assert memory.recall("build", min_score=0).entries[0].score > 0.3
+    assert max(hit.score for hit in memory.recall("the", min_score=0).entries) < MIN_SCORE
+
+
+def test_a_day_alone_makes_no_answer_to_a_question_with_a_subject(tmp_path):
+    with opened(tmp_path / "root", ToyEmbedder()) as memory:
+        for summary in ("backups run nightly", "letters wait in one queue", "the parser stops late"):
+            memory.writer.submit_intent("p", intent(summary=summary))
+        off = memory.recall("weather Paris today", min_score=0).entries
+        on = memory.recall("backups today").entries
+        day = memory.recall("what happened today?").entries
+
+    assert all(hit.score < 0.1 for hit in off)
+    assert on[0].content == "backups run nightly"
+    assert len(day) == 3
+
+
 def test_the_nearest_is_left_out_of_a_budget_that_it_exceeds(memory):
     whole = memory.recall(NONSENSE, min_score=0.3, budget_tokens=1_000)
     small = memory.recall(NONSENSE, min_score=0.3, budget_tokens=whole.metadata["tokens"] - 1)
