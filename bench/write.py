@@ -55,6 +55,7 @@ def rows(options: Options) -> Iterator[Row]:
     found: dict[int, list[float]] = {}
     for size in sizes:
         with jidomem.open(options.copy(size)) as memory:
+            memory.texts.read(Stream(load.PROJECT), lambda file: None)  # else it is built beside the first writes
             coming = islice(generate.intents(10**9, project=load.PROJECT), size, None)
             sides = {
                 "submit": lambda: _submit(memory, next(coming)),  # noqa: B023
