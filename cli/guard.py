@@ -212,9 +212,9 @@ def _warn_of_missing(app: App, folder: Path, paths: Sequence[str]) -> None:
 
 def _warn_of_unchecked(app: App, verdict: Verdict) -> None:
     """Name each check that did not run, with the number of its files."""
-    files = Counter((stop.rule.item, stop.reason) for stop in verdict.unchecked)
-    for (item, reason), count in files.items():
-        app.warn(f"not checked: {count} file{'s' * (count != 1)}, for {item.rpartition('/')[2][-8:]}: {reason}")
+    files = Counter((stop.rule.short_id, stop.reason) for stop in verdict.unchecked)
+    for (short_id, reason), count in files.items():
+        app.warn(f"not checked: {count} file{'s' * (count != 1)}, for {short_id}: {reason}")
 
 
 def _print_verdict(app: App, verdict: Verdict) -> None:

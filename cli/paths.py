@@ -12,8 +12,7 @@ from shlex import quote
 import click
 
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.repository import git
-from jidomem.repository.worktree import Addresses, Worktree, path_below
+from jidomem.repository.worktree import Addresses, Worktree, files_by_git, path_below
 from jidomem.runtime.settings import FOLDER
 
 
@@ -25,7 +24,7 @@ class Paths:
     """
 
     def __init__(self, root: Path, tree: Worktree | None) -> None:
-        self._root, self._tree, self._here = root, tree, Path.cwd().resolve()
+        self._root, self._here = root, Path.cwd().resolve()
         self._addresses = Addresses.of(tree) if tree else None
         self.folder = tree.base if tree else root.parent if root.name == FOLDER else self._here
 
@@ -126,11 +125,11 @@ class Paths:
 
 def _files_below(folder: Path) -> list[Path]:
     """Return the files below *folder*, sorted: those that git does not ignore, also of repositories in it."""
-    names = git.read_git(folder, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
-    if names is None:  # no repository
+    names = files_by_git(folder)
+    if names is None:
         return sorted(Path(place) / name for place, visible in _walk(folder) for name in visible)
     files: list[Path] = []
-    for path in sorted({folder / os.fsdecode(name) for name in names.split(b"\0") if name}):
+    for path in (folder / name for name in names):
         files += _files_below(path) if path.is_dir() and not path.is_symlink() else [path] * path.is_file()
     return files
 

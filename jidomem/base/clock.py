@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from os import urandom
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -72,9 +72,11 @@ def impossible_day(value: object) -> str:
     match = re.match(r"(\d{4})-(0[1-9]|1[0-2])-(\d\d)(?!\d)", value) if isinstance(value, str) else None
     if match is None or match[1] == "0000":
         return ""
+    from calendar import month_name, monthrange  # only a refusal needs it
+
     year, month, day = map(int, match.groups())
-    days = 31 if month == 12 else (date(year, month + 1, 1) - timedelta(days=1)).day
-    return "" if 1 <= day <= days else f"{date(year, month, 1):%B} {match[1]} has {days} days"
+    days = monthrange(year, month)[1]
+    return "" if 1 <= day <= days else f"{month_name[month]} {match[1]} has {days} days"
 
 
 def format_timestamp(moment: datetime) -> str:

@@ -71,6 +71,11 @@ class Rule:
     about: tuple[str, ...] = ()
     rivals: tuple[str, ...] = ()
 
+    @property
+    def short_id(self) -> str:
+        """Return the last eight characters of the id of the memory."""
+        return self.item.rpartition("/")[2][-8:]
+
     def holds(self, now: str) -> bool:
         """Return whether the rule is valid at *now*."""
         return self.valid_from <= now and (not self.valid_until or now < self.valid_until)

@@ -128,7 +128,7 @@ def _time(one: Ranked, question: Question) -> Iterator[str]:
         nearest = min(days, key=lambda each: abs(each.away(day)))
         away = nearest.away(day)
         distance = f"{abs(away):,} day{'s' * (abs(away) != 1)} {'after' if away > 0 else 'before'} the time in the"
-        lowered = ": lowered" if one.parts.get("other_time") else ""
+        lowered = ": lowered" if one.parts.get("other_time", 0.0) < 0 else ""
         yield f"time: of {day}, {distance if away else 'in the time of the'} question ({_dates(nearest)}){lowered}"
 
 

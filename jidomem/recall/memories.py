@@ -62,7 +62,9 @@ SELECT ?id ?agent ?text ?session ?metadata WHERE {
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The recalled entries, in order; `scores`, `parts` and `reasons` are those of the matching entries, by IRI."""
+    """The recalled entries, in order; `scores`, `parts` and, if requested, `reasons` are those of the matching entries,
+    by IRI.
+    """
 
     entries: Mapping[str, Entry]
     scores: Mapping[str, float]
@@ -79,10 +81,13 @@ class Entries:
         self._texts = texts
         self._index = index
 
-    def covered(self, request: RecallRequest, within: SearchFilter, now: str, alike: VectorQuery | None) -> Recalled:
+    def covered(
+        self, request: RecallRequest, within: SearchFilter, now: str, alike: VectorQuery | None, *, explains: bool
+    ) -> Recalled:
         """Return up to `limit` entries *within* the filter: the matching ones, best first, then the newest.
 
-        *now* is the moment of the query, *alike* the vector query, if there is one.
+        *now* is the moment of the query, *alike* the vector query, if there is one; with *explains* the matching ones
+        have reasons.
         """
         query = RecallQuery(
             request.query, query_stems(self._texts.stemmer, request.query), (), now, limit=request.limit
@@ -93,7 +98,7 @@ class Entries:
         entries = {name: entry for name in names if (entry := self.entry(iri(name))) is not None}
         chosen = dict(islice(entries.items(), request.limit))
         scores = {name: answer.calibration.probability(best[name].score) for name in chosen if name in best}
-        reasons = {name: explain(best[name], answer.question, score) for name, score in scores.items()}
+        reasons = {name: explain(best[name], answer.question, score) for name, score in scores.items() if explains}
         return Recalled(chosen, scores, {name: best[name].parts for name in scores}, reasons, answer.ranking)
 
     def all_entries(self, moment: str | None) -> list[Entry]:
@@ -292,9 +297,10 @@ class Recalling:
             line, total = calibration(WORDS, has_vectors=False), inf
         for one in matches[: request.limit]:
             score = line.probability(one.score / total)
-            reasons = (*words_lines(terms, one.words, counts), *feature_lines(one.parts), score_line(score))
-            parts = {**one.parts, "words": dict(one.words)}
-            best.append(_Place(one.match.item, score, parts, reasons if narrowing.explain else None))
+            reasons = None
+            if narrowing.explain:
+                reasons = (*words_lines(terms, one.words, counts), *feature_lines(one.parts), score_line(score))
+            best.append(_Place(one.match.item, score, {**one.parts, "words": dict(one.words)}, reasons))
         metadata = _metadata(project, looked_for, stems, counts, len(matches) > request.limit)
         return _Ranking(best, _weights(stems, counts), metadata)
 

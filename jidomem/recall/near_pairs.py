@@ -6,7 +6,7 @@ by their words, status and links.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from jidomem.index import OxigraphIndex
@@ -53,9 +53,7 @@ def _active_pairs(
 ) -> Iterator[tuple[SearchRow, SearchRow, float]]:
     """Yield the comparable pairs of memories with one text or near vectors, the nearest first, with their likeness."""
     within = SearchFilter(valid_at=moment)
-    same = [(known, known, 1.0) for known in file.passages.repeated(EXAMINED)]
-    for start in range(-_STEP, EXAMINED, _STEP):
-        near = same if start < 0 else vectors.near_pairs(stream, _STEP, start)
+    for near in _near_texts(file, stream, vectors):
         numbers = file.passages.numbers_of({digest for one, other, _ in near for digest in (one, other)})
         rows = {row.number: row for row in file.rows({each for some in numbers.values() for each in some}, within)}
         active = {known: [each for each in some if each in rows][:OF_ONE_TEXT] for known, some in numbers.items()}
@@ -67,7 +65,20 @@ def _active_pairs(
         ]
         likeness = likeness_of_pairs(file, pairs)
         yield from ((one, other, like) for (one, other, _), like in zip(pairs, likeness, strict=True))
-        if start >= 0 and len(near) < _STEP:
+
+
+def _near_texts(
+    file: SearchIndexReader, stream: Stream, vectors: Vectors
+) -> Iterator[Sequence[tuple[bytes, bytes, float]]]:
+    """Yield the texts that several memories have, then, in steps, those with near vectors: the digests and the cosine.
+
+    A text that several memories have has one vector, and so is in no pair of vectors.
+    """
+    yield [(known, known, 1.0) for known in file.passages.repeated(EXAMINED)]
+    for start in range(0, EXAMINED, _STEP):
+        near = vectors.near_pairs(stream, _STEP, start)
+        yield near
+        if len(near) < _STEP:
             return
 
 

@@ -354,17 +354,26 @@ class FileListing:
     by_git: bool
 
 
-def listing(base: Path) -> FileListing:
-    """Return the files below *base*: those that git tracks or would add, else a walk of at most MOST entries."""
+def files_by_git(base: Path) -> tuple[str, ...] | None:
+    """Return the files below *base* that git tracks or would add, sorted; None without git or a repository.
+
+    A repository in it is listed as a folder.
+    """
     try:
         words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
         done = git.ask(base, *words, seconds=SECONDS)
     except InvalidRequest:  # git is missing
-        return _walked(base)
+        return None
     if done.returncode != 0:
-        return _walked(base)
+        return None
     names = done.stdout.decode("utf-8", "surrogateescape").split("\0")
-    return FileListing(tuple(sorted(set(filter(None, names)))), is_whole=True, by_git=True)
+    return tuple(sorted(set(filter(None, names))))
+
+
+def listing(base: Path) -> FileListing:
+    """Return the files below *base*: those that git tracks or would add, else a walk of at most MOST entries."""
+    paths = files_by_git(base)
+    return _walked(base) if paths is None else FileListing(paths, is_whole=True, by_git=True)
 
 
 class PathFinder:

@@ -20,9 +20,7 @@ from jidomem.base.words import chunk_text, digest
 from jidomem.errors import NotFound
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, local_name, type_uri
-from jidomem.records.differences import differences, has_replaced_words
 from jidomem.records.intent import NEAR, REPEATS, MemoryUpdateIntent, Receipt, SimilarMemory
-from jidomem.write.canonical import is_short_id
 
 if TYPE_CHECKING:
     from jidomem.index.search_tables import SearchIndexReader
@@ -151,6 +149,7 @@ class ReceiptSearch:
     ) -> Similar:
         """Return the memories of *stream* active at *moment* that are similar to *new*, without those *known*."""
         from jidomem.recall import neighbours
+        from jidomem.write.canonical import is_short_id
 
         embedding, kind = self._recall.embedding, _kind(intent)
         text = None
@@ -247,6 +246,8 @@ def _similar(summary: str, neighbour: Neighbour) -> SimilarMemory:
 
     A repetition differs in no value, and in no one or two words alone.
     """
+    from jidomem.records.differences import differences, has_replaced_words  # only a write needs these rules
+
     differing = tuple(map(str, differences(summary, neighbour.summary)))
     is_same = neighbour.likeness >= SAME and not differing and not has_replaced_words(summary, neighbour.summary)
     relation = REPEATS if is_same else NEAR
