@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -261,26 +261,34 @@ class Revisions:
     def __init__(self, reader: _Reader, project: str, as_of: object = None) -> None:
         self._reader, self._project, self._as_of = reader, project, as_of
 
-    def of(self, item: str) -> dict[str, Any]:
-        """Return the `event` that made a version, its `reason`, and its `changes`: field, before and after.
+    def of(self, item: str, lineage: Container[str] | None = None) -> dict[str, Any]:
+        """Return the `event` that made a version, its `reason`, its `changes`, and the memories `also_superseded`.
 
-        The changes are those from the newest memory that it replaced; the first version has none. A field that is not
-        set is None. The event is asserted, revised, confirmed, revived or withdrawn, for a proposal also proposed,
-        accepted or rejected; None if there is no such memory.
+        The changes, each with field, before and after, are those from the version that it replaced: the one with the
+        same content, else the newest; the first version has none. A field that is not set is None. With *lineage*, only
+        a memory in it is a version. The event is asserted, revised, confirmed, superseded (by a version of another
+        memory), revived or withdrawn, for a proposal also proposed, accepted or rejected; None if there is no such
+        memory. Each other asserted memory that the version superseded has iri and summary.
         """
         memory = self._memory(item)
         if memory is None:
-            return {"event": None, "reason": None, "changes": []}
+            return {"event": None, "reason": None, "changes": [], "also_superseded": []}
         superseded, withdrawn, revived = (
             self._memories(memory, name) for name in ("supersedes", "invalidates", "revives")
         )
-        versions = [each for each in (*superseded, *revived) if each["class"] != MARKER]
-        before = max(versions, key=lambda memory: memory["recorded_at"], default=None)
-        changes = [] if before is None else self._changes(before, memory)
+        replaced = [each for each in (*superseded, *revived) if each["class"] != MARKER]
+        replaced.sort(key=lambda each: each["recorded_at"], reverse=True)
+        versions = [each for each in replaced if lineage is None or each["iri"] in lineage] or replaced
+        changes = {each["iri"]: self._changes(each, memory) for each in (versions if revived else replaced)}
+        restated = [] if revived else [each for each in replaced if _is_same(changes[each["iri"]])]
+        before = next((each for each in versions if each in restated), versions[0] if versions else None)
+        own_changes = [] if before is None else changes[before["iri"]]
+        others = [each for each in replaced if each not in versions and (each in restated or _is_proposed(each))]
         return {
-            "event": _event(memory, superseded, withdrawn, changes),
+            "event": _event(memory, versions, withdrawn, own_changes, is_by_another=bool(others)),
             "reason": reason(memory, [*superseded, *withdrawn, *revived]),
-            "changes": changes,
+            "changes": own_changes,
+            "also_superseded": [] if before is None or revived else _also_superseded(memory, before, replaced),
         }
 
     def _memories(self, memory: Memory, name: str) -> list[Memory]:
@@ -305,21 +313,41 @@ class Revisions:
         ]
 
 
-def _event(memory: Memory, superseded: Sequence[Memory], withdrawn: Sequence[Memory], changes: Rows) -> str:
-    """Return the event that made *memory*."""
-    properties = memory["properties"]
+def _event(
+    memory: Memory, versions: Sequence[Memory], withdrawn: Sequence[Memory], changes: Rows, *, is_by_another: bool
+) -> str:
+    """Return the event that made *memory* of *versions*; *is_by_another* if it restates a memory outside of them."""
     if _is_proposed(memory):
         return "proposed"
-    if properties.get("revives"):
+    if memory["properties"].get("revives"):
         return "revived"
-    if superseded:
-        if any(map(_is_proposed, superseded)):
+    if versions:
+        if any(map(_is_proposed, versions)):
             return "accepted"
-        is_same = properties.get("confirmedBy") or all(change["field"] == "verified" for change in changes)
-        return "confirmed" if is_same else "revised"
+        return "confirmed" if _is_same(changes) else "superseded" if is_by_another else "revised"
     if withdrawn and memory["class"] == MARKER:
         return "rejected" if all(map(_is_proposed, withdrawn)) else "withdrawn"
     return "asserted"
+
+
+def _is_same(changes: Rows) -> bool:
+    return all(change["field"] == "verified" for change in changes)
+
+
+def _also_superseded(memory: Memory, before: Memory, replaced: Sequence[Memory]) -> Rows:
+    """Return the asserted memories among *replaced* that are no versions before the version *before* of *memory*."""
+    if _is_proposed(memory):
+        return []
+    by_iri, earlier, pending = {each["iri"]: each for each in replaced}, set[str](), [before["iri"]]
+    while pending:
+        if (one := pending.pop()) in by_iri and one not in earlier:
+            earlier.add(one)
+            pending += _values(by_iri[one], "supersedes")
+    return [
+        {"iri": each["iri"], "summary": next(iter(each["properties"].get("summary", ())), None)}
+        for each in replaced
+        if each["iri"] not in earlier and not _is_proposed(each)
+    ]
 
 
 def _is_proposed(memory: Memory) -> bool:
@@ -441,31 +469,21 @@ class History:
         revisions, redactions = Revisions(self._reader, project, as_of), defaultdict[str, Rows](list)
         for each in self.redactions(project, "0", as_of):
             redactions[each.pop("item")].append(each)
+        before, dates = self._predecessors(project, [row["entry"] for row in rows])
+        lineage = _lineage(item, before)
         return [
-            {**row, **revisions.of(row["entry"]), "redactions": redactions[row["entry"]]}
-            for row in self._oldest_first(project, rows)
+            {**row, **revisions.of(row["entry"], lineage), "redactions": redactions[row["entry"]]}
+            for row in _oldest_first(rows, before, dates)
         ]
 
-    def _oldest_first(self, project: str, rows: Rows) -> Rows:
-        """Return *rows* of versions, each with its date; within a commit a version follows those it replaced."""
-        before: dict[str, set[str]] = {row["entry"]: set() for row in rows}
+    def _predecessors(self, project: str, entries: Iterable[str]) -> tuple[dict[str, set[str]], dict[str, Any]]:
+        """Return for each of *entries* those of them that it replaced, and its date."""
+        before: dict[str, set[str]] = {entry: set() for entry in entries}
         dates: dict[str, Any] = {}
         for each in self._reader.select(project, _BEFORE % " ".join(map(iri, before))):
             before[each["item"]] |= {each["old"]} & before.keys() - {each["item"]}
             dates[each["item"]] = each["date"]
-        ordered: Rows = []
-        for _, same in groupby(rows, key=lambda row: row["recorded"]):
-            by_entry: dict[str, Rows] = {}
-            for row in same:
-                by_entry.setdefault(row["entry"], []).append({**row, "date": dates.get(row["entry"])})
-            levels = TopologicalSorter({entry: before[entry] & by_entry.keys() for entry in by_entry})
-            with suppress(CycleError):
-                levels.prepare()
-            while levels.is_active() and (ready := levels.get_ready()):
-                ordered += [row for entry in sorted(ready) for row in by_entry.pop(entry)]
-                levels.done(*ready)
-            ordered += [row for in_circle in by_entry.values() for row in in_circle]
-        return ordered
+        return before, dates
 
     def redactions(self, project: str, since: object, until: object) -> Rows:
         """Return a row for each memory redacted between two moments: item, recorded, agent and reason."""
@@ -479,7 +497,14 @@ class History:
             raise InvalidRequest(f"{since} is after {until}", hint="give the earlier moment first")
         rows = self._reader.ask("changes", project=project, since=first, as_of=last, valid_at=valid_at)
         added = self._revised(project, [row["item"] for row in rows if not row["before"]], last)
-        none: dict[str, Any] = {"recorded": None, "agents": [], "event": None, "reason": None, "changes": []}
+        none: dict[str, Any] = {
+            "recorded": None,
+            "agents": [],
+            "event": None,
+            "reason": None,
+            "changes": [],
+            "also_superseded": [],
+        }
         return [
             {"change": row["after"] if row["before"] else "added", **row, **added.get(row["item"], none)}
             for row in rows
@@ -495,7 +520,7 @@ class History:
                 own["agents"] = _each((*own["agents"], row["agent"]))
                 if "changes" not in own:
                     is_revision = row["replaced"] is not None
-                    first = {"event": "asserted", "reason": row["reason"], "changes": []}
+                    first = {"event": "asserted", "reason": row["reason"], "changes": [], "also_superseded": []}
                     own |= revisions.of(row["item"]) if is_revision or row["proposed"] else first
         return revised
 
@@ -533,6 +558,39 @@ class History:
         moment: Term = to_term(as_of, "dateTime", "as_of")
         rows = self._reader.select(project, _HEADS % {"graph": iri(graph_iri(project)), "moment": moment})
         return Version.of(_head(row) for row in rows)
+
+
+def _lineage(item: str, before: Mapping[str, Set[str]]) -> set[str]:
+    """Return the versions before *item*, and those after any of them; *before* has the predecessors of each."""
+    after = defaultdict[str, set[str]](set)
+    for entry, olds in before.items():
+        for old in olds:
+            after[old].add(entry)
+    lineage = {item}
+    for neighbours in (before, after):
+        pending = [*lineage]
+        while pending:
+            new = {*neighbours.get(pending.pop(), ())} - lineage
+            lineage |= new
+            pending += new
+    return lineage
+
+
+def _oldest_first(rows: Rows, before: Mapping[str, Set[str]], dates: Mapping[str, Any]) -> Rows:
+    """Return *rows* of versions, each with its date; within a commit a version follows those it replaced."""
+    ordered: Rows = []
+    for _, same in groupby(rows, key=lambda row: row["recorded"]):
+        by_entry: dict[str, Rows] = {}
+        for row in same:
+            by_entry.setdefault(row["entry"], []).append({**row, "date": dates.get(row["entry"])})
+        levels = TopologicalSorter({entry: before[entry] & by_entry.keys() for entry in by_entry})
+        with suppress(CycleError):
+            levels.prepare()
+        while levels.is_active() and (ready := levels.get_ready()):
+            ordered += [row for entry in sorted(ready) for row in by_entry.pop(entry)]
+            levels.done(*ready)
+        ordered += [row for in_circle in by_entry.values() for row in in_circle]
+    return ordered
 
 
 def _head(row: dict[str, Any]) -> CommitRef:

@@ -322,11 +322,11 @@ class MemoryReader:
     def history(self, project: str, memory_id: str, *, as_of: object = None, valid_at: object = None) -> Rows:
         """Return the memories that one memory replaced, and those that replaced, withdrew or revived it, oldest first.
 
-        Each has recorded, entry, kind, summary, status, agent, and its revision: the `event`
-        (asserted, revised, confirmed, revived, withdrawn, proposed, accepted or rejected), its
-        `reason`, and its `changes`: field, before and after; and its `redactions`: recorded, agent
-        and reason. The id is one that `resolve` takes. Raises NotFound if there was no such memory by
-        then.
+        Each has recorded, entry, kind, summary, status, agent, and its revision: the `event` (asserted,
+        revised, confirmed, superseded, revived, withdrawn, proposed, accepted or rejected), its
+        `reason`, its `changes` (field, before and after) from the version before it, the other
+        memories that it `also_superseded`, and its `redactions`: recorded, agent and reason. The id is
+        one that `resolve` takes. Raises NotFound if there was no such memory by then.
         """
         return self._history.of_memory(project, memory_id, as_of=as_of, valid_at=valid_at)
 

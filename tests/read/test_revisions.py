@@ -111,3 +111,53 @@ def test_the_history_tells_by_which_event_each_version_came_and_what_was_known_t
     assert events(first, as_of=then) == {first: "asserted", revised: "revised"}
     known = {row["item"]: row["event"] for row in memory.reader.diff("p", "0")}
     assert (known[proposal], known[accepted], known[confirmed]) == ("proposed", "accepted", "confirmed")
+
+
+def versions_of(memory, item):
+    """Return event, changes and the memories also superseded of each version in the history of *item*."""
+    return [
+        (row["event"], changes(row), [each["iri"] for each in row["also_superseded"]])
+        for row in memory.reader.history("p", item)
+    ]
+
+
+def test_a_memory_that_another_one_replaces_in_review_is_superseded_and_the_other_one_is_confirmed(memory):
+    old = memory.writer.submit_intent("p", intent(summary="API listens on 9090")).iri
+    new = memory.writer.submit_intent("p", intent(summary="API listens on 8080")).iri
+    settled = memory.writer.settle("p", new, "supersede", other=old, reason="moved").iri
+    summary = [("summary", "API listens on 9090", "API listens on 8080")]
+
+    assert [row["reason"] for row in memory.reader.history("p", old)] == [None, "moved"]
+    assert versions_of(memory, old) == [("asserted", [], []), ("superseded", summary, [new])]
+    assert versions_of(memory, new) == [("asserted", [], []), ("confirmed", [], [old])]
+    assert versions_of(memory, settled)[-1] == ("confirmed", [], [old])
+
+
+def test_a_proposal_that_is_accepted_in_the_place_of_a_memory_supersedes_that_one(memory):
+    old = memory.writer.submit_intent("p", decision(topic="store")).iri
+    new = memory.writer.submit_intent("p", decision(topic="store", summary="Use QLever"), propose=True).iri
+    settled = memory.writer.settle("p", new, "supersede", reason="faster").iri
+
+    events = {row["entry"]: (row["event"], changes(row)) for row in memory.reader.history("p", old)}
+    assert events[settled] == ("superseded", [("summary", "Use Oxigraph", "Use QLever")])
+    assert versions_of(memory, new) == [("proposed", [], []), ("accepted", [], [old])]
+
+
+def test_a_confirmation_that_ends_a_repetition_changes_nothing_and_names_the_repetition(memory):
+    first = memory.writer.submit_intent("p", intent(summary="eight connections")).iri
+    second = memory.writer.submit_intent("p", intent(summary="sixteen connections")).iri
+    memory.writer.confirm("p", first, reason="it says the same", supersedes=[first, second])
+
+    assert versions_of(memory, first)[-1] == ("confirmed", [], [second])
+    assert versions_of(memory, second)[-1] == (
+        "superseded", [("summary", "sixteen connections", "eight connections")], [first],
+    )  # fmt: skip
+
+
+def test_a_version_that_changes_its_memory_and_ends_a_second_one_is_a_revision(memory):
+    first = memory.writer.submit_intent("p", intent(summary="one")).iri
+    second = memory.writer.submit_intent("p", intent(summary="two")).iri
+    memory.writer.revise("p", first, changes={"summary": "three", "supersedes": [first, second]}, reason="both")
+
+    assert versions_of(memory, first)[-1] == ("revised", [("summary", "one", "three")], [second])
+    assert versions_of(memory, second)[-1] == ("revised", [("summary", "two", "three")], [first])
