@@ -251,6 +251,11 @@ def place(app: App) -> str:
     return "".join(f" {name} {shlex.quote(value)}" for name, value in values.items() if value)
 
 
+def acting(app: App) -> str:
+    """Return the options by which a pasted command that writes uses the same memory and the same agent."""
+    return place(app) + (f" --agent {shlex.quote(app.agent)}" if app.agent else "")
+
+
 def _resubmit(intent: Mapping[str, Any], app: App) -> str:
     """Return the command that submits *intent*, ready to paste."""
     return f"jidomem submit{place(app)} - <<'EOF'\n{json.dumps(dict(intent), ensure_ascii=False)}\nEOF"

@@ -37,7 +37,7 @@ from jidomem.repository.other_tools import DULL, KINDS, FolderScan, Passed, from
 from jidomem.repository.worktree import listing
 from jidomem.runtime import location, root_config, settings
 from jidomem.runtime.adoption import Scope, compare
-from jidomem_cli.errors import place, print_refusal
+from jidomem_cli.errors import acting, print_refusal
 from jidomem_cli.options import App, Command, clean, dry_run_option, pass_app
 from jidomem_cli.output import short, shortened, show_json, show_result, show_rows
 
@@ -356,7 +356,7 @@ def _described(entry: ImportedEntry, settle: str) -> str:
 
 def _settling(app: App, memory: Jidomem) -> dict[str, str]:
     """Return the commands that settle each pending review, by IRI."""
-    options, agent = place(app), memory.writer.agent
+    options, agent = acting(app), memory.writer.agent
     return {one.item: ", or ".join(line for line, _ in commands(one, options, agent)) for one in _pending(memory)}
 
 

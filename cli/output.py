@@ -443,10 +443,10 @@ def _choices(app: App, receipt: Receipt, similar: SimilarMemory) -> dict[str, st
 
     The commands are of the agent of the write, and of its root and project.
     """
-    from jidomem_cli.errors import place
+    from jidomem_cli.errors import acting
 
     new, old = quote(short(receipt.iri)), quote(short(similar.id))
-    options = place(app) + (f" --agent {quote(app.agent)}" if app.agent else "")
+    options = acting(app)
     edit, against = f"jidomem edit{options} {old} --confirm", f"{new} --against {old}"
     replace = f'jidomem review{options} supersede {against} --reason "it takes its place"'
     if receipt.commit is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -30,14 +31,14 @@ from jidomem.curation.review_queue import (
     queued,
     settle_by_rule,
 )
-from jidomem.curation.review_text import commands, parse, todo, without_settled
+from jidomem.curation.review_text import commands, effect, parse, todo, without_settled
 from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
 from jidomem.rdf.vocab import REDACTED
 from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import is_number
 from jidomem.records.active import ENDED, UNACCEPTED, is_accepted
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
-from jidomem_cli.errors import place, print_error, print_refusal
+from jidomem_cli.errors import acting, print_error, print_refusal
 from jidomem_cli.fields import entries_now, memory_iri
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import PIPED, fit_line, form_of, short, shortened, show_json, show_receipt, show_rows
@@ -147,7 +148,9 @@ def review(
     if as_todo:
         click.echo(todo(queue_page.waiting, _rewordings(memory, queue_page.waiting)), nl=False)
         if queue_page.cursor is not None:
-            app.info(f"the next lines: jidomem review --todo --limit {app.limit} --cursor {queue_page.cursor}")
+            app.info(
+                f"the next lines: jidomem review{acting(app)} --todo --limit {app.limit} --cursor {queue_page.cursor}"
+            )
     else:
         _list(app, memory, queue_page)
     return 0
@@ -212,7 +215,7 @@ def _waiting(memory: Jidomem) -> list[Waiting]:
 
 def _choices(app: App, memory: Jidomem, one: Waiting) -> str:
     """Return the commands that settle *one*, one a line."""
-    return "\n  ".join(["choose one:", *_aligned(commands(one, place(app), memory.writer.agent))])
+    return "\n  ".join(["choose one:", *_aligned(commands(one, acting(app), memory.writer.agent))])
 
 
 def _aligned(ways: Sequence[tuple[str, str]]) -> list[str]:
@@ -235,7 +238,7 @@ def _accept_all(app: App, memory: Jidomem, reason: str | None, dry_run: bool) ->
     if replaced := len(unopposed) - len(lines):
         app.info(f"{replaced} skipped: a newer version or a withdrawal is pending")
     if left := len(proposals) - len(unopposed):
-        app.info(f"{left} left, in conflict with active memories or with each other: jidomem review")
+        app.info(f"{left} left, in conflict with active memories or with each other: jidomem review{acting(app)}")
     return code
 
 
@@ -278,7 +281,7 @@ def _rewordings(
 
 def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     newer = newer_versions(memory.reader, memory.project, queue_page.waiting)
-    options, reworded = place(app), _rewordings(memory, queue_page.waiting, newer)
+    options, reworded = acting(app), _rewordings(memory, queue_page.waiting, newer)
     settle = [commands(one, options, memory.writer.agent) for one in queue_page.waiting]
     rivals = opposed_proposals(memory.reader, memory.project, queue_page.waiting)
     rows: list[dict[str, Any]] = [
@@ -322,11 +325,11 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
         if one.kind == "no_longer_valid":
             edit = f"jidomem edit{options} {short(one.item)} --set valid_until=DATE"
             app.info(f"decide one: {way} (it ended at its date), or reject (it never held); if it holds longer: {edit}")
-            app.info("decide many: jidomem review --edit")
+            app.info(f"decide many: jidomem review{options} --edit")
         else:
-            app.info(f"decide one: {way}, or reject; many: jidomem review --edit")
+            app.info(f"decide one: {way}, or reject; many: jidomem review{options} --edit")
     else:
-        app.info("decide many: jidomem review --edit")
+        app.info(f"decide many: jidomem review{options} --edit")
     if unopposed := [one for one in offered if one.kind == "proposal" and one.other is None and not rivals[one.item]]:
         several = "proposals" if len(unopposed) > 1 else "proposal"
         many = f"{len(unopposed):,} {several} ({_kinds(unopposed)})" if queue_page.cursor is None else "all proposals"
@@ -429,7 +432,7 @@ def _edit_review(app: App, memory: Jidomem, waiting: list[Waiting], dry_run: boo
         if is_done:
             path.unlink(missing_ok=True)
         elif path.exists() and path.read_bytes() != offered.encode():
-            app.warn(f"your review is saved; correct it, then: jidomem review --from {path}")
+            app.warn(f"your review is saved; correct it, then: jidomem review{acting(app)} --from {path}")
 
 
 def _open_editor(path: Path, offered: str) -> bool:
@@ -482,13 +485,14 @@ def _by_rule(app: App, memory: Jidomem, dry_run: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The outcome of one settlement: its line in the review, if any, its action and its memory."""
+    """The outcome of one settlement: its line in the review, if any, its action, its memory, and the effect on two."""
 
     number: int
     action: str
     item: str
     summary: str
     outcome: Receipt | JidomemError
+    effect: str = ""
 
     @property
     def where(self) -> str:
@@ -498,8 +502,9 @@ class Settled:
 
 def _print_outcomes(app: App, memory: Jidomem, outcomes: Sequence[tuple[ReviewLine, Receipt | JidomemError]]) -> int:
     settled = [
-        Settled(line.number, line.action, line.waiting.item, line.waiting.summary, outcome)
+        Settled(line.number, line.action, one.item, one.summary, outcome, effect(one, line.action) if one.other else "")
         for line, outcome in outcomes
+        for one in [line.waiting]
     ]
     return _show_settled(app, memory, settled)
 
@@ -524,15 +529,13 @@ def _show_settled(app: App, memory: Jidomem, settled: Sequence[Settled]) -> int:
 
 
 def _settled_text(settled: Settled) -> str:
-    """Return the outcome for a memory, with the id of the resulting active memory if there is one."""
+    """Return the outcome for a memory, with the id of the resulting active memory if there is one, and the effect."""
     assert isinstance(settled.outcome, Receipt)
     would, item = "would be " if settled.outcome.commit is None else "", short(settled.item)
     outcome = OUTCOMES[settled.action]
-    return (
-        f"{would}{outcome} {item}"
-        if outcome == "rejected" or would
-        else f"{outcome} {item} as {short(settled.outcome.iri)}"
-    )
+    is_restated = not (would or outcome == "rejected" or (settled.action == "accept" and settled.effect))
+    new = f" as {short(settled.outcome.iri)}" if is_restated else ""
+    return f"{would}{outcome} {item}{new}{f' ({settled.effect})' if settled.effect else ''}"
 
 
 def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None:
@@ -548,7 +551,7 @@ def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None
     if opposed:
         if len(opposed) > _NAMED and not app.verbose:
             app.info(f"and {len(opposed) - _NAMED} more that repeat or contradict active memories")
-        app.info(f"hint: the commands that resolve each: jidomem review{place(app)}")
+        app.info(f"hint: the commands that resolve each: jidomem review{acting(app)}")
     waiting = _waiting(memory) if others else []
     counts = Counter[tuple[str, str]]()
     for each in others:
@@ -569,14 +572,25 @@ def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None
             app.info(f"{count - 1} more {'is' if count == 2 else 'are'} refused for that reason")
 
 
+#: The words of the refusal to accept an active memory that nobody proposed to change.
+_NOTHING_PENDING = "and nothing is pending on it"
+
+
 def _in_words(
     app: App, memory: Jidomem, error: JidomemError, item: str, action: str, waiting: Sequence[Waiting]
 ) -> JidomemError:
-    """Return *error* with the commands that settle *item* otherwise as its hint, and with short ids for people."""
+    """Return *error* with commands of the same agent, such as those that settle *item*, and short ids for people."""
     one = next((one for one in waiting if item in (one.item, one.other) and one.other), None)
     is_settled_otherwise = isinstance(error, Conflict) or (one is not None and action not in one.actions)
     if one is not None and is_settled_otherwise and not isinstance(error, PolicyDenied):
         error.hint = _choices(app, memory, one)
+    else:
+        known = memory.reader.get_memory(memory.project, item) if _NOTHING_PENDING in error.detail else {}
+        if known.get("status") == "expired":
+            end = short(known["properties"]["validUntil"])
+            error.detail = f"{item} expired: it was valid until {end}, {_NOTHING_PENDING}"
+            error.hint = f"to renew it: jidomem edit {item} --set valid_until=DATE"
+        error.hint = re.sub(r"jidomem (review|edit)(?= )", lambda match: match[0] + acting(app), error.hint)
     if not app.json:
         error.detail, error.hint = shortened(error.detail), shortened(error.hint)
     return error
@@ -621,7 +635,7 @@ def _show_conflicts(app: App, memory: Jidomem) -> None:
         app.info("none")
     if others:
         several = "proposals have" if others > 1 else "proposal has"
-        app.info(f"{others:,} more {several} no conflict: jidomem review{place(app)}")
+        app.info(f"{others:,} more {several} no conflict: jidomem review{acting(app)}")
 
 
 def _pending(app: App, memory: Jidomem) -> list[dict[str, Any]]:
@@ -632,7 +646,7 @@ def _pending(app: App, memory: Jidomem) -> list[dict[str, Any]]:
 
 
 def _row(app: App, memory: Jidomem, one: Waiting) -> dict[str, Any]:
-    settle = [command for command, _ in commands(one, place(app), memory.writer.agent)]
+    settle = [command for command, _ in commands(one, acting(app), memory.writer.agent)]
     return {
         "kind": one.why if one.kind == "conflict" else one.kind,
         "item": one.item,

@@ -24,7 +24,7 @@ from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.base.json_values import decode_json
 from jidomem.errors import STOPPING, Conflict, InvalidRequest, TooLarge
 from jidomem.records.intent import LIST_FIELDS, parse_json, parse_line
-from jidomem_cli.errors import Options, as_changes, as_options, place, print_refusal
+from jidomem_cli.errors import Options, acting, as_changes, as_options, print_refusal
 from jidomem_cli.fields import intent_options, memory_iri, present_fields, with_memory_paths
 from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import Bar, bar, short, show_json, show_receipt
@@ -378,8 +378,7 @@ def _successor_hint(
     others = [each for each in map(present, fields.pop("supersedes", [])) if confirm or each != newer]
     changes = as_changes({**({"supersedes": others} if others else {}), **fields})
     flag = "--confirm" if confirm else "" if summary is None else f"--supersede {shlex.quote(summary)}"
-    agent = f" --agent {shlex.quote(app.agent)}" if app.agent else ""
-    command = " ".join(filter(None, (f"jidomem edit{place(app)}{agent} {shlex.quote(short(newer))}", flag, changes)))
+    command = " ".join(filter(None, (f"jidomem edit{acting(app)} {shlex.quote(short(newer))}", flag, changes)))
     if confirm:
         return f"it was replaced; if its successor still says the same: {command}"
     return f"it was replaced; read its successor, and correct that if it is still wrong: {command}"

@@ -45,16 +45,21 @@ def commands(one: Waiting, place: str = "", agent: str | None = None) -> list[tu
     if agent is not None:
         agent = written(agent if is_absolute(agent) else f"{BASE}agents/{agent}")
     item, other = short_id(one.item), short_id(one.other) if one.other else ""
-    single = _ENDED if one.kind == "no_longer_valid" else _ONE
-    effects = single if one.other is None else {"proposal": _OPPOSED, NEAR: _NEAR}.get(one.kind, _PAIR)
-    against = f" --against {other}" if effects in (_PAIR, _NEAR) else ""
+    against = f" --against {other}" if one.other and one.kind != "proposal" else ""
     return [
         (
             f"jidomem review{place} {action} {item}{against}{_REASON if _needs_reason(one, action, agent) else ''}",
-            effects[action].format(item=item, other=other),
+            effect(one, action),
         )
         for action in one.choices
     ]
+
+
+def effect(one: Waiting, action: str) -> str:
+    """Return the effect of *action* on the item *one* and its other memory; empty if it does not settle *one*."""
+    single = _ENDED if one.kind == "no_longer_valid" else _ONE
+    effects = single if one.other is None else {"proposal": _OPPOSED, NEAR: _NEAR}.get(one.kind, _PAIR)
+    return effects.get(action, "").format(item=short_id(one.item), other=short_id(one.other) if one.other else "")
 
 
 def _needs_reason(one: Waiting, action: str, agent: str | None) -> bool:

@@ -702,3 +702,52 @@ def test_a_preset_replaces_all_other_rules(repository, preset, left):
     others = [row for row in rows("access", "policy", "show") if row["allows"] and row["role"] != "MemoryReader"]
     assert sorted({row["kind"] for row in others}) == left
     assert f"the policy is {preset} already" in run("access", "policy", "set", "--preset", preset).stderr
+
+
+def contradicting(repository):
+    """Return the ids of two active facts of ana that contradict each other, as a row of the review names them."""
+    config = repository / ".jidomem" / "config.toml"
+    config.write_text(config.read_text() + '\n[conflicts]\nfact = "warn"\n')
+    for text in ("the port is 80", "the port is 81"):
+        assert run("remember", text, "--topic", "port", "--agent", "ana").exit_code == 0
+    (row,) = [row for row in rows("review") if row["kind"] == "conflict"]
+    return row["item"][-8:], row["other"][-8:]
+
+
+def test_the_commands_of_a_review_are_of_its_agent(repository):
+    item, other = contradicting(repository)
+    asked = [run("review", *words, "--agent", "ana") for words in ((), ("--conflicts",), ("accept", item, other))]
+    asked.append(run("review", "accept", "urn:none", item, "--agent", "ana"))
+
+    lines = [line for each in asked for line in (each.stdout + each.stderr).splitlines()]
+    commands = [command for line in lines for command in re.findall(r"jidomem (?:review|edit).*", line)]
+
+    assert len(commands) > 12
+    assert [command for command in commands if " --agent ana" not in command] == []
+    assert f"jidomem review --agent ana accept {item} --against {other}" in asked[1].stdout
+
+
+def test_a_reviewed_pair_names_what_became_of_each_memory(repository):
+    item, other = contradicting(repository)
+    line = f"accept {item} {other} it was measured\n"
+
+    done = run("review", "--from", "-", "--agent", "ana", stdin=line)
+
+    withdrawn = f"line 1: accepted {item} ({item} stays active, {other} is withdrawn): the port is "
+    assert done.stdout.startswith(withdrawn)
+    assert json.loads(run("show", item, "--json").stdout)["status"] == "active"
+    assert json.loads(run("show", other, "--json").stdout)["status"] == "invalidated"
+
+
+def test_the_acceptance_of_an_expired_memory_is_refused_with_its_end_and_its_renewal(repository):
+    words = ("Sold out", "--valid-until", "2020-11-20", "--iri", "urn:v", "--agent", "ana")
+    assert run("remember", *words).exit_code == 0
+
+    refused = run("review", "accept", "urn:v", "--agent", "ana")
+
+    assert (refused.exit_code, refused.stderr.splitlines()) == (2, [
+        "error: urn:v expired: it was valid until 2020-11-20, and nothing is pending on it",
+        "hint: to renew it: jidomem edit --agent ana urn:v --set valid_until=DATE",
+    ])  # fmt: skip
+    renewal = refused.stderr.partition("renew it: ")[2].replace("DATE", "2999-01-01")
+    assert run(*shlex.split(renewal)[1:]).exit_code == 0
