@@ -36,8 +36,8 @@ from jidomem_cli.hooks import HOOK_CLIENTS, answer_hook
 from jidomem_cli.options import App, Command, hook_option, pass_app
 from jidomem_cli.paths import Paths
 
-#: The exit codes of a broken strict convention, and of a damaged journal, which is that of `jidomem check`.
-_STOPPED, _DAMAGED = 3, 1
+#: The exit codes of a broken strict convention, and of one that was not checked, or may be missing.
+_STOPPED, _UNCHECKED = 3, 1
 _TOUCHED = ("file_path", "notebook_path", "path", "target_file")
 _WRITTEN = ("content", "contents")
 
@@ -48,15 +48,23 @@ _WRITTEN = ("content", "contents")
 @hook_option(HOOK_CLIENTS)
 @click.option("--session", metavar="NAME", help="Session (default: $JIDOMEM_SESSION, then a daily one).")
 @click.option("--override", metavar="REASON", help="Allow the next edit of PATH, for this reason.")
+@click.option("--allow-unchecked", "allowed", multiple=True, metavar="ID",
+              help="Pass although checks of this convention did not run; repeatable.")  # fmt: skip
 @pass_app
 def guard(
-    app: App, paths: tuple[str, ...], staged: bool, hook: str | None, session: str | None, override: str | None
+    app: App,
+    paths: tuple[str, ...],
+    staged: bool,
+    hook: str | None,
+    session: str | None,
+    override: str | None,
+    allowed: tuple[str, ...],
 ) -> None:
     """Show the rules for files before an edit: conventions, decisions, errors and lessons.
 
     Each rule is shown once per session, within 300 tokens. If the check of a strict convention fails, the reason is
-    printed and the exit code is 3; if the journal is damaged, 1. Prints nothing for files without rules. A folder
-    stands for the files below it that git does not ignore. A check that did not run is named on standard error.
+    printed and the exit code is 3; if the check did not run, as its command is not trusted here, or if the journal is
+    damaged, 1. Prints nothing for files without rules. A folder stands for the files below it that git does not ignore.
 
     Examples:
       jidomem guard src/a.py
@@ -66,6 +74,8 @@ def guard(
     """
     if (len(paths) > 0) + staged + (hook is not None) != 1 or (override is not None and not paths):
         raise InvalidRequest("give paths, --staged or --hook", hint="name a file: jidomem guard src/a.py")
+    if allowed and (hook is not None or override is not None):
+        raise InvalidRequest("--allow-unchecked is for files to check", hint="leave out --hook and --override")
     if hook is not None:
         answer_hook(app, hook, "guard", lambda hook_input: _hook_answer(app, hook, hook_input, session))
         return
@@ -74,28 +84,29 @@ def guard(
         return
     name = session or local.session or f"{'git' if staged else 'day'}-{now():%Y-%m-%d}"
     if override is not None:
-        allowed = local.paths.others(paths)
-        if folders := [path for path in allowed if (local.paths.folder / path).is_dir()]:
+        overridden = local.paths.others(paths)
+        if folders := [path for path in overridden if (local.paths.folder / path).is_dir()]:
             raise InvalidRequest(f"{folders[0]} is a folder: an override is for files", hint="name the file to edit")
-        _override(app, local.guard, allowed, name, override)
-        _warn_of_missing(app, local.paths.folder, allowed)
+        _override(app, local.guard, overridden, name, override)
+        _warn_of_missing(app, local.paths.folder, overridden)
         return
     folder = local.paths.folder
     given = local.paths.files(paths)
     edits = _staged(local) if staged else [Edit(path, file=folder / path) for path in given]
     verdict = local.guard.judge(edits, name, show_with_stops=True)
-    _print_verdict(app, verdict)
+    _print_verdict(app, verdict, allowed)
     for text in verdict.damage:
         app.warn(f"a rule may be missing: {text}")
-    _warn_of_unchecked(app, verdict)
+    _warn_of_unchecked(app, verdict, allowed)
     _warn_of_missing(app, folder, given)
     for stop in verdict.overridden:
         app.info(f"{stop.path}: {stop.reason}; an override let this pass, and is used up")
     if verdict.earlier and not staged and not app.json:
         files = shlex.join(name for name in paths if local.paths.others((name,)))
         app.info(f"{verdict.earlier} shown earlier in session {name}; all: jidomem governing {files}")
-    if verdict.stops or verdict.damage:
-        click.get_current_context().exit(_STOPPED if verdict.stops else _DAMAGED)
+    unchecked = [stop for stop in verdict.unchecked if not _is_allowed(stop, allowed)]
+    if verdict.stops or verdict.damage or unchecked:
+        click.get_current_context().exit(_STOPPED if verdict.stops else _UNCHECKED)
 
 
 class _LocalGuard:
@@ -210,30 +221,39 @@ def _warn_of_missing(app: App, folder: Path, paths: Sequence[str]) -> None:
             app.warn(f"there is no file {path}: it is taken as a new one")
 
 
-def _warn_of_unchecked(app: App, verdict: Verdict) -> None:
-    """Name each check that did not run, with the number of its files."""
-    files = Counter((stop.rule.short_id, stop.reason) for stop in verdict.unchecked)
-    for (short_id, reason), count in files.items():
-        app.warn(f"not checked: {count} file{'s' * (count != 1)}, for {short_id}: {reason}")
+def _is_allowed(stop: Stop, allowed: Sequence[str]) -> bool:
+    """Return whether *allowed* has the id of the convention of *stop*, short or whole."""
+    return not {stop.rule.item, stop.rule.item.rpartition("/")[2], stop.rule.short_id}.isdisjoint(allowed)
 
 
-def _print_verdict(app: App, verdict: Verdict) -> None:
+def _warn_of_unchecked(app: App, verdict: Verdict, allowed: Sequence[str]) -> None:
+    """Name each check that did not run, with the number of its files, and each id that allows none."""
+    files = Counter((stop.rule.short_id, stop.reason, _is_allowed(stop, allowed)) for stop in verdict.unchecked)
+    for (short_id, reason, is_allowed), count in files.items():
+        ending = " (allowed)" if is_allowed else f"; or pass without it: --allow-unchecked {short_id}"
+        app.warn(f"not checked: {count} file{'s' * (count != 1)}, for {short_id}: {reason}{ending}")
+    for name in allowed:
+        if not any(_is_allowed(stop, (name,)) for stop in verdict.unchecked):
+            app.warn(f"--allow-unchecked {name} allows nothing: no check of such a convention was left out")
+
+
+def _print_verdict(app: App, verdict: Verdict, allowed: Sequence[str]) -> None:
     if app.json:
-        click.echo(json.dumps(_plain(verdict), ensure_ascii=False))
+        click.echo(json.dumps(_plain(verdict, allowed), ensure_ascii=False))
     elif verdict.text:
         click.echo(verdict.text, nl=False)
     if verdict.stops and not app.json:
         click.echo(broken(verdict.stops), err=True)
 
 
-def _plain(verdict: Verdict) -> dict[str, Any]:
+def _plain(verdict: Verdict, allowed: Sequence[str]) -> dict[str, Any]:
     shown = [{"iri": r.item, "label": r.label, "summary": r.summary} for r in verdict.shown]
     return {
         "text": verdict.text,
         "shown": shown,
         "stops": [*map(_stop, verdict.stops)],
         "overridden": [*map(_stop, verdict.overridden)],
-        "unchecked": [*map(_stop, verdict.unchecked)],
+        "unchecked": [{**_stop(stop), "allowed": _is_allowed(stop, allowed)} for stop in verdict.unchecked],
         "damage": [*verdict.damage],
     }
 

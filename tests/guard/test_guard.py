@@ -1,6 +1,7 @@
 """The guard before an edit: it shows the governing memories once a session, within a budget of tokens."""
 
 import json
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -536,6 +537,34 @@ def test_a_check_that_did_not_run_is_named_at_each_call(repository):
     assert "jidomem access trust . --command 'python -m py_compile {}'" in again.stderr
     (unchecked,) = json.loads(run("guard", "src", "--session", "s", "--json").stdout)["unchecked"]
     assert (unchecked["path"], unchecked["summary"]) == ("src/a.py", "It compiles")
+
+
+@pytest.mark.parametrize("given", [["src"], ["--staged"]])
+def test_a_strict_convention_that_was_not_checked_fails_until_its_command_is_trusted_or_it_is_allowed(
+    repository, given
+):
+    (iri,) = keep(repository, convention("It compiles", "src/**", checkCommand="grep -q x"))
+    keep(repository, convention("Prefer pathlib", "src/**", checkCommand="no-such-program", level="Advisory"))
+    subprocess.run(["git", "add", "src"], check=True)
+
+    unchecked, allowed = run("guard", *given), run("guard", *given, "--allow-unchecked", iri[-8:])
+    entries = [
+        json.loads(run("guard", *given, "--json", *more).stdout)["unchecked"]
+        for more in ([], ["--allow-unchecked", iri])
+    ]
+    hint = unchecked.stderr.partition("until you allow it: jidomem ")[2].partition("; or pass without it: ")[0]
+    trusted = run(*shlex.split(hint))
+    checked = run("guard", *given)
+    unused = run("guard", *given, "--allow-unchecked", iri[-8:])
+
+    assert [each.exit_code for each in (unchecked, allowed, trusted, checked, unused)] == [1, 0, 0, 0, 0]
+    assert f"; or pass without it: --allow-unchecked {iri[-8:]}" in unchecked.stderr
+    assert [[each["allowed"] for each in listed] for listed in entries] == [[False], [True]]
+    assert "not checked" not in checked.stderr
+    assert "allows nothing" in unused.stderr
+    (repository / "src" / "a.py").write_text("y\n")
+    subprocess.run(["git", "add", "src"], check=True)
+    assert run("guard", *given, "--allow-unchecked", iri[-8:]).exit_code == 3
 
 
 def test_an_override_that_cannot_be_recorded_is_refused(repository):
