@@ -14,13 +14,14 @@ from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.rdf.sparql import MAX_BYTES, check, unknown_graphs, without_service_prefixes
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import JIDO, MARKER, graphs_of
+from jidomem.read.lists import Page
 from jidomem.read.playbook import Playbook
 from jidomem.read.raw_sparql import Result
 from jidomem.recall.governing import FRESHNESS_COLUMNS, about_patterns
 from jidomem.records.active import STATUSES
 from jidomem.records.named_query import NamedQuery, QueryParameter, snake
 from jidomem_cli.options import ROWS, App, Command, include_inactive_option, pass_app
-from jidomem_cli.output import form_of, show_json, show_rows
+from jidomem_cli.output import form_of, read_listed, show_json, show_rows
 
 #: Parameters with an option of their own on all commands.
 _OPTIONS = {
@@ -108,20 +109,14 @@ def ask(
         _print_pattern_count(app, memory, values["file"], include_inactive=include_inactive)
 
 
-def answer(
-    app: App, memory: Jidomem, name: str, *, include_inactive: bool, params: Mapping[str, str] | None = None
-) -> int:
-    """Print the rows of one named query, and return their number."""
-    page = memory.reader.ask_page(
-        name,
-        project=memory.project,
-        as_of=app.as_of,
-        valid_at=app.valid_at,
-        include_inactive=include_inactive,
-        limit=app.limit,
-        cursor=app.cursor,
-        **(params or {}),
-    )
+def answer(app: App, memory: Jidomem, name: str, *, include_inactive: bool, params: Mapping[str, str]) -> None:
+    """Print the rows of one named query."""
+    asked = {"as_of": app.as_of, "valid_at": app.valid_at, "include_inactive": include_inactive, **params}
+
+    def read(limit: int | None, cursor: str | None) -> Page:
+        return memory.reader.ask_page(name, project=memory.project, limit=limit, cursor=cursor, **asked)
+
+    page, left = read_listed(app, read)
     columns = memory.playbook.get(name).columns
     if form_of(app) == "table" and not any(row.get("topic") for row in page.rows):
         columns = tuple(column for column in columns if column != "topic")
@@ -129,12 +124,12 @@ def answer(
     if form_of(app) == "table":  # a withdrawal marker is not an active memory
         marker = {"kind": JIDO + MARKER, "status": "active"}
         rows = [{**row, "status": "withdrawal"} if marker.items() <= row.items() else row for row in rows]
-    none = "" if rows or include_inactive else _waiting(app, memory, name, params or {})
-    show_rows(app, rows, columns, page.cursor, memory=memory, none=none)
+    none = "" if rows or include_inactive else _waiting(app, memory, name, params)
+    show_rows(app, rows, columns, page.cursor, memory=memory, none=none, left=left)
     abandoned = sum(row.get("status") == _ABANDONED for row in rows)
     if abandoned and form_of(app) == "table" and memory.playbook.get(name).name == "open-tasks":
-        app.info(f"abandoned: {abandoned}; leave them out with: jidomem ask open-tasks --actionable-only")
-    return len(page.rows)
+        listed = " of those listed" if page.cursor else ""
+        app.info(f"abandoned: {abandoned}{listed}; leave them out with: jidomem ask open-tasks --actionable-only")
 
 
 def _waiting(app: App, memory: Jidomem, name: str, params: Mapping[str, str]) -> str:

@@ -18,6 +18,7 @@ from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.runtime.logs import GuardLog
 from jidomem_cli.hooks import HOOK_CLIENTS, answer_hook
 from jidomem_cli.options import (
+    READ,
     ROWS,
     App,
     Command,
@@ -134,7 +135,7 @@ def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, 
     answer = memory.governing_answer(*wanted, as_of=app.as_of, valid_at=app.valid_at, include_inactive=include_inactive)
     governed = answer.rows
     form = form_of(app)
-    is_read = form in ("table", "md")
+    is_read = form in READ
     if limit is None and is_read:
         limit = MOST_SHOWN
     rows = governed if limit is None or every else nearest(governed, limit)

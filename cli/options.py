@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from jidomem.runtime.settings import Settings
 
 ROWS = ("table", "json", "jsonl", "csv", "tsv", "md")
-
+#: The formats for people, and the rows that a paged list has in them by default.
+READ, LISTED = ("table", "md"), 50
 
 #: The seconds in which a recall computes vectors before it answers: a short process has no background thread.
 EMBEDS_FOR = 1.0
@@ -270,9 +271,10 @@ _WRITING = {
 }  # fmt: skip
 _LIMIT_HELP = "Maximum number of rows."
 _PAGED = (
-    _option("--limit", type=click.IntRange(1), metavar="N", help=_LIMIT_HELP),
+    _option("--limit", type=click.IntRange(1), metavar="N",
+            help=f"Maximum number of rows (default: {LISTED} in tables, else all)."),
     _option("--cursor", metavar="CURSOR", help="Continue after the page that returned this cursor."),
-)
+)  # fmt: skip
 
 # Options that several commands declare, each with one meaning.
 dry_run_option = click.option(

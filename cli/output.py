@@ -29,12 +29,13 @@ from jidomem.read.playbook import cell, plain, tsv_line
 from jidomem.records.active import state_text
 from jidomem.records.intent import REPEATS, SimilarMemory, similar_choices
 from jidomem.runtime.settings import OWN
-from jidomem_cli.options import App, clean
+from jidomem_cli.options import LISTED, READ, App, clean
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from jidomem import Jidomem
+    from jidomem.read.lists import Page
 
 _WORDS = "{task.fields[submitted]:,} submitted, {task.fields[refused]:,} refused"
 
@@ -106,6 +107,8 @@ _MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d)(?::\d\d)?Z)?$")
 _MIDNIGHT = time()
 #: The column of moments that keeps the time of day when others become dates.
 _RECORDED = "recorded"
+#: The most rows that are counted after a page of default length.
+_COUNTED = 1000
 #: The indentation of text below a row.
 INDENT = "    "
 #: The width of lists for curators without a terminal, since people also read them through a pipe.
@@ -117,9 +120,9 @@ _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
 def show_rows(
     app: App, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None, *,
     memory: Jidomem | None = None, above: str = "", below: str = "", piped: int | None = None,
-    whole: str = "", none: str | None = None,
+    whole: str = "", none: str | None = None, left: str = "",
 ) -> None:  # fmt: skip
-    """Print *rows* in the requested format, and the cursor of the next page.
+    """Print *rows* in the requested format, and the cursor of the next page with the number of rows *left*.
 
     A table has the text under the key *above* (which may be empty) above its row, and the text under *below* below it,
     after the text of the column *whole* if that is cut. Without a terminal it is *piped* characters wide. Open
@@ -127,7 +130,7 @@ def show_rows(
     written, or not by that moment, or *none*, else the number of pending proposals.
     """
     form = form_of(app)
-    if form in ("table", "md") and any(row.get(CONFLICTS) for row in rows):
+    if form in READ and any(row.get(CONFLICTS) for row in rows):
         columns = [*columns, CONFLICTS]
     if form == "json":
         show_json({"rows": [plain(row) for row in rows], "cursor": cursor})
@@ -140,7 +143,22 @@ def show_rows(
     if not rows:
         app.info("none" + (_why_none(memory, app.as_of, none) if memory is not None else ""))
     if cursor:
-        app.info(f"more: --cursor {cursor}" if app.verbose else "more: raise --limit; -v shows the cursor")
+        more = f"more: {left}; " if left else "more: "
+        app.info(f"{more}--cursor {cursor}" if app.verbose else f"{more}raise --limit; -v shows the cursor")
+
+
+def default_limit(app: App) -> int | None:
+    """Return --limit; without it, that of a list for people, and none of data."""
+    return LISTED if app.limit is None and form_of(app) in READ else app.limit
+
+
+def read_listed(app: App, read: Callable[[int | None, str | None], Page]) -> tuple[Page, str]:
+    """Return the page that `read(limit, cursor)` gives, and the number of rows left if it has the default length."""
+    page = read(default_limit(app), app.cursor)
+    if app.limit is not None or page.cursor is None:
+        return page, ""
+    rest = read(_COUNTED, page.cursor)
+    return page, f"{len(rest.rows):,}" if rest.cursor is None else f"over {_COUNTED:,}"
 
 
 def show_fields(app: App, rows: Iterable[tuple[str, Any]]) -> None:

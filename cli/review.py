@@ -41,7 +41,17 @@ from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
 from jidomem_cli.errors import acting, print_error, print_refusal
 from jidomem_cli.fields import entries_now, memory_iri
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
-from jidomem_cli.output import PIPED, fit_line, form_of, short, shortened, show_json, show_receipt, show_rows
+from jidomem_cli.output import (
+    PIPED,
+    default_limit,
+    fit_line,
+    form_of,
+    short,
+    shortened,
+    show_json,
+    show_receipt,
+    show_rows,
+)
 
 _QUEUE_COLUMNS = ("priority", "kind", "item", "source", "summary", "other", "days", "leaning")
 #: The columns of a table that are left out if they are empty.
@@ -141,7 +151,8 @@ def review(
         return _apply_review(app, memory, _decode(source.read()), dry_run)
     now = memory.sources.now()
     pairs = memory.near_pairs()
-    queue_page = queued(memory.reader, memory.project, now, pairs, limit=app.limit, cursor=app.cursor)
+    limit = app.limit if edit or as_todo else default_limit(app)
+    queue_page = queued(memory.reader, memory.project, now, pairs, limit=limit, cursor=app.cursor)
     queue_page = replace(queue_page, waiting=_at_present_lines(memory, queue_page.waiting))
     if edit:
         return _edit_review(app, memory, queue_page.waiting, dry_run)
@@ -294,8 +305,9 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
         }
         for one, ways in zip(queue_page.waiting, settle, strict=True)
     ]
+    left = f"{queue_page.total - len(rows):,}" if app.limit is None and app.cursor is None else ""
     if form_of(app) != "table":
-        show_rows(app, rows, _QUEUE_COLUMNS, queue_page.cursor)
+        show_rows(app, rows, _QUEUE_COLUMNS, queue_page.cursor, left=left)
         return
     if not rows:
         app.info("nothing to review")
@@ -315,7 +327,7 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     columns = [
         name for name in _QUEUE_COLUMNS if name != "other" and (name not in _RARE or any(row[name] for row in rows))
     ]
-    show_rows(app, rows, columns, queue_page.cursor, above="above", below="below", piped=PIPED)
+    show_rows(app, rows, columns, queue_page.cursor, above="above", below="below", piped=PIPED, left=left)
     if not _may_settle(memory, queue_page.waiting):
         app.info(_curators(memory))
         return

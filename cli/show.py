@@ -20,7 +20,7 @@ from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, rewordings
 from jidomem.read.playbook import plain
 from jidomem_cli.errors import place
 from jidomem_cli.fields import memory_path
-from jidomem_cli.options import ROWS, App, Command, clean, limit_option, pass_app
+from jidomem_cli.options import READ, ROWS, App, Command, clean, limit_option, pass_app
 from jidomem_cli.output import (
     INDENT,
     PIPED,
@@ -28,6 +28,7 @@ from jidomem_cli.output import (
     cut_text,
     form_of,
     line_width,
+    read_listed,
     short,
     show_fields,
     show_json,
@@ -255,9 +256,11 @@ def log(app: App) -> None:
       jidomem journal log --json --as-of 2030-01-01
     """
     memory = app.read()
-    page = memory.reader.log(memory.project, as_of=app.as_of, limit=app.limit, cursor=app.cursor)
-    if form_of(app) in ("table", "md"):
-        show_rows(app, [{**row, "brought": _brought(row)} for row in page.rows], _LOG_COLUMNS, page.cursor)
+    page, left = read_listed(
+        app, lambda limit, cursor: memory.reader.log(memory.project, as_of=app.as_of, limit=limit, cursor=cursor)
+    )
+    if form_of(app) in READ:
+        show_rows(app, [{**row, "brought": _brought(row)} for row in page.rows], _LOG_COLUMNS, page.cursor, left=left)
     else:
         show_rows(app, page.rows, _WHOLE, page.cursor)
 

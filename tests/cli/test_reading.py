@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 from cli_world import FACT, MEMORY, OLD, TASK, rows, run, stand_in
+from conftest import intent
 
 import jidomem
 from jidomem.entries import Entry, write
@@ -110,6 +111,25 @@ def test_pages_follow_one_another_until_nothing_is_left():
 
     assert pages == 3
     assert found == rows("ask", "facts")
+
+
+@pytest.mark.parametrize("words", [["ask", "facts"], ["journal", "log"], ["review"]], ids=" ".join)
+def test_a_list_for_people_has_50_rows_by_default_and_names_how_many_are_left(words):
+    with jidomem.open() as memory:
+        for number in range(60):
+            memory.writer.submit_intent("p", intent(summary=f"fact {number}"), propose="review" in words)
+    count = len(rows(*words))
+
+    for form in ("table", "md"):
+        head = {"table": 1, "md": 2}[form]
+        part = run(*words, "--format", form)
+        assert f"more: {count - 50}; raise --limit; -v shows the cursor" in part.stderr
+        assert len(run(*words, "--format", form, "--limit", count).stdout.splitlines()) >= count + head
+        if "review" not in words:  # its rows have lines below
+            assert len(part.stdout.splitlines()) == 50 + head
+    assert "more: raise --limit" in run(*words, "--limit", "2").stderr
+    for form in ("jsonl", "csv"):
+        assert len(run(*words, "--format", form).stdout.splitlines()) == count + (form == "csv")
 
 
 def test_an_earlier_moment_shows_what_was_known_then():
