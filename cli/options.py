@@ -197,6 +197,16 @@ class App:
         return click.style(text, fg=color, bold=True) if self.supports_color(sys.stderr) else text
 
     @property
+    def form(self) -> str:
+        """Return the requested format: that of --format, JSON with --json, else a table."""
+        return self.format or ("json" if self.json else "table")
+
+    @property
+    def rows(self) -> int | None:
+        """Return --limit; without it, that of a list for people, and none of data."""
+        return LISTED if self.limit is None and self.form in READ else self.limit
+
+    @property
     def colors(self) -> bool:
         """Return whether neither --no-color nor $NO_COLOR is given."""
         return not self.no_color and not os.environ.get("NO_COLOR")

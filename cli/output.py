@@ -29,7 +29,7 @@ from jidomem.read.playbook import cell, plain, tsv_line
 from jidomem.records.active import state_text
 from jidomem.records.intent import REPEATS, SimilarMemory, similar_choices
 from jidomem.runtime.settings import OWN
-from jidomem_cli.options import LISTED, READ, App, clean
+from jidomem_cli.options import READ, App, clean
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -147,14 +147,9 @@ def show_rows(
         app.info(f"{more}--cursor {cursor}" if app.verbose else f"{more}raise --limit; -v shows the cursor")
 
 
-def default_limit(app: App) -> int | None:
-    """Return --limit; without it, that of a list for people, and none of data."""
-    return LISTED if app.limit is None and form_of(app) in READ else app.limit
-
-
 def read_listed(app: App, read: Callable[[int | None, str | None], Page]) -> tuple[Page, str]:
     """Return the page that `read(limit, cursor)` gives, and the number of rows left if it has the default length."""
-    page = read(default_limit(app), app.cursor)
+    page = read(app.rows, app.cursor)
     if app.limit is not None or page.cursor is None:
         return page, ""
     rest = read(_COUNTED, page.cursor)
@@ -199,7 +194,7 @@ def _why_none(memory: Jidomem, as_of: str | None, none: str | None) -> str:
 
 def form_of(app: App) -> str:
     """Return the requested format: that of --format, JSON with --json, else a table."""
-    return app.format or ("json" if app.json else "table")
+    return app.form
 
 
 def show_json(value: Any) -> None:

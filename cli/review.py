@@ -41,17 +41,7 @@ from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
 from jidomem_cli.errors import acting, print_error, print_refusal
 from jidomem_cli.fields import entries_now, memory_iri
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
-from jidomem_cli.output import (
-    PIPED,
-    default_limit,
-    fit_line,
-    form_of,
-    short,
-    shortened,
-    show_json,
-    show_receipt,
-    show_rows,
-)
+from jidomem_cli.output import PIPED, fit_line, form_of, short, shortened, show_json, show_receipt, show_rows
 
 _QUEUE_COLUMNS = ("priority", "kind", "item", "source", "summary", "other", "days", "leaning")
 #: The columns of a table that are left out if they are empty.
@@ -151,7 +141,7 @@ def review(
         return _apply_review(app, memory, _decode(source.read()), dry_run)
     now = memory.sources.now()
     pairs = memory.near_pairs()
-    limit = app.limit if edit or as_todo else default_limit(app)
+    limit = app.limit if edit or as_todo else app.rows
     queue_page = queued(memory.reader, memory.project, now, pairs, limit=limit, cursor=app.cursor)
     queue_page = replace(queue_page, waiting=_at_present_lines(memory, queue_page.waiting))
     if edit:
