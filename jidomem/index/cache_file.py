@@ -106,6 +106,11 @@ class CacheDatabase:
         """Yield the rows of an SQL query."""
         return iter(self._store.execute(question, values))
 
+    @property
+    def state(self) -> tuple[int, int]:
+        """Return a value that differs after a change of the file, by this process or another one."""
+        return self._store.total_changes, self._store.execute("PRAGMA data_version").fetchone()[0]
+
     def metadata(self, name: str) -> Any:
         """Return the metadata of that name, None if there is none."""
         row = self._store.execute("SELECT value FROM metadata WHERE name = ?", (name,)).fetchone()

@@ -332,7 +332,7 @@ m.successors, {_FIELDS} FROM memory m JOIN kind k ON k.number = m.kind JOIN text
 #: Matches are scored by their words alone; the filter is applied to the best of them, some at a time: to filter
 #: thousands takes as long as to score them, and to read their texts ten times as long.
 _BEST = f"""SELECT rowid, -bm25(text, {", ".join(map(str, FIELD_WEIGHTS.values()))}) AS reach FROM text
-WHERE text MATCH ? %s ORDER BY reach DESC, rowid DESC"""
+WHERE text MATCH ? %s ORDER BY reach DESC, rowid DESC LIMIT ?"""
 #: The plus keeps SQLite from a look-up for each number.
 _ONLY = "AND +rowid IN (SELECT value FROM json_each(?))"
 _BEYOND = f"SELECT COUNT(*) FROM text WHERE text MATCH ? AND rowid > ? {_ONLY}"
@@ -464,21 +464,13 @@ class SearchIndexReader(SearchIndexWriter):
         only: Iterable[int] | None = None,
         beside: Iterable[str] = (),
         but: Iterable[str] = (),
-        at_first: int = AT_FIRST,
     ) -> Iterator[TextMatch]:
         """Yield the memories that have one of *stems*, among *only* if given, by descending score.
 
-        The words *beside* raise the score but need not match. A memory with one of *but* is left out. The best
-        *at_first* matches are filtered first.
+        The words *beside* raise the score but need not match. A memory with one of *but* is left out.
         """
-        wanted, boosting, excluded = matching(stems), matching(beside), matching(but)
-        expressions = [f"({wanted}) NOT ({excluded})" if excluded else wanted]
-        if boosting:
-            expressions = [f"({expressions[0]}) AND ({boosting})", f"({expressions[0]}) NOT ({boosting})"]
-        sql, values = (_BEST % "", []) if only is None else (_BEST % _ONLY, [json.dumps([*only])])
-        results = [self._store.execute(sql, (expression, *values)) for expression in expressions]
-        reached = merge(*results, key=lambda row: (row[1], row[0]), reverse=True)
-        limit = at_first
+        reached = self._reached(stems, only, beside, but)
+        limit = AT_FIRST
         while step := dict(islice(reached, limit)):
             rows = self._filter("m.number, m.recorded, m.confidence", step, within)
             matches = {
@@ -486,6 +478,28 @@ class SearchIndexReader(SearchIndexWriter):
             }
             yield from (matches[number] for number in step if number in matches)
             limit *= 2
+
+    def matches(
+        self, stems: Iterable[str], beside: Iterable[str], limit: int, only: Iterable[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """Return the numbers and scores of the *limit* first memories as `best` has them without a filter."""
+        return [*islice(self._reached(stems, only, beside, (), limit), limit)]
+
+    def _reached(
+        self,
+        stems: Iterable[str],
+        only: Iterable[int] | None,
+        beside: Iterable[str],
+        but: Iterable[str],
+        limit: int = -1,
+    ) -> Iterator[tuple[int, float]]:
+        wanted, boosting, excluded = matching(stems), matching(beside), matching(but)
+        expressions = [f"({wanted}) NOT ({excluded})" if excluded else wanted]
+        if boosting:
+            expressions = [f"({expressions[0]}) AND ({boosting})", f"({expressions[0]}) NOT ({boosting})"]
+        sql, values = (_BEST % "", []) if only is None else (_BEST % _ONLY, [json.dumps([*only])])
+        results = [self._store.execute(sql, (expression, *values, limit)) for expression in expressions]
+        return merge(*results, key=lambda row: (row[1], row[0]), reverse=True)
 
     def newest(self, within: SearchFilter, limit: int) -> list[str]:
         """Return the IRIs of the *limit* memories recorded last, newest first."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from math import log
 
@@ -55,7 +55,8 @@ class VectorQuery:
 class RecallQuery:
     """The query: its text, stems, files, moment, and the vector query if there is one.
 
-    `limit` is the greatest number of answers wanted.
+    `limit` is the greatest number of answers wanted. Candidates outside of the filter `active` are marked. `lookups`
+    are those of the texts of each stream: the rankings of one recall share them.
     """
 
     text: str
@@ -64,58 +65,184 @@ class RecallQuery:
     now: str = ""
     alike: VectorQuery | None = None
     limit: int = 1
+    active: SearchFilter | None = None
+    lookups: dict[Hashable, Lookups] = field(default_factory=dict)
 
 
 def gather(
     texts: Readable, stream: Stream, query: RecallQuery, within: SearchFilter
 ) -> tuple[list[Candidate], Question]:
     """Return the candidates of *stream* for *query*, unordered, and the question with the statistics of the stream."""
-    return texts.read(stream, lambda file: _Gathering(file, stream, query, within).gathered())
+
+    def gathered(file: SearchIndexReader) -> tuple[list[Candidate], Question]:
+        key = (id(file), stream, query.text, query.about, within.moment)
+        lookups = query.lookups.get(key)
+        if lookups is None or not lookups.are_current():
+            lookups = query.lookups[key] = Lookups(file, stream, query, within.moment)
+        return _Gathering(file, lookups, query, within).gathered()
+
+    return texts.read(stream, gathered)
+
+
+class Lookups:
+    """The lookups of one query in one state of a search file, each done once: they depend on no filter but the moment.
+
+    `counts` and `weight` are the statistics of the stems and their weights, `about` the texts about a requested file.
+    """
+
+    def __init__(self, file: SearchIndexReader, stream: Stream, query: RecallQuery, moment: str | None) -> None:
+        self._file, self._stream, self._alike, self._moment = file, stream, query.alike, moment
+        self._state = file.state
+        self.counts = file.counts(query.stems, moment)
+        self.weight = search_weights(query.stems, self.counts)
+        self.about = numbers_about(file, query.about)
+        self._matches: dict[bool, list[tuple[int, float]]] = {}
+        self._near: dict[int, tuple[list[int], int]] = {}
+        self._pieces: dict[int, list[bytes]] = {}
+        self._cosines: dict[bytes, float | None] = {}
+        self._rows: dict[int, SearchRow | None] = {}
+        self._passages: dict[int, search_tables.Passage] = {}
+        self._around: dict[int, tuple[list[int], list[int]]] = {}
+        self._scored: dict[int, ScoredPassage] = {}
+
+    def are_current(self) -> bool:
+        """Return whether the file is unchanged."""
+        return self._state == self._file.state
+
+    def matches(self, count: int, *, about: bool = False) -> list[tuple[int, float]]:
+        """Return *count* best word matches, or fewer if there are no more, with their reach; those *about* a file."""
+        known = self._matches.get(about, [])
+        if len(known) < count:
+            known = self._matches[about] = self._file.matches(*self._stems(about), count, self.about if about else None)
+        return known[:count]
+
+    def _stems(self, about: bool) -> tuple[list[str], list[str]]:
+        """Return the stems to search by, and those that only add to the score."""
+        stems = [*self.weight]
+        if about:
+            return stems, []
+        counts = [*accumulate(self.counts.holding[stem] for stem in stems)]
+        first = max(1, bisect_right(counts, FIRST))
+        return stems[:first], stems[first : bisect_right(counts, BESIDE)]
+
+    def nearest(self, limit: int) -> tuple[list[int], int]:
+        """Return the texts with the *limit* most similar pieces, and the number of these pieces."""
+        if self._alike is None:
+            return [], 0
+        if limit not in self._near:
+            near = self._alike.vectors.nearest(self._stream, self._alike.vector, limit)
+            self._cosines |= near
+            self._near[limit] = self._saying([known for known, _ in near]), len(near)
+        return self._near[limit]
+
+    def nearest_of(self, digests: Sequence[bytes], limit: int) -> list[int]:
+        """Return the texts with the *limit* most similar ones of these pieces."""
+        assert self._alike is not None
+        pieces = self._alike.vectors.cosines(self._stream, self._alike.vector, digests)
+        return self._saying(sorted(pieces, key=lambda known: (-pieces[known], known))[:limit])
+
+    def _saying(self, digests: Sequence[bytes]) -> list[int]:
+        """Return the numbers of the texts with one of *digests*, in that order."""
+        saying = self._file.passages.numbers_of(digests)
+        return [*dict.fromkeys(number for known in digests for number in saying[known])]
+
+    def cosines(self, numbers: Collection[int]) -> dict[int, float]:
+        """Return the similarity of each of *numbers*, that of its most similar piece; without an entry if it has no
+        vector.
+        """
+        if self._alike is None:
+            return {}
+        if new := [number for number in numbers if number not in self._pieces]:
+            self._pieces |= {number: [] for number in new} | self._file.passages.digests(new)
+        unknown = {known for number in numbers for known in self._pieces[number]} - self._cosines.keys()
+        if unknown:
+            cosines = self._alike.vectors.cosines(self._stream, self._alike.vector, [*unknown])
+            self._cosines |= dict.fromkeys(unknown) | {**cosines}
+        best: dict[int, float] = {}
+        for number in numbers:
+            for known in self._pieces[number]:
+                cosine = self._cosines[known]
+                if cosine is not None and cosine >= best.get(number, cosine):
+                    best[number] = cosine
+        return best
+
+    def rows(self, numbers: Collection[int]) -> dict[int, SearchRow]:
+        """Return the rows of those of *numbers* that were recorded by the moment, active or not."""
+        if new := [number for number in numbers if number not in self._rows]:
+            rows = self._file.rows(new, SearchFilter(self._moment, inactive=True))
+            self._rows |= dict.fromkeys(new) | {row.number: row for row in rows}
+        return {number: row for number in numbers if (row := self._rows[number]) is not None}
+
+    def passages(self, numbers: Collection[int]) -> Mapping[int, search_tables.Passage]:
+        """Return the passages of *numbers*, and maybe of others."""
+        if new := [number for number in numbers if number not in self._passages]:
+            self._passages |= self._file.passages.get(new)
+        return self._passages
+
+    def around(self, number: int) -> tuple[list[int], list[int]]:
+        """Return the turns before a text whose passage is known, and those after it, the nearest first."""
+        if number not in self._around:
+            far, passage = BEFORE + AFTER, self._passages[number]
+            self._around[number] = self._file.passages.around(passage, far, far, self._moment)
+        return self._around[number]
+
+    def scored(self, rows: Mapping[int, SearchRow]) -> dict[int, ScoredPassage]:
+        """Return each of *rows* scored for the question."""
+        new = {number: row for number, row in rows.items() if number not in self._scored}
+        cosines, passages = self.cosines(new), self.passages(new)
+        for number, row in new.items():
+            self._scored[number] = ScoredPassage(
+                item=row.item,
+                text=passages[number].text,
+                words=_words(row.fields, self.weight),
+                length=row.length,
+                cosine=cosines.get(number),
+                speakers=passages[number].speakers,
+                said_at=passages[number].said_at,
+            )
+        return {number: self._scored[number] for number in rows}
 
 
 class _Gathering:
     """One gathering of candidates, while the search file is unchanged."""
 
-    def __init__(self, file: SearchIndexReader, stream: Stream, query: RecallQuery, within: SearchFilter) -> None:
+    def __init__(self, file: SearchIndexReader, lookups: Lookups, query: RecallQuery, within: SearchFilter) -> None:
         self._file = file
-        self._stream = stream
+        self._lookups = lookups
         self._query = query
         self._within = within
-        self._counts = file.counts(query.stems, within.moment)
-        self._weight = search_weights(query.stems, self._counts)
 
     def gathered(self) -> tuple[list[Candidate], Question]:
-        file, within = self._file, self._within
-        about = numbers_about(file, self._query.about)
-        runs = self._runs(self._first(about))
+        file, within, lookups = self._file, self._within, self._lookups
+        runs = self._runs(self._first())
         around = {number: sides for run, middle in runs for number, sides in _sides(run, middle)}
-        rows = {row.number: row for row in file.rows(around, within)}
+        rows = lookups.rows(file.within(around, within))
         if within.inactive:  # successors of candidates are ranked before them, if they match
             rows = self._with_later(rows)
-        beside = {number for run, _ in runs for number in run} - rows.keys()
-        known = {**rows, **{row.number: row for row in file.rows(beside, SearchFilter(within.moment, inactive=True))}}
-        passages = file.passages.get(known)
-        scored = self._scored(known, passages)
+        known = {**rows, **lookups.rows({number for run, _ in runs for number in run} - rows.keys())}
+        scored, passages = lookups.scored(known), lookups.passages(known)
+        active = rows.keys() if self._query.active is None else file.within(rows, self._query.active)
         candidates = [
-            self._candidate(row, passages[number].talk, scored, around.get(number, ((), ())), number in about)
+            self._candidate(row, passages[number].talk, scored, around.get(number, ((), ())), number in active)
             for number, row in rows.items()
         ]
-        return candidates, self._question({name for one in passages.values() for name in one.speakers}, scored)
+        return candidates, self._question(scored.values())
 
     def _with_later(self, rows: Mapping[int, SearchRow]) -> dict[int, SearchRow]:
         """Return *rows* with their successors, direct and indirect, each row with all of its successors."""
         rows_by_number, new = {**rows}, [*rows.values()]
         while new:
             numbers = {*self._file.numbers(item for row in new for item in row.successors)}
-            new = self._file.rows(numbers - rows_by_number.keys(), self._within)
+            new = [*self._lookups.rows(self._file.within(numbers - rows_by_number.keys(), self._within)).values()]
             rows_by_number |= {row.number: row for row in new}
         after = {row.item: row.successors for row in rows_by_number.values()}
         return {number: row._replace(successors=_in_turn(row.item, after)) for number, row in rows_by_number.items()}
 
-    def _first(self, about: frozenset[int]) -> list[int]:
+    def _first(self) -> list[int]:
         """Return the numbers of the best texts by the sum of both scores, each relative to the greatest of its kind."""
-        words = self._by_words(about)
-        near = {number: max(cosine, 0.0) for number, cosine in self._cosines([*words, *self._by_likeness()]).items()}
+        words, about = self._by_words(), self._lookups.about
+        either = dict.fromkeys([*words, *self._by_likeness()])
+        near = {number: max(cosine, 0.0) for number, cosine in self._lookups.cosines(either).items()}
         most, nearest = max(words.values(), default=0.0) or 1.0, max(near.values(), default=0.0) or 1.0
 
         def fit(number: int) -> tuple[float, int]:
@@ -124,29 +251,32 @@ class _Gathering:
 
         return sorted(words.keys() | near.keys(), key=fit)[: self._most(CLOSELY)]
 
-    def _by_words(self, about: frozenset[int]) -> dict[int, float]:
-        """Return the best word matches, of all texts and of those *about* a requested file, with their reach."""
-        if not self._weight:
+    def _by_words(self) -> dict[int, float]:
+        """Return the best word matches, of all texts and of those about a requested file, with their reach."""
+        if not self._lookups.weight:
             return {}
-        counts = [*accumulate(self._counts.holding[stem] for stem in self._weight)]
-        stems, first = [*self._weight], max(1, bisect_right(counts, FIRST))
-        beside = stems[first : bisect_right(counts, BESIDE)]
-        rows = [*islice(self._file.best(stems[:first], self._within, beside=beside), self._most(BY_WORDS))]
-        if about:
-            rows += islice(self._file.best(self._weight, self._within, about), self._most(BY_WORDS))
-        return {one.number: one.reach for one in rows}
+        return {**self._best(about=False), **(self._best(about=True) if self._lookups.about else {})}
+
+    def _best(self, *, about: bool) -> dict[int, float]:
+        """Return the best word matches within the scope, with their reach; some more are read each time."""
+        most, count = self._most(BY_WORDS), search_tables.AT_FIRST
+        while True:
+            matches = self._lookups.matches(count, about=about)
+            inside = self._file.within([number for number, _ in matches], self._within)
+            best = dict(islice(((number, reach) for number, reach in matches if number in inside), most))
+            if len(best) == most or len(matches) < count:
+                return best
+            count *= 3
 
     def _by_likeness(self) -> list[int]:
         """Return the numbers of the most similar texts within the scope."""
-        if self._query.alike is None:
-            return []
-        vectors, vector, most = self._query.alike.vectors, self._query.alike.vector, self._most(BY_LIKENESS)
+        most = self._most(BY_LIKENESS)
         wanted = min(2 * most, IN_FULL)
-        near = vectors.nearest(self._stream, vector, wanted)
-        numbers = self._saying([known for known, _ in near])
-        if len(numbers) < most and len(near) == wanted:  # most of the nearest texts are outside the scope
-            pieces = vectors.cosines(self._stream, vector, self._file.digests(self._within, COMPARED))
-            numbers = self._saying(sorted(pieces, key=lambda known: (-pieces[known], known))[: 2 * most])
+        near, pieces = self._lookups.nearest(wanted)
+        numbers = self._inside(near)
+        if len(numbers) < most and pieces == wanted:  # most of the nearest texts are outside the scope
+            digests = self._file.digests(self._within, COMPARED)
+            numbers = self._inside(self._lookups.nearest_of(digests, 2 * most))
         return numbers[:most]
 
     def _most(self, usual: int) -> int:
@@ -155,53 +285,19 @@ class _Gathering:
         """
         return max(usual, self._query.limit + 1)
 
-    def _saying(self, digests: Sequence[bytes]) -> list[int]:
-        """Return the numbers of the texts with one of *digests*, in that order, within the scope."""
-        saying = self._file.passages.numbers_of(digests)
-        numbers = dict.fromkeys(number for known in digests for number in saying[known])
+    def _inside(self, numbers: Sequence[int]) -> list[int]:
+        """Return those of *numbers* that are within the scope."""
         inside = self._file.within(numbers, self._within)
         return [number for number in numbers if number in inside]
 
-    def _runs(self, numbers: Iterable[int]) -> list[tuple[list[int], int]]:
+    def _runs(self, numbers: Collection[int]) -> list[tuple[list[int], int]]:
         """Return, for each of *numbers*, the turns around it and its position among them."""
-        far, moment = BEFORE + AFTER, self._within.moment
+        self._lookups.passages(numbers)
         runs = []
-        for number, one in self._file.passages.get(numbers).items():
-            before, after = self._file.passages.around(one, far, far, moment)
+        for number in sorted(numbers):
+            before, after = self._lookups.around(number)
             runs.append(([*reversed(before), number, *after], len(before)))
         return runs
-
-    def _scored(
-        self, rows: Mapping[int, SearchRow], passages: Mapping[int, search_tables.Passage]
-    ) -> dict[int, ScoredPassage]:
-        """Return each of *rows* scored for the question."""
-        cosines = self._cosines(rows)
-        return {
-            number: ScoredPassage(
-                item=row.item,
-                text=passages[number].text,
-                words=_words(row.fields, self._weight),
-                length=row.length,
-                cosine=cosines.get(number),
-                speakers=passages[number].speakers,
-                said_at=passages[number].said_at,
-            )
-            for number, row in rows.items()
-        }
-
-    def _cosines(self, numbers: Iterable[int]) -> dict[int, float]:
-        """Return the similarity of each of *numbers*, that of its most similar piece; without an entry if it has no
-        vector.
-        """
-        if self._query.alike is None:
-            return {}
-        pieces = self._file.passages.digests(numbers)
-        every = list(dict.fromkeys(known for digests in pieces.values() for known in digests))
-        cosines = self._query.alike.vectors.cosines(self._stream, self._query.alike.vector, every)
-        cosines_of = {
-            number: [cosines[known] for known in digests if known in cosines] for number, digests in pieces.items()
-        }
-        return {number: max(each) for number, each in cosines_of.items() if each}
 
     def _candidate(
         self,
@@ -209,7 +305,7 @@ class _Gathering:
         talk: str,
         scored: Mapping[int, ScoredPassage],
         around: tuple[Sequence[int], Sequence[int]],
-        is_about: bool,
+        is_active: bool,
     ) -> Candidate:
         before, after = around
         return Candidate(
@@ -223,19 +319,21 @@ class _Gathering:
             talk=talk,
             before=tuple(scored[number] for number in before if number in scored),
             after=tuple(scored[number] for number in after if number in scored),
-            is_about=is_about,
+            is_about=row.number in self._lookups.about,
+            is_active=is_active,
             ended=row.ended if self._within.moment is None or (row.ended or "") <= self._within.moment else None,
             successors=row.successors,
         )
 
-    def _question(self, speakers: Iterable[str], scored: Mapping[int, ScoredPassage]) -> Question:
-        words = set(self._query.stems.values())
+    def _question(self, scored: Collection[ScoredPassage]) -> Question:
+        words, counts = set(self._query.stems.values()), self._lookups.counts
+        speakers = {name for one in scored for name in one.speakers}
+        has_vectors = any(one.cosine is not None for one in scored)
         named = sorted(name for name in speakers if words & {part.casefold() for part in name.split()})
-        stems = {stem: self._query.stems[stem] for stem in self._weight}
-        has_vectors = any(one.cosine is not None for one in scored.values())
-        missing = [stem for stem in telling_stems(self._query.stems) if not self._counts.holding.get(stem)]
+        stems = {stem: self._query.stems[stem] for stem in self._lookups.weight}
+        missing = [stem for stem in telling_stems(self._query.stems) if not counts.holding.get(stem)]
         unknown = {stem: self._query.stems[stem] for stem in missing}
-        return Question(self._query.text, stems, self._counts, tuple(named), self._query.now, has_vectors, unknown)
+        return Question(self._query.text, stems, counts, tuple(named), self._query.now, has_vectors, unknown)
 
 
 def _sides(run: Sequence[int], middle: int) -> Iterator[tuple[int, tuple[Sequence[int], Sequence[int]]]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
 from typing import Any
@@ -23,7 +23,7 @@ from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, MARKER, REDACTED, TYPE_
 from jidomem.read import memory_detail
 from jidomem.recall.bm25 import query_stems, search, search_weights, telling_stems, whole
 from jidomem.recall.calibration import WORDS, calibration
-from jidomem.recall.candidates import PAGE, RecallQuery, VectorQuery, matching_excerpt
+from jidomem.recall.candidates import CLOSELY, PAGE, Lookups, RecallQuery, VectorQuery, matching_excerpt
 from jidomem.recall.explanation import explain, feature_lines, score_line, words_lines
 from jidomem.recall.ranking import RankingSource, rank_sources
 from jidomem.records.active import ACTIVE, STATES, Inactive
@@ -187,7 +187,7 @@ class Recalling:
     """The recall over the texts of one root, at the moment `now`.
 
     `alike` has the vectors of the query, if known. `pages` are those of the user of the query, with their vectors, if
-    pages are requested.
+    pages are requested. `lookups` are shared by the rankings of one recall.
     """
 
     texts: Texts
@@ -196,6 +196,7 @@ class Recalling:
     now: str
     alike: VectorQuery | None = None
     pages: tuple[Readable, VectorQuery | None] | None = None
+    lookups: dict[Hashable, Lookups] = field(default_factory=dict)
 
     def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> MemoryRecall:
         """Return up to `limit` memories that answer the query; raises InvalidRequest for an invalid filter.
@@ -217,13 +218,14 @@ class Recalling:
         if narrowing.include_inactive:
             return Inactive()
         entries = [hit.id for hit in recalled.entries]
-        ranking = self._ranking_with_inactive(project, request, replace(narrowing, include_inactive=True), {*entries})
+        ranking = self._ranking_with_inactive(project, request, narrowing, {*entries})
         names = [one.name for one in ranking.best]
         reaching = {one.name for one in ranking.best if one.score >= narrowing.min_score}
         places = {name: place for place, name in enumerate(names)}
         ranks = [places.get(name, len(names)) for name in entries]
         most = max((*(rank + 1 for rank in ranks), request.limit, DEFAULT_LIMIT))
-        others = [name for name in names[:most] if name in reaching and name not in entries]
+        others = [one.name for one in ranking.best[:most] if one.name in reaching and one.name not in entries
+                  and not (one.candidate and one.candidate.is_active)]  # fmt: skip
         statuses = {name: self._status(project, name, narrowing) for name in others}
         hidden = {name: status for name, status in statuses.items() if status in STATES and status != ACTIVE}
         known, as_of = {*entries, *hidden}, narrowing.as_of
@@ -234,10 +236,16 @@ class Recalling:
     def _ranking_with_inactive(
         self, project: str, request: RecallRequest, narrowing: Narrowing, entries: Set[str]
     ) -> _Ranking:
-        """Return the best of all memories, active or not, down to the last of *entries*."""
+        """Return the best of all memories, active or not, down to the last of *entries*; none if all are active."""
+        active, wide = (
+            self._within(project, request, narrowing),
+            replace(narrowing, include_inactive=True, explain=False),
+        )
         limit = max(request.limit, DEFAULT_LIMIT)
+        while self.alike is not None and 4 * limit < CLOSELY:  # up to there a ranking is the same, and only longer
+            limit *= 4
         while True:
-            ranking = self._ranking(project, replace(request, limit=limit), narrowing)
+            ranking = self._ranking(project, replace(request, limit=limit), wide, active)
             names = {one.name for one in ranking.best}
             if entries <= names or not ranking.metadata["more"] or limit == LARGEST_LIMIT:
                 return ranking
@@ -253,15 +261,20 @@ class Recalling:
             return None
         return str(memory["status"])
 
-    def _ranking(self, project: str, request: RecallRequest, narrowing: Narrowing) -> _Ranking:
-        """Return up to `limit` names that answer the query, the best first."""
+    def _ranking(
+        self, project: str, request: RecallRequest, narrowing: Narrowing, active: SearchFilter | None = None
+    ) -> _Ranking:
+        """Return up to `limit` names that answer the query, the best first; none if all pass the filter *active*."""
         within = self._within(project, request, narrowing)
         stems = query_stems(self.texts.stemmer, request.query)
         if self.alike is None and not any(kind in SPOKEN for kind in narrowing.kinds):
             return self._by_words(project, request, narrowing, within, stems)
         sources = self._sources(project, within, narrowing)
         now = within.moment or self.now
-        answer = rank_sources(sources, RecallQuery(request.query, stems, narrowing.about, now, limit=request.limit))
+        query = RecallQuery(
+            request.query, stems, narrowing.about, now, limit=request.limit, active=active, lookups=self.lookups
+        )
+        answer = rank_sources(sources, query)
         more, question, best = len(answer.ranked) > request.limit, answer.question, list[_Place]()
         for one in answer.ranked[: request.limit]:
             score = answer.calibration.probability(one.score)

@@ -459,9 +459,14 @@ class Answered:
 
 
 def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> Answered:
-    """Return the candidates of *sources* for *query*, gathered by words and by similarity, and ranked together."""
+    """Return the candidates of *sources* for *query*, gathered by words and by similarity, and ranked together.
+
+    There are none if the query has a filter `active` and all candidates pass it.
+    """
     gathered = [gather(one.texts, one.stream, replace(query, alike=one.alike), one.within) for one in sources]
     question = merge_questions([question for _, question in gathered])
     candidates = [one for each, _ in gathered for one in each]
+    if query.active is not None and all(one.is_active for one in candidates):
+        candidates = []
     profile = chosen(candidates)
     return Answered(ranked(candidates, question, profile), question, str(profile["name"]))

@@ -270,7 +270,8 @@ class Candidate:
 
     `kind` is `memory`, `entry` or `turn`. `talk` is the key of its conversation, "" if it is in none; `before` and
     `after` are the neighbouring passages there, the nearest first. `successors` are the memories that superseded it; a
-    successor that is a candidate too never ranks below it. `ended` is the moment of its end, None for an active memory.
+    successor that is a candidate too never ranks below it. `ended` is the moment of its end, None for an active memory;
+    `is_active` is also False for a memory that is, for example, not valid now.
     """
 
     passage: ScoredPassage
@@ -284,6 +285,7 @@ class Candidate:
     before: tuple[ScoredPassage, ...] = ()
     after: tuple[ScoredPassage, ...] = ()
     is_about: bool = False
+    is_active: bool = True
     ended: str | None = None
     successors: tuple[str, ...] = ()
 
