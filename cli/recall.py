@@ -99,8 +99,9 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
     unknown = [word for word in result.metadata["unknown_words"] if word not in TELL_LITTLE]
     if explain and form not in ("json", "md") and not result.entries and unknown:
         app.info(f"words in no memory: {', '.join(unknown)}")
-    if form not in ("json", "md") and notice:
-        app.info(notice)
+    for text in (notice, result.sessions_notice("--session ")) if form not in ("json", "md") else ():
+        if text:
+            app.info(text)
     vectors = result.metadata.get("vectors", {})
     if form != "json" and (error := vectors.get("error")):
         app.info(f"the embedder failed: {error}")

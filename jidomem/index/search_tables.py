@@ -507,6 +507,12 @@ class SearchIndexReader(SearchIndexWriter):
         sql = f"SELECT m.item FROM memory m WHERE {clause} ORDER BY m.recorded DESC, m.item DESC LIMIT ?"
         return [row[0] for row in self._store.execute(sql, (*values, limit))]
 
+    def sessions(self, within: SearchFilter) -> dict[str, int]:
+        """Return the number of memories that pass the filter in each session, most first."""
+        clause, values = self._condition(within)
+        sql = f"SELECT m.session, COUNT(*) FROM memory m WHERE {clause} AND m.session <> '' GROUP BY m.session"
+        return dict(sorted(self._store.execute(sql, values), key=lambda row: (-row[1], row[0])))
+
     def match(self, which: int | str, moment: str | None) -> Match | None:
         """Return one memory, by its number or IRI, as a match if it was recorded by *moment*."""
         by = "number" if isinstance(which, int) else "item"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jidomem.base.clock import format_timestamp
 from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound, nearest_names
-from jidomem.rdf.terms import Term, boolean, date_time, iri, parse_literal, plain_value
+from jidomem.rdf.terms import Term, boolean, date_time, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, conv, graph_iri, graphs_of, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment
@@ -29,6 +29,8 @@ _LISTED = 10
 #: Folder of the IRIs -> properties whose subjects, and whose objects, are such agents or sessions.
 _SUBJECTS = {"agents": ((TYPE, jido("Agent")),), "sessions": ((jido("startedAt"), None),)}
 _OBJECTS = {"agents": (jido("saidBy"), jido("entryOf")), "sessions": (conv("associatedWithSession"),)}
+#: The same of properties of entries whose values are names as any text.
+_TEXTS = {"agents": (), "sessions": (jido("sessionId"),)}
 _SECOND = timedelta(seconds=1)
 _DATES = (jido("validFrom"), jido("validUntil"))
 _STATES, _WITH_STATE = (
@@ -211,21 +213,23 @@ class NamedQueries:
             value = values.get(param.name)
             if param.type == "item" and param.name in values:
                 resolved[param.name] = memory_detail.resolve(self._index, self._lists.ids, project, value, as_of)
-            elif param.folder and isinstance(value, str):
-                resolved[param.name] = _resolve_name(self._index, project, param.folder, value)
+            elif param.folder and isinstance(value, str) and ":" not in value and slug(value):
+                resolved[param.name] = resolve_name(self._index, project, param.folder, value)
         return resolved
 
 
-def _resolve_name(index: OxigraphIndex, project: str, folder: str, name: str) -> str:
-    """Return the IRI of the agent or session of *project* with the plain *name*; an IRI stays as it is.
+def resolve_name(index: OxigraphIndex, project: str, folder: str, name: str) -> str:
+    """Return the IRI of the agent or session of *project* with this name or IRI; of a session of entries, its name.
 
-    Raises NotFound with the nearest names.
+    Raises NotFound with the nearest names, InvalidRequest for an invalid IRI.
     """
-    last = slug(name)
-    if ":" in name or not last:
-        return name
-    node = iri(f"{BASE}{folder}/{last}")
-    for graph in graphs_of(project):
+    plain, graphs = name.removeprefix(f"{BASE}{folder}/"), graphs_of(project)
+    last = slug(plain)
+    given = ((graph, of, literal(plain)) for graph in graphs for of in _TEXTS[folder])
+    if any(any(index.triples(graph, None, of, text, most=1)) for graph, of, text in given):
+        return plain
+    node = to_term(plain, "iri", folder[:-1]) if ":" in plain else iri(f"{BASE}{folder}/{last}")
+    for graph in graphs:
         if any(index.triples(graph, None, None, node, most=1)) or any(index.triples(graph, node, most=1)):
             return plain_value(node)
     known = sorted(_names(index, project, folder))
@@ -239,15 +243,17 @@ def _resolve_name(index: OxigraphIndex, project: str, folder: str, name: str) ->
 
 
 def _names(index: OxigraphIndex, project: str, folder: str) -> set[str]:
-    """Return the plain names of all agents, or sessions, of *project*."""
-    nodes: set[str] = set()
+    """Return the plain names of all agents, or sessions, of *project*, those of its entries too."""
+    nodes, texts = set[str](), set[str]()
     for graph in graphs_of(project):
         for predicate, value in _SUBJECTS[folder]:
             nodes.update(plain_value(node) for node, _, _ in index.triples(graph, None, predicate, value))
         for predicate in _OBJECTS[folder]:
             nodes.update(plain_value(node) for _, _, node in index.triples(graph, None, predicate))
+        for predicate in _TEXTS[folder]:
+            texts.update(plain_value(text) for _, _, text in index.triples(graph, None, predicate))
     start = f"{BASE}{folder}/"
-    return {node.removeprefix(start) for node in nodes if node.startswith(start)}
+    return texts | {node.removeprefix(start) for node in nodes if node.startswith(start)}
 
 
 def _common_parameters(

@@ -348,8 +348,9 @@ def _nothing(result: MemoryRecall, show: str = _SHOW) -> str:
 
 
 def _notice(result: MemoryRecall, option: str) -> str:
-    text = result.inactive.notice(option)
-    return f"{text}.\n" if text else ""
+    session = "session=" if option == _OPTIONS[0] else "--session "
+    notices = [result.inactive.notice(option), result.sessions_notice(session)]
+    return "".join(f"{text}.\n" for text in notices if text)
 
 
 def anchored(

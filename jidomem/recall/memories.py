@@ -21,6 +21,7 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, date_time, iri, plain_value
 from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, MARKER, REDACTED, TYPE_ALIASES, jido, local_name
 from jidomem.read import memory_detail
+from jidomem.read.named_queries import resolve_name
 from jidomem.recall.bm25 import query_stems, search, search_weights, telling_stems, whole
 from jidomem.recall.calibration import WORDS, calibration
 from jidomem.recall.candidates import CLOSELY, PAGE, Lookups, RecallQuery, VectorQuery, matching_excerpt
@@ -32,6 +33,7 @@ from jidomem.records.named_query import moment_of
 from jidomem.records.recall import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
+    OTHER_SESSIONS,
     Candidate,
     Hit,
     MemoryRecall,
@@ -130,6 +132,19 @@ def _entry(fields: Mapping[str, str]) -> Entry:
     return Entry(**{**fields, "metadata": json.loads(fields.get("metadata", "{}"))})
 
 
+def other_sessions(texts: Texts, stream: Stream, within: SearchFilter) -> dict[str, dict[str, int]]:
+    """Return the number of entries in each session that the filter leaves out, as metadata; empty without one.
+
+    *within* has the entries of one owner in some sessions.
+    """
+    if within.own is None or within.own.sessions is None:
+        return {}
+    every = replace(within, kinds=within.own.kinds, own=replace(within.own, sessions=None))
+    counts = texts.read(stream, lambda file: file.sessions(every))
+    left = {name: count for name, count in counts.items() if name not in within.own.sessions}
+    return {OTHER_SESSIONS: left} if left else {}
+
+
 def own(request: RecallRequest, *others: str | None, every: bool = False) -> OwnerFilter:
     """Return the filter of entries for the scope of the request; with *every*, entries of all sessions.
 
@@ -199,14 +214,19 @@ class Recalling:
     lookups: dict[Hashable, Lookups] = field(default_factory=dict)
 
     def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> MemoryRecall:
-        """Return up to `limit` memories that answer the query; raises InvalidRequest for an invalid filter.
+        """Return up to `limit` memories that answer the query; raises InvalidRequest for an invalid filter, and
+        NotFound for an unknown session.
 
         Entries and turns are searched if `kinds` names them. If only memories are searched and there are no vectors,
         all that contain a word of the query are candidates; else the best by words and by similarity are.
         """
         ranking = self._ranking(project, request, narrowing)
         every = (self._hit(project, one, ranking.weights, narrowing) for one in ranking.best)
-        return MemoryRecall(request, [hit for hit in every if hit is not None], ranking.metadata)
+        metadata = {**ranking.metadata}
+        if "entry" in narrowing.kinds and narrowing.session is None and request.scope == "agent":
+            within = self._within(project, request, narrowing)
+            metadata |= other_sessions(self.texts, Stream(project, "history"), within)
+        return MemoryRecall(request, [hit for hit in every if hit is not None], metadata)
 
     def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, recalled: MemoryRecall) -> Inactive:
         """Return the inactive memories that would rank among the entries of *recalled*, or among the first
@@ -333,10 +353,16 @@ class Recalling:
             valid_at=valid_at,
             agents=_either("agents", narrowing.agent),
             sessions=_both(
-                _either("sessions", narrowing.session),
+                None if narrowing.session is None else self._session(project, narrowing.session),
                 _either("sessions", request.session_id) if request.scope == "session" else None,
             ),
             own=own(replace(request, agent_id=narrowing.agent or request.agent_id), narrowing.session),
+        )
+
+    def _session(self, project: str, name: str) -> frozenset[str]:
+        """Return the name of a session as entries have it, and its IRI; raises NotFound for an unknown one."""
+        return frozenset(
+            [name, resolve_name(self.index, project, "sessions", name), *(_either("sessions", name) or ())]
         )
 
     def _kinds(self, narrowing: Narrowing) -> frozenset[str] | None:

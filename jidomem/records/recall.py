@@ -13,6 +13,10 @@ from jidomem.records.entry import Entry, fields_from, frozen_metadata
 from jidomem.records.search import NAMESPACE, CorpusStats
 
 SCOPES = ("agent", "session")
+#: The key in the metadata of an answer with the number of the agent's entries in each session that was not searched.
+OTHER_SESSIONS = "other_sessions"
+#: The most of these sessions that are named.
+_NAMED = 5
 _INVALID = "invalid memory recall request: "
 #: The default and the largest number of results, and the most bytes of a query.
 DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_QUERY = 5, 1_000, 65_536
@@ -203,6 +207,15 @@ class MemoryRecall(RecallResult):
         metadata = {**self.metadata, "more": more, "min_score": least, "below": below}
         nearest = self.entries[0] if below and not entries else None
         return replace(self, entries=entries, metadata=metadata, nearest=nearest)
+
+    def sessions_notice(self, option: str = "session=") -> str:
+        """Return the sentence on the entries in sessions that were not searched, and the *option* that searches one."""
+        left: Mapping[str, int] = self.metadata.get(OTHER_SESSIONS, {})
+        if not left:
+            return ""
+        named = ", ".join(f"{name}: {count:,}" for name, count in [*left.items()][:_NAMED])
+        more = f" and {len(left) - _NAMED:,} more sessions" if len(left) > _NAMED else ""
+        return f"entries in other sessions, not searched: {sum(left.values()):,} ({named}{more}); add {option}NAME"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values."""

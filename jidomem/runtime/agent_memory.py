@@ -22,7 +22,7 @@ from jidomem.index.search_tables import SearchFilter
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.read.conversations import EntryCache, turn, turns
-from jidomem.recall.memories import ENTRIES, Entries, own
+from jidomem.recall.memories import ENTRIES, Entries, other_sessions, own
 from jidomem.records.entry import Entry, ToolUse, Turn, WriteRequest, WriteResult
 from jidomem.records.intent import Receipt
 from jidomem.records.interfaces import StateStore, StateTables
@@ -253,7 +253,7 @@ class EntryStore:
         """Return the entries in scope: matches of the query, the best first, then the newest.
 
         So an agent with entries always gets some, up to the limit; `metadata["scores"]` has the score of each match by
-        its id.
+        its id, `metadata["other_sessions"]` the number of entries in each session that was not searched.
         """
         narrowing, all_sessions = _narrowing(opts)
         if not self._is_there(opts):
@@ -276,6 +276,8 @@ class EntryStore:
             metadata["reasons"] = {id_: list(matches.reasons[name]) for name, id_ in named.items()}
         if narrowing.budget_tokens is not None:
             metadata["left_out"] = len(matches.entries) - len(fitting)
+        if request.scope == "agent":
+            metadata |= other_sessions(self._memory.texts, Stream(project, "history"), within)
         state = {"ranking": matches.ranking, **self._memory.lag(project)}
         return RecallResult(request, [*fitting.values()], {**metadata, **state})
 

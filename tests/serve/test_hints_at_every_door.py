@@ -44,6 +44,7 @@ REQUESTS = [
     ("POST", "/projects/p/sessions", {"name": "s-1"}),
     ("POST", "/projects/p/sessions", {"name": "s-2", "continues": "nobody"}),
     ("POST", "/projects/p/recall", {"qeury": "x"}),
+    ("POST", "/projects/p/recall", {"query": "x", "session": "nobody"}),
     ("POST", "/projects/p/sparql", "INSERT DATA { <urn:a> <urn:b> <urn:c> }"),
     ("POST", "/projects/p/conversations/nobody", {"message": "hello"}),
 ]
@@ -60,6 +61,7 @@ CALLS = [
     ("ask", {"name": "open-taks"}),
     ("ask", {"name": "zzz"}),
     ("recall", {"query": "x", "as_of": "soon"}),
+    ("recall", {"query": "x", "session": "nobody"}),
     ("briefing", {"budget_tokens": 1}),
 ]
 

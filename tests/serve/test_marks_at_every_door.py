@@ -7,7 +7,10 @@ from click.testing import CliRunner
 from conftest import decision, intent
 
 import jidomem
+from jidomem.entries import Entry
+from jidomem.rdf.vocab import BASE
 from jidomem.read.memory_detail import short_id
+from jidomem.records.entry import WriteRequest
 from jidomem.runtime.location import init
 from jidomem.serve.app import create_app
 from jidomem.serve.mcp.client_session import ClientSession
@@ -137,3 +140,53 @@ def test_the_state_of_an_error_is_told_to_agents_in_text_and_rows(there):
     )
     (row,) = [row for row in in_mcp(memory, "ask", name="timeline").values["rows"] if row["item"] == error]
     assert (row["status"], row["state"]) == ("active", "Resolved")
+
+
+def test_entries_of_other_sessions_are_counted_with_the_option_that_searches_them(there, monkeypatch):  # B040 B041
+    memory, _ = there
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
+    given = [("7", "of seven"), ("7", "of seven again"), ("eight", "of eight"), (None, "of none")]
+    entries = [Entry(agent_id="ana", session_id=name, content=f"zebra {text}") for name, text in given]
+    others = [Entry(agent_id="ben", session_id="9", content="zebra of another agent")]
+    memory.entries.write_many([WriteRequest(entry) for entry in entries + others])
+    words = ("recall", "zebra", "--kind", "entry")
+    query = {"query": "zebra", "kinds": ["entry"]}
+    client = create_app(memory).test_client()
+
+    at_shell = [CliRunner().invoke(cli, [*words, *more]) for more in ([], ["--format", "md"], ["--session", "7"])]
+    over_http = client.post("/projects/p/recall", json={**query, "agent_id": "ana"}).json
+    stored = client.post("/projects/p/entries/recall", json={"agent_id": "ana", "query": "zebra"}).json
+    over_mcp = call(MCP["recall"], ClientSession(memory, "ana"), query)
+    named = call(MCP["recall"], ClientSession(memory, "ana"), {**query, "session": "eight"})
+
+    notice = "entries in other sessions, not searched: 3 (7: 2, eight: 1); add "
+    for text in (at_shell[0].stderr, at_shell[1].stdout):
+        assert f"{notice}--session NAME" in text
+    assert ("of seven again" in at_shell[2].stdout, "not searched" in at_shell[2].stderr) == (True, False)
+    for answer in (over_http, stored, over_mcp.values):
+        assert answer["metadata"]["other_sessions"] == {"7": 2, "eight": 1}
+        assert [each["content"] for each in answer["entries"]] == ["zebra of none"]
+    assert f"{notice}session=NAME" in over_mcp.text
+    assert [each["content"] for each in named.values["entries"]] == ["zebra of eight"]
+    assert "other_sessions" not in named.values["metadata"]
+
+
+@pytest.mark.parametrize("name", ["mornin", f"{BASE}sessions/mornin", "urn:mornin", "7 a.n."])
+def test_an_unknown_session_is_refused_with_the_nearest_names(there, name):
+    memory, _ = there
+    memory.writer.start_session("p", "morning", agent="ana")
+    memory.entries.write(WriteRequest(Entry(agent_id="ana", session_id="7 a.m.", content="zebra")))
+    client = create_app(memory).test_client()
+
+    at_shell = CliRunner().invoke(cli, ["recall", "quagga", "--session", name])
+    over_http = client.post("/projects/p/recall", json={"query": "quagga", "session": name})
+    over_mcp = call(MCP["recall"], ClientSession(memory, "p"), {"query": "quagga", "session": name})
+
+    near = {"7 a.n.": "did you mean 7 a.m.?"}
+    hint = near.get(name, "did you mean morning?")
+    assert (at_shell.exit_code, over_http.status_code, over_mcp.is_error) == (4, 404, True)
+    assert f"error: p has no session {name!r}\nhint: {hint}\n" in at_shell.stderr
+    assert (over_http.json["code"], over_http.json["hint"]) == ("not_found", hint)
+    assert (over_mcp.values["code"], over_mcp.values["hint"]) == ("not_found", hint)
+    for known in ("morning", "s-1", f"{BASE}sessions/s-1", "7 a.m."):
+        assert CliRunner().invoke(cli, ["recall", "quagga", "--session", known]).exit_code == 0

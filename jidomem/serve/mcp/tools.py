@@ -504,7 +504,7 @@ TOOLS: tuple[Tool, ...] = (
             **dict.fromkeys(("limit", "budget_tokens"), _WHOLE),
             "kinds": {**_TEXTS, "description": "Like decision, turn, entry, page."},
             "about": {**_TEXTS, "description": "Files to prefer."},
-            **dict.fromkeys(("agent", "since"), _TEXT),
+            **dict.fromkeys(("agent", "session", "since"), _TEXT),
             "as_of": _AS_OF,
             "include_inactive": _INACTIVE,
             "min_score": {"type": "number"},
