@@ -322,19 +322,22 @@ def _settled_already(settlement: Settlement, item: Term, view: WriteSnapshot) ->
         ends = [plain_value(conflict.end_of_chain(each, view) or each) for each in named]
         if len({*ends}) > 1:
             hint = f"to settle that one: jidomem review {settlement.action} {ends[0]} --against {ends[1]}; {hint}"
-        return InvalidRequest(f"{plain_value(item)} is settled already: it was {verb} {plain_value(newer)}", hint=hint)
+        return _ended(f"{plain_value(item)} is settled already: it was {verb} {plain_value(newer)}", hint)
     restated = [new for new in view.subjects(jido("revives"), item) if not view.has_ended(new)]
     if restated and jido("Proposed") in view.objects(restated[0], ITEM_MARK):
-        return InvalidRequest(
+        return _ended(
             f"{plain_value(item)} is settled already, and pending again as {plain_value(restated[0])}",
-            hint=f"settle that one: jidomem review accept {plain_value(restated[0])}, or reject",
+            f"settle that one: jidomem review accept {plain_value(restated[0])}, or reject",
         )
     outcome = "replaced, and its successor was withdrawn"
     if view.objects(item, jido("invalidatedBy")):
         outcome = "rejected" if jido("Proposed") in view.objects(item, ITEM_MARK) else "withdrawn"
-    return InvalidRequest(
-        f"{plain_value(item)} is settled already: it was {outcome}", hint=f"see: jidomem show {plain_value(item)}"
-    )
+    return _ended(f"{plain_value(item)} is settled already: it was {outcome}", f"see: jidomem show {plain_value(item)}")
+
+
+def _ended(detail: str, hint: str) -> InvalidRequest:
+    """Return the refusal to change an ended memory, with the code that such a correction has."""
+    return InvalidRequest(detail, hint=hint, code="conflict")
 
 
 def _check_is_newest(item: Term, view: WriteSnapshot) -> None:

@@ -27,18 +27,27 @@ FAULTS = {
         "remember x --type decision", f"edit {FACT} --supersede x", f"review reject {FACT} --against {OLD}",
         f"review keep-both {FACT} --against {OLD}", f"review supersede {FACT} --against {OLD}",
     ],
-    ("conflict", 5): ["remember other --type decision --topic store --rationale x"],
+    ("conflict", 5): [
+        "remember other --type decision --topic store --rationale x", "remember x --supersedes ENDED --reason y",
+        "edit ENDED --supersede x", "edit ENDED --confirm", "edit ENDED --set topic=x",
+        "edit ENDED --invalidate --reason x", "review accept ENDED", "review reject ENDED",
+        f"review accept {FACT} --against ENDED --reason x", f"review accept ENDED --against {FACT} --reason x",
+    ],
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def repository(tmp_path_factory):
+def ended(tmp_path_factory):
+    """Return a memory that was withdrawn, in the repository of the commands."""
     with pytest.MonkeyPatch.context() as patch:
-        yield stand_in(tmp_path_factory.mktemp("codes") / "repo", patch)
+        stand_in(tmp_path_factory.mktemp("codes") / "repo", patch)
+        ended = run("remember", "the cache is on a disk").stdout.strip()
+        run("edit", ended, "--invalidate", "--reason", "it moved")
+        yield ended
 
 
 @pytest.mark.parametrize(("fault", "command"), [(fault, each) for fault, some in FAULTS.items() for each in some])
-def test_a_fault_has_the_exit_code_of_the_error_table(repository, fault, command):
-    done = run(*command.split(), "--json")
+def test_a_fault_has_the_exit_code_of_the_error_table(ended, fault, command):
+    done = run(*command.replace("ENDED", ended).split(), "--json")
 
     assert (json.loads(done.stdout)["code"], done.exit_code) == fault

@@ -580,7 +580,7 @@ def test_a_proposal_is_named_in_review_by_the_source_of_the_memory_that_it_chang
     assert (done.exit_code, row["place"]) == (0, "docs/adr/0016-names.md")
     assert "We never do" in shown("16")["properties"]["rationale"][0]
     again = run("review", "accept", active[-8:])
-    assert (again.exit_code, "is settled already" in again.stderr) == (2, True)
+    assert (again.exit_code, "is settled already" in again.stderr) == (5, True)
 
 
 def test_of_two_that_say_the_same_the_second_is_refused_in_a_line(repository):
