@@ -321,7 +321,7 @@ def test_several_that_are_named_are_accepted_each_and_the_refused_are_counted(re
 
     done = run("review", "accept", first, second)
 
-    assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, f"accepted 1, refused 1: {first[-8:]}")
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (5, f"accepted 1, refused 1: {first[-8:]}")
     ((_, old, _, new, summary),) = (line.split(" ", 4) for line in done.stdout.splitlines())
     assert (old, summary) == (second[-8:], "Spaces")
     assert json.loads(run("show", second, "--json").stdout)["superseded_by"][0].endswith(new.rstrip(":"))
@@ -388,7 +388,7 @@ def test_what_was_accepted_before_is_refused_with_its_new_id(repository):
 
     again = run("review", "accept", first)
 
-    assert again.exit_code == 2
+    assert again.exit_code == 5
     assert again.stderr.splitlines() == [
         f"error: {first} is settled already: it was accepted as {accepted}", f"hint: see: jidomem show {accepted}",
     ]  # fmt: skip
