@@ -25,7 +25,7 @@ from jidomem.rdf.terms import date_time, iri, literal
 from jidomem.rdf.vocab import LABEL, TYPE, jido
 from jidomem.records.named_query import FOREVER, moment_of, to_term
 
-LISTS = ["facts", "open-tasks", "proposals", "recent-lessons", "timeline", "blocked-tasks", "items-without-project",
+LISTS = ["facts", "open-tasks", "completed-tasks", "proposals", "recent-lessons", "timeline", "blocked-tasks", "items-without-project",
          "decisions", "recent-decisions", "decision-log", "unexplained-root-causes", "dangling-supersessions",
          "stale"]  # fmt: skip
 EVERYTHING = SearchFilter(inactive=True)

@@ -72,7 +72,7 @@ def _without_from(pieces: Iterator[SparqlToken]) -> Iterator[SparqlToken]:
 VIRTUOSO_LINES = 1_000
 #: The shipped queries that Virtuoso answers as the local engine does; a test compares both for every query.
 PROVEN = frozenset((
-    "active-decisions", "agent-rules", "commits", "conflicts", "conventions",
+    "active-decisions", "agent-rules", "commits", "completed-tasks", "conflicts", "conventions",
     "dangling-supersessions", "decision-log", "decisions", "decisions-without-rationale", "disagreements",
     "elixir-modules", "errors-of-module", "evidence-contradictions", "facts", "facts-about",
     "items-without-confidence", "items-without-project", "lessons", "open-errors", "open-tasks", "patterns",
