@@ -311,7 +311,7 @@ def _remember(session: ClientSession, given: Arguments) -> ToolResult:
 
 REMEMBER = Tool(
     "remember",
-    "Keep one thing in the governed memory. Text alone is a fact of medium confidence. Nothing is"
+    "Record one governed memory. Text alone is a fact of medium confidence. Nothing is"
     " overwritten: name in supersedes what it replaces. Refusals say what to call; you decide contradictions.",
     {
         "text": {**_TEXT, "description": "One sentence."},
@@ -517,7 +517,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "why",
-        "Who said a memory, when, on what evidence, what it replaced and what replaced it.",
+        "Author, time and evidence of a memory, what it replaced, and what replaced it.",
         {"id": _ID, "as_of": _AS_OF},
         {"iri": _TEXT, "status": _TEXT, "evidence": _LIST},
         _why,
@@ -526,7 +526,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "briefing",
-        "What to know before starting: binding rules, open tasks and errors, decisions, news.",
+        "To read before starting: binding rules, open tasks, errors, decisions.",
         {
             "about": {**_TEXTS, "description": "Files you will work on."},
             "task": _TEXT,
