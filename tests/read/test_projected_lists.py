@@ -25,9 +25,9 @@ from jidomem.rdf.terms import date_time, iri, literal
 from jidomem.rdf.vocab import LABEL, TYPE, jido
 from jidomem.records.named_query import FOREVER, moment_of, to_term
 
-LISTS = ["facts", "open-tasks", "completed-tasks", "proposals", "recent-lessons", "timeline", "blocked-tasks", "items-without-project",
-         "decisions", "recent-decisions", "decision-log", "unexplained-root-causes", "dangling-supersessions",
-         "stale"]  # fmt: skip
+LISTS = ["facts", "open-tasks", "completed-tasks", "proposals", "recent-lessons", "timeline", "blocked-tasks",
+         "items-without-project", "decisions", "recent-decisions", "decision-log", "unexplained-root-causes",
+         "dangling-supersessions", "stale"]  # fmt: skip
 EVERYTHING = SearchFilter(inactive=True)
 #: The date that a decision states: before all others, when it was recorded, after that, or none.
 DATES = [{"timestamp": "2020-01-01"}, {}, {"timestamp": "2027-01-01"}, {"extra_triples": [["jido:isUndated", True]]}]
