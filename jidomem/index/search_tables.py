@@ -37,11 +37,12 @@ CREATE TABLE speaker (name TEXT PRIMARY KEY, since TEXT) WITHOUT ROWID;
 """
 _PUT_SPEAKER = """INSERT INTO speaker VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET since = MIN(since, excluded.since)"""
-#: The passages of a conversation that are recorded by a moment, and active then.
-_NEIGHBOURS = """SELECT p.number FROM passage p JOIN memory m USING (number) WHERE p.talk = :talk AND p.place %s :place
-AND m.recorded <= COALESCE(:moment, m.recorded) AND (m.ended IS NULL OR m.ended > COALESCE(:moment, m.ended))
-ORDER BY p.place %s LIMIT :most"""
-_PREVIOUS, _NEXT = _NEIGHBOURS % ("<", "DESC"), _NEIGHBOURS % (">", "ASC")
+#: The passages of a conversation before or after another one that are recorded by a moment, and active then.
+_NEIGHBOURS = """(SELECT json_group_array(number) FROM (SELECT p.number FROM passage p JOIN memory m USING (number)
+WHERE p.talk = middle.talk AND p.place %s middle.place AND m.recorded <= COALESCE(:moment, m.recorded)
+AND (m.ended IS NULL OR m.ended > COALESCE(:moment, m.ended)) ORDER BY p.place %s LIMIT :most))"""
+_AROUND = f"""SELECT number, {_NEIGHBOURS % ("<", "DESC")}, {_NEIGHBOURS % (">", "ASC")} FROM passage middle
+WHERE number IN (SELECT value FROM json_each(:numbers)) AND talk <> ''"""
 
 
 class Passage(NamedTuple):
@@ -102,18 +103,15 @@ class Passages:
         return {row[0]: Passage(row[0], row[1], tuple(row[2].splitlines()), *row[3:]) for row in rows}
 
     def around(
-        self, passage: Passage, before: int, after: int, moment: str | None = None
-    ) -> tuple[list[int], list[int]]:
-        """Return the numbers of *before* passages before and *after* passages after *passage* in its conversation.
+        self, numbers: Iterable[int], most: int, moment: str | None = None
+    ) -> dict[int, tuple[list[int], list[int]]]:
+        """Return the numbers of *most* passages before and after each of *numbers* that is in a conversation.
 
         The nearest come first. With *moment*, only passages recorded by it, and active then, count.
         """
-        if not passage.talk:
-            return [], []
-        values = {"talk": passage.talk, "place": passage.place, "moment": moment}
-        rows_before = self._store.execute(_PREVIOUS, {**values, "most": before})
-        rows_after = self._store.execute(_NEXT, {**values, "most": after})
-        return [row[0] for row in rows_before], [row[0] for row in rows_after]
+        values = {"numbers": json.dumps([*numbers]), "most": most, "moment": moment}
+        rows = self._store.execute(_AROUND, values)
+        return {number: (json.loads(before), json.loads(after)) for number, before, after in rows}
 
     def speakers(self, moment: str | None = None) -> set[str]:
         """Return the speakers of all passages, or of those recorded by *moment*."""

@@ -9,6 +9,7 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import accumulate
 from math import inf, log
 
@@ -120,6 +121,7 @@ def most(weight: Iterable[float]) -> float:
     return sum(value * (K1 + 1) for value in weight)
 
 
+@lru_cache(maxsize=1_024)
 def _days(recorded: str, newest: str) -> float:
     """Return the days between a memory and the newest one."""
     return max((datetime.fromisoformat(newest) - datetime.fromisoformat(recorded)).total_seconds(), 0.0) / 86_400

@@ -104,6 +104,8 @@ class Lookups:
         self._passages: dict[int, search_tables.Passage] = {}
         self._around: dict[int, tuple[list[int], list[int]]] = {}
         self._scored: dict[int, ScoredPassage] = {}
+        #: The candidates of the rankings so far.
+        self.candidates: dict[Hashable, Candidate] = {}
 
     def are_current(self) -> bool:
         """Return whether the file is unchanged."""
@@ -179,12 +181,12 @@ class Lookups:
             self._passages |= self._file.passages.get(new)
         return self._passages
 
-    def around(self, number: int) -> tuple[list[int], list[int]]:
-        """Return the turns before a text whose passage is known, and those after it, the nearest first."""
-        if number not in self._around:
-            far, passage = BEFORE + AFTER, self._passages[number]
-            self._around[number] = self._file.passages.around(passage, far, far, self._moment)
-        return self._around[number]
+    def around(self, numbers: Collection[int]) -> Mapping[int, tuple[list[int], list[int]]]:
+        """Return the turns before and after each of *numbers*, and maybe of others, the nearest first."""
+        if new := [number for number in numbers if number not in self._around]:
+            self._around |= {number: ([], []) for number in new}
+            self._around |= self._file.passages.around(new, BEFORE + AFTER, self._moment)
+        return self._around
 
     def scored(self, rows: Mapping[int, SearchRow]) -> dict[int, ScoredPassage]:
         """Return each of *rows* scored for the question."""
@@ -292,14 +294,27 @@ class _Gathering:
 
     def _runs(self, numbers: Collection[int]) -> list[tuple[list[int], int]]:
         """Return, for each of *numbers*, the turns around it and its position among them."""
-        self._lookups.passages(numbers)
-        runs = []
+        around, runs = self._lookups.around(numbers), []
         for number in sorted(numbers):
-            before, after = self._lookups.around(number)
+            before, after = around[number]
             runs.append(([*reversed(before), number, *after], len(before)))
         return runs
 
     def _candidate(
+        self,
+        row: SearchRow,
+        talk: str,
+        scored: Mapping[int, ScoredPassage],
+        around: tuple[Sequence[int], Sequence[int]],
+        is_active: bool,
+    ) -> Candidate:
+        before, after = around
+        key = row.number, *before, None, *after, row.successors, is_active
+        if key not in self._lookups.candidates:
+            self._lookups.candidates[key] = self._new_candidate(row, talk, scored, around, is_active)
+        return self._lookups.candidates[key]
+
+    def _new_candidate(
         self,
         row: SearchRow,
         talk: str,
@@ -317,8 +332,8 @@ class _Gathering:
             agent=row.agent,
             session=row.session,
             talk=talk,
-            before=tuple(scored[number] for number in before if number in scored),
-            after=tuple(scored[number] for number in after if number in scored),
+            before=tuple([scored[number] for number in before if number in scored]),
+            after=tuple([scored[number] for number in after if number in scored]),
             is_about=row.number in self._lookups.about,
             is_active=is_active,
             ended=row.ended if self._within.moment is None or (row.ended or "") <= self._within.moment else None,
@@ -358,10 +373,11 @@ def _words(fields: Sequence[str], stems: Mapping[str, float]) -> dict[str, float
     """Return the weighted count of each of *stems* in the *fields*."""
     words_of: dict[str, float] = {}
     for weight, text in zip(FIELD_WEIGHTS.values(), fields, strict=True):
-        if text:
+        if text and (present := [stem for stem in stems if stem in text]):
             words = text.split()
-            for stem in stems.keys() & set(words):
-                words_of[stem] = words_of.get(stem, 0.0) + weight * words.count(stem)
+            for stem in present:
+                if count := words.count(stem):
+                    words_of[stem] = words_of.get(stem, 0.0) + weight * count
     return words_of
 
 

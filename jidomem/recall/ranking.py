@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from math import exp, log
@@ -107,6 +107,7 @@ def answers_question(one: Candidate) -> bool:
 AROUND = (0.7, 0.5, 0.2)
 #: The turns before and after whose words count, and the factor for each step away.
 BEFORE, AFTER, FURTHER = 2, 1, 0.9
+_FURTHER = tuple(FURTHER**far for far in range(1, BEFORE + 1))
 #: The distance in days from a requested day at which the feature has the value 1/e, the factor for earlier days, and
 #: the length in words at which `brief` has that value.
 NEAR, EARLY, BRIEF = 7.0, 1.5, 300.0
@@ -134,9 +135,13 @@ def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile
     query = _PreparedQuery.of(question, candidates)
     alone = 1.0 if question.has_vectors else ALONE
     worth = {name: float(profile[name]) * (alone if name in WORDS else 1) for name in SIGNS if name in profile}
+    silent = {sign: each * 0.0 for sign, each in worth.items()}
+    signs = [(sign, each, SIGNS[sign]) for sign, each in worth.items() if sign not in query.silent]
     ranked_candidates = []
     for one in candidates:
-        parts = {sign: each * SIGNS[sign](query, one) for sign, each in worth.items()}
+        parts = silent.copy()
+        for sign, each, value in signs:
+            parts[sign] = each * value(query, one)
         if _is_alike(one.passage) or any(parts.get(sign, 0.0) > 0 for sign in FITS):
             if (total := sum(parts.values())) < 0:  # no sum is below 0, the least of a text that does not match
                 parts["other_time"] -= total
@@ -164,7 +169,7 @@ class _PreparedQuery:
 
     `spans` are the dates that each candidate names, by its item, if the question names one. `moments` are the moments
     of all candidates, in order. `is_foreign` is True if the question names a day and a subject of which no passage has
-    a word.
+    a word. `silent` are features that are 0 for every candidate.
     """
 
     weight: Mapping[str, float]
@@ -176,6 +181,7 @@ class _PreparedQuery:
     moments: Sequence[_Moment]
     wanted: frozenset[str]
     is_foreign: bool
+    silent: frozenset[str]
     has_vectors: bool
 
     @classmethod
@@ -197,22 +203,27 @@ class _PreparedQuery:
             for words in (question.unknown, question.stems)
         )
         whole = bm25.whole([*stems, *missing], question.counts)
+        kinds = wanted(question.text)
+        silent = {sign for sign, kind in _OF_KIND.items() if kind not in kinds} | ({*_OF_DAYS} if not days else set())
         return cls(weight, whole, average, named, days, spans, sorted(map(_moment, candidates)),
-                   wanted(question.text), strange and not known, question.has_vectors)  # fmt: skip
+                   kinds, strange and not known, frozenset(silent), question.has_vectors)  # fmt: skip
 
-    def score(self, passages: Sequence[tuple[float, ScoredPassage]]) -> float:
-        """Return the match of *passages*, each with its share, with the words: about 1 if each word occurs."""
-        length = sum(share * passage.length for share, passage in passages) / sum(share for share, _ in passages)
-        damping = bm25.K1 * (1 - bm25.B + bm25.B * length / self.average) if self.average else bm25.K1
+    def score(self, passage: ScoredPassage) -> float:
+        """Return the match of *passage* with the words: about 1 if each word occurs."""
+        if not passage.words or not self.whole:
+            return 0.0
+        damping = bm25.K1 * (1 - bm25.B + bm25.B * passage.length / self.average) if self.average else bm25.K1
         score = 0.0
         for stem, idf in self.weight.items():
-            often = sum(share * passage.words.get(stem, 0.0) for share, passage in passages)
-            score += idf * often * (bm25.K1 + 1) / (often + damping)
-        return score / self.whole if self.whole else 0.0
+            if often := passage.words.get(stem):
+                score += idf * often * (bm25.K1 + 1) / (often + damping)
+        return score / self.whole
 
-    def share(self, stems: Collection[str]) -> float:
-        """Return the share of *stems* in the sum of the weights."""
-        return sum(idf for stem, idf in self.weight.items() if stem in stems) / self.whole if self.whole else 0.0
+    def share(self, shares: Mapping[str, float]) -> float:
+        """Return the sum of the weights of stems, each times its share, in the sum of all weights."""
+        if not shares or not self.whole:
+            return 0.0
+        return sum(idf * shares[stem] for stem, idf in self.weight.items() if stem in shares) / self.whole
 
 
 _Moment = tuple[str, str]
@@ -250,31 +261,28 @@ def _days_and_spans(
 Sign = Callable[[_PreparedQuery, Candidate], float]
 
 
-def _near(one: Candidate) -> list[tuple[float, ScoredPassage]]:
-    """Return a turn and those around it, each with its weight."""
-    return [(1.0, one.passage), *zip(AROUND, one.before, strict=False), *zip(AROUND, one.after, strict=False)]
-
-
 def _lexical(query: _PreparedQuery, one: Candidate) -> float:
-    return query.score([(1.0, one.passage)])
+    return query.score(one.passage)
 
 
 def _coverage(query: _PreparedQuery, one: Candidate) -> float:
-    return query.share(one.passage.words)
+    return query.share(dict.fromkeys(one.passage.words, 1.0))
 
 
 def _coverage_around(query: _PreparedQuery, one: Candidate) -> float:
     """Return the share of the weights matched by a passage or its neighbours, decreasing with distance."""
     shares = dict.fromkeys(one.passage.words, 1.0)
-    for neighbours in (one.before[:BEFORE], one.after[:AFTER]):
-        for far, each in enumerate(neighbours, start=1):
-            shares |= {stem: max(FURTHER**far, shares.get(stem, 0.0)) for stem in each.words}
-    return sum(idf * shares.get(stem, 0.0) for stem, idf in query.weight.items()) / query.whole if query.whole else 0.0
+    for neighbours in (one.before, one.after[:AFTER]):
+        for share, each in zip(_FURTHER, neighbours, strict=False):
+            for stem in each.words:
+                if shares.get(stem, 0.0) < share:
+                    shares[stem] = share
+    return query.share(shares)
 
 
 def _reply(query: _PreparedQuery, one: Candidate) -> float:
     """Return the match of the question that the candidate replies to, if there is one."""
-    return query.score([(1.0, one.before[0])]) if one.before and "?" in one.before[0].text else 0.0
+    return query.score(one.before[0]) if one.before and "?" in one.before[0].text else 0.0
 
 
 def _likeness(query: _PreparedQuery, one: Candidate) -> float:
@@ -284,10 +292,14 @@ def _likeness(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _likeness_around(query: _PreparedQuery, one: Candidate) -> float:
-    known = [(share, neighbour.cosine) for share, neighbour in _near(one) if neighbour.cosine is not None]
-    if not known:
-        return USUAL * query.has_vectors
-    return max(sum(share * cosine for share, cosine in known) / sum(share for share, _ in known), 0.0)
+    cosine = one.passage.cosine
+    total, shares = (0.0, 0.0) if cosine is None else (cosine, 1.0)
+    for neighbours in (one.before, one.after):
+        for share, each in zip(AROUND, neighbours, strict=False):
+            if (cosine := each.cosine) is not None:
+                total += share * cosine
+                shares += share
+    return max(total / shares, 0.0) if shares else USUAL * query.has_vectors
 
 
 def _speaker(query: _PreparedQuery, one: Candidate) -> float:
@@ -390,6 +402,9 @@ SIGNS: Mapping[str, Sign] = {
     "told": _is_prompt,
     "answered": _answered,
 }
+#: The features of the days that a question names, and those of the kind of answer that it needs: 0 without them.
+_OF_DAYS = ("date", "event", "other_time")
+_OF_KIND = {"other_kind": "decision", "gives_time": "time", "gives_number": "number", "answered": "answerer"}
 #: The features from words, and their factor if there are no vectors.
 WORDS, ALONE = ("lexical", "coverage", "coverage_around", "reply"), 2.0
 #: A candidate without any of these is no answer, unless it is similar.
@@ -403,7 +418,10 @@ def _is_alike(passage: ScoredPassage) -> bool:
 
 def in_order(candidates: Sequence[Ranked]) -> list[Ranked]:
     """Return the candidates best first, of equals the newest first; superseded ones are behind their successors."""
-    known = {one.candidate.passage.item: one for one in candidates}
+    in_turn = sorted(candidates, key=_place)
+    if not any(one.candidate.successors for one in in_turn):
+        return in_turn
+    known = {one.candidate.passage.item: one for one in in_turn}
     done: dict[str, Ranked] = {}
 
     def behind(one: Ranked, seen: frozenset[str]) -> Ranked:
@@ -416,7 +434,7 @@ def in_order(candidates: Sequence[Ranked]) -> list[Ranked]:
         return done[item]
 
     # Sorted first, so that the result does not depend on the order of the candidates if supersessions form a cycle.
-    return sorted([behind(one, frozenset()) for one in sorted(candidates, key=_place)], key=_place)
+    return sorted([behind(one, frozenset()) for one in in_turn], key=_place)
 
 
 def _place(one: Ranked) -> tuple[float, str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.json_values import FrozenList, thaw
 from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
@@ -259,8 +259,7 @@ def _invalid_result(detail: str, hint: str) -> InvalidRecall:
 Profile = Mapping[str, float | str]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredPassage:
+class ScoredPassage(NamedTuple):
     """A memory, entry or turn with its ranking features for a question.
 
     `words` has, by stem, the number of occurrences of each word of the question, weighted by field; `length` is the
@@ -277,8 +276,7 @@ class ScoredPassage:
     said_at: str
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A passage that may answer the question, with its context.
 
     `kind` is `memory`, `entry` or `turn`. `talk` is the key of its conversation, "" if it is in none; `before` and

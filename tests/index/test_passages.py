@@ -37,10 +37,12 @@ def passage(memory, item):
 
 def around(memory, item, before=2, after=1, moment=None):
     def use(file):
-        found = file.passages.around(file.passages.get([(file.match(item, None)).number]).popitem()[1], before, after,
-                                     moment)  # fmt: skip
-        texts = file.passages.get([number for side in found for number in side])
-        return tuple([texts[number].text for number in side] for side in found)
+        number = file.match(item, None).number
+        sides = file.passages.around([number], max(before, after), moment).get(number, ([], []))
+        texts = file.passages.get([number for side in sides for number in side])
+        return tuple(
+            [texts[number].text for number in side[:most]] for side, most in zip(sides, (before, after), strict=True)
+        )
 
     return read(memory, use)
 

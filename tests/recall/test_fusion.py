@@ -99,7 +99,7 @@ def test_a_day_without_a_year_is_one_of_the_years_that_texts_name_and_the_neares
 def test_of_short_conversations_each_gives_its_best_turn_first_and_a_recent_one_counts_more():
     def turn(item, talk, words, day):
         said_at = f"2025-03-{day}T09:00:00.000000Z"
-        return replace(candidate(item, item, words, ["user"], said_at=said_at), talk=talk)
+        return candidate(item, item, words, ["user"], said_at=said_at)._replace(talk=talk)
 
     turns = [turn("best", "one", STEMS, 11), turn("second", "one", STEMS[:2], 11), turn("other", "two", STEMS[:2], 11)]
     found = ranked(turns, question("boat, sail, harbour?"), TASKS)
@@ -173,9 +173,9 @@ def test_the_profile_is_that_of_who_speaks_in_what_was_found():
 
     assert chosen(people) is PEOPLE
     assert chosen([*people, *machine]) is ASSISTANT
-    short = [replace(one, talk=str(number // 2)) for number, one in enumerate([*people, *machine])]
+    short = [one._replace(talk=str(number // 2)) for number, one in enumerate([*people, *machine])]
     assert chosen(short) is TASKS
-    assert chosen([replace(one, talk="one") for one in [*people, *machine] * 2]) is ASSISTANT
+    assert chosen([one._replace(talk="one") for one in [*people, *machine] * 2]) is ASSISTANT
     assert chosen([*people, *nobody]) is MEMORIES
     assert chosen([]) is MEMORIES
 
