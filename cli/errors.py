@@ -29,6 +29,8 @@ _OPTION_FOR_ALL = {"asserted_by": "--agent", "asserted_in": "--session"}
 #: The fields of a conflicting memory that are shown, and the most characters of each.
 _ITEM_FIELDS = ("type", "status", "rationale", "detailed_explanation", "about", "asserted_by", "timestamp")
 _SHOWN = 160
+#: The most refusals of a submission that are compared with later ones, and the most ranges of intents that are named.
+_MOST_EXPLAINED, _MOST_RANGES = 1000, 20
 #: The least similarity of an unknown option to a suggested one.
 _LIKE = 0.7
 #: Fields whose options have another name.
@@ -54,10 +56,13 @@ def print_error(error: Exception, app: App) -> int:
     return BUG
 
 
-def print_refusal(error: JidomemError, app: App, *, options: Options | None = None, where: str = "") -> None:
+def print_refusal(
+    error: JidomemError, app: App, *, options: Options | None = None, where: str = "", explains: bool = True
+) -> None:
     """Print one error, on standard output for JSON.
 
-    *options* writes fields as options of the command, and so the repair; *where* is the prefix of the text.
+    *options* writes fields as options of the command, and so the repair; *where* is the prefix of the text. Without
+    *explains* the text is one line.
     """
     if app.json:
         values = {**error.to_dict(), "hint": _in_options(error.hint, app)}
@@ -66,12 +71,10 @@ def print_refusal(error: JidomemError, app: App, *, options: Options | None = No
     if not where and error.position is not None and error.code != "malformed_json":  # its message names the line
         where = f"intent {error.position + 1}: "
     click.echo(f"{app.styled('error:', 'red')} {where}{clean(error.detail)}", err=True)
-    is_one = len(error.violations) == 1
-    lines = [line for violation in error.violations for line in _violation(violation, app, is_one=is_one)]
+    if not explains:
+        return
     has_choices = isinstance(error, Conflict) and (options is not None or error.hints_choices)
-    if isinstance(error, Conflict):
-        lines += _conflicts(error)
-    for line in lines:
+    for line in _explanation(error, app):
         click.echo(f"  {clean(line)}", err=True)
     fixed = getattr(error, "fixed_intent", None)
     if fixed and not _corrected_options(error, options):
@@ -83,6 +86,51 @@ def print_refusal(error: JidomemError, app: App, *, options: Options | None = No
     elif error.hint:
         hint = "\n".join(map(clean, (_corrected_options(error, options) or _in_options(error.hint, app)).split("\n")))
         click.echo(f"{app.styled('hint:', 'cyan')} {hint}", err=True)
+
+
+def _explanation(error: JidomemError, app: App) -> list[str]:
+    is_one = len(error.violations) == 1
+    lines = [line for violation in error.violations for line in _violation(violation, app, is_one=is_one)]
+    return [*lines, *(_conflicts(error) if isinstance(error, Conflict) else ())]
+
+
+class RefusedIntents:
+    """The refused intents of a submission: an explanation is printed once, and the numbers of the others at the end."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._explained: set[str] = set()
+        #: Detail and explanation -> the first and last numbers of successive intents with both.
+        self._ranges: dict[tuple[str, str], list[list[int]]] = {}
+
+    def print(self, error: JidomemError, number: int) -> None:
+        """Print the refusal of the intent *number*, unless an earlier intent had the same one."""
+        if self._app.json:
+            print_refusal(error, self._app)
+            return
+        hint = "" if getattr(error, "fixed_intent", None) else error.hint
+        explanation = "\n".join([error.code, *_explanation(error, self._app), hint])
+        ranges = self._ranges.get((error.detail, explanation))
+        if ranges is None:
+            print_refusal(error, self._app, explains=explanation not in self._explained)
+            if len(self._ranges) < _MOST_EXPLAINED:
+                self._explained.add(explanation)
+                self._ranges[error.detail, explanation] = [[number, number]]
+        elif ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+
+    def finish(self) -> None:
+        """Print the numbers of the intents with each repeated refusal."""
+        repeated = {key: ranges for key, ranges in self._ranges.items() if ranges[0][0] < ranges[-1][1]}
+        for (detail, _), ranges in repeated.items():
+            numbers = [f"{first:,}" + (f" to {last:,}" if last > first else "") for first, last in ranges]
+            more = f" and {len(numbers) - _MOST_RANGES:,} more ranges" if len(numbers) > _MOST_RANGES else ""
+            named = f"intents {', '.join(numbers[:_MOST_RANGES])}{more}"
+            click.echo(f"{self._app.styled('error:', 'red')} {named}: {clean(detail)}", err=True)
+        if repeated:
+            self._app.info("each refusal with its repair: --json")
 
 
 def as_options(fields: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.base.json_values import decode_json
 from jidomem.errors import STOPPING, Conflict, InvalidRequest, TooLarge
 from jidomem.records.intent import LIST_FIELDS, parse_json, parse_line
-from jidomem_cli.errors import Options, acting, as_changes, as_options, print_refusal
+from jidomem_cli.errors import Options, RefusedIntents, acting, as_changes, as_options, print_refusal
 from jidomem_cli.fields import intent_options, memory_iri, present_fields, with_memory_paths
 from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import Bar, bar, short, show_json, show_receipt
@@ -200,6 +200,7 @@ class _PrintedOutcomes:
     def __init__(self, app: App, shown: Bar | None) -> None:
         self._door = app
         self._bar = shown
+        self._refusals = RefusedIntents(app)
         self.count = self._accepted = self._code = 0
         self.is_stopped = False
 
@@ -220,7 +221,8 @@ class _PrintedOutcomes:
             self._bar.close()
 
     def finish(self) -> int:
-        """Print how many were accepted, and return the exit code."""
+        """Print which refusals were repeated and how many were accepted, and return the exit code."""
+        self._refusals.finish()
         if self.is_stopped:
             self._door.warn(f"stopped after {self.count:,} intents; the rest was not tried")
         self._door.info(f"{self._accepted:,} of {self.count:,} accepted")
@@ -232,7 +234,7 @@ class _PrintedOutcomes:
         self.is_stopped = self.is_stopped or error.code in STOPPING
         if not self._door.json:
             click.echo(f"refused: {error.code}: {clean(error.detail)}")
-        print_refusal(error, self._door)
+        self._refusals.print(error, self.count + 1)
 
 
 _CHECKS = {"forbids": "jido:forbidsPattern", "requires": "jido:requiresPattern", "check_command": "jido:checkCommand"}

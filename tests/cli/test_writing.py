@@ -532,3 +532,30 @@ def test_an_intent_that_lacks_only_its_project_is_repaired():
 
     assert refused["detail"] == "applies_to_project is missing"
     assert run("submit", stdin=json.dumps(refused["fixed_intent"])).exit_code == 0
+
+
+def test_a_refusal_of_many_intents_is_explained_once_with_their_numbers(tmp_path):
+    bad = {name: value for name, value in INTENTS[0].items() if name != "confidence"}
+    lines = [json.dumps({**bad, "summary": f"fact {number}"}) for number in range(6)]
+    lines.insert(3, json.dumps(INTENTS[0]))
+    lines += ["{", "[", json.dumps({**bad, "confidence": "sorta"}), json.dumps({**bad, "confidence": "whatever"})]
+
+    text, values = (run("submit", *more, stdin="\n".join(lines)) for more in ([], ["--json"]))
+
+    said = text.stderr.splitlines()
+    assert [line for line in text.stdout.splitlines() if line.startswith("refused: missing_required")] == 6 * [
+        "refused: missing_required_fields: confidence is missing"
+    ]
+    assert [line for line in said if "confidence is missing" in line] == [
+        "error: intent 1: confidence is missing", "error: intents 1 to 3, 5 to 7: confidence is missing",
+    ]  # fmt: skip
+    assert [line for line in said if "sorta" in line or "whatever" in line] == [
+        "error: intent 10: confidence is low, medium, high or a number from 0 to 1, not 'sorta'",
+        "error: intent 11: confidence is low, medium, high or a number from 0 to 1, not 'whatever'",
+    ]
+    assert said.count("hint: set `confidence` to one of: high, medium, low") == 1
+    assert (said.count("hint: send one JSON object"), sum("line 8" in line for line in said)) == (1, 1)
+    assert said[-2:] == ["each refusal with its repair: --json", "1 of 11 accepted"]
+    refused = [each for each in map(json.loads, values.stdout.splitlines()) if "hint" in each]
+    assert [each["position"] for each in refused] == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10]
+    assert all(each["hint"] for each in refused)
