@@ -87,14 +87,18 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
             *(["parts", "reasons"] if explain and form != "table" else []),
             *([] if form == "table" else ["text", "state", CONFLICTS]),
         )
-        show_rows(app, [_row(hit) for hit in result.entries], columns, memory=memory, below="below", whole="summary")
+        none = "" if notice or result.nearest else None  # each is said below
+        rows = [_row(hit) for hit in result.entries]
+        show_rows(app, rows, columns, memory=memory, below="below", whole="summary", none=none)
     if form != "json" and (result.metadata["more"] or result.metadata["left_out"]):
         app.info("there are more: raise --limit or --budget-tokens")
-    below = f"{result.metadata['below']} with a score below {result.metadata['min_score']:.2g}: --all shows them"
+    count = result.metadata["below"]
+    best = f"{count} of the best {count + result.metadata['left_out'] + len(result.entries)}"
+    below = f"{best} with a score below {result.metadata['min_score']:.2g}: --all shows them"
     if form not in ("json", "md") and (nearest := result.nearest):
         text = f"{short_id(nearest.id)} {nearest.content!r:.200}, score {_short(nearest.score)}"
         app.info("\n".join([f"nothing here answers this; nearest: {text}; {below}", *(nearest.reasons or ())]))
-    elif form != "json" and result.metadata["below"]:
+    elif form != "json" and count:
         app.info(below)
     unknown = [word for word in result.metadata["unknown_words"] if word not in TELL_LITTLE]
     if explain and form not in ("json", "md") and not result.entries and unknown:

@@ -200,7 +200,7 @@ class MemoryRecall(RecallResult):
     nearest: Hit | None = field(default=None, hash=False)
 
     def reaching(self, least: float) -> MemoryRecall:
-        """Return the memories with a score of at least *least*; `metadata["below"]` counts the others."""
+        """Return the memories with a score of at least *least*; `metadata["below"]` counts the others of the best."""
         entries = [hit for hit in self.entries if hit.score >= least]
         below = len(self.entries) - len(entries)
         more = bool(self.metadata.get("more")) and not below

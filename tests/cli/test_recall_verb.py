@@ -4,6 +4,7 @@ import json
 
 import pytest
 from cli_world import FACT, OLD, build, run
+from conftest import intent
 
 import jidomem
 from jidomem.models.local_embedder import _read
@@ -66,6 +67,26 @@ def test_better_matches_that_are_not_active_are_told_with_the_option_that_shows_
     )
     inactive = json.loads(run("recall", "cache of quaggas", "--limit", "3", "--json").stdout)["inactive"]
     assert inactive == {"count": 1, "statuses": {"proposed": 1}, "notice": told.stderr.splitlines()[-1]}
+
+
+def test_low_scores_are_counted_among_the_best_that_the_limit_names():
+    for number in range(4):
+        run("remember", f"quagga number {number}")
+
+    for limit in ("2", "3"):
+        told = run("recall", "quagga", "--limit", limit, "--min-score", "1")
+        assert f"; {limit} of the best {limit} with a score below 1: --all shows them\n" in told.stderr
+        assert told.stderr.startswith("none\n")  # why is said once
+
+
+def test_a_pending_proposal_that_matches_alone_is_named_once():
+    with jidomem.open() as memory:
+        memory.writer.submit_intent("p", intent(summary="quagga in a zoo"), propose=True)
+
+    told = run("recall", "quagga", "--kind", "fact")
+
+    assert told.stderr == "none\n1 inactive record matches (1 proposed): add --include-inactive\n"
+    assert "pending proposals: 1, see: jidomem review" in run("recall", "xylophone", "--kind", "lesson").stderr
 
 
 def test_nothing_found_is_an_answer():
