@@ -343,9 +343,11 @@ def _explanation_lines(explanation: dict[str, Any], dated: str, verbose: bool) -
     yield from ((_LABELS.get(name, name.replace("_", " ")), short(shown[name])) for name in _PLAIN if shown[name])
     yield dated, short(explanation["timestamp"]) if explanation["timestamp"] else "date unknown"
     at, agent, session = (short(explanation[name]) for name in ("recorded_at", "asserted_by", "asserted_in"))
-    yield "recorded", f"{at} by {agent} in session {session}"
     if explanation["settled_by"]:
-        yield "settled by", short(explanation["settled_by"])
+        yield "author", f"{agent} in session {session}"
+        yield "recorded", f"{at} by {short(explanation['settled_by'])}"
+    else:
+        yield "recorded", f"{at} by {agent} in session {session}"
     yield from (("source", _place(each)) for each in explanation["source"])
     if explanation["commit"]:
         yield "commit", f"{explanation['commit'][:12]} by {short(explanation['committer'])}"

@@ -479,7 +479,8 @@ def _unsettled(row: Mapping[str, Any], source: TripleSource) -> UnplacedFinding:
 
     earlier, later = sorted((row["a"], row["b"]), key=recorded)
     if source.are_identical((iri(earlier), iri(later))):
-        text = f"says exactly the same as {earlier}: one is enough: jidomem review accept {earlier} --against {later}"
+        settle = f'jidomem review accept {earlier} --against {later} --reason "it says the same"'
+        text = f"says exactly the same as {earlier}: one is enough: {settle}"
         return UnplacedFinding(iri(later), CONFLICT, "warning", text, None, None, (iri(earlier),))
     kinds = " and ".join(row["kinds"])
     also = f", the pair that {local_name(SUCCESSORS)} names too" if STALE in row["kinds"] else ""

@@ -40,7 +40,8 @@ def chains(source: TripleSource) -> list[UnplacedFinding]:
             some = sorted(map(plain_value, ends))
             names, both = " and ".join(some), " --against ".join(some[:2])
             if source.are_identical(ends):
-                text = f"superseded twice by the same, in {names}: one is enough: jidomem review accept {both}"
+                settle = f'jidomem review accept {both} --reason "it says the same"'
+                text = f"superseded twice by the same, in {names}: one is enough: {settle}"
                 findings.append(UnplacedFinding(item, SUCCESSORS, "warning", text, _BY, None, tuple(ends)))
             else:
                 text = f"superseded by more than one memory, and {names} are active: jidomem review supersede {both}"

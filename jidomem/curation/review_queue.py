@@ -134,9 +134,9 @@ PREFIX jido: <https://jido.ai/ontology#>
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
 SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source ?blob ?line ?old WHERE { GRAPH <%s> {
   VALUES ?item { %s }
-  ?item a ?class ; jido:recordedAt ?recorded ; jido:assertedBy ?agent .
-  OPTIONAL { ?item jido:proposedBecause ?because }
-  OPTIONAL { ?item jido:quarantined ?quarantined }
+  ?item a ?class ; jido:recordedAt ?recorded .
+  { ?item jido:assertedBy ?agent } UNION { ?item jido:settledBy ?agent ; jido:hasAssertionStatus jido:Asserted }
+  OPTIONAL { ?item jido:proposedBecause ?because } OPTIONAL { ?item jido:quarantined ?quarantined }
   OPTIONAL { ?item jido:conflictKey ?key }
   OPTIONAL { ?item jido:summary ?summary }
   OPTIONAL { ?item jido:derivedFrom ?evidence . ?evidence rdfs:label ?source }
@@ -283,7 +283,7 @@ class Waiting:
     """One item of the queue.
 
     The tier is 1 for a conflict, 2 for a binding proposal, 3 for another, 4 for a due memory, 5 for a near pair.
-    `agents` are the authors of the item, `other_agents` those of the other one. `leaning` is the number of dependents,
+    `agents` asserted or confirmed the item, `other_agents` the other one. `leaning` is the number of dependents,
     `actions` are the ways to settle the item. `source` is its evidence, `place` the file and line of an imported entry.
     `replaces` are the memories that a proposal supersedes once it is accepted. `is_apart` is True if both can stay
     active unchanged; `is_identical` is True if both have the same content. `type` is the type of the memory.

@@ -23,7 +23,7 @@ from jidomem.runtime.root import Jidomem
 _PREFIX = "PREFIX jido: <https://jido.ai/ontology#>\n"
 _FAMILIES = ("Convention", "Decision", "Error", "RootCause", "LessonLearned")
 _ITEMS = (
-    """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?until ?scope ?word ?commit WHERE {
+    """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?until ?scope ?word ?settler ?commit WHERE {
   VALUES ?kind { %s }
   ?item a ?kind ; jido:appliesToProject <%s> ; jido:summary ?summary ; jido:recordedAt ?recorded ;
     jido:assertedBy ?agent .
@@ -36,6 +36,7 @@ _ITEMS = (
   OPTIONAL { ?item jido:validUntil ?until }
   OPTIONAL { ?item jido:hasConventionScope ?scope }
   OPTIONAL { ?item jido:confirmedBy ?word }
+  OPTIONAL { ?item jido:settledBy ?settler }
   OPTIONAL { ?item jido:recordedIn ?commit }
 } ORDER BY DESC(?recorded) DESC(?item) ?kind ?agent"""
 )
@@ -162,7 +163,8 @@ class _RuleRows:
             for each in self._by[kind].get(row["item"], ())
             if binds == "strict"
         )
-        accepted = not self._curators or bool(row["word"]) or row["agent"] in self._curators
+        agents = {row["agent"], row["settler"]}
+        accepted = not self._curators or bool(row["word"]) or not agents.isdisjoint(self._curators)
         kind = local_name(row["kind"])
         label = _LABELS.get(binds) or (binds if family == "Error" else TYPE_OF_CLASS.get(kind, kind).replace("_", " "))
         return Rule(row["item"], binds, label, row["summary"], _moment(row["recorded"]), local_name(row["agent"]),

@@ -411,7 +411,7 @@ _BROUGHT = f"""SELECT ?commit ?kind ?node ?agent ?session WHERE {{ VALUES ?commi
 OPTIONAL {{ ?node {jido("settledBy")} ?settler }}
 OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")}|{jido("setBy")} ?author }}
 BIND(COALESCE(?settler, ?author) AS ?agent)
-OPTIONAL {{ ?node {jido("assertedIn")}|{jido("ofSession")} ?session }} }}"""
+OPTIONAL {{ ?node {jido("assertedIn")}|{jido("ofSession")} ?session FILTER(!BOUND(?settler)) }} }}"""
 _ORDERED = f"""SELECT ?commit ?agent ?reason ?redacted WHERE {{ VALUES ?commit {{ %s }}
 ?commit {jido("orderedBy")} ?agent ; {jido("orderReason")} ?reason .
 OPTIONAL {{ ?commit {jido("redacts")} ?redacted }} }}

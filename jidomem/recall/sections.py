@@ -71,9 +71,11 @@ _FORBIDS = re.compile(
     r"\b(?:(?:do|must|shall|should|may|can) not|cannot|never|(?:do|must|should|ca)n['’]t|forbidden|not allowed)\b",
     re.IGNORECASE,
 )
-_LAST = (
-    """SELECT (MAX(?recorded) AS ?last) WHERE {{ ?item {by} {agent} ; {at} ?recorded FILTER(?recorded <= {moment}) }}"""
-)
+_SETTLER = f"?item {jido('settledBy')} ?settler"
+_LAST = f"""SELECT (MAX(?recorded) AS ?last) WHERE {{{{ VALUES ?by {{{{ {{agent}} }}}}
+{{{{ ?item {jido("assertedBy")} ?by MINUS {{{{ {_SETTLER} }}}} }}}} UNION {{{{ ?item {jido("settledBy")} ?by }}}}
+?item {jido("recordedAt")} ?recorded FILTER(?recorded <= {{moment}}) }}}}"""
+_SETTLED = f"SELECT ?item ?settler WHERE {{{{ VALUES ?item {{{{ {{items}} }}}} {_SETTLER} }}}}"
 _IN_FORCE = f"""MINUS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }}}}
 MINUS {{{{ ?item {jido("decisionStatus")} ?standing FILTER(?standing != "accepted") }}}}
 FILTER EXISTS {{{{ ?item {jido("hasAssertionStatus")} {jido("Asserted")} ; {jido("summary")} ?said }}}}"""
@@ -362,12 +364,15 @@ class BriefingBuilder:
         """Return the memories of others since the last one of the agent, or None if it has none."""
         if self._agent is None:
             return None
-        text = _LAST.format(by=jido("assertedBy"), agent=iri(self._agent), at=jido("recordedAt"), moment=self._as_of)
+        text = _LAST.format(agent=iri(self._agent), moment=self._as_of)
         last = self._reader.select(self._project, text)[0]["last"]
         if last is None:
             return None
         rows, more = self._rows("timeline")
-        new = {row["item"]: row for row in rows if row["recorded"] > last and row["agent"] != self._agent}
+        rows = [row for row in rows if row["recorded"] > last]
+        own = _SETTLED.format(items=" ".join(iri(row["item"]) for row in rows if row["agent"] == self._agent))
+        settled = {row["item"] for row in self._reader.select(self._project, own)}
+        new = {row["item"]: row for row in rows if row["agent"] != self._agent or row["item"] in settled}
         return self._result([(name, local_name(row["kind"]), ()) for name, row in new.items()],
                            more and len(new) == self._looked_at)  # fmt: skip
 

@@ -125,7 +125,6 @@ def proposed_already(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: 
     """Return the pending proposal of the same agent with exactly this content and these relations; else None."""
     key_of = {kind: key for key, kind in keys.items()}
     wanted = {
-        jido("assertedBy"): {iri(intent.asserted_by or "")},
         jido("supersedes"): set(map(iri, intent.supersedes)),
         jido("invalidates"): set(map(iri, intent.invalidates)),
         jido("revives"): set(map(iri, intent.revives)),
@@ -140,8 +139,9 @@ def proposed_already(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: 
     else:
         return None
     for item in candidates:
-        waits = _is_proposed(item, view)
-        if waits and all(set(view.objects(item, name)) == values for name, values in wanted.items()):
+        agents = view.objects(item, jido("settledBy")) or view.objects(item, jido("assertedBy"))
+        is_own = iri(intent.asserted_by or "") in agents and _is_proposed(item, view)
+        if is_own and all(set(view.objects(item, name)) == values for name, values in wanted.items()):
             return plain_value(item)
     return None
 

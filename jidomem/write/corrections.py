@@ -81,7 +81,7 @@ class Corrections:
             self.check_asserted(view, self._submit(project_id, values, dry_run=True))
         return self._submit(project_id, values, dry_run=dry_run)
 
-    def withdrawal(self, project_id: str, view: WriteSnapshot, item: str, reason: str) -> dict[str, Any]:
+    def withdrawal(self, project_id: str, view: WriteSnapshot, item: str, reason: str | None) -> dict[str, Any]:
         """Return the intent of a marker that withdraws *item*."""
         return {
             "type": "deleted_marker",
@@ -186,6 +186,12 @@ class Corrections:
         Raises InvalidRequest where the accepted memory was itself replaced.
         """
         accepted = view.first(proposal, jido("supersededBy"))
+        agent = self._context.pipeline.node(fields.get("asserted_by", self._context.agent), "agents")
+        if accepted and {agent} & {
+            *view.objects(accepted, jido("settledBy")),
+            *view.objects(accepted, jido("assertedBy")),
+        }:
+            reason = reason or f"its acceptance was undone: {plain_value(proposal)}"
         intents: list[dict[str, Any]] = []
         revived: dict[str, str] = {}
         if accepted is not None and view.is_current(accepted):
@@ -203,8 +209,7 @@ class Corrections:
                     hint=f"undo them one by one: {', '.join(revived)}",
                 )
             if not revived:
-                why = reason or f"its acceptance was undone: {plain_value(proposal)}"
-                intents.append(self.withdrawal(project_id, view, plain_value(accepted), why))
+                intents.append(self.withdrawal(project_id, view, plain_value(accepted), reason))
         elif accepted is not None and (newer := conflict.end_of_chain(accepted, view)) is not None:
             raise InvalidRequest(
                 f"{plain_value(proposal)} was accepted as {plain_value(accepted)}, which {plain_value(newer)} replaced",

@@ -1,24 +1,25 @@
 """Permissions decide whether an agent may assert an intent, only propose it, or neither. Pure over rows.
 
-An intent with an untrusted source is only proposed.
+An intent with an untrusted source is only proposed. One that ends a memory of another agent needs a reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from shlex import quote
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import IntentRefused, PolicyDenied, Violation
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, boolean, integer, iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import TYPE, family, jido
+from jidomem.rdf.terms import Term, Triple, boolean, integer, iri, is_iri, literal, parse_literal, plain_value
+from jidomem.rdf.vocab import ERRORS, TYPE, family, jido
 from jidomem.records.intent import MemoryUpdateIntent
 from jidomem.records.policy import CURATORS, DEFAULT_ROLE, OTHER_WRITES, PRESETS, AccessPolicy, Policy, PolicyChange
 from jidomem.write.canonical import is_absolute
-from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.triples import alternative_nodes
+from jidomem.write.validate import WRITER_TERMS
 
 _CHANGE = jido("PolicyChange")
 _FROM, _SOURCE, _QUARANTINED = jido("derivedFrom"), jido("hasSourceType"), jido("quarantined")
@@ -346,3 +347,87 @@ def check_promotion(intent: MemoryUpdateIntent, view: WriteSnapshot, is_curator:
     shape = _PROMOTION_SHAPE if kind == "hypothesis" else None
     hint = "give `evidence`: the texts, IRIs or memories that show it"
     raise IntentRefused([Violation("shape_violation", message, field="evidence", shape=shape, hint=hint)])
+
+
+#: The properties of a memory that are not its content: author, time, evidence, predecessors.
+_NOT_CONTENT = WRITER_TERMS | set(
+    map(jido, ("revisionReason", "derivedFrom", "hasAlternative", "hasSourceType", "verified"))
+)
+#: The properties that change with the work on a task or an error.
+_WORK_STATE = frozenset(map(jido, ("hasTaskStatus", "hasErrorStatus", "severityLevel", "assignedTo", "trackedBy")))
+
+
+def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: WriteSnapshot) -> None:
+    """Raise IntentRefused for an intent that ends a memory of another agent, or confirmed by one, without a reason.
+
+    The reason is its `reason`, or a `rationale` that differs from the old one. A confirmation needs none, nor does a
+    change of the state of a task or an error alone.
+    """
+    if intent.reason is not None:
+        return
+    violations = list[Violation]()
+    for field in ("supersedes", "invalidates"):
+        for other in getattr(intent, field):
+            item = iri(other)
+            has_own = intent.rationale is not None and literal(intent.rationale) != view.first(item, jido("rationale"))
+            if has_own or (field == "supersedes" and _has_same_content(intent, described, item, view)):
+                continue
+            agents = {iri(intent.asserted_by or "")}
+            violations += unexplained(item, agents, view, "reason (or in rationale) why it ends")
+    if violations:
+        raise IntentRefused(violations)
+
+
+def unexplained(item: Term, agents: Set[Term], view: WriteSnapshot, what: str) -> list[Violation]:
+    """Return the violation that *what* is not said of a memory that others than *agents* asserted or confirmed."""
+    authors = {*view.objects(item, jido("assertedBy"))}
+    confirming = {*view.objects(item, jido("confirmedBy")), *view.objects(item, jido("settledBy"))} - authors
+    others = sorted(vocab.local_name(author) for author in (authors | confirming) - agents)
+    if not others:
+        return []
+    verb = "asserted or confirmed" if confirming - agents else "asserted"
+    message = f"{plain_value(item)} was {verb} by {' and '.join(others)}: say in {what}"
+    hint = "give `reason`: one sentence that says why"
+    return [Violation("missing_rationale", message, field="reason", hint=hint)]
+
+
+def _has_same_content(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term, view: WriteSnapshot) -> bool:
+    """Return whether *intent* has the content of *item*, whatever its author, evidence, and state of work."""
+    ignored = _NOT_CONTENT | (_WORK_STATE if intent.type in {"task", *ERRORS} else frozenset())
+    expires, now = parse_moment(intent.expires_on), parse_moment(intent.timestamp)
+    if expires is None or now is None or expires > now:
+        ignored |= {jido("expiresOn")}
+    subject_iri = iri(intent.iri or "")
+    new = {(predicate, _value(value)) for subject, predicate, value in described if subject == subject_iri}
+    old = {(predicate, _value(value)) for _, predicate, value in view.about(item)}
+    return {row for row in new if row[0] not in ignored} == {row for row in old if row[0] not in ignored}
+
+
+def with_first_author(
+    intent: MemoryUpdateIntent, rows: Sequence[Triple], view: WriteSnapshot, *, is_proposed: bool
+) -> list[Triple]:
+    """Return *rows* with the author of the memory whose content *intent* restates; its own agent only settles it.
+
+    An active memory comes before a proposal. A proposal has the author of a proposal only.
+    """
+    item, agent = iri(intent.iri or ""), iri(intent.asserted_by or "")
+    nodes, alternatives = {item, *alternative_nodes(intent)}, {*map(literal, intent.alternatives)}
+    named = [*map(iri, (*intent.supersedes, *intent.revives) if is_proposed else intent.supersedes)]
+    proposed = {each: jido("Proposed") in view.objects(each, ITEM_MARK) for each in named}
+    restated = [each for each in named if (proposed[each] if is_proposed else not view.has_ended(each))]
+    for old in sorted(restated, key=proposed.__getitem__):
+        listed = {view.first(each, jido("summary")) for each in view.objects(old, jido("hasAlternative"))}
+        if listed != alternatives or not _has_same_content(intent, rows, old, view):
+            continue
+        first = {name: view.first(old, name) for name in (jido("assertedBy"), jido("assertedIn"))}
+        if first[jido("assertedBy")] == agent:
+            break
+        authored = [(s, p, first.get(p) or o if s in nodes else o) for s, p, o in rows]
+        return [*authored, (item, jido("settledBy"), agent)]
+    return [*rows]
+
+
+def _value(term: Term) -> object:
+    """Return the value of *term*: a store may write a moment in another form."""
+    is_moment = not is_iri(term) and parse_literal(term).datatype == vocab.XSD + "dateTime"
+    return parse_moment(parse_literal(term).text) if is_moment else term

@@ -266,7 +266,7 @@ class Pipeline:
             status = triples.PROPOSED
             warnings.append(f"{PROPOSED_PREFIX}{proposed_because}")
         if status == triples.ASSERTED:
-            validate.check_reason(intent, statements.described, view)
+            permissions.check_reason(intent, statements.described, view)
         warnings += self._check_warnings(intent, status, view)
         return Comparison(status, conflicts, marks, [*warnings, *close])
 
@@ -292,6 +292,8 @@ class Pipeline:
         status = STATUS_NAMES[comparison.status]
         receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
         rows = [*statements.described, *statements.declared]
+        if intent.supersedes or intent.revives:
+            rows = permissions.with_first_author(intent, rows, view, is_proposed=comparison.status == triples.PROPOSED)
         rows += triples.relate(intent, comparison.status, [each.iri for each in conflicts] if conflicts else ())
         rows += [*self._key_triples(intent, keys), *comparison.marks]
         if intent.idempotency_key:
@@ -386,9 +388,6 @@ class Pipeline:
 
         Raises IntentRefused for statements that the ontology or a shape forbids.
         """
-        settled_by = iri(intent.asserted_by or "") if options.author is not None else None
-        if options.author is not None:
-            intent = replace(intent, asserted_by=options.author[0], asserted_in=options.author[1])
         described = [
             (subject, predicate, value)
             for subject, predicate, value in triples.describe(intent)
@@ -401,9 +400,6 @@ class Pipeline:
         if intent.extra_triples:
             described += validate.declare_objects(intent, view, schema)
         declared = triples.stubs(intent, view, self.rules.policy, now)
-        if settled_by is not None:
-            described.append((item, jido("settledBy"), settled_by))
-            declared += self.stubs(settled_by, iri(intent.applies_to_project or ""), view)
         links = [triple for triple in triples.relate(intent, triples.ASSERTED) if triple[0] == item]
         try:
             keep_values = options.imported or options.as_it_was
@@ -445,7 +441,7 @@ class Pipeline:
                 for each in conflicts
             ]
             replacing = replace(intent, **conflicts[0].resolve_with)
-            needs_reason = bool(faults_of(validate.check_reason, replacing, described, view))
+            needs_reason = bool(faults_of(permissions.check_reason, replacing, described, view))
             raise Conflict(conflicts, items=items, needs_reason=needs_reason)
         return triples.PROPOSED if policy == "propose" else triples.ASSERTED
 

@@ -17,11 +17,11 @@ from jidomem.write import conflict
 from jidomem.write.batch import Batches
 from jidomem.write.context import WriteContext
 from jidomem.write.corrections import ACCEPTED, Corrections, changed_fields, coexisting_with, without_verified
+from jidomem.write.permissions import unexplained
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Outcome, SubmitOptions, commit_of
 from jidomem.write.triples import restated_in
-from jidomem.write.validate import unexplained
 
 ACTIONS = ("accept", "reject", "supersede", "keep-both")
 #: Action -> the word for a memory settled by it.
@@ -114,9 +114,8 @@ class Settlements:
             fields |= changed_fields(old, settlement.changes or {})
             values = corrections.confirmation(view, item, reason, fields)
             if is_active and action != "accept":  # its other conflicts stay as they are
-                author = None if settlement.changes else (old["asserted_by"], old["asserted_in"])
                 others = conflict.rivals(iri(item), view) if other else ()
-                options = SubmitOptions(author=author, ending=frozenset(map(plain_value, others)) - {other or ""})
+                options = SubmitOptions(ending=frozenset(map(plain_value, others)) - {other or ""})
         decision = pipeline.run(pipeline.submission(project_id, values, options), view, now)
         if decision.receipt.conflicts:
             raise Conflict(decision.receipt.conflicts)
@@ -296,8 +295,12 @@ _NOT_CONTENT |= {"supersedes", "invalidates", "revives"}
 
 
 def _is_restated(item: Term, after: Term, view: WriteSnapshot) -> bool:
-    """Return whether a settlement replaced *item* by *after*, which has the same content."""
-    if not (view.objects(after, jido("settledBy")) or jido("Proposed") in view.objects(item, ITEM_MARK)):
+    """Return whether a settlement replaced *item* by *after*, which has the same content, and no confirmation did."""
+    beside = {*view.objects(item, jido("coexistsWith")), *view.subjects(jido("coexistsWith"), item)}
+    is_settled = len(view.objects(after, jido("supersedes"))) > 1 or beside < {
+        *view.objects(after, jido("coexistsWith"))
+    }
+    if not (is_settled or jido("Proposed") in view.objects(item, ITEM_MARK)):
         return False
     old, new = ({**restated_in(view, plain_value(each))} for each in (item, after))
     for fields in (old, new):

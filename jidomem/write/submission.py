@@ -40,8 +40,6 @@ class SubmitOptions:
     conflict with nothing, or their conflicts with the restated memory stay. With `relocates` the intent repeats a
     memory whose source was moved, with its confirmations. `imported` permits undeclared values, which earlier
     releases accepted. `near` has the memories that the intent is near to, and for which it becomes a proposal.
-    `author` is the agent and session of the memory that the intent restates in a review: its own agent only settles
-    it.
     """
 
     blobs: Mapping[str, str] | None = None
@@ -53,7 +51,6 @@ class SubmitOptions:
     absent: Mapping[str, str | None] = field(default_factory=dict)
     imported: bool = False
     near: tuple[str, ...] = ()
-    author: tuple[str, str] | None = None
 
 
 DEFAULT_OPTIONS = SubmitOptions()
@@ -134,7 +131,8 @@ def first_receipt(intent: MemoryUpdateIntent, request: str, view: WriteSnapshot)
         return None
     agent = iri(intent.asserted_by)
     for node in view.subjects(_KEY, literal(intent.idempotency_key)):
-        if agent not in (*view.objects(node, jido("assertedBy")), *view.objects(node, jido("submittedBy"))):
+        by = [view.objects(node, jido(name)) for name in ("submittedBy", "settledBy", "assertedBy")]
+        if agent not in next(filter(None, by), []):
             continue
         if view.first(node, _DIGEST) != literal(request):
             raise IdempotencyMismatch(

@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from jidomem.base.clock import parse_moment
 from jidomem.base.regex import unsearchable
 from jidomem.base.words import misspelling_of
 from jidomem.errors import IntentRefused, Violation, nearest_names
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, literal, parse_literal, plain_value
+from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import CONVENTIONS, DECISIONS, ERRORS, TYPE, jido
 from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, MemoryUpdateIntent
 from jidomem.records.policy import Policy
@@ -56,17 +55,11 @@ WRITER_ONLY = frozenset(
     ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
 ) | {"aboutBlob", "confirmedBy", "quarantined", "proposedBecause", "settledBy"}
 #: The properties above that only memories have; other things have a summary, too.
-_WRITER_TERMS = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"}))
+WRITER_TERMS = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"}))
 #: Fields with one value that no shape counts: a second value, in an extra triple, would pass the shapes.
 _SINGLE_VALUED = frozenset(
     ("topic", "convention_name", "convention_scope", "source_type", "rationale", "detailed_explanation")
 ) | {"expires_on", "valid_from", "valid_until"}
-#: The properties of a memory that are not its content: author, time, evidence, predecessors.
-_NOT_CONTENT = _WRITER_TERMS | set(
-    map(jido, ("revisionReason", "derivedFrom", "hasAlternative", "hasSourceType", "verified"))
-)
-#: The properties that change with the work on a task or an error.
-_WORK_STATE = frozenset(map(jido, ("hasTaskStatus", "hasErrorStatus", "severityLevel", "assignedTo", "trackedBy")))
 #: The classes of the writer's own records that are no memories, and those of them that an exported file may contain.
 WRITER_RECORDS = frozenset(map(jido, ("Commit", "Submission", "SessionEvent", "PolicyChange")))
 EXPORTED_RECORDS = frozenset((jido("SessionEvent"),))
@@ -233,56 +226,6 @@ def check_patterns(intent: MemoryUpdateIntent) -> None:
         raise IntentRefused(violations)
 
 
-def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: WriteSnapshot) -> None:
-    """Raise IntentRefused for an intent that ends a memory of another agent, or confirmed by one, without a reason.
-
-    The reason is its `reason`, or a `rationale` that differs from the old one. A confirmation needs none, nor does a
-    change of the state of a task or an error alone.
-    """
-    if intent.reason is not None:
-        return
-    violations = list[Violation]()
-    for field in ("supersedes", "invalidates"):
-        for other in getattr(intent, field):
-            item = iri(other)
-            has_own = intent.rationale is not None and literal(intent.rationale) != view.first(item, jido("rationale"))
-            if has_own or (field == "supersedes" and _has_same_content(intent, described, item, view)):
-                continue
-            agents = {iri(intent.asserted_by or "")}
-            violations += unexplained(item, agents, view, "reason (or in rationale) why it ends")
-    if violations:
-        raise IntentRefused(violations)
-
-
-def unexplained(item: Term, agents: Set[Term], view: WriteSnapshot, what: str) -> list[Violation]:
-    """Return the violation that *what* is not said of a memory that others than *agents* asserted or confirmed."""
-    authors = {*view.objects(item, jido("assertedBy")), *view.objects(item, jido("confirmedBy"))}
-    others = sorted(vocab.local_name(author) for author in authors - agents)
-    if not others:
-        return []
-    message = f"{plain_value(item)} was asserted by {' and '.join(others)}: say in {what}"
-    hint = "give `reason`: one sentence that says why"
-    return [Violation("missing_rationale", message, field="reason", hint=hint)]
-
-
-def _has_same_content(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term, view: WriteSnapshot) -> bool:
-    """Return whether *intent* has the content of *item*, whatever its author, evidence, and state of work."""
-    ignored = _NOT_CONTENT | (_WORK_STATE if intent.type in {"task", *ERRORS} else frozenset())
-    expires, now = parse_moment(intent.expires_on), parse_moment(intent.timestamp)
-    if expires is None or now is None or expires > now:
-        ignored |= {jido("expiresOn")}
-    subject_iri = iri(intent.iri or "")
-    new = {(predicate, _value(value)) for subject, predicate, value in described if subject == subject_iri}
-    old = {(predicate, _value(value)) for _, predicate, value in view.about(item)}
-    return {row for row in new if row[0] not in ignored} == {row for row in old if row[0] not in ignored}
-
-
-def _value(term: Term) -> object:
-    """Return the value of *term*: a store may write a moment in another form."""
-    is_moment = not is_iri(term) and parse_literal(term).datatype == vocab.XSD + "dateTime"
-    return parse_moment(parse_literal(term).text) if is_moment else term
-
-
 def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, classes: frozenset[Term]) -> None:
     """Raise IntentRefused when *rows* describe memories or instances of the classes *classes*, or end a memory.
 
@@ -295,7 +238,7 @@ def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, classes
             ("<urn:jido:", f"<{vocab.BASE}memory/", f"<{vocab.BASE}submissions/", f"<{vocab.BASE}policies/")
         )
         is_item = predicate == TYPE and (schema.is_a(value, jido("MemoryItem")) or value in classes)
-        if is_reserved_iri or is_item or predicate in _WRITER_TERMS or predicate in class_properties:
+        if is_reserved_iri or is_item or predicate in WRITER_TERMS or predicate in class_properties:
             term = plain_value(value if predicate == TYPE else predicate).replace(vocab.JIDO, "jido:")
             statement = f"a {term}" if predicate == TYPE else term
             message = f"{plain_value(subject)} {statement}: only the writer states this"

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shlex
 import shutil
 
 import pytest
@@ -444,8 +445,8 @@ def test_two_branches_that_changed_a_memory_alike_leave_warnings_that_one_comman
     assert "says exactly the same as" in printed
     assert "with other fields" not in printed
     commands = {each["message"].partition("one is enough: jidomem ")[2] for each in problems}
-    assert commands == {f"review accept {ours} --against {theirs}"}
-    assert run(*commands.pop().split()).exit_code == 0
+    assert commands == {f'review accept {ours} --against {theirs} --reason "it says the same"'}
+    assert run(*shlex.split(commands.pop())).exit_code == 0
     assert rows("review", "--conflicts") == []
 
 

@@ -256,7 +256,7 @@ def test_what_a_second_agent_proposes_in_the_same_words_is_confirmed_by_rule(mem
     said = memory.reader.get_memory("p", row["fact"])["properties"]
     assert "restated" in said["revisionReason"][0]
     assert "https://jido.ai/policies/" in said["revisionReason"][0]
-    assert said["assertedBy"] == ["https://jido.ai/agents/memory-writer"]
+    assert said["settledBy"] == ["https://jido.ai/agents/memory-writer"]
     assert "verified" not in said
     assert [one.summary for one in waiting(memory)] == ["the host is x"]
 

@@ -176,7 +176,8 @@ def test_the_receipt_warns_of_a_check_that_is_not_applied(repository, level):
     assert ("the guard applies the checks of Strict conventions only" in told.stderr) == (level != "Strict")
 
 
-def test_a_check_counts_once_a_curator_has_accepted_it(repository):
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_a_check_counts_once_a_curator_has_accepted_it(repository, is_changed):
     with jidomem.open(repository / ".jidomem") as memory:
         memory.writer.submit_intent("p", intent(summary="the first of all"))
     assert (
@@ -187,13 +188,13 @@ def test_a_check_counts_once_a_curator_has_accepted_it(repository):
 
     waiting = hooked(repository, "Write", **asked)
     with jidomem.open(repository / ".jidomem") as memory:
-        memory.writer.submit_intent("p", {**convention("No print at all", "src", forbidsPattern="print"),
-                                          "asserted_by": "rita", "supersedes": [iri], "reason": "better"})  # fmt: skip
+        changes = {"supersede": "No print at all"} if is_changed else {"confirm": True}
+        memory.writer.correct("p", iri, **changes, reason="better", who={"asserted_by": "rita"})
     accepted = hooked(repository, "Write", **asked)
 
     assert denied(waiting) == ""
     assert '"its check waits for a curator"' in told(waiting)
-    assert "No print at all" in denied(accepted)
+    assert ("No print at all" if is_changed else "No print") in denied(accepted)
 
 
 def test_a_proposal_checks_nothing(repository):

@@ -122,6 +122,15 @@ def test_what_others_recorded_since_the_agent_did_is_news_and_nothing_to_who_nev
     assert "news" not in shown(told.briefing("p", agent="zoe"))
 
 
+def test_the_acceptance_of_a_proposal_is_news_to_its_author_and_not_to_the_curator(told):
+    proposal = told.writer.submit_intent("p", intent(summary="the build is red", asserted_by="ana"), propose=True).iri
+    told.writer.agent = "ben"
+    told.writer.settle("p", proposal, "accept")
+
+    assert shown(told.briefing("p", agent="ana"))["news"] == ["the build is red"]
+    assert "news" not in shown(told.briefing("p", agent="ben"))
+
+
 def test_conflicts_of_active_memories_are_shown(told, tmp_path):
     (tmp_path / "root" / "config.toml").write_text('[conflicts]\ndecision = "warn"\n')
     with jidomem.open(tmp_path / "root") as memory:

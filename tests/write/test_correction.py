@@ -147,7 +147,7 @@ def test_confirming_keeps_the_text_and_looks_again_after_as_long_a_time(memory):
     said = [memory.writer.restated("p", item) for item in (old, new, dated)]
     assert status(memory, old, new, dated) == ["superseded", "superseded", "active"]
     assert {each["summary"] for each in said} == {"the API stays free"}
-    assert [each["asserted_by"][-3:] for each in said] == ["ect", "ana", "ana"]
+    assert [each["asserted_by"][-3:] for each in said] == ["ect", "ect", "ect"]
     assert said[1]["reason"] == "asked them"
     assert due < memory.reader.get_memory("p", new)["properties"]["expiresOn"][0] < due + timedelta(minutes=1)
     assert said[2]["expires_on"] == "2030-01-01T00:00:00Z"
@@ -359,7 +359,10 @@ def test_a_correction_of_each_kind_is_first_tried_and_then_made_in_the_name_of_w
     new = memory.writer.correct("p", item, **asked).iri
 
     said = memory.writer.restated("p", new)
-    assert said["asserted_by"] == "https://jido.ai/agents/zoe"
+    is_confirmed = way == {"confirm": True}
+    by = memory.reader.get_memory("p", new)["properties"]["settledBy"] if is_confirmed else [said["asserted_by"]]
+    assert by == ["https://jido.ai/agents/zoe"]
+    assert said["asserted_by"].endswith("architect") == is_confirmed
     assert said.get("rationale" if "invalidate" in way else "reason") == asked["reason"]
     assert said.get("topic") == ("x" if "x" in str(way.get("changes")) else None)
     assert said["summary"] == ("Withdrawn: one" if "invalidate" in way else "two" if "two" in str(way) else "one")

@@ -99,6 +99,64 @@ def test_work_that_goes_on_and_a_memory_that_is_confirmed_need_no_reason(memory,
     again = memory.writer.confirm("p", new, asserted_by="cleo").iri
 
     assert [state(memory, each) for each in (old, new, again)] == ["superseded", "superseded", "active"]
+    assert [agents(memory, each) for each in (old, new, again)] == [("ana", None), ("ana", "ben"), ("ana", "cleo")]
+    with pytest.raises(IntentRefused, match="was asserted by ana: say in reason"):
+        memory.writer.remember("p", "another", supersedes=[again], asserted_by="cleo")
+    with pytest.raises(IntentRefused, match="was asserted or confirmed by cleo: say in reason"):
+        memory.writer.remember("p", "another", supersedes=[again], asserted_by="ana")
+
+
+def agents(memory, item):
+    properties = memory.reader.get_memory("p", item)["properties"]
+    names = [properties.get(name, [None])[0] for name in ("assertedBy", "settledBy")]
+    return tuple(name and name.rpartition("/")[2] for name in names)
+
+
+def test_the_alternatives_of_another_agent_are_no_restatement(memory):
+    fields = {"summary": "x", "type": "decision", "rationale": "r", "alternatives": ["a", "b"]}
+    old = kept(memory, **fields)
+
+    same = kept(memory, **fields, supersedes=[old], asserted_by="ben")
+    other = kept(memory, **{**fields, "alternatives": ["a"]}, supersedes=[same], asserted_by="ben", reason="b is gone")
+
+    alternatives = memory.reader.get_memory("p", same)["properties"]["hasAlternative"]
+    assert {agents(memory, each) for each in (same, other)} == {("ana", "ben"), ("ben", None)}
+    assert {agents(memory, each)[0] for each in alternatives} == {"ana"}
+
+
+def test_an_accepted_proposal_is_of_its_proposer_unless_it_repeats_an_active_memory(memory):
+    old = kept(memory, summary="one")
+    other = memory.writer.submit_intent("p", intent(summary="two", asserted_by="cleo"), propose=True).iri
+    same = memory.writer.submit_intent("p", intent(summary="one", supersedes=[old], asserted_by="cleo"), propose=True)
+
+    accepted = [memory.writer.settle("p", each, "accept", reason="seen").iri for each in (other, same.iri)]
+
+    assert [agents(memory, each) for each in accepted] == [("cleo", "ben"), ("ana", "ben")]
+    why = memory.reader.why("p", accepted[0])
+    assert [why[name][0].rpartition("/")[2] for name in ("asserted_by", "settled_by")] == ["cleo", "ben"]
+    assert memory.reader.history("p", accepted[0])[-1]["agent"].endswith("/ben")
+
+
+def test_the_acceptance_of_another_agent_is_undone_for_a_reason_only_and_the_proposer_stays_the_author(memory):
+    proposal = memory.writer.submit_intent("p", intent(summary="two", asserted_by="cleo"), propose=True).iri
+    memory.writer.settle("p", proposal, "accept")
+
+    memory.writer.agent = "dan"
+    with pytest.raises(IntentRefused, match="was asserted or confirmed by ben and cleo: say in reason"):
+        memory.writer.undo("p", proposal)
+    memory.writer.agent = "ben"
+    again = memory.writer.undo("p", proposal).iri
+
+    assert (agents(memory, again), state(memory, again)) == (("cleo", "ben"), "proposed")
+
+
+def test_a_retry_of_a_confirmation_gets_the_first_receipt(memory):
+    old = kept(memory, summary="one")
+    given = intent(summary="one", supersedes=[old], asserted_by="ben", idempotency_key="k")
+    first = memory.writer.submit_intent("p", given)
+
+    assert memory.writer.submit_intent("p", given).iri == first.iri
+    assert kept(memory, summary="of ana", idempotency_key="k") != first.iri
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ NOT_HELD = {
     jido(name)
     for name in (
         "supersedes", "invalidates", "revives", "coexistsWith", "conflictsWith", "assertedBy", "assertedIn",
-        "hasTimestamp", "recordedAt", "recordedIn", "revisionReason", "idempotencyKey", "requestDigest", "receipt",
+        "settledBy", "hasTimestamp", "recordedAt", "recordedIn", "revisionReason", "idempotencyKey", "requestDigest",
+        "receipt",
     )
 }  # fmt: skip
 ENDS = {jido("supersededBy"), jido("invalidatedBy")}
