@@ -574,10 +574,6 @@ def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None
             app.info(f"{count - 1} more {'is' if count == 2 else 'are'} refused for that reason")
 
 
-#: The words of the refusal to accept an active memory that nobody proposed to change.
-_NOTHING_PENDING = "and nothing is pending on it"
-
-
 def _in_words(
     app: App, memory: Jidomem, error: JidomemError, item: str, action: str, waiting: Sequence[Waiting]
 ) -> JidomemError:
@@ -587,11 +583,6 @@ def _in_words(
     if one is not None and is_settled_otherwise and not isinstance(error, PolicyDenied):
         error.hint = _choices(app, memory, one)
     else:
-        known = memory.reader.get_memory(memory.project, item) if _NOTHING_PENDING in error.detail else {}
-        if known.get("status") == "expired":
-            end = short(known["properties"]["validUntil"])
-            error.detail = f"{item} expired: it was valid until {end}, {_NOTHING_PENDING}"
-            error.hint = f"to renew it: jidomem edit {item} --set valid_until=DATE"
         error.hint = re.sub(r"jidomem (review|edit)(?= )", lambda match: match[0] + acting(app), error.hint)
     if not app.json:
         error.detail, error.hint = shortened(error.detail), shortened(error.hint)

@@ -62,6 +62,16 @@ _COMMANDS: Sequence[HintTranslation] = (
     HintTranslation(r"jidomem journal log\b", "GET /projects/PROJECT/journal", "the tool ask with name commits"),
     HintTranslation(r"jidomem show (\S+)", r"GET /projects/PROJECT/memories/\1", r"the tool why with id \1"),
     HintTranslation(
+        r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm$",
+        r'POST /projects/PROJECT/memories/\1/revise {"confirm": true}',
+        r"the tool revise with id \1 and confirm true",
+    ),
+    HintTranslation(
+        r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --set (\w+)=([\w-]+)$",
+        r'POST /projects/PROJECT/memories/\1/revise {"set": {"\2": "\3"}}',
+        r'the tool revise with id \1 and set {"\2": "\3"}',
+    ),
+    HintTranslation(
         r"jidomem governing (\S+)",
         r"GET /projects/PROJECT/governing?file=\1",
         r'the tool ask with name governing and params {"file": "\1"}',

@@ -97,7 +97,7 @@ class Settlements:
                 raise _settled_already(settlement, iri(settlement.other or ""), view)
             _check_pair(settlement, iri(item), iri(other), view)
         elif action in ("accept", "reject") and view.is_current(iri(item)) and not self._is_due(iri(item), view, now):
-            _check_unsettled(iri(item), action, view)
+            _check_unsettled(iri(item), action, view, now)
         if action != "reject" and jido("Proposed") in view.objects(iri(item), ITEM_MARK):
             _check_is_newest(iri(item), view)
         reason, options, is_active = settlement.reason or _REASONS[action], DEFAULT_OPTIONS, view.is_current(iri(item))
@@ -250,8 +250,11 @@ _PENDING: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
+def _check_unsettled(item: Term, action: str, view: WriteSnapshot, now: datetime) -> None:
     """Raise InvalidRequest unless the active *item* itself can be settled: something else or nothing is pending."""
+    ends = [end for date in view.objects(item, jido("validUntil")) if (end := parse_moment(plain_value(date)))]
+    ended = format_timestamp(min(ends)).removesuffix("T00:00:00.000000Z") if ends and min(ends) <= now else None
+    state = f"{plain_value(item)} expired: it was valid until {ended}" if ended else f"{plain_value(item)} is active"
     pending: dict[Term, tuple[str, str]] = {}
     for name, what in _PENDING.items():
         for other in view.subjects(jido(name), item):
@@ -261,9 +264,7 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
         named = ", ".join(f"{plain_value(other)} ({what})" for other, (what, _) in pending.items())
         commands = [f"jidomem review {action_of} {plain_value(other)}" for other, (_, action_of) in pending.items()]
         commands += [f"jidomem review reject {plain_value(other)}" for other in pending]
-        raise InvalidRequest(
-            f"{plain_value(item)} is active; pending on it: {named}", hint=f"choose: {'; '.join(commands)}"
-        )
+        raise InvalidRequest(f"{state}; pending on it: {named}", hint=f"choose: {'; '.join(commands)}")
     status = view.first(item, jido("decisionStatus"))
     if action == "accept" and status is not None and not is_accepted(plain_value(status)):
         raise InvalidRequest(
@@ -271,10 +272,9 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
             hint=f"to accept the decision: jidomem edit {plain_value(item)} --set status=accepted",
         )
     if action == "accept" and not _rivals(item, view):
-        raise InvalidRequest(
-            f"{plain_value(item)} is active, and nothing is pending on it",
-            hint=f"to confirm that it still holds: jidomem edit {plain_value(item)} --confirm",
-        )
+        change = "--set valid_until=DATE" if ended else "--confirm"
+        hint = f"to {'renew it' if ended else 'confirm that it still holds'}: jidomem edit {plain_value(item)} {change}"
+        raise InvalidRequest(f"{state}, and nothing is pending on it", hint=hint)
 
 
 def present_name(item: str, view: WriteSnapshot) -> str:

@@ -9,6 +9,7 @@ from writing import open_with, refusal, said
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf.terms import iri
 from jidomem.records.policy import PolicyChange
+from jidomem.serve.wire import for_requests, for_tools
 from jidomem.write.settlement import Settlement
 
 
@@ -244,6 +245,25 @@ def test_an_active_memory_on_which_nothing_is_pending_is_not_accepted_again(memo
 
     assert error.detail == f"{item} is active, and nothing is pending on it"
     assert error.hint.endswith(f"jidomem edit {item} --confirm")
+
+
+def test_an_expired_memory_is_not_called_active_and_is_renewed_by_the_hint_of_each_interface(memory):
+    item = kept(memory, valid_until="2020-11-20")
+    error = refusal(settle, memory, item, "accept")
+
+    assert error.detail == f"{item} expired: it was valid until 2020-11-20, and nothing is pending on it"
+    assert error.hint == f"to renew it: jidomem edit {item} --set valid_until=DATE"
+    path = f"memories/{item.rpartition('/')[2]}/revise"
+    assert for_requests(error.to_dict(), "p")["hint"] == (
+        f'to renew it: POST /projects/p/{path} {{"set": {{"valid_until": "DATE"}}}}'
+    )
+    assert for_tools(error.to_dict())["hint"] == (
+        f'to renew it: the tool revise with id {item.rpartition("/")[2]} and set {{"valid_until": "DATE"}}'
+    )
+    change = kept(memory, propose=True, summary="2", supersedes=[item])
+    assert refusal(settle, memory, item, "accept").detail == (
+        f"{item} expired: it was valid until 2020-11-20; pending on it: {change} (a change)"
+    )
 
 
 MARKER = {"type": "deleted_marker", "summary": "wrong", "rationale": "it was never so"}
