@@ -387,10 +387,10 @@ def _against(app: App, row: Mapping[str, Any]) -> str:
     """Return the line with the active memory in conflict with a row."""
     if row["is_identical"]:
         return f"says exactly the same as {short(row['other'])}, which is active: one is enough"
+    unequal = f", differs in {'; '.join(row['differences'])}" if row["differences"] else ""
     if row["other_summary"] == row["summary"]:
-        return f"same summary as {short(row['other'])}, which is active, with other fields"
+        return f"same summary as {short(row['other'])}, which is active, with other fields{unequal}"
     if row["kind"] == NEAR:
-        unequal = f", differs in {'; '.join(row['differences'])}" if row["differences"] else ""
         return fit_line(app, f"near {short(row['other'])}{unequal}: {row['other_summary']}", PIPED - 4)
     return fit_line(app, f"against {short(row['other'])}: {row['other_summary']}", PIPED - 4)
 

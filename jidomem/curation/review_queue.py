@@ -20,7 +20,7 @@ from jidomem.index import OxigraphIndex
 from jidomem.index.node_cache import NodeCache
 from jidomem.index.projection import STALE, VALUE, IndexedProject
 from jidomem.rdf.terms import Term, iri, is_iri, literal, plain_value
-from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, REDACTED, family, graph_iri, jido, type_of
+from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, REDACTED, family, graph_iri, jido, local_name, type_of
 from jidomem.read.lists import Cursor, PagePosition, page_size
 from jidomem.read.reader import MemoryReader
 from jidomem.records import active
@@ -132,16 +132,14 @@ _DEPENDENCIES = tuple(map(jido, ("derivedFrom", "dependsOn", "blockedBy", "about
 _ABOUT = """
 PREFIX jido: <https://jido.ai/ontology#>
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
-SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source ?blob ?line ?old WHERE { GRAPH <%s> {
-  VALUES ?item { %s }
-  ?item a ?class ; jido:recordedAt ?recorded .
+SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source ?blob ?line ?old ?level WHERE {
+  GRAPH <%s> { VALUES ?item { %s } ?item a ?class ; jido:recordedAt ?recorded .
   { ?item jido:assertedBy ?agent } UNION { ?item jido:settledBy ?agent ; jido:hasAssertionStatus jido:Asserted }
   OPTIONAL { ?item jido:proposedBecause ?because } OPTIONAL { ?item jido:quarantined ?quarantined }
-  OPTIONAL { ?item jido:conflictKey ?key }
-  OPTIONAL { ?item jido:summary ?summary }
+  OPTIONAL { ?item jido:conflictKey ?key } OPTIONAL { ?item jido:hasEnforcementLevel ?level }
+  OPTIONAL { ?item jido:summary ?summary } OPTIONAL { ?item jido:supersedes ?old }
   OPTIONAL { ?item jido:derivedFrom ?evidence . ?evidence rdfs:label ?source }
   OPTIONAL { ?item jido:sourceBlob ?blob OPTIONAL { ?item jido:sourceLine ?line } }
-  OPTIONAL { ?item jido:supersedes ?old }
 } } ORDER BY ?item ?agent ?key ?source ?blob ?line ?old
 """
 _LEANING = """
@@ -210,7 +208,7 @@ class ReviewCache:
             entry = entries.setdefault(row["item"], {
                 "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
                 "quarantined": bool(row["quarantined"]), "identical": row["item"], "summary": row["summary"],
-                "sources": {}, "path": None, "line": None, "replaces": {},
+                "sources": {}, "path": None, "line": None, "replaces": {}, "level": local_name(row["level"] or "none"),
             })  # fmt: skip
             entry["type"] = entry["type"] or kind
             entry["agents"][row["agent"]] = None
@@ -652,7 +650,9 @@ def _lean(row: Mapping[str, Any], leaning: Mapping[str, int]) -> int:
 def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[str, int], now: datetime) -> Waiting:
     about, why, unequal = known[row["item"]], row["why"], tuple[str, ...]()
     if row["kind"] == NEAR:
-        unequal = tuple(map(str, differences(row["other_summary"], row["summary"])))
+        levels = [known[each]["level"] for each in (row["other"], row["item"]) if each in known]
+        unequal = (f"{' / '.join(levels)} enforcement",) * (len({*levels}) > 1)
+        unequal += tuple(map(str, differences(row["other_summary"], row["summary"])))
         why = f"differs in {'; '.join(unequal)}" if unequal else "says nearly the same"
     return Waiting(
         tier=_tier(row, known, now),

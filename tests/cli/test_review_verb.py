@@ -751,3 +751,14 @@ def test_the_acceptance_of_an_expired_memory_is_refused_with_its_end_and_its_ren
     ])  # fmt: skip
     renewal = refused.stderr.partition("renew it: ")[2].replace("DATE", "2999-01-01")
     assert run(*shlex.split(renewal)[1:]).exit_code == 0
+
+
+def test_a_near_pair_of_rules_in_the_same_words_shows_their_levels_of_enforcement(repository, monkeypatch):
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
+    for level in ("Strict", "Advisory"):
+        rule = ("Every service logs one line for each request", "--type", "convention", "--about", level)
+        assert run("remember", *rule, "--enforcement-level", level).exit_code == 0
+
+    shown = run("review").stdout
+
+    assert "which is active, with other fields, differs in Strict / Advisory enforcement" in shown

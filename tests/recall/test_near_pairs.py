@@ -53,6 +53,18 @@ def test_a_memory_that_says_nearly_the_same_as_an_older_one_is_listed_with_it(me
     assert 0.85 <= one.likeness <= 1.0
 
 
+def test_rules_in_the_same_words_with_different_levels_of_enforcement_show_both(memory):
+    text = "Every service logs one line for each request"
+    levels = {level: remember(memory, text, type="convention", enforcement_level=level, about=[level])
+              for level in ("Strict", "Advisory")}  # fmt: skip
+
+    (one,) = waiting(memory)
+
+    assert (one.kind, one.item, one.other) == ("near", levels["Advisory"], levels["Strict"])
+    assert one.differences == ("Strict / Advisory enforcement",)
+    assert one.why == "differs in Strict / Advisory enforcement"
+
+
 @pytest.mark.parametrize(
     ("action", "active"),
     [("accept", {TWENTY}), ("reject", {FIVE}), ("supersede", {TWENTY}), ("keep-both", {FIVE, TWENTY})],
