@@ -300,6 +300,7 @@ def read_records(
             "status": status,
             "alternatives": [*record.alternatives],
             "timestamp": record.date,
+            "valid_until": record.valid_until,
         }
         entries.append(
             ForeignEntry(
@@ -323,7 +324,8 @@ def _content(record: Record) -> list[Any]:
     """Return the content of a record that its digest covers, independent of its path and of the links of others."""
     references = [[each.relation, each.text] for each in record.references]
     texts = [record.title, record.status, record.own_date, record.rationale, record.explanation]
-    return [*texts, [*record.alternatives], [*record.evidence], references]
+    end = [record.valid_until] if record.valid_until else []  # no other record gets another digest
+    return [*texts, [*record.alternatives], [*record.evidence], references, *end]
 
 
 def _records(files: Sequence[tuple[str, bytes]], largest: int, notes: list[RecordNote]) -> dict[str, Record]:

@@ -386,16 +386,19 @@ _NAME = (
 #: A line without a key that is a status: its word, at most with a date, an author and a parenthesis.
 _BARE_STATUS = re.compile(
     rf"[\W_]*(?i:{'|'.join(map(re.escape, sorted(WORDS, key=len, reverse=True)))})"
-    rf"(?:[\s*_,:–—-]+(?:(?:on )?{_DATE}|by @?{_NAME}(?:(?:, | and | & )@?{_NAME})*))*"
-    r"(?:[\s*_]*\([^()]*\))?[\s*_.!]*"
+    rf"(?:[\s*_,:–—-]+(?:(?:(?:on|until) )?{_DATE}|by @?{_NAME}(?:(?:, | and | & )@?{_NAME})*))*"
+    r"(?:[\s*_?]*\([^()]*\))?[\s*_.!?]*"
 )
+#: The words before the date at which a status ends.
+_UNTIL = re.compile(rf"\b(?i:until|till|through|expires|expires on|ends|ends on|bis|bis zum|hasta)[\s*_:]+{_DATE}")
 _LONGEST_STATUS = 100
 #: Words after "accepted" in a status: the first say that the decision has ended, the others that it may not hold.
 NO_LONGER = re.compile(
     r"\b(?:no longer|not any ?more)\s+(?:valid|relevant|applicable|applies|in (?:force|effect|use))\b"
 )
 _IN_DOUBT = re.compile(
-    r"\b(?:no longer|pending|(?:in|under) review|on hold|deferred|postponed|provisional(?:ly)?|deprecated|obsoleted?"
+    r"\b(?:no longer|pending|(?:in|under) review|on hold|deferred|postponed|provisional(?:ly)?|tentative(?:ly)?"
+    r"|probably|maybe|perhaps|unconfirmed|to be confirmed|tbc|deprecated|obsoleted?"
     r"|outdated|retired|reverted|expired|discontinued|rejected|withdrawn|revoked|abandoned|cancelled)\b"
 )
 #: The fields that date a record, the date of the decision first; and the other names of fields.
@@ -544,6 +547,27 @@ def status_word(line: MarkdownLine) -> str:
     if relation["before"] or relation["within"]:
         return "partly superseded" if relation["ended"] else ""
     return "accepted" if relation["amended"] else "superseded" if relation["ended"] else ""
+
+
+def is_in_question(line: MarkdownLine) -> bool:
+    """Return whether a question mark stands after the status word of *line*.
+
+    >>> [is_in_question(parse_line(0, text)) for text in ("Accepted? (see #42)", "**Accepted** (?)", "Accepted (why?)")]
+    [True, True, False]
+    """
+    head = re.sub(r"^[\W_]+", "", line.plain).casefold()
+    match = _STATUS_WORD.match(head)
+    return match is not None and re.match(r"[\W_]*\?", head[match.end() :]) is not None
+
+
+def without_end(text: str) -> tuple[str, str]:
+    """Return the text of a status without the words that say until when it holds, and these words.
+
+    >>> without_end("Accepted 2026-01-02, trial until 2026-12-31")
+    ('Accepted 2026-01-02, trial ', 'until 2026-12-31')
+    """
+    match = _UNTIL.search(text)
+    return (text[: match.start()] + text[match.end() :], match[0]) if match else (text, "")
 
 
 def is_bare_status(line: MarkdownLine) -> bool:

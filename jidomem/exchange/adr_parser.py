@@ -32,6 +32,7 @@ from jidomem.exchange.adr_markdown import (
     gives_reason,
     heading_name,
     is_bare_status,
+    is_in_question,
     is_title,
     key_name,
     number_of,
@@ -45,6 +46,7 @@ from jidomem.exchange.adr_markdown import (
     stem,
     title_of_name,
     unnumbered,
+    without_end,
 )
 from jidomem.repository.record_files import Chance, is_record_name, is_request, judge
 
@@ -98,6 +100,8 @@ class Record:
     references: tuple[Reference, ...]
     #: The date that the file gives without the help of other records, which may show the order of day and month.
     own_date: str | None = None
+    #: The date until which the decision holds by its status.
+    valid_until: str | None = None
 
 
 def read_record(
@@ -125,6 +129,11 @@ class _Entry:
     value: MarkdownLine
     lines: range
     source: str
+
+    @property
+    def dates(self) -> str:
+        """Return the text with the dates of the value, without that of the end of a status."""
+        return without_end(self.value.plain)[0]
 
 
 class _Reading:
@@ -180,6 +189,7 @@ class _Reading:
             evidence=self._evidence(),
             references=named,
             own_date=own_date,
+            valid_until=self._end(),
         )
         large = max(len(text.encode()) for text in (title, rationale, record.explanation))
         if large > largest:
@@ -293,6 +303,9 @@ class _Reading:
             words = ", ".join(other for _, other in statuses)
             self.note("warning", f"several statuses ({words}); the last counts", entry.value.number)
         status = WORDS.get(word, word)
+        if is_in_question(entry.value):
+            self.note("warning", f"status {_short(entry.value.plain)!r} is read as proposed", entry.value.number)
+            return "proposed"
         if status == "accepted" and not word.startswith("partly") and (match := doubt(entry.value)) is not None:
             status = "deprecated" if NO_LONGER.fullmatch(match[0]) else status
             self.note("warning", f"status {_short(entry.value.plain)!r} is read as {status}", entry.value.number)
@@ -301,6 +314,12 @@ class _Reading:
         elif word in WORDS and entry.value.plain.casefold().strip(" .") == status:
             self._use(entry)
         return status
+
+    def _end(self) -> str | None:
+        """Return the date until which the decision holds by its status, such as that of a trial."""
+        values = [(entry.value, status_word(entry.value)) for entry in self.entries if entry.key == "status"]
+        ends = [without_end(value.plain)[1] for value, word in values if WORDS.get(word, word) in ("accepted", "")]
+        return next((when for end in ends for when in dates_in(end, self.dates)), None)
 
     def _date(self) -> tuple[str | None, str | None]:
         """Return the date of the decision, and the date that the file gives without other records.
@@ -316,7 +335,7 @@ class _Reading:
         entries = [*dated, *(each for each in reversed(self.entries) if each.key == "status")]
         own = [*(entry.value.plain for entry in dated), *(line.plain for line in changes)]
         every = own if any(map(ordered_dates, own)) else [*own, *self.dates]
-        first = next((number for number, each in enumerate(entries) if any(dates_in(each.value.plain, every))), None)
+        first = next((number for number, each in enumerate(entries) if any(dates_in(each.dates, every))), None)
         date = self._moment(entries, changes, every)
         before = entries if first is None else entries[:first]
         self._note_ambiguous([*(each.value for each in before), *(changes if first is None else ())], every, date)
@@ -332,7 +351,7 @@ class _Reading:
     def _moment(self, entries: Iterable[_Entry], changes: Iterable[MarkdownLine], every: Sequence[str]) -> str | None:
         """Return the first date of *entries*, else the oldest of *changes*, else that of the file name."""
         for entry in entries:
-            if when := next(dates_in(entry.value.plain, every), None):
+            if when := next(dates_in(entry.dates, every), None):
                 return when
         changed = [when for line in changes for when in dates_in(line.plain, every)]
         return min(changed, default=None) or date_of_name(stem(self.path))

@@ -42,6 +42,19 @@ def path_of(entry: str) -> str | None:
     return None if outside or ".git" in path.casefold().split("/") else path
 
 
+#: A path with the separators of Windows; a backslash before another sign escapes it, as in a pattern.
+_WINDOWS = re.compile(r"(?:[A-Za-z]:)?[\\/]*[\w.@+ -]+(?:[\\/]+(?:[\w.@+ -]+|\*\*|\*\.[\w.]+))*[\\/]*")
+
+
+def with_slashes(text: str) -> str:
+    r"""Return a path with the separators of Windows with slashes, and any other text unchanged.
+
+    >>> with_slashes(r"src\a.py"), with_slashes(r"src\**\*.py"), with_slashes(r"src/\[id\].py"), with_slashes("a/b")
+    ('src/a.py', 'src/**/*.py', 'src/\\[id\\].py', 'a/b')
+    """
+    return text.replace("\\", "/") if "\\" in text and _WINDOWS.fullmatch(text) else text
+
+
 def is_outside(text: str) -> bool:
     """Return whether *text* is a path outside the folder to which the paths of a memory are relative.
 

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from jidomem.base.regex import lazy
 from jidomem.base.words import misspelling_of
 from jidomem.errors import InvalidRequest
-from jidomem.records.file_anchor import path_of
+from jidomem.records.file_anchor import path_of, with_slashes
 from jidomem.repository import git
 
 _CLASS = lazy(r"\[[!^]?\]?[^\]]*\]")
@@ -185,10 +185,15 @@ class Worktree:
     def absent(self, entries: Iterable[str]) -> dict[str, str | None]:
         """Return those of *entries* that name a missing file, each with the existing path that it probably misspells.
 
-        An entry names a file if it has a folder and an extension, and no characters of a pattern or an address.
+        An entry names a file if it has a folder and an extension, and no characters of a pattern or an address. The
+        separators of Windows are read as slashes.
         """
-        named = {entry: entry.replace("\\", "/") for entry in entries}  # the separator of Windows names no folder here
-        missing = [entry for entry, path in named.items() if _FILE.fullmatch(path) and not self.has(entry)]
+        named = {entry: with_slashes(entry) for entry in entries}
+        missing = [
+            entry
+            for entry, path in named.items()
+            if not self.has(entry) and (_FILE.fullmatch(path) or (path != entry and self.has(path)))
+        ]
         return {entry: self._respelt(named[entry]) for entry in missing}
 
     def _respelt(self, path: str) -> str | None:

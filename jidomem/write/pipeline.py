@@ -17,7 +17,7 @@ from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, 
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido
-from jidomem.records.file_anchor import file_anchor_triples
+from jidomem.records.file_anchor import file_anchor_triples, with_slashes
 from jidomem.records.intent import (
     CONFLICT_KEY,
     INTENT_FIELDS,
@@ -160,6 +160,9 @@ class Pipeline:
         if about:
             blobs = self.blobs(about) if options.blobs is None else options.blobs
             absent = self.absent(path for path in about if path not in blobs)
+            if respelt := {path: near for path, near in absent.items() if near and near == with_slashes(path) != path}:
+                options = replace(options, respelt=respelt)
+                return self.submission(project, _with_paths(intent, respelt), options)
             options = replace(options, blobs=blobs, absent=absent)
         return Submission(project, intent, options)
 
@@ -231,6 +234,8 @@ class Pipeline:
         intent = permissions.check_promotion(intent, view, permission.is_curator)
         validate.require_fields(intent, project)
         validate.check_references(intent, view, policy, names.ids)
+        if intent.about and not (submission.options.as_it_was or submission.options.imported):
+            validate.check_separators(intent)
         if intent.extra_triples:
             validate.check_extra_triples(intent, view, schema)
             if not submission.options.as_it_was:
@@ -289,6 +294,7 @@ class Pipeline:
             warnings += triples.misspelt_agents([intent.assigned_to], view)
         if options.absent:
             warnings += _absent_warnings(options.absent)
+        warnings += [f"about names {path}: it is stored as {near}" for path, near in options.respelt.items()]
         status = STATUS_NAMES[comparison.status]
         receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
         rows = [*statements.described, *statements.declared]
@@ -507,6 +513,15 @@ def _full_fields(item: str, view: WriteSnapshot) -> dict[str, Any]:
     """Return all fields of a memory, with full moments: a store may have shortened them."""
     fields = restated_in(view, item)
     return {name: (canonical.moment(value) or value) if name in MOMENTS else value for name, value in fields.items()}
+
+
+def _with_paths(proposal: Given, respelt: Mapping[str, str]) -> Given:
+    """Return *proposal* with the entries of its about that *respelt* has another spelling of."""
+    if isinstance(proposal, MemoryUpdateIntent):
+        return replace(proposal, about=[respelt.get(each, each) for each in proposal.about])
+    assert isinstance(proposal, Mapping)
+    about = [respelt.get(each, each) if isinstance(each, str) else each for each in proposal["about"]]
+    return {**proposal, "about": about}
 
 
 def paths_about(proposal: Given) -> list[str]:

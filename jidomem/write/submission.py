@@ -39,7 +39,8 @@ class SubmitOptions:
     be unique among active memories. The memories in `ending` are replaced by other members of the same commit and
     conflict with nothing, or their conflicts with the restated memory stay. With `relocates` the intent repeats a
     memory whose source was moved, with its confirmations. `imported` permits undeclared values, which earlier
-    releases accepted. `near` has the memories that the intent is near to, and for which it becomes a proposal.
+    releases accepted. `respelt` has the paths of about with the separators of Windows, and how they are stored. `near`
+    has the memories that the intent is near to, and for which it becomes a proposal.
     """
 
     blobs: Mapping[str, str] | None = None
@@ -50,6 +51,7 @@ class SubmitOptions:
     relocates: bool = False
     absent: Mapping[str, str | None] = field(default_factory=dict)
     imported: bool = False
+    respelt: Mapping[str, str] = field(default_factory=dict)
     near: tuple[str, ...] = ()
 
 

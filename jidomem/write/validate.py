@@ -15,6 +15,7 @@ from jidomem.errors import IntentRefused, Violation, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import CONVENTIONS, DECISIONS, ERRORS, TYPE, jido
+from jidomem.records.file_anchor import with_slashes
 from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, MemoryUpdateIntent
 from jidomem.records.policy import Policy
 from jidomem.schema.ontology import Schema
@@ -222,6 +223,22 @@ def check_patterns(intent: MemoryUpdateIntent) -> None:
             violations.append(
                 broken_triple(pattern, f"jido:{name} {pattern!r:.200} is not a pattern: {why}; {why.hint}")
             )
+    if violations:
+        raise IntentRefused(violations)
+
+
+def check_separators(intent: MemoryUpdateIntent) -> None:
+    """Raise IntentRefused for a path in about with the separators of Windows; a namespace is no such path."""
+    violations = []
+    for entry in intent.about:
+        path = with_slashes(entry)
+        if path == entry or not {".", ":", "*"} & {*path}:
+            continue
+        is_relative = ":" not in path
+        message = f"about names paths with slashes, below the folder that contains the memory, not {entry}"
+        hint = f"write it so: {path}" if is_relative else "give the path of a file relative to that folder: src/a.py"
+        repair = swap("about", entry, path) if is_relative else None
+        violations.append(Violation("invalid_argument", message, field="about", value=entry, hint=hint, repair=repair))
     if violations:
         raise IntentRefused(violations)
 

@@ -190,6 +190,10 @@ def test_another_record_of_the_folder_shows_whether_the_day_comes_first():
         ("Approved; no longer in use", "deprecated"),
         ("Accepted pending review", "accepted"),
         ("Accepted → Deprecated", "accepted"),
+        ("Accepted (tentatively)", "accepted"),
+        ("Accepted? (see #42)", "proposed"),
+        ("Accepted (?)", "proposed"),
+        ("Rejected?", "proposed"),
     ],
 )
 def test_an_accepted_status_with_words_against_it_is_noted_with_its_line_and_the_status_taken(status, read_as):
@@ -199,6 +203,25 @@ def test_an_accepted_status_with_words_against_it_is_noted_with_its_line_and_the
     assert [(note.severity, note.line, note.message) for note in notes] == [
         ("warning", 5, f"status {status!r} is read as {read_as}")
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "read_as", "timestamp", "valid_until"),
+    [
+        ("Trial until 2026-12-31", "proposed", None, "2026-12-31T00:00:00Z"),
+        ("Accepted until 2026-12-31", "accepted", None, "2026-12-31T00:00:00Z"),
+        ("Accepted 2026-01-02 (trial until 31 December 2026)", "accepted", "2026-01-02", "2026-12-31T00:00:00Z"),
+        ("Deferred until 2026-12-31", "proposed", None, None),
+        ("Accepted since 2026-01-02", "accepted", "2026-01-02", None),
+    ],
+)
+@pytest.mark.parametrize("form", ["Status: {}", "## Status\n\n{}"])
+def test_the_end_of_a_status_is_the_end_of_the_decision_and_not_its_date(form, status, read_as, timestamp, valid_until):
+    record = read(f"# Use a queue\n\n{form.format(status)}\n{BODY}")
+
+    assert record.status == read_as
+    assert record.timestamp == (timestamp and f"{timestamp}T00:00:00Z")
+    assert getattr(record, "valid_until", None) == valid_until
 
 
 @pytest.mark.parametrize("status", ["Accepted", "Accepted, supersedes the rejected ADR-2", "Accepted (open source)"])

@@ -6,6 +6,7 @@ import pytest
 from conftest import fixed_sources, intent
 
 import jidomem
+from jidomem.errors import IntentRefused
 
 MISSING = "about names {}, and there is no such file"
 
@@ -23,13 +24,42 @@ def writer(tmp_path):
 @pytest.mark.parametrize(
     ("entry", "nearest"),
     [
-        (r"lib\models\openai.py", "; did you mean lib/models/openai.py?"),
         ("lib/modles/opnai.py", "; did you mean lib/models/openai.py?"),
         ("lib/models/anthropic.py", ""),
     ],
 )
 def test_a_receipt_warns_of_a_file_that_is_not_there(writer, entry, nearest):
     assert writer.submit_intent("p", intent(about=[entry])).warnings == (MISSING.format(entry) + nearest,)
+
+
+@pytest.mark.parametrize("entry", [r"lib\models\openai.py", r"lib\models"])
+def test_a_windows_path_of_the_repository_is_stored_with_slashes(writer, entry):
+    receipt = writer.submit_intent("p", intent(about=[entry]))
+
+    path = entry.replace("\\", "/")
+    assert receipt.warnings == (f"about names {entry}: it is stored as {path}",)
+    assert writer.restated("p", receipt.iri)["about"] == [path]
+
+
+@pytest.mark.parametrize(
+    ("entry", "path"),
+    [(r"lib\models\other.py", "lib/models/other.py"), (r"lib\**\*.py", "lib/**/*.py"), (r"C:\lib\a.py", None)],
+)
+def test_another_windows_path_is_refused_with_the_path_to_write(writer, entry, path):
+    with pytest.raises(IntentRefused, match="about names paths with slashes") as refusal:
+        writer.submit_intent("p", intent(about=[entry]))
+
+    assert (refusal.value.fixed_intent or {}).get("about") == (path and [path])
+    assert refusal.value.violations[0].hint == (
+        f"write it so: {path}" if path else "give the path of a file relative to that folder: src/a.py"
+    )
+
+
+@pytest.mark.parametrize("entry", [r"App\Models", r"lib/\[id\].py"])
+def test_a_namespace_or_an_escaped_sign_is_no_windows_path(writer, entry):
+    receipt = writer.submit_intent("p", intent(about=[entry]))
+
+    assert (receipt.warnings, writer.restated("p", receipt.iri)["about"]) == ((), [entry])
 
 
 @pytest.mark.parametrize("entry", ["lib/models/openai.py", "lib/**/*.py", "https://example.org/a.py", "TCP/IP", "os"])
