@@ -286,10 +286,10 @@ _UNITS = {
     for name, factor in _numbered(text).items()
 }
 _DIMENSIONS = frozenset(dimension for dimension, _ in _UNITS.values())
-_TIMES = _numbered("1000 k\n1000000 million millions millionen millones")
+_TIMES = _numbered("100 hundred hundert\n1000 k thousand tausend mil\n1000000 million millions millionen millones")
 _COUNTS = _numbered("""
     1 one single einzige einziger einziges unico unica
-    2 two both twice zwei beide dos
+    2 two both zwei beide dos
     3 three drei tres
     4 four vier cuatro
     5 five funf cinco
@@ -308,8 +308,6 @@ _COUNTS = _numbered("""
     18 eighteen achtzehn dieciocho
     19 nineteen neunzehn diecinueve
     20 twenty zwanzig veinte
-    24 twenty-four vierundzwanzig veinticuatro
-    25 twenty-five funfundzwanzig veinticinco
     30 thirty dreissig treinta
     40 forty vierzig cuarenta
     50 fifty funfzig cincuenta
@@ -320,6 +318,18 @@ _COUNTS = _numbered("""
     100 hundred hundert cien
     1000 thousand tausend mil
 """)
+_ONES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+_EINS = ["ein", "zwei", "drei", "vier", "funf", "sechs", "sieben", "acht", "neun"]
+_UNOS = ["uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve"]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_ZEHNER = ["zwanzig", "dreissig", "vierzig", "funfzig", "sechzig", "siebzig", "achtzig", "neunzig"]
+_COUNTS |= {f"{ten}-{one}": _COUNTS[ten] + at for ten in _TENS for at, one in enumerate(_ONES, 1)}
+_COUNTS |= {f"{one}und{ten}": _COUNTS[ten] + at for ten in _ZEHNER for at, one in enumerate(_EINS, 1)}
+_COUNTS |= {f"veinti{one}": Fraction(20 + at) for at, one in enumerate(_UNOS, 1)}
+#: Words that give a number of times.
+_OFTEN = _numbered("1 once einmal\n2 twice zweimal\n3 thrice dreimal")
+#: Words after "once" where it does not count.
+_WHEN = _words("the all it its they we you he she this these those there")
 #: Words that give a period without a number.
 _PERIODS = _numbered("""
     1800 half-hourly
@@ -405,7 +415,32 @@ def _tokens(text: str) -> list[Token]:
             tokens.append(Token("port", port[1], port[1], *place, frozenset(["port", "puert"]), Fraction(port[1])))
         key = _key(kind, written, folded)
         tokens.append(Token(kind, written, key, *place, frozenset([kind]), unit=unit, folded=folded))
-    return [_valued(tokens, place) for place in range(len(tokens))]
+    valued = (_valued(tokens, place) for place in range(len(tokens)) if not _is_within_number(tokens, place))
+    return [*valued]
+
+
+def _spelt(tokens: Sequence[Token], place: int) -> tuple[Fraction, int]:
+    """Return the number in the words from *place* on, and the place of its last word: two hundred twenty five."""
+    amount = _COUNTS[tokens[place].folded]
+    while place + 1 < len(tokens) and (more := _COUNTS.get(tokens[place + 1].folded)) is not None:
+        if more in (100, 1000) and amount < more:
+            amount *= more
+        elif more < (100 if amount % 100 == 0 else 10 if amount % 100 >= 20 and amount % 10 == 0 else 0):
+            amount += more
+        else:
+            break
+        place += 1
+    return amount, place
+
+
+def _is_within_number(tokens: Sequence[Token], place: int) -> bool:
+    """Return whether the word at *place* belongs to the number before it."""
+    before, folded = tokens[place - 1] if place else None, tokens[place].folded
+    if before is None or folded not in _COUNTS:
+        return False
+    if before.kind == "number":
+        return folded in _TIMES and not before.unit
+    return before.folded in _COUNTS and _spelt(tokens, place - 1)[1] >= place
 
 
 def _key(kind: str, written: str, folded: str) -> str:
@@ -442,9 +477,22 @@ def _valued(tokens: Sequence[Token], place: int) -> Token:
         return replace(token, kind="number", slots=frozenset(["time"]), amount=_PERIODS[folded])
     if folded in _EACH and place + 1 < len(tokens) and _UNITS.get(tokens[place + 1].folded, ("",))[0] == "time":
         return replace(token, kind="number", **_measured(tokens, place, Fraction(1)))
-    if folded in _COUNTS and (measured := _measured(tokens, place, _COUNTS[folded]))["unit"]:
-        return replace(token, kind="number", **measured)
+    if folded in _OFTEN and _counts_times(tokens, place):
+        return replace(token, kind="number", slots=frozenset([stem("times")]), amount=_OFTEN[folded])
+    if folded in _COUNTS:
+        amount, last = _spelt(tokens, place)
+        if (measured := _measured(tokens, last, amount))["unit"]:
+            text = " ".join(each.text for each in tokens[place : last + 1])
+            return replace(token, kind="number", text=text, **{**measured, "is_rough": _is_rough(tokens, place)})
     return token
+
+
+def _counts_times(tokens: Sequence[Token], place: int) -> bool:
+    """Return whether a word such as "twice" counts; "once" may mean "as soon as", and "at once" immediately."""
+    if tokens[place].folded != "once":
+        return True
+    before = [token for token in tokens[:place][-1:] if token.clause == tokens[place].clause and token.folded != "at"]
+    return bool(before) and not any(token.folded in _WHEN for token in tokens[place + 1 : place + 2])
 
 
 def _numeral(tokens: Sequence[Token], place: int) -> Token:
