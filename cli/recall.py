@@ -110,9 +110,9 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
     if form != "json" and (error := vectors.get("error")):
         app.info(f"the embedder failed: {error}")
     elif form != "json" and (pending := vectors.get("pending")):
-        app.info(
-            f"{pending:,} pieces of text have no vector yet and match by words only: jidomem root reindex makes all"
-        )
+        former = vectors.get("former")
+        meanwhile = f"; the vectors of {former} answer meanwhile" if former else " and match by words only"
+        app.info(f"{pending:,} pieces of text have no vector yet{meanwhile}: jidomem root reindex makes all")
 
 
 def _row(hit: Hit) -> Row:

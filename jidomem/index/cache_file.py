@@ -45,6 +45,8 @@ class CacheDatabase:
     #: The format version; a file of another version is not read.
     FORM: ClassVar[int]
     TABLES: ClassVar[str]
+    #: Former format versions, each with the statements that make a file of this version of such a file.
+    UPGRADES: ClassVar[Mapping[int, str]] = {}
 
     def __init__(self, path: str, wait: float, marker: int = 0) -> None:
         """Open the file; *wait* is the busy timeout in seconds."""
@@ -57,13 +59,18 @@ class CacheDatabase:
         self._store.execute("PRAGMA cache_size=-16000")
 
     def fits(self) -> bool:
-        """Return whether the file is of this format and was made here; an empty file is initialised first."""
+        """Return whether the file is of this format and was made here.
+
+        An empty file is initialised first, one of a former format that has an upgrade is upgraded.
+        """
         if self._is_current():
             return True
         with self.writing():
-            if self._store.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+            form, marker = self._form()
+            upgrade = self.UPGRADES.get(form) if marker == self._marker else None
+            if upgrade is None and self._store.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
                 return self._is_current()
-            for statement in filter(str.strip, self.TABLES.split(";\n")):
+            for statement in filter(str.strip, (upgrade or self.TABLES).split(";\n")):
                 self._store.execute(statement)
             self.initialise()
             self._store.execute(f"PRAGMA application_id = {self._marker}")
@@ -71,11 +78,16 @@ class CacheDatabase:
         return True
 
     def initialise(self) -> None:
-        """Set the metadata of a new file."""
+        """Set the metadata of a new or upgraded file."""
 
     def _is_current(self) -> bool:
-        form = [self._store.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")]
-        return form == [self.FORM, self._marker]
+        return self._form() == (self.FORM, self._marker)
+
+    def _form(self) -> tuple[int, int]:
+        """Return the format version and the marker of the file."""
+        form, marker = (self._store.execute(f"PRAGMA {name}").fetchone()[0]
+                        for name in ("user_version", "application_id"))  # fmt: skip
+        return form, marker
 
     def close(self) -> None:
         """Close the file."""

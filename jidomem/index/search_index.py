@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, RLock, Thread, current_thread
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from jidomem import __version__
 from jidomem.base.clock import nonce
@@ -170,10 +170,14 @@ class VectorFile(CacheDatabase):
     TABLES = """
 CREATE TABLE metadata (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, value BLOB);
+"""
+    NEAR_TABLES = """
 CREATE TABLE near (low INTEGER, high INTEGER, cosine REAL, PRIMARY KEY (low, high)) WITHOUT ROWID;
 CREATE INDEX near_high ON near (high);
 CREATE INDEX near_cosine ON near (cosine);
 """
+    TABLES += NEAR_TABLES
+    UPGRADES: ClassVar[Mapping[int, str]] = {2: NEAR_TABLES}
 
     def __init__(self, path: str, wait: float, marker: int = 0) -> None:
         super().__init__(path, wait, marker)

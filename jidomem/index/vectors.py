@@ -138,6 +138,12 @@ class Vectors:
         at = self._position(stream)
         return self._texts.read(stream, lambda texts: texts.passages.count_after(_from(at, texts)))
 
+    def count(self, stream: Stream) -> int:
+        """Return the number of vectors of *stream*; 0 without a file, which is not made."""
+        name = self._name(stream)
+        is_there = self._files.is_open(name) or self._files.path(name).exists()
+        return self._use(stream, lambda file: file.count()) if is_there else 0
+
     def nearest(self, stream: Stream, to: Vector, limit: int) -> list[tuple[bytes, float]]:
         """Return the digests of the *limit* pieces most similar to a vector, with their cosines."""
 
@@ -371,6 +377,8 @@ def _from(reached: tuple[str, int], texts: SearchIndexReader) -> int:
 STREAMS = ("memory", "history")
 #: Seconds between checks for new texts, and the longest delay after repeated failures of the embedder.
 CHECK_INTERVAL, MAX_DELAY = 0.25, 60.0
+#: The share of texts without a vector up to which the vectors of the former model do not answer.
+FEW_PENDING = 0.1
 #: Seconds that `close` waits for the batch in progress, whose vectors are dropped if it takes longer.
 CLOSE_TIMEOUT = 3.0
 #: Called repeatedly with the number of pending texts.
@@ -383,8 +391,10 @@ class Embedding:
     The last error of the embedder is in `error`; the next attempt follows after a delay that doubles each time.
     """
 
-    def __init__(self, vectors: Vectors) -> None:
-        self.vectors = vectors
+    def __init__(self, vectors: Vectors, former: Vectors | None = None) -> None:
+        """Embed for *vectors*; those of a *former* model, if there are any, answer until there are enough of them."""
+        self.vectors, self._former = vectors, former
+        self._has_changed: set[str] = set()  # projects for which the vectors of the former model are not needed
         self.error: str | None = None
         self._projects: dict[str, None] = {}
         self._worker: PeriodicTask | None = None
@@ -418,9 +428,31 @@ class Embedding:
         """Return the number of texts of *project* that are pending."""
         return sum(self.vectors.waiting(stream) for stream in _streams(project))
 
-    def query_vector(self, query: str) -> Vector | None:
-        """Return the vector of *query*; None if the embedder fails or failed a moment ago: `error` has the reason."""
-        return self._vector(lambda: self.vectors.vector(query))
+    def query_vector(self, query: str, project: str) -> tuple[Vectors, Vector] | None:
+        """Return the vectors of the texts of *project*, and that of *query*: both of the former model, if it answers.
+
+        None if the embedder fails or failed a moment ago: `error` has the reason.
+        """
+        if (former := self._answering_former(project)) is not None:
+            with suppress(Exception):  # if it fails, the new vectors answer
+                return former, former.vector(query)
+        vector = self._vector(lambda: self.vectors.vector(query))
+        return None if vector is None else (self.vectors, vector)
+
+    def _answering_former(self, project: str) -> Vectors | None:
+        """Return the vectors of the former model while they are more and the new ones lack many; else None."""
+        if self._former is None or project in self._has_changed:
+            return None
+        count, former = (sum(map(vectors.count, _streams(project))) for vectors in (self.vectors, self._former))
+        pending = self._pending(project) if former > count else 0
+        if pending <= FEW_PENDING * (count + pending):
+            self._has_changed.add(project)
+            return None
+        return self._former
+
+    def _pending(self, project: str) -> int:
+        """Return the number of pending texts; a stream without a text file is not counted: no file is built for it."""
+        return sum(self.vectors.waiting(stream) for stream in _streams(project) if self.vectors.has_texts(stream))
 
     def vector_of(self, piece: str) -> Vector | None:
         """Return the vector of a *piece* of a text; None as `query_vector`."""
@@ -454,11 +486,11 @@ class Embedding:
     def lag(self, project: str) -> dict[str, Any]:
         """Return the model, the number of pending texts, and the error of the embedder if it failed last.
 
-        A stream without a text file is not counted: no file is built for this.
+        `former` is the former model, if its vectors answer.
         """
-        made = [stream for stream in _streams(project) if self.vectors.has_texts(stream)]
-        pending = sum(map(self.vectors.waiting, made))
-        return {"model": self.vectors.embedder.name, "pending": pending, "error": self.error}
+        lag = {"model": self.vectors.embedder.name, "pending": self._pending(project), "error": self.error}
+        former = self._answering_former(project)
+        return lag if former is None else {**lag, "former": former.embedder.name}
 
     def close(self) -> None:
         """Stop embedding; waits up to AT_END seconds for the batch in progress."""
@@ -467,6 +499,8 @@ class Embedding:
         if worker is not None:
             worker.stop(CLOSE_TIMEOUT)
         self.vectors.close()
+        if self._former is not None:
+            self._former.close()
 
     def _embed_pending(self) -> None:
         """Embed all pending texts, unless the embedder failed a moment ago."""

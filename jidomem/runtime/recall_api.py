@@ -133,9 +133,9 @@ class RecallApi:
         if spoken:
             history = Stream(project, "history")
             query = strip_names(query, self.texts.read(history, lambda file: file.passages.speakers(moment)))
-        vector = embedding.query_vector(query)
+        vector = embedding.query_vector(query, project)
         self._embed(embedding, project)
-        return None if vector is None else VectorQuery(embedding.vectors, vector)
+        return None if vector is None else VectorQuery(*vector)
 
     def near_pairs(self, project: str, *, embeds: bool = True) -> list[NearPair]:
         """Return the near pairs of *project* that were found so far, the nearest first; none without an embedder.
@@ -179,8 +179,10 @@ class RecallApi:
             pages = Pages(self._agents.state, project, agent, self._sources.new_id, self.texts.stemmer)
             self._pages.setdefault((project, agent), pages)
         texts, embedder = self._pages[project, agent].level()
-        is_same = self.embedding is not None and embedder == self.embedding.vectors.embedder.name
-        return texts, replace(vector, vectors=texts) if vector is not None and is_same else None
+        if vector is None or self.embedding is None or vector.vectors is not self.embedding.vectors:
+            return texts, None
+        is_same = embedder == self.embedding.vectors.embedder.name
+        return texts, replace(vector, vectors=texts) if is_same else None
 
     def lag(self, project: str) -> dict[str, Any]:
         """Return the state of the vectors as answers show it under `vectors`; empty without an embedder."""
@@ -216,7 +218,9 @@ class RecallApi:
             return None
         from jidomem.index.vectors import Embedding
 
-        return Embedding(self._place.vectors(self._settings.root, self.texts, embedder))
+        former, root = settings.former_embedder(embedder), self._settings.root
+        vectors = [self._place.vectors(root, self.texts, one) for one in (embedder, former) if one is not None]
+        return Embedding(*vectors)
 
     def close(self) -> None:
         """Close the pages, the vectors and the search index; waits for a batch of vectors, but not for long."""

@@ -165,6 +165,15 @@ def embedder(settings: Settings) -> Embedder | None:
     return model_choice.embedder(settings.embedder, os.environ.get)
 
 
+def former_embedder(embedder: Embedder) -> Embedder | None:
+    """Return the embedder whose vectors answer until *embedder* has made its own: the default one, on this machine.
+
+    None if that is *embedder*, or is not installed. No other one is used that the user no longer chooses.
+    """
+    default = model_choice.embedder(model_choice.EmbedderChoice(), os.environ.get)
+    return None if default is None or default.name == embedder.name else default
+
+
 def reranker(settings: Settings) -> Reranker | None:
     """Return the reranker chosen by the user, None if there is none; its key is read from the environment now."""
     return model_choice.reranker(settings.reranker, os.environ.get)

