@@ -25,6 +25,8 @@ from jidomem_cli.paths import Paths
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
 _OPTION = "--include-inactive"
+#: Seconds for which the command waits for a search index that is being built, and its progress.
+AWAITED, _BUILDING = 8.0, "the search index is being built: {:,} of {:,} commits"
 _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "status", "time")
 
 
@@ -64,6 +66,7 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
       jidomem recall "release process" --budget-tokens 400 --format md
     """
     memory = app.read()
+    memory.await_index(AWAITED, lambda added, commits: app.info(_BUILDING.format(added, commits)))
     result = memory.recall(
         text,
         limit=limit,
@@ -106,6 +109,9 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
     for text in (notice, result.sessions_notice("--session ")) if form not in ("json", "md") else ():
         if text:
             app.info(text)
+    if form != "json" and (index := result.metadata.get("index")):
+        app.info(f"only the memories of {index['added']:,} of {index['commits']:,} commits were searched: try again, or"
+                 " let jidomem root reindex add all")  # fmt: skip
     vectors = result.metadata.get("vectors", {})
     if form != "json" and (error := vectors.get("error")):
         app.info(f"the embedder failed: {error}")

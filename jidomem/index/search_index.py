@@ -17,7 +17,7 @@ from threading import Lock, RLock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from jidomem import __version__
-from jidomem.base.clock import nonce
+from jidomem.base.clock import monotonic_time, nonce
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import chunk_text, digest
 from jidomem.errors import Busy, Failed, JidomemError
@@ -307,6 +307,22 @@ _READERS: Mapping[str, _DocumentReader] = {
 }
 
 
+class TextsSoFar:
+    """The texts of a root to which a thread adds many memories: those that were added so far."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+
+    @property
+    def stemmer(self) -> Stemmer:
+        """Return the stemmer of texts and queries."""
+        return self._texts.stemmer
+
+    def read(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
+        """Return `use(reader)` for the texts of *stream* added so far."""
+        return self._texts.read_part(stream, use)
+
+
 class Texts:
     """The text files of one root: one a stream, shared by all processes, deleted if anything is wrong with it.
 
@@ -333,6 +349,8 @@ class Texts:
         self._catch_up = catch_up
         self._stemmer = Stemmer()
         self.files = CacheFolder(root / TEXT_FOLDER, "texts", self._open_reader)
+        self._parts = CacheFolder(root / TEXT_FOLDER, "texts", self._open_reader)  # files that a thread builds
+        self._whole: set[str] = set()  # names of files that were built once
         self._builders: dict[str, Thread] = {}  # threads that build a file in the background
         self._build_progress: dict[str, tuple[int, int]] = {}  # memories written to a file being built, and their total
         self._starting, self._closed = Lock(), False
@@ -385,6 +403,49 @@ class Texts:
                     return use(file)
 
             return self.files.use(name, use_current)
+
+    def is_being_built(self, stream: Stream) -> bool:
+        """Return whether a thread adds many memories to the file of *stream*."""
+        return self._is_being_built(name_of(stream))
+
+    def starts_build(self, stream: Stream) -> bool:
+        """Return whether many memories are yet to be added to the file of *stream*: a thread adds them from now on."""
+        name = name_of(stream)
+        if name in self._whole:
+            return False
+        if not self._is_being_built(name):
+            try:
+                self.read(stream, lambda file: None, waits=False)
+                self._whole.add(name)
+            except _BuildNeeded:
+                self._start_build(stream)
+        return name not in self._whole
+
+    def wait(self, stream: Stream, seconds: float, progress: Callable[[int, int], object]) -> None:
+        """Wait for the thread that builds the file of *stream*, but not longer than *seconds*.
+
+        *progress* is called each second with the number of commits that were added, and of all.
+        """
+        name, end = name_of(stream), monotonic_time() + seconds
+        while (builder := self._builders.get(name)) is not None and builder.is_alive() and monotonic_time() < end:
+            builder.join(min(1.0, seconds))
+            progress(*self.build_progress(stream))
+
+    def build_progress(self, stream: Stream) -> tuple[int, int]:
+        """Return the number of commits that were added to a file that is being built, and of all."""
+        return self._build_progress.get(name_of(stream), (0, 0))
+
+    def read_part(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
+        """Return the result of `read`; while a thread builds the file, that for the memories added so far."""
+        name = name_of(stream)
+        if not self._is_being_built(name):
+            return self.read(stream, use)
+
+        def use_part(file: SearchIndexReader, reason: str) -> T:
+            with file.reading():
+                return use(file)
+
+        return self._parts.use(name, use_part)
 
     def read_lagging(
         self, stream: Stream, use: Callable[[SearchIndexReader], T], known: Collection[int], most: int
@@ -454,6 +515,7 @@ class Texts:
         """Close all files; a background build stops and can be continued."""
         self._closed = True
         self.files.close()
+        self._parts.close()
 
     def _open_reader(self, path: str, wait: float, marker: int) -> SearchIndexReader:
         return SearchIndexReader(path, self._stemmer, wait, marker)
@@ -484,10 +546,11 @@ class Texts:
         Raises CacheInvalid if it must be built again, and _BuildNeeded if that takes long and the caller does not wait.
         """
         target = self._index.mark(stream.graph)
-        if file.mark is None:
-            summaries = () if waits else self._index.triples(stream.graph, None, _SUMMARY, most=MAX_AWAITED + 1)
-            if sum(1 for _ in summaries) > MAX_AWAITED:
+        if not waits and not file.metadata("is_whole"):
+            most = (file.metadata("memories") or 0) + MAX_AWAITED
+            if sum(1 for _ in self._index.triples(stream.graph, None, _SUMMARY, most=most + 1)) > most:
                 raise _BuildNeeded
+        if file.mark is None:
             with file.writing():
                 if file.mark is None:
                     file.set_metadata(mark=Watermark(cleared=target.cleared).term, began=target.term, because=reason)

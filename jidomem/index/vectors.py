@@ -133,10 +133,16 @@ class Vectors:
         """Return whether there is a text file of *stream*."""
         return self._texts.exists(stream)
 
-    def waiting(self, stream: Stream) -> int:
-        """Return the number of pieces of text not yet examined for embedding."""
+    def can_count(self, stream: Stream) -> bool:
+        """Return whether there is a text file of *stream*, and no thread builds it."""
+        return self._texts.exists(stream) and not self._texts.is_being_built(stream)
+
+    def waiting(self, stream: Stream, *, catches_up: bool = True) -> int:
+        """Return the number of pieces not yet examined for embedding: of all texts, or of those in the index."""
         at = self._position(stream)
-        return self._texts.read(stream, lambda texts: texts.passages.count_after(_from(at, texts)))
+        return self._texts.read(
+            stream, lambda texts: texts.passages.count_after(_from(at, texts)), catches_up=catches_up
+        )
 
     def count(self, stream: Stream) -> int:
         """Return the number of vectors of *stream*; 0 without a file, which is not made."""
@@ -451,8 +457,9 @@ class Embedding:
         return self._former
 
     def _pending(self, project: str) -> int:
-        """Return the number of pending texts; a stream without a text file is not counted: no file is built for it."""
-        return sum(self.vectors.waiting(stream) for stream in _streams(project) if self.vectors.has_texts(stream))
+        """Return the number of pending texts; a stream is not counted if its text file is missing or being built."""
+        made = [stream for stream in _streams(project) if self.vectors.can_count(stream)]
+        return sum(self.vectors.waiting(stream, catches_up=False) for stream in made)
 
     def vector_of(self, piece: str) -> Vector | None:
         """Return the vector of a *piece* of a text; None as `query_vector`."""

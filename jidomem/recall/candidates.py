@@ -55,7 +55,8 @@ class VectorQuery:
 class RecallQuery:
     """The query: its text, stems, files, moment, and the vector query if there is one.
 
-    `limit` is the greatest number of answers wanted. Candidates outside of the filter `active` are marked. `lookups`
+    `limit` is the greatest number of answers wanted. Candidates outside of the filter `active` are marked; if there are
+    none of these, no candidates are returned. `lookups`
     are those of the texts of each stream: the rankings of one recall share them.
     """
 
@@ -104,8 +105,9 @@ class Lookups:
         self._passages: dict[int, search_tables.Passage] = {}
         self._around: dict[int, tuple[list[int], list[int]]] = {}
         self._scored: dict[int, ScoredPassage] = {}
-        #: The candidates of the rankings so far.
+        #: The candidates of the rankings so far, and the best texts within each filter.
         self.candidates: dict[Hashable, Candidate] = {}
+        self.best: dict[Hashable, list[int]] = {}
 
     def are_current(self) -> bool:
         """Return whether the file is unchanged."""
@@ -221,9 +223,11 @@ class _Gathering:
         rows = lookups.rows(file.within(around, within))
         if within.inactive:  # successors of candidates are ranked before them, if they match
             rows = self._with_later(rows)
+        active = rows.keys() if self._query.active is None else file.within(rows, self._query.active)
+        if self._query.active is not None and rows.keys() <= active:
+            return [], self._question([])
         known = {**rows, **lookups.rows({number for run, _ in runs for number in run} - rows.keys())}
         scored, passages = lookups.scored(known), lookups.passages(known)
-        active = rows.keys() if self._query.active is None else file.within(rows, self._query.active)
         candidates = [
             self._candidate(row, passages[number].talk, scored, around.get(number, ((), ())), number in active)
             for number, row in rows.items()
@@ -242,6 +246,12 @@ class _Gathering:
 
     def _first(self) -> list[int]:
         """Return the numbers of the best texts by the sum of both scores, each relative to the greatest of its kind."""
+        key = self._within, self._most(BY_WORDS), self._most(BY_LIKENESS)
+        if key not in self._lookups.best:
+            self._lookups.best[key] = self._ordered()
+        return self._lookups.best[key][: self._most(CLOSELY)]
+
+    def _ordered(self) -> list[int]:
         words, about = self._by_words(), self._lookups.about
         either = dict.fromkeys([*words, *self._by_likeness()])
         near = {number: max(cosine, 0.0) for number, cosine in self._lookups.cosines(either).items()}
@@ -251,7 +261,7 @@ class _Gathering:
             parts = words.get(number, 0.0) / most + near.get(number, 0.0) / nearest
             return -parts * (1 + bm25.ABOUT * (number in about)), -number
 
-        return sorted(words.keys() | near.keys(), key=fit)[: self._most(CLOSELY)]
+        return sorted(words.keys() | near.keys(), key=fit)
 
     def _by_words(self) -> dict[int, float]:
         """Return the best word matches, of all texts and of those about a requested file, with their reach."""

@@ -15,7 +15,7 @@ from jidomem.base.words import TELL_LITTLE, answer_sentences
 from jidomem.errors import InvalidRequest, NotFound, did_you_mean
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.search_documents import ENTRY, TURN, namespace
-from jidomem.index.search_index import Readable, Texts
+from jidomem.index.search_index import Readable, Texts, TextsSoFar
 from jidomem.index.search_tables import OwnerFilter, SearchFilter
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, date_time, iri, plain_value
@@ -132,7 +132,7 @@ def _entry(fields: Mapping[str, str]) -> Entry:
     return Entry(**{**fields, "metadata": json.loads(fields.get("metadata", "{}"))})
 
 
-def other_sessions(texts: Texts, stream: Stream, within: SearchFilter) -> dict[str, dict[str, int]]:
+def other_sessions(texts: Readable, stream: Stream, within: SearchFilter) -> dict[str, dict[str, int]]:
     """Return the number of entries in each session that the filter leaves out, as metadata; empty without one.
 
     *within* has the entries of one owner in some sessions.
@@ -205,7 +205,7 @@ class Recalling:
     pages are requested. `lookups` are shared by the rankings of one recall.
     """
 
-    texts: Texts
+    texts: Texts | TextsSoFar
     index: OxigraphIndex
     schema: Schema
     now: str

@@ -482,9 +482,11 @@ def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> Answer
     There are none if the query has a filter `active` and all candidates pass it.
     """
     gathered = [gather(one.texts, one.stream, replace(query, alike=one.alike), one.within) for one in sources]
+    if query.active is not None and any(candidates for candidates, _ in gathered):  # those of the other sources, too
+        gathered = [known if known[0] else gather(one.texts, one.stream, replace(query, alike=one.alike, active=None),
+                                                  one.within)
+                    for known, one in zip(gathered, sources, strict=True)]  # fmt: skip
     question = merge_questions([question for _, question in gathered])
     candidates = [one for each, _ in gathered for one in each]
-    if query.active is not None and all(one.is_active for one in candidates):
-        candidates = []
     profile = chosen(candidates)
     return Answered(ranked(candidates, question, profile), question, str(profile["name"]))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jidomem.base.clock import Sources, format_timestamp
 from jidomem.errors import JidomemError
 from jidomem.journal.journal import FileJournal, Stream
+from jidomem.records.active import ACTIVE, STATES
 from jidomem.records.named_query import ListOrder, moment_of
 from jidomem.runtime import settings
 
@@ -81,17 +82,23 @@ class RecallApi:
         request, narrowing = parse_request(query, options, self._settings.agent)
         search = self._search(request, narrowing, project)
         hits = self._hits(search, request, narrowing, project)
-        hits = replace(hits, inactive=search.inactive(project, request, narrowing, hits))
+        if is_whole := search.texts is self.texts:
+            hits = replace(hits, inactive=search.inactive(project, request, narrowing, hits))
         memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGES]
         freshness = fresh(self._index, self._tree, project, iter(memories))
-        rivals = self._reader.conflicts_with(
-            project, {hit.id for hit in hits.entries}, as_of=narrowing.as_of, valid_at=narrowing.valid_at
-        )
+        shown = {hit.id for hit in hits.entries} if is_whole else set[str]()
+        rivals = self._reader.conflicts_with(project, shown, as_of=narrowing.as_of, valid_at=narrowing.valid_at)
         result = fit_recall_to_budget(anchored(hits, freshness, rivals), narrowing.budget_tokens)
         if self._read_log is not None:
             items = [hit.id for hit in result.entries if hit.metadata["kind"] != PAGES]
             self._read_log.shown(project, items, by=request.agent_id, in_="recall")
         return result
+
+    def await_index(self, project: str, seconds: float, progress: Callable[[int, int], object]) -> None:
+        """Wait up to *seconds* until the search index has all memories of *project*, if many are to be added."""
+        self._catch_up(project)
+        if self.texts.starts_build(Stream(project)):
+            self.texts.wait(Stream(project), seconds, progress)
 
     def find(self, request: RecallRequest, narrowing: Narrowing, project: str) -> MemoryRecall:
         """Return the ranked memories of *project*, without recording that they were shown."""
@@ -105,18 +112,26 @@ class RecallApi:
 
             wide = search.recall(project, replace(request, limit=max(request.limit, RERANKED)), narrowing)
             hits = replace(rerank(wide, self.reranker, request.limit, self._settings.reranker.seconds), request=request)
+        metadata = self.lag(project)
+        if search.texts is not self.texts:  # later commits may have ended a memory added so far
+            entries = [hit for hit in hits.entries if narrowing.include_inactive or hit.metadata["status"] not in STATES
+                       or hit.metadata["status"] == ACTIVE]  # fmt: skip
+            added, commits = self.texts.build_progress(Stream(project))
+            hits, metadata = replace(hits, entries=entries), {**metadata, "index": {"added": added, "commits": commits}}
         hits = hits.reaching(narrowing.min_score)
-        return replace(hits, metadata={**hits.metadata, **self.lag(project)})
+        return replace(hits, metadata={**hits.metadata, **metadata})
 
     def _search(self, request: RecallRequest, narrowing: Narrowing, project: str) -> Recalling:
+        from jidomem.index.search_index import TextsSoFar
         from jidomem.recall.memories import SPOKEN, Recalling
 
         self._catch_up(project)  # first, as an unknown project must start no embedding
+        texts = TextsSoFar(self.texts) if self.texts.starts_build(Stream(project)) else self.texts
         spoken = not SPOKEN.keys().isdisjoint({*narrowing.kinds} - {PAGES})
         vector = self.vector_query(request.query, project, moment_of(narrowing.as_of, "as_of"), spoken=spoken)
         agent = narrowing.agent or request.agent_id
         pages = self._page_search(agent, project, vector) if PAGES in narrowing.kinds else None
-        return Recalling(self.texts, self._index, self._rules.schema, self.now(), vector, pages)
+        return Recalling(texts, self._index, self._rules.schema, self.now(), vector, pages)
 
     def vector_query(self, query: str, project: str, moment: str | None, *, spoken: bool) -> VectorQuery | None:
         """Return the vector of *query* with the vectors of *project*; None without an embedder or if it fails.
@@ -166,7 +181,9 @@ class RecallApi:
         """Embed the texts of *project* in the background from now on, or for the time that a call may take."""
         if self.embeds_for is None:
             embedding.begin(project)
-        elif embedding.error is None:  # after an error, a call does not wait for the embedder again
+        elif embedding.error is None and not self.texts.is_being_built(
+            Stream(project)
+        ):  # after an error, a call does not wait for the embedder again
             embedding.try_for(project, self.embeds_for)
 
     def _page_search(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
@@ -277,6 +277,13 @@ class Jidomem:
         session_id, scope and limit. Raises InvalidRequest for an unknown or contradictory option.
         """
         return self._recall.recall(request, project or self.project, **more)
+
+    def await_index(self, seconds: float, progress: Callable[[int, int], object], project: str | None = None) -> None:
+        """Wait up to *seconds* until the search index has all memories of *project*, if many are to be added.
+
+        *progress* is called each second with the number of commits added, and of all; recall answers from these.
+        """
+        self._recall.await_index(project or self.project, seconds, progress)
 
     def alike_to(self, query: str, project: str, moment: str | None, *, spoken: bool) -> VectorQuery | None:
         """Return the vector of *query* with the vectors of *project*; None without an embedder.
