@@ -100,7 +100,8 @@ class Passages:
         """Return the passages of *numbers*; numbers without a passage are left out."""
         sql = "SELECT * FROM passage WHERE number IN (SELECT value FROM json_each(?))"
         rows = self._store.execute(sql, (json.dumps([*numbers]),))
-        return {row[0]: Passage(row[0], row[1], tuple(row[2].splitlines()), *row[3:]) for row in rows}
+        return {number: Passage(number, text, tuple(speakers.splitlines()) if speakers else (), *others)
+                for number, text, speakers, *others in rows}  # fmt: skip
 
     def around(
         self, numbers: Iterable[int], most: int, moment: str | None = None
@@ -330,7 +331,7 @@ m.successors, {_FIELDS} FROM memory m JOIN kind k ON k.number = m.kind JOIN text
 #: Matches are scored by their words alone; the filter is applied to the best of them, some at a time: to filter
 #: thousands takes as long as to score them, and to read their texts ten times as long.
 _BEST = f"""SELECT rowid, -bm25(text, {", ".join(map(str, FIELD_WEIGHTS.values()))}) AS reach FROM text
-WHERE text MATCH ? %s ORDER BY reach DESC, rowid DESC LIMIT ?"""
+WHERE text MATCH ? %s ORDER BY reach DESC, rowid DESC"""
 #: The plus keeps SQLite from a look-up for each number.
 _ONLY = "AND +rowid IN (SELECT value FROM json_each(?))"
 _BEYOND = f"SELECT COUNT(*) FROM text WHERE text MATCH ? AND rowid > ? {_ONLY}"
@@ -489,14 +490,17 @@ class SearchIndexReader(SearchIndexWriter):
         only: Iterable[int] | None,
         beside: Iterable[str],
         but: Iterable[str],
-        limit: int = -1,
+        limit: int | None = None,
     ) -> Iterator[tuple[int, float]]:
         wanted, boosting, excluded = matching(stems), matching(beside), matching(but)
         expressions = [f"({wanted}) NOT ({excluded})" if excluded else wanted]
         if boosting:
             expressions = [f"({expressions[0]}) AND ({boosting})", f"({expressions[0]}) NOT ({boosting})"]
-        sql, values = (_BEST % "", []) if only is None else (_BEST % _ONLY, [json.dumps([*only])])
-        results = [self._store.execute(sql, (expression, *values, limit)) for expression in expressions]
+        values: list[str | int] = [] if only is None else [json.dumps([*only])]
+        sql = _BEST % ("" if only is None else _ONLY)
+        if limit is not None:  # a limit that has no effect takes time
+            sql, values = f"{sql} LIMIT ?", [*values, limit]
+        results = [self._store.execute(sql, (expression, *values)) for expression in expressions]
         return merge(*results, key=lambda row: (row[1], row[0]), reverse=True)
 
     def newest(self, within: SearchFilter, limit: int) -> list[str]:

@@ -96,7 +96,7 @@ class VectorSet:
         rows = _smallest(self._sign_differences(vector), CANDIDATES) if is_large else np.arange(self.count)
         cosines = self._cosines(vector, rows)
         best = np.lexsort((rows, -cosines))[:limit]
-        return [(int(self._numbers[rows[at]]), float(cosines[at])) for at in best]
+        return [*zip(self._numbers[rows[best]].tolist(), cosines[best].tolist(), strict=True)]
 
     def near(self, after: int, count: int, limit: int, least: float) -> tuple[int, list[tuple[int, int, float]]]:
         """Return the *limit* nearest vectors of each of the next *count* vectors after a number.
@@ -118,7 +118,7 @@ class VectorSet:
         is_present = rows < self.count
         is_present[is_present] = self._numbers[rows[is_present]] == numbers_array[is_present]
         cosines = self._cosines(self._unit(to), rows[is_present])
-        return {int(number): float(cosine) for number, cosine in zip(numbers_array[is_present], cosines, strict=True)}
+        return dict(zip(numbers_array[is_present].tolist(), cosines.tolist(), strict=True))
 
     def _cosines(self, vector: Numbers, rows: NDArray[np.intp]) -> Numbers:
         """Return the cosines, rounded so that they do not depend on the other rows of the batch."""

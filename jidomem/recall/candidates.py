@@ -161,13 +161,12 @@ class Lookups:
         unknown = {known for number in numbers for known in self._pieces[number]} - self._cosines.keys()
         if unknown:
             cosines = self._alike.vectors.cosines(self._stream, self._alike.vector, [*unknown])
-            self._cosines |= dict.fromkeys(unknown) | {**cosines}
+            self._cosines |= {known: cosines.get(known) for known in unknown}
         best: dict[int, float] = {}
         for number in numbers:
-            for known in self._pieces[number]:
-                cosine = self._cosines[known]
-                if cosine is not None and cosine >= best.get(number, cosine):
-                    best[number] = cosine
+            of_pieces = [cosine for known in self._pieces[number] if (cosine := self._cosines[known]) is not None]
+            if of_pieces:
+                best[number] = max(of_pieces)
         return best
 
     def rows(self, numbers: Collection[int]) -> dict[int, SearchRow]:
@@ -195,15 +194,9 @@ class Lookups:
         new = {number: row for number, row in rows.items() if number not in self._scored}
         cosines, passages = self.cosines(new), self.passages(new)
         for number, row in new.items():
-            self._scored[number] = ScoredPassage(
-                item=row.item,
-                text=passages[number].text,
-                words=_words(row.fields, self.weight),
-                length=row.length,
-                cosine=cosines.get(number),
-                speakers=passages[number].speakers,
-                said_at=passages[number].said_at,
-            )
+            _, text, speakers, said_at, *_ = passages[number]
+            words, cosine = _words(row.fields, self.weight), cosines.get(number)
+            self._scored[number] = ScoredPassage(row.item, text, words, row.length, cosine, speakers, said_at)
         return {number: self._scored[number] for number in rows}
 
 
