@@ -429,7 +429,8 @@ class Texts:
         name, end = name_of(stream), monotonic_time() + seconds
         while (builder := self._builders.get(name)) is not None and builder.is_alive() and monotonic_time() < end:
             builder.join(min(1.0, seconds))
-            progress(*self.build_progress(stream))
+            if (added := self.build_progress(stream))[1]:
+                progress(*added)
 
     def build_progress(self, stream: Stream) -> tuple[int, int]:
         """Return the number of commits that were added to a file that is being built, and of all."""
@@ -575,6 +576,7 @@ class Texts:
         mark, target = file.mark or Watermark(), Watermark.of(file.metadata("began"))
         if not all(self._journal.holds(stream, version) for version in (mark.version, target.version)):
             raise CacheInvalid("another branch was checked out")
+        self._build_progress[name_of(stream)] = mark.commits, target.commits
         try:
             for step in steps(self._journal.read(stream, after=mark.version)):
                 later = self._ids_after(stream, target)
