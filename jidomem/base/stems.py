@@ -61,7 +61,7 @@ class Stemmer:
         self._lock = Lock()
         self._engine = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._snowball: dict[str, Any] = {}  # each has a state of its own, and is used under the lock
-        finalize(self, self._engine.close)
+        finalize(self, self._engine.close).atexit = False  # as a thread may use it then
         self._engine.execute(f"CREATE VIRTUAL TABLE word USING fts5(text, content='', tokenize=\"porter {TOKENS}\")")
         self._engine.execute("CREATE VIRTUAL TABLE stem USING fts5vocab(word, 'instance')")
 

@@ -53,7 +53,8 @@ class CacheDatabase:
         self.path = path
         self._marker = marker
         self._store = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
-        finalize(self, self._store.close)  # also if the rest of this method fails
+        # also if the rest of this method fails; at the end of the process a thread may still use it
+        finalize(self, self._store.close).atexit = False
         enable_wal(self._store, wait)
         self._store.execute("PRAGMA synchronous=NORMAL")
         self._store.execute("PRAGMA cache_size=-16000")

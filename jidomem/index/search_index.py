@@ -284,6 +284,8 @@ def delete_vectors(root: Path, project: str = "") -> None:
 TEXT_FOLDER = Path("cache", "text")
 #: `read_soon` does not wait for more memories than this.
 MAX_AWAITED = 5_000
+#: Seconds that `close` waits for the step in progress of a background build.
+CLOSE_TIMEOUT = 3.0
 _SUMMARY = jido("summary")
 
 
@@ -513,8 +515,12 @@ class Texts:
         return status
 
     def close(self) -> None:
-        """Close all files; a background build stops and can be continued."""
-        self._closed = True
+        """Close all files; a background build stops, at most CLOSE_TIMEOUT seconds later, and can be continued."""
+        with self._starting:
+            self._closed, builders = True, [*self._builders.values()]
+        end = monotonic_time() + CLOSE_TIMEOUT
+        for builder in builders:
+            builder.join(max(0.0, end - monotonic_time()))
         self.files.close()
         self._parts.close()
 

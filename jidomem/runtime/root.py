@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from jidomem.base.clock import Sources
 from jidomem.errors import JournalDamaged, NotFound, hint_keywords, nearest_names
@@ -62,12 +65,15 @@ if TYPE_CHECKING:
 
 #: The folder of the projections of the journal.
 INDEX = "index"
+#: The open roots, each with the process that opened it.
+_OPEN: WeakKeyDictionary[Jidomem, int] = WeakKeyDictionary()
 
 
 class Jidomem:
     """An open memory root: `writer`, `reader`, and the `settings` it was opened with. Use it in a `with`.
 
-    `pool` runs untrusted SPARQL in worker processes, which are started on first use.
+    A root that is open when the interpreter ends is closed then. `pool` runs untrusted SPARQL in worker processes,
+    which are started on first use.
     """
 
     def __init__(
@@ -153,6 +159,7 @@ class Jidomem:
             self._agents,
             self._recall,
         )
+        _OPEN[self] = os.getpid()
 
     def _apply_config(self, loaded: LoadedConfig) -> None:
         """Use the schema, policy and playbook of *loaded* from now on."""
@@ -514,6 +521,7 @@ class Jidomem:
 
     def close(self) -> None:
         """Close the root and remove the index of this process; nothing durable is lost by a crash."""
+        _OPEN.pop(self, None)
         self.stop()
         if self.remote is not None:
             self.remote.close()
@@ -534,6 +542,15 @@ class Jidomem:
     ) -> None:
         """Close it."""
         self.close()
+
+
+@atexit.register
+def _close_open_roots() -> None:
+    """Close the roots that this process left open: their threads run native code, which must not outlive Python."""
+    for memory, process in [*_OPEN.items()]:
+        if process == os.getpid():  # a fork has no threads of its parent
+            with suppress(Exception):
+                memory.close()
 
 
 def _open_remote(address: str, journal: FileJournal, own: OxigraphIndex, ontology: Iterable[Triple]) -> RemoteIndex:

@@ -188,7 +188,7 @@ class State:
         if self._open is None or not self._is_open:
             self._disconnect()
             store = self._connect()
-            finalize(self, store.close)
+            finalize(self, store.close).atexit = False  # as a thread may use it then
             self._open = store, self._identity()
         return self._open[0]
 

@@ -1,5 +1,7 @@
 """What holds a memory that was closed neither reads nor keeps anything: it says that it was closed."""
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -80,3 +82,61 @@ def test_closing_again_does_nothing_and_another_opening_finds_what_was_kept(tmp_
 
     with jidomem.open(tmp_path / "root", project="p") as again:
         assert len(again.reader.ask("recent-decisions", project="p")) == 1
+
+
+#: It opens a root, writes, begins to make vectors in the background, and ends; the first exit handler runs last.
+SCRIPT = """
+import atexit, sys, threading, time
+atexit.register(lambda: print([each.name for each in threading.enumerate() if each.name.startswith("jidomem")]))
+import jidomem
+
+class Slow:
+    name = "slow-1"
+    def dimensions(self): return 4
+    def generate(self, texts):
+        time.sleep(0.02)
+        return [[1.0, len(text), 0.0, 1.0] for text in texts]
+
+memory = jidomem.open(sys.argv[1], project="p", agent="ana", embedder=Slow())
+fact = {"type": "fact", "applies_to_project": "p", "asserted_by": "ana", "asserted_in": "s", "confidence": "high"}
+memory.writer.submit_many("p", [fact | {"summary": f"fact number {number}"} for number in range(1000)])
+found = memory.recall("which fact?", "p")
+print(found.metadata["vectors"]["pending"] > 0, any(each.name == "jidomem-vectors" for each in threading.enumerate()))
+memory.remember("the last fact")
+"""
+
+
+def test_a_root_that_a_script_leaves_open_is_closed_at_its_end(tmp_path):
+    root = tmp_path / "root"
+
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, root], capture_output=True, text=True, timeout=120, check=False
+    )
+
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, ["True True", "[]"], "")
+    with jidomem.open(root, project="p") as memory:
+        assert len(memory.reader.ask("facts", project="p")) == 1001
+
+
+def test_a_root_that_was_opened_before_a_fork_is_closed_by_its_own_process_alone(tmp_path):
+    fork = f"""
+import atexit, os, sys
+
+def tell():
+    try:
+        print(name, len(memory.reader.ask("facts", project="p")), flush=True)
+    except Exception as error:
+        print(name, type(error).__name__, flush=True)
+
+atexit.register(tell)
+import jidomem
+memory = jidomem.open({str(tmp_path / "root")!r}, project="p", agent="ana")
+memory.remember("the first fact")
+name = "parent" if os.fork() else "child"
+if name == "parent":
+    os.wait()
+"""
+
+    done = subprocess.run([sys.executable, "-c", fork], capture_output=True, text=True, timeout=120, check=False)
+
+    assert (done.returncode, done.stdout.split("\n"), done.stderr) == (0, ["child 1", "parent MemoryClosed", ""], "")
