@@ -57,6 +57,17 @@ def test_a_commit_that_breaks_a_convention_is_stopped_and_told_why(repository):
     assert (past.stderr, third.stderr) == ("", "")
 
 
+def test_a_commit_that_could_not_be_checked_passes_with_the_command_that_trusts_the_check(repository):
+    keep(repository, convention("It compiles", "src", checkCommand="cc -fsyntax-only -"))
+    run("setup", "git")
+    write(repository, "src/a.c", "int x;\n")
+
+    passed = git("commit", "-qm", "first")
+
+    assert "not checked: 1 file" in passed.stderr
+    assert "jidomem access trust . --command 'cc -fsyntax-only -'" in passed.stderr
+
+
 def test_what_is_committed_of_a_path_alone_is_what_is_judged(repository):
     keep(repository, convention("No print", "src", forbidsPattern="print"))
     run("setup", "git")
