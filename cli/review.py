@@ -303,8 +303,9 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
         app.info("nothing to review")
         return
     for row, ways in zip(rows, settle, strict=True):
-        row["source"] = row["place"] or row["source"]
-        row["below"] = [line for each in reworded.get(row["item"], ()) for line in each.shortened(_REWORDED).lines()]
+        row["below"] = [] if row["place"] or not row["source"] else [f"evidence: {row['source']}"]
+        row["source"] = row["place"] or ""
+        row["below"] += [line for each in reworded.get(row["item"], ()) for line in each.shortened(_REWORDED).lines()]
         row["below"] += _withdrawn(memory, row) if row["type"] == "deleted_marker" and not row["other"] else []
         row["below"] += [f"against the proposal {short(each['item'])}: {each['summary']}" for each in row["rivals"]]
         if row["item"] in newer:

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import click
@@ -16,7 +17,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import REDACTED, jido, local_name
 from jidomem.read.derived import trust
-from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, rewordings
+from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, node_texts, rewordings
 from jidomem.read.playbook import plain
 from jidomem_cli.errors import place
 from jidomem_cli.fields import memory_path
@@ -97,7 +98,8 @@ def _show_memory(app: App, memory: Jidomem, name: str) -> None:
     if form_of(app) == "json":
         show_json(plain(record))
     else:
-        show_fields(app, _memory_lines(record, _reworded(memory, record)))
+        texts = node_texts(memory.reader, memory.project, map(str, chain.from_iterable(record["properties"].values())))
+        show_fields(app, _memory_lines(record, _reworded(memory, record), texts))
         if (newer := _in_its_place(memory, record)) is not None:
             app.info(f"in its place: jidomem show{place(app)} {short(newer)}")
         if not record["properties"].get("summary"):
@@ -133,9 +135,13 @@ def _reworded(memory: Jidomem, record: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, text) for each in changes for name, text in (("was", each.was), ("now", each.now)) if text]
 
 
-def _memory_lines(record: dict[str, Any], reworded: list[tuple[str, str]]) -> list[tuple[str, Any]]:
-    """Return the fields of a memory for people, the important first, without empty ones."""
-    properties = dict(record["properties"])
+def _memory_lines(
+    record: dict[str, Any], reworded: list[tuple[str, str]], texts: Mapping[str, str]
+) -> list[tuple[str, Any]]:
+    """Return the fields of a memory for people, the important first, with *texts* in place of IRIs; no empty ones."""
+    properties = {
+        name: [texts.get(str(each), each) for each in values] for name, values in record["properties"].items()
+    }
     head = [
         ("id", short(record["iri"])),
         ("iri", f"<{record['iri']}>"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -31,6 +31,17 @@ T = TypeVar("T")
 #: The most characters of an answer, and of a keyword.
 LONGEST, LONGEST_WORD = 200_000, 60
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
+
+
+#: What a new memory is to another one, as a model judges it; and the most characters of its reason.
+RELATIONS, LONGEST_REASON = ("repeats", "contradicts", "separate"), 300
+
+
+class Comparison(NamedTuple):
+    """The judgement of a model: the `relation` of a new memory to another one, one of RELATIONS, and the `reason`."""
+
+    relation: str
+    reason: str
 
 
 class MalformedAnswer(ValueError):
@@ -90,6 +101,14 @@ def learned(reply: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Learn
     facts = [_fact(place, fact, bounds, pages) for place, fact in _objects(reply, "facts")]
     traits = [_trait(place, trait, bounds, pages) for place, trait in _objects(reply, "traits")]
     return Learned(tuple(facts[: bounds.facts]), tuple(traits[: bounds.traits]))
+
+
+def comparison(reply: Mapping[str, Any]) -> Comparison:
+    """Return how a new memory relates to another one; raises MalformedAnswer for another relation, or no reason."""
+    relation = reply.get("relation")
+    if relation not in RELATIONS:
+        raise MalformedAnswer(f"relation is none of {', '.join(RELATIONS)}")
+    return Comparison(relation, cut(_text(reply, "reason", "reason"), LONGEST_REASON))
 
 
 def scores(reply: Mapping[str, Any], count: int) -> tuple[float, ...]:
@@ -263,6 +282,10 @@ class ChatModel(offline.ModelBase):
     def _rate_batch(self, facts: Sequence[str]) -> tuple[float, ...]:
         prompt = offline.importance_prompt(facts, self._room)
         return self._read(prompt, lambda reply: scores(reply, len(facts)))
+
+    def compare(self, new: str, other: str) -> Comparison:
+        """Return how the text of a *new* memory relates to that of an *other* one; raises ModelUnavailable."""
+        return self._read(offline.comparison_prompt(new, other, self._room), comparison)
 
     def answer(self, prompt: ModelPrompt) -> str:
         """Return the unchanged answer of the model to *prompt*."""

@@ -288,6 +288,13 @@ _READER = (
     f"response. {_DATA} Keep to what is said; invent nothing. Answer in the language of the dialogue, with one JSON "
     "object of the form that is asked for and nothing else."
 )
+_JUDGE = f"You compare what agents recorded about a project. {_DATA} Answer with one JSON object and nothing else."
+_COMPARISON = """
+Task: say what the memory "new" is to the memory "other". It "repeats" it if both state the same, in whatever words; it
+"contradicts" it if both cannot hold at a time, as with other values, names, dates or rules for one thing; otherwise it
+is "separate", also if both are on one subject. Give the reason in one sentence that names the words or values.
+Answer {"relation": "repeats" | "contradicts" | "separate", "reason": "..."}.
+"""
 _CHAIN = """
 Task: bring the running summary of this talk up to date. "chain" is the summary so far, null at the start of a talk.
 Keep of it what still matters, add what the pages bring, and stay within {chain} characters, one or two sentences.
@@ -368,6 +375,12 @@ def importance_prompt(facts: Sequence[str], room: int) -> ModelPrompt:
     """Return the prompt that rates *facts*."""
     share = max(room // max(len(facts), 1), LEAST)
     return _task(_IMPORTANCE, "facts", [cut(fact, share) for fact in facts])
+
+
+def comparison_prompt(new: str, other: str, room: int) -> ModelPrompt:
+    """Return the prompt that compares the text of a *new* memory with an *other* one."""
+    texts = {"new": cut(new, room // 2), "other": cut(other, room // 2)}
+    return ModelPrompt(f"{_JUDGE}\n{_COMPARISON.rstrip()}", _block("memories", [texts]))
 
 
 def final_prompt(

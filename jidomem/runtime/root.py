@@ -34,7 +34,7 @@ from jidomem.runtime.location import (
 )
 from jidomem.runtime.logs import READ_LOG_TABLES, SERVER_LOG_TABLES, DoorLog, ReadLog
 from jidomem.runtime.recall_api import RecallApi
-from jidomem.runtime.similar import ReceiptSearch
+from jidomem.runtime.similar import ProposalJudge, ReceiptSearch
 from jidomem.runtime.state import State
 from jidomem.runtime.worker_pool import Checks, Pool
 from jidomem.schema.ontology import ConfigWatcher, EffectiveRules
@@ -143,7 +143,9 @@ class Jidomem:
             embedder,
             self.playbook.orders,
         )
-        self._search = ReceiptSearch(self._recall, self.index, self._rules, self.catch_up)
+        chat = settings.chat_model(given)
+        judge = ProposalJudge(chat, lambda: self.writer) if chat is not None else None
+        self._search = ReceiptSearch(self._recall, self.index, self._rules, self.catch_up, judge)
         self._governance = GovernanceApi(
             given,
             self.place,

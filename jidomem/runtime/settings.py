@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import pwd
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.records.policy import Policy
@@ -20,6 +20,7 @@ from jidomem.runtime.root_config import check_root, root_folder
 from jidomem.runtime.user_config import RootLimits
 
 if TYPE_CHECKING:
+    from jidomem.models.chat import ChatModel
     from jidomem.models.reranker import Reranker
     from jidomem.records.interfaces import Embedder, LanguageModel
 
@@ -189,6 +190,15 @@ def models(settings: Settings, given: Embedder | None = None) -> tuple[LanguageM
 
     chosen = given or embedder(settings)
     return model_choice.model(settings.model, chosen or HashedStems(), os.environ.get), chosen
+
+
+def chat_model(settings: Settings) -> Callable[[], ChatModel] | None:
+    """Return the maker of the chat model chosen by the user; None for the offline model, which compares no memories."""
+    if settings.model.use != "endpoint":
+        return None
+    from jidomem.models.embeddings import HashedStems  # imported here, as most roots use no endpoint
+
+    return lambda: cast("ChatModel", model_choice.model(settings.model, HashedStems(), os.environ.get))
 
 
 def _index(address: str) -> str | None:

@@ -8,16 +8,17 @@ A large file is never built for a receipt: after LAG writes it is built in the b
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Set
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import chain
-from threading import Lock, Semaphore
+from itertools import chain, islice
+from threading import Condition, Lock, Semaphore, Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from jidomem.base.clock import monotonic_time
 from jidomem.base.words import chunk_text, digest
-from jidomem.errors import NotFound
+from jidomem.errors import JidomemError, NotFound
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, local_name, type_uri
 from jidomem.records.intent import NEAR, REPEATS, MemoryUpdateIntent, Receipt, SimilarMemory
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from jidomem.index.search_tables import SearchIndexReader
     from jidomem.index.store import OxigraphIndex
     from jidomem.index.vectors import Embedding
+    from jidomem.models.chat import ChatModel
     from jidomem.recall.neighbours import Neighbour, Statement
     from jidomem.records.interfaces import Vector
     from jidomem.runtime.recall_api import RecallApi
     from jidomem.schema.ontology import EffectiveRules
     from jidomem.write.context import Similar
     from jidomem.write.submission import Proposal
+    from jidomem.write.writer import MemoryWriter
 
 #: The last writes that the search file may lack; the most commits that are added to it, and the most whose writes are
 #: compared from memory; the most projects of which writes are in memory.
@@ -44,6 +47,9 @@ DEFAULT = "ask"
 SAME = 0.8
 #: Seconds for which a receipt waits (default), and for which `close` waits for running searches.
 WITHIN, CLOSE_TIMEOUT = 3.0, 3.0
+#: The most comparisons by a chat model that are pending, and the seconds for which `close` waits for them.
+MOST_PENDING, JUDGE_TIMEOUT = 100, 10.0
+_RELATIONS = {"repeats": "repeats", "contradicts": "contradicts", "separate": "is apart from"}
 #: The fewest characters by which an intent may name a memory: the beginning or the end of its id.
 _SHORTEST_NAME = 4
 #: The fields whose memories are no neighbours: those of memories only, also by a part of the id, and those of others.
@@ -62,13 +68,21 @@ class ReceiptSearch:
     """The search for the memories that are similar to those written to an open root."""
 
     def __init__(
-        self, recall: RecallApi, index: OxigraphIndex, rules: EffectiveRules, catch_up: Callable[[str], object]
+        self,
+        recall: RecallApi,
+        index: OxigraphIndex,
+        rules: EffectiveRules,
+        catch_up: Callable[[str], object],
+        judge: ProposalJudge | None = None,
     ) -> None:
-        """Search the files of *recall*; *catch_up* brings *index* up to date with a project."""
+        """Search the files of *recall*; *catch_up* brings *index* up to date with a project.
+
+        A *judge* compares proposals with the memories similar to them.
+        """
         self.within, self.is_late, self.was_interrupted = WITHIN, False, False
         self.slots = Semaphore(MOST_SEARCHES)
         self._recall, self._index, self._rules, self._catch_up = recall, index, rules, catch_up
-        self._is_closed = False
+        self._judge, self._is_closed = judge, False
         #: The last writes of this process, by project and by the number of their commit.
         self._recent: dict[str, dict[int, list[_RecentWrite]]] = {}
         self._recent_lock, self._no_file_lock = Lock(), Lock()
@@ -78,6 +92,12 @@ class ReceiptSearch:
         with suppress(Exception):  # of an invalid intent, which is refused later
             return self._treatment(_parsed(intent))
         return DEFAULT
+
+    def judge(self, project: str, intent: Proposal, receipt: Receipt) -> None:
+        """Have the model, if there is one, compare a proposal with the memories similar to it, in the background."""
+        if self._judge is not None and receipt.similar:
+            parsed = _parsed(intent)
+            self._judge.compare(project, receipt.iri, _text_of(parsed, _kind(parsed)), receipt.similar)
 
     def answer(self, put: Callable[[Similar], object], project: str, intent: Proposal, receipt: Receipt | None) -> None:
         """Call *put* with the memories similar to *intent*, then bring the search file up to date if it lags.
@@ -100,7 +120,10 @@ class ReceiptSearch:
         """Begin no search; wait for those that are running, but not for long."""
         if self._is_closed:
             return
-        self._is_closed, end = True, monotonic_time() + CLOSE_TIMEOUT
+        self._is_closed = True
+        if self._judge is not None:
+            self._judge.close()
+        end = monotonic_time() + CLOSE_TIMEOUT
         for _ in range(MOST_SEARCHES):  # each slot is acquired, so none is left for another search
             self.slots.acquire(timeout=max(0.0, end - monotonic_time()))
         with self._no_file_lock:
@@ -239,6 +262,77 @@ class ReceiptSearch:
             self._recall.texts.read_soon(stream, lambda file: None)
         finally:  # also after a failure: the next attempt follows after as many writes
             self._forget(project, max(numbers))
+
+
+class ProposalJudge:
+    """A chat model that compares proposals with the memories similar to them, one at a time, in the background.
+
+    What it answers, or why it does not, is further evidence of the proposal for the curator who settles it.
+    """
+
+    def __init__(self, model: Callable[[], ChatModel], writer: Callable[[], MemoryWriter]) -> None:
+        """Compare by the *model*, made on first use, and record by the *writer* of the root."""
+        self._make_model, self._writer = model, writer
+        self._pending: deque[tuple[str, str, str, SimilarMemory]] = deque()
+        self._changed, self._is_running, self._is_closed = Condition(), False, False
+
+    @cached_property
+    def _model(self) -> ChatModel:
+        return self._make_model()
+
+    def compare(self, project: str, proposal: str, text: str, others: Iterable[SimilarMemory]) -> None:
+        """Compare the *text* of a *proposal* with *others* in the background; at most MOST_PENDING pairs wait."""
+        with self._changed:
+            if self._is_closed:
+                return
+            room = MOST_PENDING - len(self._pending)
+            self._pending += [(project, proposal, text, other) for other in islice(others, room)]
+            if self._is_running:
+                return
+            self._is_running = True
+        try:
+            Thread(target=self._run, name="jidomem-judge", daemon=True).start()
+        except RuntimeError:  # at the limit of threads, or at the end of the program
+            self._stop()
+
+    def close(self) -> None:
+        """Wait for the pending comparisons, but not for long, and drop the rest."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_running, JUDGE_TIMEOUT)
+            self._is_closed = True
+
+    def _run(self) -> None:
+        try:
+            while (pair := self._next()) is not None:
+                project, proposal, text, other = pair
+                judgement = self._judgement(text, other)
+                if not self._is_closed:
+                    with suppress(Exception):  # the proposal was redacted, or the journal cannot be written
+                        self._writer().add_evidence(project, proposal, f"{self._model.name}: {judgement}")
+        finally:
+            self._stop()
+
+    def _next(self) -> tuple[str, str, str, SimilarMemory] | None:
+        with self._changed:
+            if self._pending and not self._is_closed:
+                return self._pending.popleft()
+            self._is_running = False  # here, as a pair that is added later needs another thread
+            self._changed.notify_all()
+            return None
+
+    def _stop(self) -> None:
+        with self._changed:
+            self._is_running = False
+            self._changed.notify_all()
+
+    def _judgement(self, text: str, other: SimilarMemory) -> str:
+        """Return in words what the model says of a proposal beside an active memory, or why it says nothing."""
+        name = local_name(other.id)[-8:]
+        try:
+            relation, reason = self._model.compare(text, other.text)
+        except JidomemError as error:
+            return f"not compared with {name}: {error.detail}"
+        return f"{_RELATIONS[relation]} {name}: {reason}"
 
 
 def _similar(summary: str, neighbour: Neighbour) -> SimilarMemory:

@@ -35,6 +35,9 @@ class SimilarSearch(Protocol):
     def treatment(self, intent: Proposal) -> str:
         """Return what the policy says of memories similar to *intent*: `ask`, `propose` or `off`."""
 
+    def judge(self, project: str, intent: Proposal, receipt: Receipt) -> None:
+        """Have a model, if there is one, compare a proposal with the memories similar to it, in the background."""
+
     def answer(self, put: Callable[[Similar], object], project: str, intent: Proposal, receipt: Receipt | None) -> None:
         """Call *put* with the memories similar to *intent*, which has no *receipt* before it is judged.
 

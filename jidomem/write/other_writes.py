@@ -19,10 +19,10 @@ from jidomem.rdf.terms import Term, Triple, boolean, iri, literal, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Receipt, Version
 from jidomem.records.policy import PolicyChange, validated
-from jidomem.write import permissions, triples, validate
+from jidomem.write import permissions, secrets, triples, validate
 from jidomem.write.context import WriteContext, project_node
 from jidomem.write.pipeline import Pipeline
-from jidomem.write.snapshot import Probe, WriteSnapshot
+from jidomem.write.snapshot import ITEM_MARK, Probe, WriteSnapshot
 from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Proposal
 
 
@@ -211,6 +211,26 @@ class _NewDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class _ProposalEvidence:
+    """A text as further evidence of a pending proposal; of a settled one nothing is recorded."""
+
+    item: Term
+    text: str
+    agent: Term
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        pipeline.check_other_write("description", self.agent, view)
+        if jido("Proposed") not in view.objects(self.item, ITEM_MARK) or view.has_ended(self.item):
+            return UNCHANGED
+        *described, link = triples.evidence_text(self.item, self.text)
+        validate.check_declared(described, pipeline.schema, pipeline.literal, validate.WRITER_RECORDS)
+        warnings = pipeline.screen_secrets(secrets.screen_rows(described))
+        warnings += validate.judge_shapes(described, view, pipeline.schema)
+        receipt = Receipt(plain_value(self.item), None, Version(), "proposed", warnings=tuple(warnings))
+        return pipeline.decision(receipt, [*described, link], view)
+
+
+@dataclass(frozen=True, slots=True)
 class _AppendedRows:
     """Rows for a stream without memories."""
 
@@ -251,6 +271,10 @@ class Descriptions:
         description = _Description(rows, self._context.agent_node)
         self._context.submit(project_id, description)
         return [plain_value(node) for node in description.differing]
+
+    def add_evidence(self, project_id: str, item: str, text: str) -> Receipt:
+        """See `MemoryWriter.add_evidence`."""
+        return self._context.submit(project_id, _ProposalEvidence(iri(item), text, self._context.agent_node))
 
     def append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
         """See `MemoryWriter.append`."""

@@ -252,13 +252,18 @@ def _evidence(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
     for entry in intent.evidence:
         term = value_of(entry)
         if term.startswith('"'):
-            node = iri(f"{vocab.BASE}evidence/{digest(entry)}")
-            triples += [(node, TYPE, jido("Evidence")), (node, vocab.LABEL, term)]
-            term = node
-        elif not entry.startswith((vocab.BASE, "urn:jido:")):
+            triples += evidence_text(item, entry)
+            continue
+        if not entry.startswith((vocab.BASE, "urn:jido:")):
             triples.append((term, TYPE, jido("Evidence")))
         triples.append((item, jido("derivedFrom"), term))
     return triples
+
+
+def evidence_text(item: Term, text: str) -> list[Triple]:
+    """Return the triples of a *text* that is evidence of the memory *item*: those of its node, then the link."""
+    node = iri(f"{vocab.BASE}evidence/{digest(text)}")
+    return [(node, TYPE, jido("Evidence")), (node, vocab.LABEL, literal(text)), (item, jido("derivedFrom"), node)]
 
 
 def alternative_nodes(intent: MemoryUpdateIntent) -> list[Term]:

@@ -205,7 +205,10 @@ class MemoryWriter:
         warnings = receipt.warnings
         if near is None and receipt.status == "asserted":
             warnings = *warnings, _NOT_COMPARED
-        return replace(receipt, warnings=warnings, similar=self._similar(search, project_id, intent, receipt))
+        receipt = replace(receipt, warnings=warnings, similar=self._similar(search, project_id, intent, receipt))
+        if receipt.status == "proposed" and receipt.commit is not None:
+            search.judge(project_id, intent, receipt)
+        return receipt
 
     def _similar(self, search: SimilarSearch, project_id: str, intent: Proposal, receipt: Receipt | None) -> Similar:
         """Return the memories similar to *intent*; None if they are not found in time, or too many searches run.
@@ -495,6 +498,14 @@ class MemoryWriter:
         Returns the IRIs that already have a different description here; these stay as they are. Raises IntentRefused.
         """
         return self._descriptions.declare(project_id, rows)
+
+    def add_evidence(self, project_id: str, item: str, text: str) -> Receipt:
+        """Return the receipt of a *text* as further evidence of the pending proposal *item*, given by its IRI.
+
+        A memory that is no pending proposal, any more, stays as it is (`deduplicated`). Raises IntentRefused for a
+        text that looks like a secret or is too long, PolicyDenied for an agent that may not write.
+        """
+        return self._descriptions.add_evidence(project_id, item, text)
 
     def append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
         """Return the receipt of *rows*, in one commit of a stream without memories: codebase, history or system.

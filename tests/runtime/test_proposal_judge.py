@@ -1,0 +1,133 @@
+"""A chat model compares proposals with the memories similar to them: its answer is evidence, and decides nothing."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import intent
+
+import jidomem
+from jidomem import JidomemError
+from jidomem.curation.review_queue import queue
+from jidomem.runtime import settings, similar
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
+from http_endpoint import STALL, reply, served
+
+FIVE, TWENTY = "The connection pool has 5 threads", "The connection pool has 20 threads"
+REASON = "5 and 20 threads cannot both be right."
+
+
+def answer(**content):
+    return reply({"choices": [{"message": {"content": json.dumps(content)}, "finish_reason": "stop"}]})
+
+
+CONTRADICTS = answer(relation="contradicts", reason=REASON)
+
+
+@pytest.fixture(autouse=True)
+def with_similar(monkeypatch):
+    monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
+
+
+@pytest.fixture
+def opened(root, monkeypatch):
+    """Opens a root that proposes similar facts, for a user whose chat model is at an address."""
+    root.mkdir()
+    (root / "config.toml").write_text('[on_similar]\nfact = "propose"\n')
+
+    def open_with(endpoint):
+        own = settings.own_config()
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.touch(0o600)
+        keys = {"use": "endpoint", "base_url": endpoint.url, "model": "judge", "key_env": ""}
+        own.write_text("[model]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()))
+        memory = jidomem.open(root, project="p", agent="ana")
+        memory.similar_within = 60.0
+        return memory
+
+    return open_with
+
+
+def evidence(root, item):
+    with jidomem.open(root, project="p") as memory:
+        return memory.writer.restated("p", item).get("evidence", [])
+
+
+def test_the_answer_of_the_model_is_evidence_of_the_proposal_and_settles_nothing(opened, root):  # C008 C054
+    with served(CONTRADICTS) as endpoint:
+        with opened(endpoint) as memory:
+            first, second = memory.remember(FIVE, asserted_by="ben"), memory.remember(TWENTY, evidence=["the log"])
+        (asked,) = endpoint.bodies
+        with opened(endpoint) as memory:
+            (waiting,) = queue(memory.reader, "p", memory.sources.now())
+            active = [row["summary"] for row in memory.ask("timeline")]
+
+    judgement = f"judge at {endpoint.url}: contradicts {first.iri[-8:]}: {REASON}"
+    assert second.status == "proposed"
+    assert sorted(evidence(root, second.iri)) == sorted(["the log", judgement])
+    assert (waiting.item, waiting.other) == (second.iri, first.iri)
+    assert judgement in waiting.source
+    assert FIVE in active
+    assert TWENTY not in active
+    assert all(text in asked["messages"][1]["content"] for text in (FIVE, TWENTY))
+
+
+def test_nothing_is_sent_for_a_memory_that_becomes_active(opened):
+    with served(CONTRADICTS) as endpoint:
+        with opened(endpoint) as memory:
+            memory.remember(FIVE)
+            memory.remember("The office closes at noon on Fridays")
+            memory.remember(TWENTY, dry_run=True)
+            memory.remember("The connection pool never has 20 threads", type="decision", rationale="it is small")
+
+        assert endpoint.bodies == []
+
+
+@pytest.mark.parametrize(
+    ("replies", "said"),
+    [
+        ([answer(relation="maybe", reason="?")], "gave two unusable answers: relation is none of repeats, contradicts"),
+        ([answer(relation="repeats")], "gave two unusable answers: reason is not a text"),
+        ([reply({"error": {"message": "no"}}, "401 Unauthorized")], "401"),
+    ],
+)
+def test_the_curator_reads_why_the_model_compared_nothing(opened, root, replies, said):
+    with served(*replies) as endpoint, opened(endpoint) as memory:
+        memory.remember(FIVE)
+        second = memory.remember(TWENTY)
+
+    (only,) = evidence(root, second.iri)
+    assert "not compared with" in only
+    assert said in only
+
+
+def test_a_slow_model_delays_no_receipt_and_is_left_at_the_end(opened, root, monkeypatch):
+    monkeypatch.setattr(similar, "JUDGE_TIMEOUT", 0.2)
+    with served(STALL) as endpoint, opened(endpoint) as memory:
+        memory.remember(FIVE)
+        second = memory.remember(TWENTY)
+
+        assert second.status == "proposed"
+        assert memory.writer.restated("p", second.iri)["summary"] == TWENTY
+    assert evidence(root, second.iri) == []
+
+
+def test_evidence_is_added_to_a_pending_proposal_only(root):
+    with jidomem.open(root, project="p", agent="ana") as memory:
+        active = memory.remember(FIVE)
+        proposal = memory.writer.submit_intent("p", intent(summary=TWENTY, evidence=[]), propose=True)
+        rejected = memory.writer.submit_intent("p", intent(summary="The pool has 6 threads"), propose=True)
+        memory.writer.settle("p", rejected.iri, "reject", reason="it has 5")
+
+        assert memory.writer.add_evidence("p", proposal.iri, "seen in the log").commit is not None
+        for item in (active.iri, rejected.iri):
+            assert memory.writer.add_evidence("p", item, "seen in the log").status == "deduplicated"
+        with pytest.raises(JidomemError) as refusal:
+            memory.writer.add_evidence("p", proposal.iri, "the key is AKIAIOSFODNN7REALKEY")
+        assert refusal.value.code == "policy_denied"
+        accepted = memory.writer.settle("p", proposal.iri, "accept")
+
+    assert evidence(root, proposal.iri) == evidence(root, accepted.iri) == ["seen in the log"]
+    assert evidence(root, active.iri) == []
