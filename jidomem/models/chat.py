@@ -37,7 +37,7 @@ _FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 RELATIONS, LONGEST_REASON = ("repeats", "contradicts", "separate"), 300
 
 
-class Comparison(NamedTuple):
+class PairJudgement(NamedTuple):
     """The judgement of a model: the `relation` of a new memory to another one, one of RELATIONS, and the `reason`."""
 
     relation: str
@@ -103,12 +103,12 @@ def learned(reply: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Learn
     return Learned(tuple(facts[: bounds.facts]), tuple(traits[: bounds.traits]))
 
 
-def comparison(reply: Mapping[str, Any]) -> Comparison:
+def pair_judgement(reply: Mapping[str, Any]) -> PairJudgement:
     """Return how a new memory relates to another one; raises MalformedAnswer for another relation, or no reason."""
     relation = reply.get("relation")
     if relation not in RELATIONS:
         raise MalformedAnswer(f"relation is none of {', '.join(RELATIONS)}")
-    return Comparison(relation, cut(_text(reply, "reason", "reason"), LONGEST_REASON))
+    return PairJudgement(relation, cut(_text(reply, "reason", "reason"), LONGEST_REASON))
 
 
 def scores(reply: Mapping[str, Any], count: int) -> tuple[float, ...]:
@@ -283,9 +283,9 @@ class ChatModel(offline.ModelBase):
         prompt = offline.importance_prompt(facts, self._room)
         return self._read(prompt, lambda reply: scores(reply, len(facts)))
 
-    def compare(self, new: str, other: str) -> Comparison:
+    def compare(self, new: str, other: str) -> PairJudgement:
         """Return how the text of a *new* memory relates to that of an *other* one; raises ModelUnavailable."""
-        return self._read(offline.comparison_prompt(new, other, self._room), comparison)
+        return self._read(offline.comparison_prompt(new, other, self._room), pair_judgement)
 
     def answer(self, prompt: ModelPrompt) -> str:
         """Return the unchanged answer of the model to *prompt*."""
