@@ -250,13 +250,12 @@ def _evidence(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
     """Return the evidence: an IRI as such, a text as a node with that label; equal texts have one node."""
     triples: list[Triple] = []
     for entry in intent.evidence:
-        term = value_of(entry)
-        if term.startswith('"'):
+        if not names_a_thing(entry):
             triples += evidence_text(item, entry)
             continue
         if not entry.startswith((vocab.BASE, "urn:jido:")):
-            triples.append((term, TYPE, jido("Evidence")))
-        triples.append((item, jido("derivedFrom"), term))
+            triples.append((iri(entry), TYPE, jido("Evidence")))
+        triples.append((item, jido("derivedFrom"), iri(entry)))
     return triples
 
 
