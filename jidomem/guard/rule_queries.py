@@ -49,6 +49,9 @@ _PAIRS = {
     "forbids": "SELECT ?item ?value WHERE { ?item jido:forbidsPattern ?value } ORDER BY ?value",
     "requires": "SELECT ?item ?value WHERE { ?item jido:requiresPattern ?value } ORDER BY ?value",
     "command": "SELECT ?item ?value WHERE { ?item jido:checkCommand ?value } ORDER BY ?value",
+    "reviver": "SELECT ?item ?value WHERE { ?revived jido:revives ?old ; jido:settledBy ?value . "
+    "?item jido:supersedes* ?revived FILTER NOT EXISTS { ?item jido:supersedes* ?own . ?own jido:supersedes+ ?revived "
+    "FILTER NOT EXISTS { ?own jido:settledBy ?other } } }",
 }
 _KEYS = "SELECT ?item ?key WHERE { ?item jido:conflictKey ?key }"
 _SUCCESSORS = "SELECT ?old ?new WHERE { ?old jido:supersededBy|jido:invalidatedBy ?new }"
@@ -163,7 +166,9 @@ class _RuleRows:
             for each in self._by[kind].get(row["item"], ())
             if binds == "strict"
         )
-        agents = {row["agent"], row["settler"]}
+        agents = {row["settler"]}
+        if {each["value"] for each in self._by["reviver"].get(row["item"], ())} <= {*self._curators}:
+            agents.add(row["agent"])  # unless another agent revived it, and its author did not record it since
         accepted = not self._curators or bool(row["word"]) or not agents.isdisjoint(self._curators)
         kind = local_name(row["kind"])
         label = _LABELS.get(binds) or (binds if family == "Error" else TYPE_OF_CLASS.get(kind, kind).replace("_", " "))

@@ -408,13 +408,16 @@ def with_first_author(
 ) -> list[Triple]:
     """Return *rows* with the author of the memory whose content *intent* restates; its own agent only settles it.
 
-    An active memory comes before a proposal. A proposal has the author of a proposal only.
+    A memory that was active comes before a proposal. A proposal has the author of a proposal only.
     """
     item, agent = iri(intent.iri or ""), iri(intent.asserted_by or "")
     nodes, alternatives = {item, *alternative_nodes(intent)}, {*map(literal, intent.alternatives)}
-    named = [*map(iri, (*intent.supersedes, *intent.revives) if is_proposed else intent.supersedes)]
+    revived = {*map(iri, intent.revives)}
+    named = [*map(iri, intent.supersedes), *revived]
     proposed = {each: jido("Proposed") in view.objects(each, ITEM_MARK) for each in named}
-    restated = [each for each in named if (proposed[each] if is_proposed else not view.has_ended(each))]
+    restated = [
+        each for each in named if (proposed[each] if is_proposed else each in revived or not view.has_ended(each))
+    ]
     for old in sorted(restated, key=proposed.__getitem__):
         listed = {view.first(each, jido("summary")) for each in view.objects(old, jido("hasAlternative"))}
         if listed != alternatives or not _has_same_content(intent, rows, old, view):

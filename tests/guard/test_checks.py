@@ -197,6 +197,23 @@ def test_a_check_counts_once_a_curator_has_accepted_it(repository, is_changed):
     assert ("No print at all" if is_changed else "No print") in denied(accepted)
 
 
+def test_a_check_of_a_curator_that_another_agent_revived_waits_for_a_curator(repository):
+    (iri,) = keep(repository, {**convention("No print", "src", forbidsPattern="print"), "asserted_by": "rita"})
+    run("access", "policy", "grant", "rita", "curator", "--agent", "rita", "--reason", "she judges")
+    asked = {"file_path": f"{repository}/src/a.py", "content": "print(1)"}
+    answers = [hooked(repository, "Write", **asked)]
+    ways = [("invalidate", "ben"), ("undo", "ben"), ("confirm", "zoe"), ("confirm", "rita"), ("confirm", "zoe")]
+    for way, agent in ways:
+        with jidomem.open(repository / ".jidomem") as memory:
+            who = {"asserted_by": agent}
+            new = memory.writer.correct("p", iri, reason="because", who=who, **{way: True}).iri
+            iri = iri if way == "invalidate" else new
+        answers.append(hooked(repository, "Write", **asked))
+
+    assert [bool(denied(answer)) for answer in answers] == [True, False, False, False, True, True]
+    assert ['"its check waits' in told(answer) for answer in answers] == [False, False, True, True, False, False]
+
+
 def test_a_proposal_checks_nothing(repository):
     run("access", "policy", "set", "--preset", "curated")
     keep(repository, convention("No print", "src", forbidsPattern="print"))

@@ -112,6 +112,19 @@ def agents(memory, item):
     return tuple(name and name.rpartition("/")[2] for name in names)
 
 
+def test_an_agent_that_revives_a_memory_of_another_does_not_become_its_author(memory):
+    old = kept(memory, summary="one")
+    memory.writer.invalidate("p", old, reason="looked wrong")
+    back = memory.writer.undo("p", old).iri
+
+    assert agents(memory, back) == ("ana", "ben")
+    with pytest.raises(IntentRefused, match="was asserted by ana: say in reason"):
+        memory.writer.remember("p", "another", supersedes=[back])
+    memory.writer.invalidate("p", back, reason="still wrong")
+    changed = memory.writer.undo("p", back, topic="ports").iri
+    assert agents(memory, changed) == ("ben", None)
+
+
 def test_the_alternatives_of_another_agent_are_no_restatement(memory):
     fields = {"summary": "x", "type": "decision", "rationale": "r", "alternatives": ["a", "b"]}
     old = kept(memory, **fields)

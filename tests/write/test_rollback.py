@@ -396,7 +396,8 @@ def test_what_is_said_again_says_so_with_the_reason_and_the_files_as_they_were(m
     (found,) = done.corrections
     told = memory.writer.restated("p", found.by)
     assert (told["revives"], told["reason"]) == ([first.iri], "it was right")
-    assert (told["asserted_by"], told["asserted_in"]) == ("https://jido.ai/agents/rita", done.session)
+    assert told["asserted_by"] == "https://jido.ai/agents/architect"
+    assert said(memory, found.by, "settledBy") == ["<https://jido.ai/agents/rita>"]
     assert said(memory, found.by, "aboutBlob") == [f'"{blob} a.py"']
 
 
