@@ -183,7 +183,8 @@ class Corrections:
         """Return the submission that proposes *proposal* again, preceded by those that end its acceptance.
 
         The memory that the accepted one replaced is asserted again; without one, the accepted memory is withdrawn.
-        Raises InvalidRequest where the accepted memory was itself replaced.
+        Raises InvalidRequest where the accepted memory was itself replaced, PolicyDenied where a curator accepted it
+        and the agent is none.
         """
         accepted = view.first(proposal, jido("supersededBy"))
         agent = self._context.pipeline.node(fields.get("asserted_by", self._context.agent), "agents")
@@ -195,6 +196,10 @@ class Corrections:
         intents: list[dict[str, Any]] = []
         revived: dict[str, str] = {}
         if accepted is not None and view.is_current(accepted):
+            pipeline, rules = self._context.pipeline, permissions.authority(view, self._context.pipeline.policy)
+            if permissions.curated_end([plain_value(proposal)], (), rules, view):
+                what = "undo what a curator accepted"
+                permissions.check_curates(what, plain_value(agent), rules, pipeline.speaker)
             for old in sorted(old for link in _ENDS.values() for old in view.objects(accepted, jido(link))):
                 if not _is_proposed(old, view):
                     revived[plain_value(old)] = f"{vocab.BASE}memory/{self._context.new_id()}"

@@ -75,7 +75,7 @@ def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, s
     """Return the permission of the normal *intent*; raises PolicyDenied if its agent may neither assert nor propose it.
 
     The memories that an intent ends or revives count as its own content does: an agent that may not assert a decision
-    may not withdraw one.
+    may not withdraw one. To revive a memory that a curator ended takes a curator.
     """
     rules = authority(view, policy)
     agent = intent.asserted_by
@@ -84,9 +84,10 @@ def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, s
     role = role_in_use(agent, rules, speaker)
     if speaker is not None and speaker.by_rule:
         return Permission(is_curator=False)
+    is_curator = role in CURATORS
+    reason = curated_end(intent.revives, intent.supersedes, rules, view) if intent.revives and not is_curator else None
     if rules.is_open and role != "MemoryReader":
-        return Permission(role in CURATORS)
-    reason = None
+        return Permission(is_curator, reason)
     for kind, places, scope in _judged_kinds(intent, view):
         verdict, rule = rules.verdict(agent, role, (kind, family(kind)), places, scope)
         if verdict == "deny":
@@ -95,7 +96,7 @@ def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, s
             )
         if verdict == "propose":
             reason = f"{BY_POLICY}{rule}"
-    return Permission(role in CURATORS, reason)
+    return Permission(is_curator, reason)
 
 
 def barred_curators(rule: PolicyChange, rules: AccessPolicy) -> str | None:
@@ -263,6 +264,17 @@ def _confirmed_end(intent: MemoryUpdateIntent, view: WriteSnapshot) -> str | Non
     for other in map(iri, (*intent.supersedes, *intent.invalidates)):
         if (curator := view.first(other, _CONFIRMED)) is not None and view.is_current(other):
             return f"it ends {plain_value(other)}, which {vocab.local_name(curator)} accepted"
+    return None
+
+
+def curated_end(revived: Iterable[str], ends: Iterable[str], rules: AccessPolicy, view: WriteSnapshot) -> str | None:
+    """Return the reason if a curator recorded the end of a *revived* memory, or one of *ends*; None otherwise."""
+    for old in revived:
+        ended_by = [end for link in ("supersededBy", "invalidatedBy") for end in view.objects(iri(old), jido(link))]
+        for end in (*ended_by, *map(iri, ends)):
+            for agent in view.objects(end, jido("settledBy")) or view.objects(end, jido("assertedBy")):
+                if plain_value(agent) in rules.curators:
+                    return f"it revives {old}, which {vocab.local_name(agent)} ended by {plain_value(end)}"
     return None
 
 

@@ -210,6 +210,16 @@ class MemoryWriter:
             search.judge(project_id, intent, receipt)
         return receipt
 
+    def _compared(self, project_id: str, receipt: Receipt) -> Receipt:
+        """Return the *receipt* of a revived memory with the memories similar to it; that of a dry run as it is."""
+        search = self._context.search
+        if search is None or receipt.commit is None:
+            return receipt
+        intent = self.restated(project_id, receipt.iri)
+        if search.treatment(intent) == "off":
+            return receipt
+        return replace(receipt, similar=self._similar(search, project_id, intent, receipt))
+
     def _similar(self, search: SimilarSearch, project_id: str, intent: Proposal, receipt: Receipt | None) -> Similar:
         """Return the memories similar to *intent*; None if they are not found in time, or too many searches run.
 
@@ -372,7 +382,8 @@ class MemoryWriter:
         content. Raises InvalidRequest where nothing ended or the memory is active again, and what `submit_intent`
         raises.
         """
-        return self._corrections.undo(project_id, item, reason=reason, dry_run=dry_run, **fields)
+        receipt = self._corrections.undo(project_id, item, reason=reason, dry_run=dry_run, **fields)
+        return self._compared(project_id, receipt)
 
     def correct(
         self,
@@ -395,7 +406,7 @@ class MemoryWriter:
         replaced rationale and the explaining fields that are carried over. *who* are the fields of the author, such as
         asserted_by. Raises Conflict, which names the successor, if *item* is superseded already.
         """
-        return self._corrections.correct(
+        receipt = self._corrections.correct(
             project_id,
             item,
             supersede=supersede,
@@ -407,6 +418,7 @@ class MemoryWriter:
             dry_run=dry_run,
             who=who,
         )
+        return self._compared(project_id, receipt) if undo else receipt
 
     def check_corrects(self, project_id: str, item: str, *, asserted: bool = False) -> None:
         """Raise PolicyDenied unless the writer's agent may correct *item*, with *asserted* as more than a proposal."""

@@ -69,6 +69,20 @@ def test_a_receipt_names_the_values_in_which_the_new_memory_differs(memory):
     assert (found.relation, found.differences) == ("near", ("20 / 5 threads",))
 
 
+def test_the_receipt_of_an_undo_names_the_memory_that_contradicts_the_revived_one(memory):
+    old = memory.remember("The connection pool has 5 threads").iri
+    memory.writer.invalidate("p", old, reason="measured anew")
+    rival = memory.remember("The connection pool has 20 threads").iri
+
+    tried = memory.writer.undo("p", old, dry_run=True)
+    first = memory.writer.correct("p", old, undo=True, reason="it was right")
+    memory.writer.invalidate("p", first.iri, reason="no")
+    second = memory.writer.undo("p", first.iri)
+
+    assert tried.similar is None
+    assert [similar(receipt) for receipt in (first, second)] == [[(rival, "near")]] * 2
+
+
 def test_the_receipt_of_another_matter_names_nothing(memory):
     assert memory.remember(RECURSION).similar == ()
     receipt = memory.remember("The office closes at noon on Fridays")

@@ -77,6 +77,39 @@ def test_an_undo_is_undone_in_turn(memory):
     assert status(memory, old, new, back, again) == ["superseded"] * 3 + ["active"]
 
 
+def test_an_agent_only_proposes_to_revive_what_a_curator_ended(memory):
+    first, other, third = (kept(memory, summary=text) for text in ("one", "two", "three"))
+    memory.writer.agent = "rita"
+    memory.writer.settle("p", first, "accept", other=other, reason="measured")
+    revised(memory, third, summary="THREE")
+
+    memory.writer.agent = "ana"
+    proposed = [memory.writer.undo("p", item, reason="it was right") for item in (other, third)]
+    before = status(memory, other, third)
+    memory.writer.agent = "rita"
+    accepted = [memory.writer.settle("p", receipt.iri, "accept") for receipt in proposed]
+
+    assert [receipt.status for receipt in (*proposed, *accepted)] == ["proposed"] * 2 + ["asserted"] * 2
+    assert all("which rita ended" in receipt.warnings[0] for receipt in proposed)
+    assert before == ["invalidated", "superseded"]
+    back = [shown(memory, receipt.iri)["properties"] for receipt in accepted]
+    assert [each["assertedBy"][0].rpartition("/")[2] for each in back] == ["architect"] * 2
+    assert memory.writer.undo("p", accepted[0].iri).status == "proposed"  # by a curator, it is pending again
+
+
+def test_an_agent_does_not_undo_what_a_curator_accepted(memory):
+    proposal = memory.writer.submit_intent("p", intent(), propose=True).iri
+    memory.writer.agent = "rita"
+    accepted = memory.writer.settle("p", proposal, "accept").iri
+
+    memory.writer.agent = "ana"
+    for item in (proposal, accepted):
+        with pytest.raises(PolicyDenied, match="may not undo what a curator accepted") as refusal:
+            memory.writer.undo("p", item, reason="no")
+        assert refusal.value.hint == "ask rita"
+    assert status(memory, accepted) == ["active"]
+
+
 def test_undoing_what_replaced_several_brings_each_back_by_itself(memory):
     one, two = kept(memory, summary="one"), kept(memory, summary="two")
     both = kept(memory, summary="one and two", supersedes=[one, two])
