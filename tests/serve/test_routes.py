@@ -170,7 +170,7 @@ def test_a_memory_is_corrected_over_http_as_it_is_in_python(client, memory):
 
     assert (judged[0], judged[1]["commit"]) == (200, None)
     assert shown(done["iri"])["properties"]["hasTaskStatus"] == ["https://jido.ai/ontology#Completed"]
-    assert shown(done["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/ben"]
+    assert shown(done["iri"])["properties"]["settledBy"] == ["https://jido.ai/agents/ben"]
     assert (code, again[1]["iri"]) == (201, newer["iri"])
     assert shown(back["iri"])["properties"]["revives"] == [ITEM]
     assert shown(confirmed["iri"])["invalidated_by"] == [marker["iri"]]
