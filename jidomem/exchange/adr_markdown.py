@@ -398,8 +398,11 @@ NO_LONGER = re.compile(
 )
 _IN_DOUBT = re.compile(
     r"\b(?:no longer|pending|(?:in|under) review|on hold|deferred|postponed|provisional(?:ly)?|tentative(?:ly)?"
-    r"|probably|maybe|perhaps|unconfirmed|to be confirmed|tbc|deprecated|obsoleted?"
-    r"|outdated|retired|reverted|expired|discontinued|rejected|withdrawn|revoked|abandoned|cancelled)\b"
+    r"|probably|maybe|perhaps|unconfirmed|to be (?:confirmed|reviewed|approved|decided)|tbc|tbd|draft|deprecated"
+    r"|obsoleted?|outdated|retired|reverted|expired|discontinued|rejected|withdrawn|revoked|abandoned|cancelled"
+    r"|subject to|if|unless|conditional(?:ly)?|(?:on|with|under) (?:the |one |some )?(?:conditions?|reservations?)"
+    r"|provided|assuming|awaiting|contingent|depend(?:s|ing|ent) on|in principle|for now|not yet|(?<=-)ish"
+    r"|vorbehaltlich|unter vorbehalt|vorläufig|falls|sofern|sous réserve|sujeto a|salvo)\b"
 )
 #: The fields that date a record, the date of the decision first; and the other names of fields.
 DATE_KEYS = (

@@ -307,7 +307,7 @@ class _Reading:
             self.note("warning", f"status {_short(entry.value.plain)!r} is read as proposed", entry.value.number)
             return "proposed"
         if status == "accepted" and not word.startswith("partly") and (match := doubt(entry.value)) is not None:
-            status = "deprecated" if NO_LONGER.fullmatch(match[0]) else status
+            status = "deprecated" if NO_LONGER.fullmatch(match[0]) else "proposed"
             self.note("warning", f"status {_short(entry.value.plain)!r} is read as {status}", entry.value.number)
         elif status != word:
             self.note("info", f"status {word!r} is read as {status}", entry.value.number)

@@ -188,9 +188,16 @@ def test_another_record_of_the_folder_shows_whether_the_day_comes_first():
     [
         ("Accepted on 2024-01-01, no longer valid since 2025-01-01", "deprecated"),
         ("Approved; no longer in use", "deprecated"),
-        ("Accepted pending review", "accepted"),
-        ("Accepted → Deprecated", "accepted"),
-        ("Accepted (tentatively)", "accepted"),
+        ("Accepted pending review", "proposed"),
+        ("Accepted → Deprecated", "proposed"),
+        ("Accepted (tentatively)", "proposed"),
+        ("Accepted pending budget approval", "proposed"),
+        ("Accepted-ish (pending budget)", "proposed"),
+        ("Accepted-ish", "proposed"),
+        ("Accepted, subject to a review of security", "proposed"),
+        ("Approved if the tests pass", "proposed"),
+        ("Accepted unless legal objects", "proposed"),
+        ("Akzeptiert, vorbehaltlich der Kosten", "proposed"),
         ("Accepted? (see #42)", "proposed"),
         ("Accepted (?)", "proposed"),
         ("Rejected?", "proposed"),
@@ -224,7 +231,17 @@ def test_the_end_of_a_status_is_the_end_of_the_decision_and_not_its_date(form, s
     assert getattr(record, "valid_until", None) == valid_until
 
 
-@pytest.mark.parametrize("status", ["Accepted", "Accepted, supersedes the rejected ADR-2", "Accepted (open source)"])
+@pytest.mark.parametrize(
+    "status",
+    [
+        "Accepted",
+        "Accepted, supersedes the rejected ADR-2",
+        "Accepted (open source)",
+        "Accepted on 2026-01-02",
+        "Accepted by Ana Meier",
+        "Accepted (ADR-7)",
+    ],
+)
 def test_an_accepted_status_without_words_against_it_has_no_such_note(status):
     (entry,), notes = entries_and_notes(f"# Use a queue\n\n## Status\n\n{status}\n{BODY}")
 
