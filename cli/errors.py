@@ -24,8 +24,6 @@ from jidomem_cli.options import App, clean
 from jidomem_cli.output import short
 
 BUG = 1
-#: The options with the default of a field for every intent.
-_OPTION_FOR_ALL = {"asserted_by": "--agent", "asserted_in": "--session"}
 #: The fields of a conflicting memory that are shown, and the most characters of each.
 _ITEM_FIELDS = ("type", "status", "rationale", "detailed_explanation", "about", "asserted_by", "timestamp")
 _SHOWN = 160
@@ -251,8 +249,6 @@ def _violation(violation: Violation, app: App, *, is_one: bool) -> Iterator[str]
     if not is_one:
         known = violation.field is None or violation.message.startswith(violation.field)
         yield violation.message if known else f"{violation.field}: {violation.message}"
-    if violation.value is None and violation.field in _OPTION_FOR_ALL:
-        yield f"{violation.field} for all intents: {_OPTION_FOR_ALL[violation.field]} NAME"
     if violation.nearest:
         yield f"nearest: {violation.nearest}"
     elif violation.allowed:

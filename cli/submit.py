@@ -117,7 +117,8 @@ def submit(app: App, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
     """Submit intents from FILE or standard input: one JSON object, an array, or one object per line.
 
     Prints one line per intent, in order: its IRI or the error. The exit code is that of the first error. --agent and
-    --session are the defaults of `asserted_by` and `asserted_in`. --dry-run validates each intent alone.
+    --session, with their own defaults, are those of `asserted_by` and `asserted_in`. --dry-run validates each intent
+    alone.
 
     Examples:
       jidomem submit intent.json
@@ -130,7 +131,10 @@ def submit(app: App, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
         )
     memory = app.open()
     batch = read(file)
-    intents: Iterable[Any] = (_with_author(intent, memory, app) for intent in batch.intents)
+    intents: Iterable[Any] = (
+        {**memory.writer.authorship(intent), **intent} if isinstance(intent, dict) else intent
+        for intent in batch.intents
+    )
     if not batch.many:
         show_receipt(app, memory, memory.writer.submit_intent(memory.project, _single(intents), dry_run=dry_run))
         return 0
@@ -165,17 +169,6 @@ def _validate_each(memory: Jidomem, intents: Iterable[Any], printed: _PrintedOut
             printed.add(refusal)
         if printed.is_stopped:
             return
-
-
-def _with_author(intent: Any, memory: Jidomem, app: App) -> Any:
-    """Return *intent* with the agent and session of the options, if it names none."""
-    if not isinstance(intent, dict):
-        return intent
-    options = {
-        "asserted_by": app.agent,
-        "asserted_in": app.session or (memory.writer.session if app.agent else None),
-    }
-    return {**{name: value for name, value in options.items() if value}, **intent}
 
 
 def _single(intents: Iterable[Any]) -> Any:

@@ -9,12 +9,13 @@ from threading import Thread
 from typing import Any, Literal, Self, overload
 
 from jidomem.base.clock import Sources, new_id
+from jidomem.base.words import misspelling_of
 from jidomem.errors import JidomemError
 from jidomem.index.follower import IndexFollower
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, plain_value
 from jidomem.records.entry import Entry
-from jidomem.records.intent import FIELD_ALIASES, Receipt, Version
+from jidomem.records.intent import FIELD_ALIASES, INTENT_FIELDS, Receipt, Version
 from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, PolicyChange, role_named
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import permissions
@@ -316,20 +317,29 @@ class MemoryWriter:
         `filled` names the defaults that were used: type and confidence, the project, the agent, and the session of the
         writer, else the daily session of the agent in *fields*.
         """
-        agent = fields.get("asserted_by")
-        defaults = {
-            "type": "fact",
-            "applies_to_project": project_id,
-            "asserted_by": self.agent,
-            "asserted_in": self._context.session_of(agent) if isinstance(agent, str) else self.session,
-            "confidence": "medium",
-        }
+        defaults = {"type": "fact", "applies_to_project": project_id, "confidence": "medium"}
         meant = {FIELD_ALIASES.get(name) for name in fields}  # so that the fixed intent can rename the field
         filled = {name: value for name, value in defaults.items() if name not in fields and name not in meant}
+        filled |= self.authorship(fields)
         receipt = self.submit_intent(project_id, {"summary": text, **filled, **fields}, dry_run=dry_run)
         if receipt.status == "deduplicated":  # the memory that exists has its own author, session and confidence
             return receipt
         return replace(receipt, filled={**filled, **receipt.filled})
+
+    def authorship(self, fields: Mapping[str, Any]) -> dict[str, str]:
+        """Return the agent and session of this writer for those that the *fields* of an intent leave out.
+
+        The session is that of the writer, else the daily session of the agent in *fields*. A field by another name,
+        or a misspelt one, is none that is left out: its refusal can rename it.
+        """
+        agent = fields.get("asserted_by")
+        session = self._context.session_of(agent) if isinstance(agent, str) else self.session
+        named = {
+            name if name in INTENT_FIELDS else FIELD_ALIASES.get(name) or misspelling_of(name, INTENT_FIELDS)
+            for name in fields
+        }
+        defaults = {"asserted_by": self.agent, "asserted_in": session}
+        return {name: value for name, value in defaults.items() if name not in named}
 
     # corrections and settlements
 

@@ -330,7 +330,30 @@ def test_an_agent_and_a_session_stand_in_where_an_intent_names_none():
 
     assert shown(receipt["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/bo"]
     assert shown(named["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/architect"]
-    assert run("submit", stdin=json.dumps(values)).exit_code == 3
+
+
+@pytest.mark.parametrize("command", [("submit",), ("submit", "--dry-run"), ("submit", "--atomic")])
+def test_a_submitted_intent_without_author_has_the_agent_and_session_of_the_environment(command, monkeypatch):
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
+    monkeypatch.setenv("JIDOMEM_SESSION", "monday")
+    values = {name: value for name, value in INTENTS[0].items() if not name.startswith("asserted")}
+
+    result = run(*command, "--json", stdin=f"[{json.dumps(values)}]")
+
+    assert result.exit_code == 0
+    if command == ("submit",):
+        properties = shown(json.loads(result.stdout)["iri"])["properties"]
+        assert properties["assertedBy"] == ["https://jido.ai/agents/ana"]
+        assert properties["assertedIn"] == ["https://jido.ai/sessions/monday"]
+
+
+def test_the_misspelt_author_of_a_submitted_intent_is_renamed_by_its_refusal():
+    values = {name: value for name, value in INTENTS[0].items() if not name.startswith("asserted")}
+
+    for name in ("author", "asserted_bye"):
+        refused = json.loads(run("submit", "--json", stdin=json.dumps({**values, name: "ben"})).stdout)
+
+        assert refused["fixed_intent"]["asserted_by"] == "ben"
 
 
 def test_many_intents_go_piece_by_piece_and_all_are_kept(monkeypatch):
