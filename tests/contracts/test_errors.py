@@ -139,7 +139,8 @@ def a_token(root):
 
 
 CASES = {
-    "missing_required_fields": submitted({"type": "fact", "summary": "x"}),
+    # the command line fills in the author and the session
+    "missing_required_fields": submitted({"type": "fact", "summary": "x", "asserted_by": "ana", "asserted_in": "s-1"}),
     "missing_rationale": submitted(intent(type="decision")),
     "unknown_type": submitted(intent(type="fakt")),
     "invalid_confidence": submitted(intent(confidence="hgh")),
