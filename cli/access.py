@@ -14,7 +14,7 @@ import click
 
 from jidomem.base.clock import now
 from jidomem.base.words import slug
-from jidomem.errors import InvalidRequest, NotFound
+from jidomem.errors import InvalidRequest, NotFound, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.vocab import family
 from jidomem.read.derived import authority, unsettled_changes
@@ -43,6 +43,8 @@ _POLICY_COLUMNS = ("says", "by", "reason", "change")
 _kind = click.option("--kind", type=click.Choice(KINDS), metavar="KIND", help="Type or family of memories.")
 _scope = click.option("--scope", type=click.Choice(vocab.SCOPE), metavar="SCOPE", help="Scope of conventions.")
 _about = click.option("--about", metavar="PATH", help="File, folder or module; the rule holds below it, too.")
+
+_COMMANDS = "PREFIX jido: <https://jido.ai/ontology#> SELECT ?value WHERE { ?item jido:checkCommand ?value }"
 
 
 @click.group(cls=CommandGroup)
@@ -306,7 +308,7 @@ def trust_root(app: App, path: str, command: str | None, off: bool) -> None:
     """Trust the present configuration of the root at PATH: its config.toml may set where jidomem serve listens.
 
     Trust is stored in your own configuration, and ends when the configuration, terms, rules or queries of the root
-    change. Commands must be allowed separately, with --command.
+    change. Commands must be allowed separately, with --command; a warning names the nearest one of a convention.
 
     Examples:
       jidomem access trust .
@@ -321,6 +323,10 @@ def trust_root(app: App, path: str, command: str | None, off: bool) -> None:
             {"root": str(root), "command": command, "may_run": not off},
             message=f"{command!r} may {'no longer ' if off else ''}run for {root}, before an edit",
         )
+        if not off and command not in (known := _commands(root)):
+            near = nearest_names(command, known)
+            there = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(map(repr, known)) or 'none'}"
+            app.warn(f"no convention of {root} has this command: {there}")
         return
     if off:
         trusting.distrust(own_config(), root)
@@ -331,6 +337,15 @@ def trust_root(app: App, path: str, command: str | None, off: bool) -> None:
     else:
         what = f"its config.toml may set {' and '.join(OF_TRUST)}, until it changes"
         app.info(f"{root} is trusted no longer" if off else f"{root} is trusted: {what}")
+
+
+def _commands(root: Path) -> list[str]:
+    """Return the commands of the conventions of *root*."""
+    import jidomem
+
+    with jidomem.open(root) as memory:
+        rows = (row for project in memory.projects() for row in memory.reader.select(project, _COMMANDS))
+        return sorted({row["value"] for row in rows})
 
 
 def _root(path: str) -> Path:

@@ -106,7 +106,9 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
     unknown = [word for word in result.metadata["unknown_words"] if word not in TELL_LITTLE]
     if explain and form not in ("json", "md") and not result.entries and unknown:
         app.info(f"words in no memory: {', '.join(unknown)}")
-    for text in (notice, result.sessions_notice("--session ")) if form not in ("json", "md") else ():
+    for text in (
+        (notice, result.sessions_notice("--session "), result.agent_notice) if form not in ("json", "md") else ()
+    ):
         if text:
             app.info(text)
     if form != "json" and (index := result.metadata.get("index")):

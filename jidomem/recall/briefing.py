@@ -349,8 +349,8 @@ def _nothing(result: MemoryRecall, show: str = _SHOW) -> str:
 
 def _notice(result: MemoryRecall, option: str) -> str:
     session = "session=" if option == _OPTIONS[0] else "--session "
-    notices = [result.inactive.notice(option), result.sessions_notice(session)]
-    return "".join(f"{text}.\n" for text in notices if text)
+    notices = [result.inactive.notice(option), result.sessions_notice(session), result.agent_notice]
+    return "".join(f"{text.removesuffix('?')}{'?' if text.endswith('?') else '.'}\n" for text in notices if text)
 
 
 def anchored(

@@ -217,6 +217,15 @@ class MemoryRecall(RecallResult):
         more = f" and {len(left) - _NAMED:,} more sessions" if len(left) > _NAMED else ""
         return f"entries in other sessions, not searched: {sum(left.values()):,} ({named}{more}); add {option}NAME"
 
+    @property
+    def agent_notice(self) -> str:
+        """Return the sentence on the agent whose memories were searched, if it wrote none, with the nearest names."""
+        unknown: Mapping[str, Any] | None = self.metadata.get("unknown_agent")
+        if not unknown:
+            return ""
+        near = " or ".join(map(repr, unknown["nearest"]))
+        return f"agent {unknown['name']} wrote nothing here yet" + (f"; did you mean {near}?" if near else "")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values."""
         one = self.nearest

@@ -11,8 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base.clock import Sources, format_timestamp
-from jidomem.errors import JidomemError
+from jidomem.errors import JidomemError, nearest_names
 from jidomem.journal.journal import FileJournal, Stream
+from jidomem.rdf.terms import plain_value
+from jidomem.rdf.vocab import BASE, TYPE, jido, local_name
 from jidomem.records.active import ACTIVE, STATES
 from jidomem.records.named_query import ListOrder, moment_of
 from jidomem.runtime import settings
@@ -77,6 +79,7 @@ class RecallApi:
         """Return the ranked memories of *project* with anchors and conflicts, and record that they were shown."""
         from jidomem.recall.briefing import anchored, fit_recall_to_budget
         from jidomem.recall.governing import fresh
+        from jidomem.recall.memories import SPOKEN
         from jidomem.records.recall import parse_request
 
         request, narrowing = parse_request(query, options, self._settings.agent)
@@ -87,12 +90,21 @@ class RecallApi:
         memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGES]
         freshness = fresh(self._index, self._tree, project, iter(memories))
         shown = {hit.id for hit in hits.entries} if is_whole else set[str]()
+        if narrowing.agent is not None and not hits.entries and {*narrowing.kinds}.isdisjoint(SPOKEN):
+            hits = replace(hits, metadata={**hits.metadata, **self._unknown(narrowing.agent, project)})
         rivals = self._reader.conflicts_with(project, shown, as_of=narrowing.as_of, valid_at=narrowing.valid_at)
         result = fit_recall_to_budget(anchored(hits, freshness, rivals), narrowing.budget_tokens)
         if self._read_log is not None:
             items = [hit.id for hit in result.entries if hit.metadata["kind"] != PAGES]
             self._read_log.shown(project, items, by=request.agent_id, in_="recall")
         return result
+
+    def _unknown(self, agent: str, project: str) -> dict[str, Any]:
+        """Return `unknown_agent`, its name and the nearest names, if *agent* wrote nothing; else nothing."""
+        rows = self._index.triples(Stream(project).graph, None, TYPE, jido("Agent"))
+        known = {local_name(plain_value(node)) for node, _, _ in rows}
+        name = local_name(agent) if agent.startswith(BASE) else agent
+        return {} if name in known else {"unknown_agent": {"name": name, "nearest": nearest_names(name, known, 3)}}
 
     def await_index(self, project: str, seconds: float, progress: Callable[[int, int], object]) -> None:
         """Wait up to *seconds* until the search index has all memories of *project*, if many are to be added."""

@@ -288,6 +288,24 @@ def test_a_command_that_was_let_run_judges_what_the_file_will_hold(repository):
     assert run("access", "trust", ".", "--command", command, "--off").exit_code == 4
 
 
+@pytest.mark.parametrize(
+    ("command", "warning"),
+    [
+        ("ruff check {}", ""),
+        ("rufff check {}", "no convention of {} has this command: did you mean 'ruff check {{}}'?"),
+        ("mypy", "no convention of {} has this command: there is 'ruff check {{}}'"),
+    ],
+)
+def test_a_command_that_no_convention_has_is_allowed_with_a_warning(repository, command, warning):
+    keep(repository, convention("Checked", "src", checkCommand="ruff check {}"))
+
+    result = run("access", "trust", ".", "--command", command)
+
+    assert result.exit_code == 0
+    assert warning.format(repository / ".jidomem") in result.stderr
+    assert ("warning" in result.stderr) == bool(warning)
+
+
 def test_a_command_that_does_not_end_or_is_not_there_stops_nothing(repository, monkeypatch):
     monkeypatch.setattr("jidomem.guard.guard.COMMAND_SECONDS", 0.2)
     edit = Edit("src/a.py", None, "y")

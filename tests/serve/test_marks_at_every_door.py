@@ -190,3 +190,21 @@ def test_an_unknown_session_is_refused_with_the_nearest_names(there, name):
     assert (over_mcp.values["code"], over_mcp.values["hint"]) == ("not_found", hint)
     for known in ("morning", "s-1", f"{BASE}sessions/s-1", "7 a.m."):
         assert CliRunner().invoke(cli, ["recall", "quagga", "--session", known]).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["an", f"{BASE}agents/an"])
+def test_recall_of_an_unknown_agent_names_the_nearest_one_and_is_no_error(there, name):
+    memory, _ = there
+    memory.writer.submit_intent("p", intent(summary="quagga of ana", asserted_by="ana"))
+
+    at_shell = CliRunner().invoke(cli, ["recall", "quagga", "--agent", name])
+    over_http = create_app(memory).test_client().post("/projects/p/recall", json={"query": "quagga", "agent": name})
+    over_mcp = call(MCP["recall"], ClientSession(memory, "p"), {"query": "quagga", "agent": name})
+
+    notice = "agent an wrote nothing here yet; did you mean 'ana'?"
+    assert (at_shell.exit_code, over_http.status_code, over_mcp.is_error) == (0, 200, False)
+    assert notice in at_shell.stderr
+    assert over_http.json["metadata"]["unknown_agent"] == {"name": "an", "nearest": ["ana"]}
+    assert notice in over_mcp.text
+    assert "unknown_agent" not in memory.recall("quagga", agent="ana").metadata
+    assert "unknown_agent" not in memory.recall("okapi", agent="ana").metadata
