@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -20,9 +20,7 @@ from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.curation.review_queue import (
     NEAR,
     Queue,
-    ReviewLine,
     Waiting,
-    apply,
     newer_versions,
     newest,
     opposed_proposals,
@@ -30,24 +28,41 @@ from jidomem.curation.review_queue import (
     queue,
     queued,
     settle_by_rule,
+    with_endings,
 )
-from jidomem.curation.review_text import commands, effect, parse, todo, without_settled
+from jidomem.curation.review_text import (
+    NAMED,
+    ReviewLine,
+    Settled,
+    apply,
+    changed_fields,
+    commands,
+    counted,
+    effect,
+    ending,
+    parse,
+    settled_text,
+    todo,
+    without_settled,
+)
 from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
+from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import REDACTED
 from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import is_number
-from jidomem.records.active import ENDED, UNACCEPTED, is_accepted
-from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
+from jidomem.records.active import ACTIVE, ENDED, UNACCEPTED, is_accepted
+from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, ends_strict, present_name
 from jidomem_cli.errors import acting, print_error, print_refusal
 from jidomem_cli.fields import entries_now, memory_iri
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import PIPED, fit_line, form_of, short, shortened, show_json, show_receipt, show_rows
+from jidomem_cli.show import change_lines
 
 _QUEUE_COLUMNS = ("priority", "kind", "item", "source", "summary", "other", "days", "leaning")
 #: The columns of a table that are left out if they are empty.
 _RARE = ("source", "days", "leaning")
-#: The most settlements that are printed individually, and the most refused ones that are named.
-_FEW, _NAMED = 20, 10
+#: The most settlements that are printed individually.
+_FEW = 20
 #: The number of proposals of each source that are shown before all are accepted.
 _FIRST = 3
 #: The most characters of reworded sentences below the row of a proposal.
@@ -143,7 +158,8 @@ def review(
     pairs = memory.near_pairs()
     limit = app.limit if edit or as_todo else app.rows
     queue_page = queued(memory.reader, memory.project, now, pairs, limit=limit, cursor=app.cursor)
-    queue_page = replace(queue_page, waiting=_at_present_lines(memory, queue_page.waiting))
+    waiting = with_endings(memory.reader, memory.project, _at_present_lines(memory, queue_page.waiting))
+    queue_page = replace(queue_page, waiting=waiting)
     if edit:
         return _edit_review(app, memory, queue_page.waiting, dry_run)
     if as_todo:
@@ -232,11 +248,16 @@ def _accept_all(app: App, memory: Jidomem, reason: str | None, dry_run: bool) ->
     rivals = opposed_proposals(memory.reader, memory.project, waiting)
     unopposed = [one for one in proposals if one.other is None and not rivals[one.item]]
     latest = {one.item for one in newest(memory.reader, memory.project, proposals)}
-    chosen = [one for one in unopposed if one.item in latest]
+    view = present_rows(memory.reader, memory.project)
+    strict = {one.item for one in proposals if ends_strict(iri(one.item), view)}
+    chosen = [one for one in unopposed if one.item in latest - strict]
     lines = [ReviewLine(0, "accept", one, reason) for one in chosen]
-    _preview(app, chosen, dry_run)
+    _preview(app, with_endings(memory.reader, memory.project, chosen), dry_run)
     code = _print_outcomes(app, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
-    if replaced := len(unopposed) - len(lines):
+    if changing := [short(one.item) for one in unopposed if one.item in latest & strict]:
+        named = ", ".join(changing[: None if app.verbose else NAMED]) + ", ..." * (len(changing) > NAMED)
+        app.info(f"{len(changing)} left, each changes or ends a Strict convention; accept it by its id: {named}")
+    if replaced := len(unopposed) - len(lines) - len(changing):
         app.info(f"{replaced} skipped: a newer version or a withdrawal is pending")
     if left := len(proposals) - len(unopposed):
         app.info(f"{left} left, in conflict with active memories or with each other: jidomem review{acting(app)}")
@@ -250,14 +271,19 @@ def _preview(app: App, chosen: Sequence[Waiting], dry_run: bool) -> None:
         sources.setdefault(one.file or f"by {', '.join(map(short, one.agents))}", []).append(one)
     if chosen:
         app.info(f"{'would accept' if dry_run else 'accepting'} {len(chosen):,}:")
-    for source, some in [*sources.items()][: None if app.verbose else _NAMED]:
+    for source, some in [*sources.items()][: None if app.verbose else NAMED]:
         app.info(f"  {source}: {_kinds(some)}")
         for one in some[: None if app.verbose else _FIRST]:
             app.info(fit_line(app, f"    {short(one.item)}  {clean(one.summary)}", PIPED))
         if len(some) > _FIRST and not app.verbose:
             app.info(f"    and {len(some) - _FIRST:,} more")
-    if len(sources) > _NAMED and not app.verbose:
-        app.info(f"  and {len(sources) - _NAMED:,} more sources")
+    if len(sources) > NAMED and not app.verbose:
+        app.info(f"  and {len(sources) - NAMED:,} more sources")
+    ending_active = [(one, end) for one in chosen for end in one.ends if end["status"] == ACTIVE]
+    if ending_active:
+        app.info(f"active memories that they replace or withdraw: {len(ending_active):,}")
+    for one, end in ending_active[: None if app.verbose else _FEW]:
+        app.info(fit_line(app, f"  {short(one.item)} {clean(ending(end))}", PIPED))
 
 
 def _kinds(some: Sequence[Waiting]) -> str:
@@ -306,7 +332,7 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
         row["below"] = [] if row["place"] or not row["source"] else [f"evidence: {row['source']}"]
         row["source"] = row["place"] or ""
         row["below"] += [line for each in reworded.get(row["item"], ()) for line in each.shortened(_REWORDED).lines()]
-        row["below"] += _withdrawn(memory, row) if row["type"] == "deleted_marker" and not row["other"] else []
+        row["below"] += _endings(app, row)
         row["below"] += [f"against the proposal {short(each['item'])}: {each['summary']}" for each in row["rivals"]]
         if row["item"] in newer:
             row["below"].append(f"a newer version is pending: {short(newer[row['item']])}")
@@ -333,7 +359,12 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
             app.info(f"decide one: {way}, or reject; many: jidomem review{options} --edit")
     else:
         app.info(f"decide many: jidomem review{options} --edit")
-    if unopposed := [one for one in offered if one.kind == "proposal" and one.other is None and not rivals[one.item]]:
+    view = present_rows(memory.reader, memory.project)
+    if unopposed := [
+        one
+        for one in offered
+        if one.kind == "proposal" and not one.other and not rivals[one.item] and not ends_strict(iri(one.item), view)
+    ]:
         several = "proposals" if len(unopposed) > 1 else "proposal"
         many = f"{len(unopposed):,} {several} ({_kinds(unopposed)})" if queue_page.cursor is None else "all proposals"
         app.info(f"accept {many} without a conflict: jidomem review{options} accept --all")
@@ -396,10 +427,13 @@ def _against(app: App, row: Mapping[str, Any]) -> str:
     return fit_line(app, f"against {short(row['other'])}: {row['other_summary']}", PIPED - 4)
 
 
-def _withdrawn(memory: Jidomem, row: Mapping[str, Any]) -> list[str]:
-    """Return the memories that a proposed withdrawal ends, a line each."""
-    withdrawn = memory.reader.get_memory(memory.project, row["item"])["properties"].get("invalidates", ())
-    return [f"withdraws {short(each)}: {clean(_summary(memory, each) or REDACTED)}" for each in withdrawn]
+def _endings(app: App, row: Mapping[str, Any]) -> list[str]:
+    """Return the memories that a proposal ends, with the changed fields, and the reason."""
+    lines = []
+    for end in row["ends"]:
+        lines.append(fit_line(app, clean(ending(end)), PIPED - 4))
+        lines += change_lines(app, changed_fields(end, is_reworded=bool(row["rewordings"])))
+    return [*lines, f"reason: {clean(row['reason'])}"] if row["reason"] else lines
 
 
 def _unaccepted_status(memory: Jidomem, item: str) -> list[str]:
@@ -486,23 +520,6 @@ def _by_rule(app: App, memory: Jidomem, dry_run: bool) -> int:
     return _print_outcomes(app, memory, outcomes)
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """The outcome of one settlement: its line in the review, if any, its action, its memory, and the effect on two."""
-
-    number: int
-    action: str
-    item: str
-    summary: str
-    outcome: Receipt | JidomemError
-    effect: str = ""
-
-    @property
-    def where(self) -> str:
-        """Return the line as the prefix of a message."""
-        return f"line {self.number}: " if self.number else ""
-
-
 def _print_outcomes(app: App, memory: Jidomem, outcomes: Sequence[tuple[ReviewLine, Receipt | JidomemError]]) -> int:
     settled = [
         Settled(line.number, line.action, one.item, one.summary, outcome, effect(one, line.action) if one.other else "")
@@ -525,35 +542,25 @@ def _show_settled(app: App, memory: Jidomem, settled: Sequence[Settled]) -> int:
     if len(settled) - len(refused) <= _FEW or app.verbose:
         for each in settled:
             if isinstance(each.outcome, Receipt):
-                click.echo(fit_line(app, f"{each.where}{_settled_text(each)}: {clean(each.summary)}", PIPED))
+                click.echo(fit_line(app, f"{each.where}{settled_text(each)}: {clean(each.summary)}", PIPED))
     _show_refused(app, memory, refused)
-    app.info(_counted(settled))
+    app.info(counted(settled))
     return code
-
-
-def _settled_text(settled: Settled) -> str:
-    """Return the outcome for a memory, with the id of the resulting active memory if there is one, and the effect."""
-    assert isinstance(settled.outcome, Receipt)
-    would, item = "would be " if settled.outcome.commit is None else "", short(settled.item)
-    outcome = OUTCOMES[settled.action]
-    is_restated = not (would or outcome == "rejected" or (settled.action == "accept" and settled.effect))
-    new = f" as {short(settled.outcome.iri)}" if is_restated else ""
-    return f"{would}{outcome} {item}{new}{f' ({settled.effect})' if settled.effect else ''}"
 
 
 def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None:
     """Print the reasons of refusals: a shared reason once, and a conflict on one line."""
     opposed = [each for each in refused if isinstance(each.outcome, Conflict)]
     others = [each for each in refused if not isinstance(each.outcome, Conflict)]
-    for each in opposed[: None if app.verbose else _NAMED]:
+    for each in opposed[: None if app.verbose else NAMED]:
         assert isinstance(each.outcome, Conflict)
         where = f"{each.where}{each.action} {short(each.item)}: "
         rivals = ", ".join(f"{conflict.kind} with {short(conflict.iri)}" for conflict in each.outcome.conflicts)
         text = fit_line(app, f"{where}{rivals}: {clean(each.summary)}", PIPED)
         click.echo(f"{app.styled('error:', 'red')} {text}", err=True)
     if opposed:
-        if len(opposed) > _NAMED and not app.verbose:
-            app.info(f"and {len(opposed) - _NAMED} more that repeat or contradict active memories")
+        if len(opposed) > NAMED and not app.verbose:
+            app.info(f"and {len(opposed) - NAMED} more that repeat or contradict active memories")
         app.info(f"hint: the commands that resolve each: jidomem review{acting(app)}")
     waiting = _waiting(memory) if others else []
     counts = Counter[tuple[str, str]]()
@@ -588,20 +595,6 @@ def _in_words(
     if not app.json:
         error.detail, error.hint = shortened(error.detail), shortened(error.hint)
     return error
-
-
-def _counted(settled: Sequence[Settled]) -> str:
-    """Return the number of settled and refused reviews, in words."""
-    if not settled:
-        return "nothing decided"
-    refused = [short(each.item) for each in settled if isinstance(each.outcome, JidomemError)]
-    done = Counter(OUTCOMES[each.action] for each in settled if isinstance(each.outcome, Receipt))
-    is_dry = any(isinstance(each.outcome, Receipt) and each.outcome.commit is None for each in settled)
-    counts = [f"{outcome} {count}" for outcome, count in sorted(done.items())]
-    if refused:
-        more = f" and {len(refused) - _NAMED} more" if len(refused) > _NAMED else ""
-        counts.append(f"refused {len(refused)}: {', '.join(refused[:_NAMED])}{more}")
-    return ", ".join(counts) + "; dry run, nothing was written" * is_dry
 
 
 _CONFLICT_COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")

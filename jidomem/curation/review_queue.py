@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from typing import Any, cast
@@ -21,6 +21,7 @@ from jidomem.index.node_cache import NodeCache
 from jidomem.index.projection import STALE, VALUE, IndexedProject
 from jidomem.rdf.terms import Term, iri, is_iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, REDACTED, family, graph_iri, jido, local_name, type_of
+from jidomem.read.history import Revisions, reason
 from jidomem.read.lists import Cursor, PagePosition, page_size
 from jidomem.read.reader import MemoryReader
 from jidomem.records import active
@@ -31,7 +32,7 @@ from jidomem.records.named_query import FOREVER, to_term
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.records.recall import NearPair
 from jidomem.write import conflict
-from jidomem.write.settlement import ACTIONS, Settlement
+from jidomem.write.settlement import ACTIONS, Settlement, ended_by
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.writer import MemoryWriter
 
@@ -286,6 +287,8 @@ class Waiting:
     `replaces` are the memories that a proposal supersedes once it is accepted. `is_apart` is True if both can stay
     active unchanged; `is_identical` is True if both have the same content. `type` is the type of the memory.
     `likeness`, from 0 to 1, and `differences`, the values in which they differ, are those of a near pair.
+    `with_endings` adds the `reason` of a proposal that ends memories, and these as `ends`: each has item, summary,
+    status, is_withdrawn, and for a replaced one the `changes`, as in the history.
     """
 
     tier: int
@@ -309,6 +312,8 @@ class Waiting:
     likeness: float | None = None
     differences: tuple[str, ...] = ()
     other_agents: tuple[str, ...] = ()
+    reason: str | None = None
+    ends: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -470,6 +475,29 @@ def newer_versions(reader: MemoryReader, project: str, waiting: Sequence[Waiting
     return {item: plain_value(other) for item, other in newer.items() if other is not None}
 
 
+def with_endings(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
+    """Return *waiting*, with the memories that each proposal ends once it is accepted, the changes, and the reason."""
+    view, revisions = present_rows(reader, project), Revisions(reader, project)
+    ended = [ended_by(iri(one.item), view) if one.kind == "proposal" else {} for one in waiting]
+    return [
+        replace(one, **_endings(reader, project, one.item, olds, revisions)) if olds else one
+        for one, olds in zip(waiting, ended, strict=True)
+    ]
+
+
+def _endings(
+    reader: MemoryReader, project: str, item: str, ended: Mapping[Term, bool], revisions: Revisions
+) -> dict[str, Any]:
+    memories = [reader.get_memory(project, plain_value(old)) for old in ended]
+    ends = [
+        {"item": old["iri"], "summary": next(iter(old["properties"].get("summary", ())), REDACTED),
+         "status": old["status"], "is_withdrawn": is_withdrawn,
+         "changes": [] if is_withdrawn else revisions.between(old["iri"], item)}
+        for old, is_withdrawn in zip(memories, ended.values(), strict=True)
+    ]  # fmt: skip
+    return {"ends": tuple(ends), "reason": reason(reader.get_memory(project, item), memories)}
+
+
 def opposed_proposals(
     reader: MemoryReader, project: str, waiting: Sequence[Waiting]
 ) -> dict[str, list[dict[str, str]]]:
@@ -493,33 +521,6 @@ def opposed_proposals(
         one.item: [{"item": rival, "summary": summary_of.get(rival, REDACTED)} for rival in rivals.get(one.item, ())]
         for one in waiting
     }
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewLine:
-    """One line of a review: the action on a pending item, and its reason."""
-
-    number: int
-    action: str
-    waiting: Waiting
-    reason: str | None
-
-
-def apply(
-    writer: MemoryWriter, project: str, lines: Iterable[ReviewLine], *, dry_run: bool = False
-) -> list[tuple[ReviewLine, Receipt | JidomemError]]:
-    """Settle *lines* in one commit; return each with its receipt or its refusal."""
-    lines = list(lines)
-    settlements = [
-        Settlement(
-            line.waiting.item,
-            line.action,
-            other=line.waiting.other if line.waiting.kind != "proposal" else None,
-            reason=line.reason,
-        )
-        for line in lines
-    ]
-    return [*zip(lines, writer.settle_many(project, settlements, dry_run=dry_run), strict=True)]
 
 
 def _disagreements(reader: MemoryReader, project: str, view: WriteSnapshot) -> list[dict[str, Any]]:
@@ -605,7 +606,6 @@ def _tier(row: Mapping[str, Any], known: Mapping[str, Any], now: datetime) -> in
 
 
 def _file(row: Mapping[str, Any], known: Mapping[str, Any]) -> str | None:
-    """Return the file that a proposal was imported from."""
     return known[row["item"]]["path"] if row["kind"] == "proposal" else None
 
 

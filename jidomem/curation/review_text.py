@@ -4,19 +4,55 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
-from jidomem.curation.review_queue import NEAR, ReviewLine, Waiting
-from jidomem.errors import InvalidRequest
+from jidomem.curation.review_queue import NEAR, Waiting
+from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.rdf.vocab import BASE, local_name
 from jidomem.read.history import Rewording
 from jidomem.read.memory_detail import short_id
+from jidomem.records.active import ACTIVE
+from jidomem.records.intent import Receipt
 from jidomem.write.canonical import is_absolute, written
-from jidomem.write.settlement import ACTIONS
+from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
+from jidomem.write.writer import MemoryWriter
 
 Pair = tuple[str, str | None]
 #: The most characters of a text in a line, and how many of them are reserved for the label of a changed sentence.
 _PLAIN, _BEFORE = 120, 10
+#: The most refused settlements that are named.
+NAMED = 10
+#: The fields whose changes are shown as a rewording.
+_REWORDED = frozenset(("summary", "rationale", "detailed_explanation", "status"))
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewLine:
+    """One line of a review: the action on a pending item, and its reason."""
+
+    number: int
+    action: str
+    waiting: Waiting
+    reason: str | None
+
+
+def apply(
+    writer: MemoryWriter, project: str, lines: Iterable[ReviewLine], *, dry_run: bool = False
+) -> list[tuple[ReviewLine, Receipt | JidomemError]]:
+    """Settle *lines* in one commit; return each with its receipt or its refusal."""
+    lines = list(lines)
+    settlements = [
+        Settlement(
+            line.waiting.item,
+            line.action,
+            other=line.waiting.other if line.waiting.kind != "proposal" else None,
+            reason=line.reason,
+        )
+        for line in lines
+    ]
+    return [*zip(lines, writer.settle_many(project, settlements, dry_run=dry_run), strict=True)]
 
 
 #: The effect of an action on two memories in conflict: the first proposed, and both active.
@@ -72,7 +108,8 @@ def _needs_reason(one: Waiting, action: str, agent: str | None) -> bool:
 def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]] = MappingProxyType({})) -> str:
     """Return *waiting* as the text of a review: one line for each item, which begins with `skip`.
 
-    *reworded* maps the IRI of a proposal to its rewordings of the memories that it is to replace.
+    The memories that a proposal ends are those of `with_endings`; *reworded* maps the IRI of a proposal to its
+    rewordings of the memories that it is to replace.
     """
     lines = [_HOW]
     for one in waiting:
@@ -84,6 +121,7 @@ def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]]
         lines.append(f"#   {_plain(one.summary)}")
         for each in reworded.get(one.item, ()):
             lines += [f"#   {_plain(line)}" for line in each.shortened(_PLAIN - _BEFORE).lines()]
+        lines += [f"#   {line}" for line in below(one, is_reworded=bool(reworded.get(one.item)))]
         if one.place or one.source:
             lines.append(f"#   source: {_plain('; '.join(filter(None, (one.place, one.source))))}")
         if one.other:
@@ -91,6 +129,39 @@ def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]]
         lines.append(f"#   {' | '.join((*one.choices, 'skip'))}")
         lines.append(f"skip {one.item}{f' {one.other}' if one.other else ''}\n")
     return "\n".join(lines)
+
+
+def below(one: Waiting, *, is_reworded: bool = False) -> list[str]:
+    """Return the memories that a proposal ends, the changed fields, and the reason, a line each."""
+    lines = []
+    for end in one.ends:
+        lines.append(_plain(ending(end)))
+        lines += [change_line(change, _PLAIN) for change in changed_fields(end, is_reworded=is_reworded)]
+    return [*lines, f"reason: {_plain(one.reason)}"] if one.reason else lines
+
+
+def ending(end: Mapping[str, Any]) -> str:
+    """Return a memory of `Waiting.ends` in words."""
+    verb, status = "withdraws" if end["is_withdrawn"] else "replaces", end["status"]
+    kind = "" if status == ACTIVE else " the proposal" if status == "proposed" else f" the {status}"
+    return f"{verb}{kind} {short_id(end['item'])}: {end['summary']}"
+
+
+def change_line(change: Mapping[str, Any], longest: int) -> str:
+    """Return `FIELD: BEFORE -> AFTER` of about *longest* characters at most."""
+    was, now = (_plain_value(change[side]) for side in ("before", "after"))
+    part = Rewording(was, now).shortened(longest // 2 - _BEFORE)
+    return f"{change['field'].replace('_', ' ')}: {part.was} -> {part.now}"
+
+
+def _plain_value(value: Any) -> str:
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    return " ".join(", ".join(str(each) for each in values).split()) or "(none)"
+
+
+def changed_fields(end: Mapping[str, Any], *, is_reworded: bool) -> list[Mapping[str, Any]]:
+    """Return the changes of a memory of `Waiting.ends`, without the texts if their rewording is shown."""
+    return [change for change in end["changes"] if not (is_reworded and change["field"] in _REWORDED)]
 
 
 def without_settled(
@@ -194,3 +265,44 @@ def _plain(text: str) -> str:
 
 def _bad(number: int, what: str, hint: str) -> InvalidRequest:
     return InvalidRequest(f"line {number}: {what}; nothing was done", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The outcome of one settlement: its line in the review, if any, its action, its memory, and the effect on two."""
+
+    number: int
+    action: str
+    item: str
+    summary: str
+    outcome: Receipt | JidomemError
+    effect: str = ""
+
+    @property
+    def where(self) -> str:
+        """Return the line as the prefix of a message."""
+        return f"line {self.number}: " if self.number else ""
+
+
+def settled_text(settled: Settled) -> str:
+    """Return the outcome for a memory, with the id of the resulting active memory if there is one, and the effect."""
+    assert isinstance(settled.outcome, Receipt)
+    would, item = "would be " if settled.outcome.commit is None else "", short_id(settled.item)
+    outcome = OUTCOMES[settled.action]
+    is_restated = not (would or outcome == "rejected" or (settled.action == "accept" and settled.effect))
+    new = f" as {short_id(settled.outcome.iri)}" if is_restated else ""
+    return f"{would}{outcome} {item}{new}{f' ({settled.effect})' if settled.effect else ''}"
+
+
+def counted(settled: Sequence[Settled]) -> str:
+    """Return the number of settled and refused reviews, in words."""
+    if not settled:
+        return "nothing decided"
+    refused = [short_id(each.item) for each in settled if isinstance(each.outcome, JidomemError)]
+    done = Counter(OUTCOMES[each.action] for each in settled if isinstance(each.outcome, Receipt))
+    is_dry = any(isinstance(each.outcome, Receipt) and each.outcome.commit is None for each in settled)
+    counts = [f"{outcome} {count}" for outcome, count in sorted(done.items())]
+    if refused:
+        more = f" and {len(refused) - NAMED} more" if len(refused) > NAMED else ""
+        counts.append(f"refused {len(refused)}: {', '.join(refused[:NAMED])}{more}")
+    return ", ".join(counts) + "; dry run, nothing was written" * is_dry

@@ -291,6 +291,11 @@ class Revisions:
             "also_superseded": [] if before is None or revived else _also_superseded(memory, before, replaced),
         }
 
+    def between(self, old: str, new: str) -> Rows:
+        """Return the changes from the memory *old* to *new*, as those of `of`; none if one is missing."""
+        before, after = self._memory(old), self._memory(new)
+        return [] if before is None or after is None else self._changes(before, after)
+
     def _memories(self, memory: Memory, name: str) -> list[Memory]:
         return [each for each in map(self._memory, _values(memory, name)) if each is not None]
 

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from flask import Response, g, request
 
-from jidomem.curation.review_queue import queued
+from jidomem.curation.review_queue import queued, with_endings
 from jidomem.errors import Busy, InvalidRequest, NotServed, TooLarge
 from jidomem.index.store import write_triples
 from jidomem.rdf.terms import integer, plain_value
@@ -253,7 +253,7 @@ def conflicts(site: RequestContext, project: str) -> Response:
     wait_for_version(site, project, given)
     limit, cursor, now = wire.whole(given, "limit"), given.get("cursor"), site.memory.sources.now()
     page = queued(site.memory.reader, project, now, site.memory.near_pairs(project), limit=limit, cursor=cursor)
-    rows = [one.to_dict() for one in page.waiting]
+    rows = [one.to_dict() for one in with_endings(site.memory.reader, project, page.waiting)]
     return _with_next_link(wire.answer({"rows": rows, "cursor": page.cursor}), page.cursor)
 
 

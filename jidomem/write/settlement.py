@@ -388,6 +388,21 @@ def replaces(item: Term, view: WriteSnapshot) -> list[Term]:
     return [*replaced]
 
 
+def ended_by(item: Term, view: WriteSnapshot) -> dict[Term, bool]:
+    """Return the memories that the proposal *item* replaces or withdraws, and whether it withdraws them.
+
+    Memories that ended already are left out, unless all did.
+    """
+    ended = dict.fromkeys(replaces(item, view), False) | dict.fromkeys(view.objects(item, jido("invalidates")), True)
+    return {old: is_withdrawn for old, is_withdrawn in ended.items() if not view.has_ended(old)} or ended
+
+
+def ends_strict(item: Term, view: WriteSnapshot) -> bool:
+    """Return whether the proposal *item* replaces or withdraws an active convention that stops edits."""
+    level, strict = jido("hasEnforcementLevel"), jido("Strict")
+    return any(view.is_current(old) and strict in view.objects(old, level) for old in ended_by(item, view))
+
+
 def identical_proposals(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return the other pending proposals that are identical to *item*."""
     identical = [key for key in view.objects(item, _KEY) if plain_value(key).startswith(IDENTICAL)]

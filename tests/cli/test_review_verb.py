@@ -762,3 +762,72 @@ def test_a_near_pair_of_rules_in_the_same_words_shows_their_levels_of_enforcemen
     shown = run("review").stdout
 
     assert "which is active, with other fields, differs in Strict / Advisory enforcement" in shown
+
+
+RULE = ("--type", "convention", "--enforcement-level", "Strict", "--about", "src/**", "--forbids", "print[(]")
+
+
+@pytest.fixture
+def disarming(repository):
+    """The ids of a strict convention and of an agent's proposal that lowers its level."""
+    assert run("review", "reject", *(row["item"] for row in rows("review"))).exit_code == 0
+    strict = run("remember", "Nothing in src prints", *RULE).stdout.strip()
+    change = ("--set", "enforcement_level=Advisory", "--reason", "annoying", "--agent", "ben")
+    return strict, run("edit", strict, *change).stdout.strip()
+
+
+def test_a_proposal_is_listed_with_the_memory_that_it_replaces_its_changes_and_its_reason(disarming):
+    strict, proposed = disarming
+    lines = [
+        f"replaces {strict[-8:]}: Nothing in src prints",
+        "enforcement level: Strict -> Advisory",
+        "reason: annoying",
+    ]
+
+    table, todo, (row,) = run("review").stdout, run("review", "--todo").stdout, rows("review")
+
+    assert [line.strip() for line in table.splitlines()][2:] == lines
+    assert "\n".join(f"#   {line}" for line in lines) in todo
+    changes = [{"field": "enforcement_level", "before": "Strict", "after": "Advisory"}]
+    assert (row["item"], row["reason"], row["ends"]) == (proposed, "annoying", [
+        {"item": strict, "summary": "Nothing in src prints", "status": "active", "is_withdrawn": False,
+         "changes": changes},
+    ])  # fmt: skip
+
+
+def test_the_changes_of_a_proposal_are_from_the_active_memory_also_behind_another_proposal(disarming):
+    strict, proposed = disarming
+    change = ("--set", "about=lib/**", "--reason", "moved", "--agent", "ben")
+    second = run("edit", proposed, *change).stdout.strip()
+
+    (ends,) = (row["ends"] for row in rows("review") if row["item"] == second)
+
+    fields = {each["item"]: [change["field"] for change in each["changes"]] for each in ends}
+    assert fields == {strict: ["about", "enforcement_level"], proposed: ["about"]}
+
+
+@pytest.mark.parametrize(
+    "change", [["--set", "enforcement_level=Advisory"], ["--set", "about=lib/**"], ["--invalidate"]]
+)
+def test_accepting_all_leaves_out_the_proposals_that_change_or_end_a_strict_convention(repository, change):
+    strict = run("remember", "Nothing in src prints", *RULE).stdout.strip()
+    proposed = run("edit", strict, *change, "--reason", "annoying", "--agent", "ben").stdout.strip()
+    assert run("review").stderr.splitlines()[-1].startswith("accept 2 proposals (2 convention) without a conflict")
+
+    done = run("review", "accept", "--all")
+
+    assert (done.exit_code, done.stdout.count("accepted ")) == (0, 2)
+    left = f"1 left, each changes or ends a Strict convention; accept it by its id: {proposed[-8:]}"
+    assert left in done.stderr.splitlines()
+    assert [row["item"] for row in rows("review")] == [proposed]
+    assert json.loads(run("show", strict, "--json").stdout)["status"] == "active"
+
+
+def test_accepting_all_names_the_active_memories_that_are_replaced(repository):
+    advisory = run("remember", "Names are short", "--type", "convention").stdout.strip()
+    changed = run("edit", advisory, "--set", "about=lib/**", "--reason", "moved", "--agent", "ben").stdout.strip()
+
+    shown = run("review", "accept", "--all", "--dry-run").stderr.splitlines()
+
+    at = shown.index("active memories that they replace or withdraw: 1")
+    assert shown[at + 1] == f"  {changed[-8:]} replaces {advisory[-8:]}: Names are short"

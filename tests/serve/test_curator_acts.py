@@ -358,3 +358,20 @@ def test_the_page_shows_file_and_line_what_a_proposal_changes_and_the_id_of_what
     assert "<mark>two</mark>" in page
     new = memory.reader.get_memory("p", item)["superseded_by"][0]
     assert re.search(rf"It is now <a href=[^>]+>{new[-8:]}</a>", done)
+
+
+def test_a_proposal_shows_the_changes_of_the_memory_that_it_replaces(client, memory):
+    rule = {"type": "convention", "about": ["src/**"], "enforcement_level": "Strict", "asserted_by": "cur"}
+    strict = memory.writer.acting_as("cur", "curator").submit_intent("p", intent(summary="no print", **rule)).iri
+    agent, changes = memory.writer.acting_as("ben", "agent"), {"enforcement_level": "Advisory"}
+    proposed = agent.correct("p", strict, changes=changes, reason="annoying").iri
+
+    listed = client.get("/projects/p/conflicts").get_json()["rows"]
+    page = client.get("/ui/p/review").text.partition(">Pending<")[2]
+
+    (row,) = (row for row in listed if row["item"] == proposed)
+    (end,) = row["ends"]
+    assert (row["reason"], end["item"]) == ("annoying", strict)
+    assert end["changes"] == [{"field": "enforcement_level", "before": "Strict", "after": "Advisory"}]
+    for line in (f"replaces {strict[-8:]}: no print", "enforcement level: Strict -&gt; Advisory", "reason: annoying"):
+        assert line in page

@@ -933,3 +933,19 @@ def test_a_receipt_of_what_another_said_already_names_its_author_and_fills_in_no
     assert "of claude-code says this already" in receipt["warnings"][0]
     assert "nothing was added" in receipt["warnings"][0]
     assert not called(desks, ("remember", {"text": "x"}))[0].structured_content["warnings"]
+
+
+def test_the_review_queue_shows_what_a_proposal_changes(desks):
+    writer = desks.memory.writer
+    item = writer.submit_intent("p", intent(summary="no print", type="convention", enforcement_level="Strict")).iri
+    change = {**writer.restated("p", item), "enforcement_level": "Advisory", "supersedes": [item], "reason": "annoying"}
+    del change["iri"]
+    writer.submit_intent("p", change, propose=True)
+
+    read = talk(create_server(desks, TOOLS), lambda client: client.read_resource("memory://conflicts"))
+
+    (row,) = json.loads(read.contents[0].text)
+    assert (row["reason"], row["ends"][0]["changes"]) == (
+        "annoying",
+        [{"field": "enforcement_level", "before": "Strict", "after": "Advisory"}],
+    )

@@ -8,8 +8,8 @@ from test_stateful import Memory, abouts, agents, kinds, picks, summaries, topic
 from writing import held
 
 from jidomem import JidomemError, Receipt
-from jidomem.curation.review_queue import apply, queue, settle_by_rule
-from jidomem.curation.review_text import parse, todo
+from jidomem.curation.review_queue import queue, settle_by_rule
+from jidomem.curation.review_text import apply, parse, todo
 from jidomem.rdf.terms import boolean, iri
 from jidomem.rdf.vocab import BASE, family, jido
 from jidomem.records.policy import KINDS, UNSET, VERDICTS, PolicyChange

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from jidomem.curation.review_queue import NEAR, Queue, Waiting, queued
+from jidomem.curation.review_queue import NEAR, Queue, Waiting, queued, with_endings
+from jidomem.curation.review_text import below
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.extras.web import cards
 from jidomem.extras.web.cards import PageRequest, Screen, compared
@@ -156,11 +158,13 @@ def show(page: PageRequest) -> Mapping[str, Any]:
     cursor = page.given.get("cursor") or None
     near, now = page.memory.near_pairs(page.project), page.memory.sources.now()
     queue = queued(page.memory.reader, page.project, now, near, limit=COUNT, cursor=cursor)
+    queue = replace(queue, waiting=with_endings(page.memory.reader, page.project, queue.waiting))
     chosen = _chosen(page, queue)
     return {
         "total": queue.total,
         "waiting": [
-            {**one.to_dict(), "link": _link(page, one), "is_looked_at": one is chosen} for one in queue.waiting
+            {**one.to_dict(), "below": below(one), "link": _link(page, one), "is_looked_at": one is chosen}
+            for one in queue.waiting
         ],
         "next": page.link("review", cursor=queue.cursor) if queue.cursor else None,
         "looked_at": None if chosen is None else _looked_at(page, chosen),

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from jidomem.base.words import quoted, visible
 from jidomem.check import terms
-from jidomem.curation.review_queue import queued
+from jidomem.curation.review_queue import queued, with_endings
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.read.playbook import plain
 from jidomem.serve.mcp.client_session import ClientSession
@@ -59,7 +59,7 @@ def _conflicts(session: ClientSession) -> str:
     memory.catch_up(session.project)
     near, now = memory.near_pairs(session.project), memory.sources.now()
     queue = queued(memory.reader, session.project, now, near, limit=_PRESSING)
-    rows = [one.to_dict() for one in queue.waiting]
+    rows = [one.to_dict() for one in with_endings(memory.reader, session.project, queue.waiting)]
     if queue.cursor is not None:
         rows.append({"left_out": queue.total - len(rows), "hint": _THE_REST})
     return visible(json.dumps(plain(rows), ensure_ascii=False))
