@@ -496,18 +496,21 @@ def _apply_review(app: App, memory: Jidomem, text: str, dry_run: bool) -> int:
     """Settle the reviews in the lines that are still pending; return the exit code of the first refusal."""
     waiting = _waiting(memory)
 
-    def has_ended(item: str) -> bool:
+    def end_of(name: str) -> str | None:
         try:
-            return memory.reader.get_memory(memory.project, item)["status"] in ENDED
+            item = memory.reader.whole_id(memory.project, name)
+            status = str(memory.reader.get_memory(memory.project, item)["status"])
         except JidomemError:
-            return False
+            return None
+        return status if status in ENDED else None
 
     present = partial(present_name, view=present_rows(memory.reader, memory.project))
-    text, settled = without_settled(text, waiting, has_ended, present)
+    text, settled = without_settled(text, waiting, end_of, present)
     lines = parse(text, waiting, present)
     if settled:
-        which = ", ".join(map(str, settled[:10])) + (" ..." if len(settled) > 10 else "")
-        app.info(f"skipped, decided already: {len(settled)} (line {which})")
+        some = [f"line {number}: {line}" for number, line in [*settled.items()][:NAMED]]
+        more = "; ..." * (len(settled) > NAMED)
+        app.info(f"skipped, decided already: {len(settled)} ({'; '.join(some)}{more})")
     return _print_outcomes(app, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
 
 

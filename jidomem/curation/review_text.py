@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +22,7 @@ from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
 from jidomem.write.writer import MemoryWriter
 
 Pair = tuple[str, str | None]
+_SHORT_ID = re.compile("[0-9a-f]{8}")
 #: The most characters of a text in a line, and how many of them are reserved for the label of a changed sentence.
 _PLAIN, _BEFORE = 120, 10
 #: The most refused settlements that are named.
@@ -167,29 +170,33 @@ def changed_fields(end: Mapping[str, Any], *, is_reworded: bool) -> list[Mapping
 def without_settled(
     text: str,
     waiting: Iterable[Waiting],
-    has_ended: Callable[[str], bool],
+    end_of: Callable[[str], str | None],
     present: Callable[[str], str] = str,
-) -> tuple[str, list[int]]:
-    """Return the text of a review without the lines of items settled since, and the numbers of these lines.
+) -> tuple[str, dict[int, str]]:
+    """Return the text of a review without the lines of items settled since, and these lines by their number.
 
-    An interrupted review can thus be continued, and two curators do not undo each other's work. *has_ended* returns
-    whether a memory, by its IRI, was superseded or withdrawn: a line that names such a memory is settled, unless its
-    item is still pending, also under its *present* name.
+    An interrupted review can thus be continued, and two curators do not undo each other's work. *end_of* returns the
+    status of a memory that was superseded or withdrawn, else None: a line that names such a memory is settled, unless
+    its item is still pending, also under its *present* name. A line with another action than the settlement says so.
     """
     known, names = _known_by(waiting)
-    lines, numbers = text.splitlines(), []
+    lines, settled = text.splitlines(), dict[int, str]()
     for number, line in enumerate(lines, start=1):
         words = _words(line)
-        named = [word for word in words[1:3] if ":" in word]
-        if words and _find_pair(words[1:], known, names, present) is None and any(map(has_ended, named)):
+        ids = _ids(words[1:])
+        ends = [end for end in map(end_of, ids) if end is not None]
+        if ends and _match(words[1:], known, names, present) is None:
             lines[number - 1] = ""
-            numbers.append(number)
-    return "\n".join(lines), numbers
+            end = end_of(ids[0])
+            is_other = end == ("superseded" if words[0] == "reject" else "invalidated")
+            settled[number] = f"{words[0]} {short_id(ids[0])}{f', which is {end}' if is_other else ''}"
+    return "\n".join(lines), settled
 
 
 def parse(text: str, waiting: Iterable[Waiting], present: Callable[[str], str] = str) -> list[ReviewLine]:
     """Return the actions of the lines of a review, without those that skip; memories are named by IRI or short id.
 
+    A proposal is named alone or with the memory that it conflicts with, two active memories both, in any order.
     *present* returns the IRI of the memory that a settlement put in the place of another, else its argument.
 
     Raises InvalidRequest, with the number of the line, for an unknown action, an item that is not pending, and an item
@@ -197,35 +204,51 @@ def parse(text: str, waiting: Iterable[Waiting], present: Callable[[str], str] =
     """
     known, names = _known_by(waiting)
     lines: list[ReviewLine] = []
-    seen: set[Pair] = set()
+    seen: set[frozenset[str | None]] = set()
     for number, line in enumerate(text.splitlines(), start=1):
         words = _words(line)
         if not words:
             continue
         action, named = words[0], words[1:]
-        pair = _find_pair(named, known, names, present)
         if action not in (*ACTIONS, "skip"):
             raise _bad(number, f"{action!r} is not an action", f"begin it with one of: {', '.join((*ACTIONS, 'skip'))}")
         if not named:
             raise _bad(number, f"{action} names no memory", "restore the line")
-        if pair is None:
-            hint = "restore the line, or remove it; list the pending items: jidomem review"
-            raise _bad(number, f"{' '.join(named[:2])} is not pending", hint)
-        if pair in seen:
-            raise _bad(number, f"{pair[0]} is in two lines", "leave one of them")
+        match = _match(named, known, names, present)
+        if match is None:
+            raise _not_pending(number, action, named, known, names)
+        one, count = match
+        if (pair := frozenset((one.item, one.other))) in seen:
+            raise _bad(number, f"{one.item} is in two lines", "leave one of them")
         seen.add(pair)
-        one = known[pair]
         if action not in (*one.actions, "skip"):
             raise _bad(number, f"{action} does not settle a {one.kind}", f"one of: {', '.join((*one.actions, 'skip'))}")
-        reason = " ".join(named[1 if one.other is None else 2 :]) or None
         if action != "skip":
-            lines.append(ReviewLine(number, action, one, reason))
+            lines.append(ReviewLine(number, action, one, " ".join(named[count:]) or None))
     return lines
 
 
+def _not_pending(
+    number: int, action: str, named: Sequence[str], known: Mapping[Pair, Waiting], names: Mapping[str, str]
+) -> InvalidRequest:
+    item = names.get(named[0], named[0])
+    if pair := next((one for one in known.values() if item in (one.item, one.other) and one.kind != "proposal"), None):
+        other = short_id(pair.item if item == pair.other else pair.other or "")
+        return _bad(
+            number,
+            f"{named[0]} is pending with another memory",
+            f"name both: {action} {short_id(item)} {other}; list the pending items: jidomem review",
+        )
+    hint = "restore the line, or remove it; list the pending items: jidomem review"
+    return _bad(number, f"{' '.join(_ids(named) or named[:1])} is not pending", hint)
+
+
 def _known_by(waiting: Iterable[Waiting]) -> tuple[dict[Pair, Waiting], dict[str, str]]:
-    """Return the pending items by the name in their line, and the IRI of each unique short id."""
-    known = {(one.item, one.other): one for one in waiting}
+    """Return the pending items by the names in their line, and the IRI of each unique short id."""
+    known: dict[Pair, Waiting] = {}
+    for one in waiting:
+        known |= {(one.item, None): one} if one.kind == "proposal" else {}
+        known[one.item, one.other] = one
     items = {item for pair in known for item in pair if item is not None}
     taken = Counter(map(short_id, items))
     return known, {short_id(item): item for item in items if taken[short_id(item)] == 1}
@@ -237,15 +260,40 @@ def _words(line: str) -> list[str]:
     return [] if words and words[0].startswith("#") else words
 
 
-def _find_pair(
+def _ids(named: Sequence[str]) -> list[str]:
+    """Return the first words that may name memories: at most two IRIs or short ids."""
+    return [*takewhile(lambda word: ":" in word or _SHORT_ID.fullmatch(word), named[:2])]
+
+
+def _match(
     named: Sequence[str], known: Mapping[Pair, Waiting], names: Mapping[str, str], present: Callable[[str], str]
-) -> Pair | None:
+) -> tuple[Waiting, int] | None:
+    """Return the pending item that the first words of a line name, a pair in their order, and the number of words."""
     words = [names.get(word, word) for word in named[:2]]
     for item, *other in (words, [present(word) if ":" in word else word for word in words]) if words else ():
-        for pair in ((item, each) for each in (*other, None)):
-            if pair in known:
-                return pair
+        for each in other:
+            if (item, each) in known:
+                return known[item, each], 2
+            reverse = known.get((each, item))
+            if reverse is not None and reverse.kind != "proposal":
+                return _reversed(reverse), 2
+        one = known.get((item, None))
+        if one is not None and (one.other is None or len(_ids(named)) < 2):
+            return one, 1
     return None
+
+
+def _reversed(one: Waiting) -> Waiting:
+    assert one.other is not None
+    return replace(
+        one,
+        item=one.other,
+        summary=one.other_summary or "",
+        agents=one.other_agents,
+        other=one.item,
+        other_summary=one.summary,
+        other_agents=one.agents,
+    )
 
 
 _HOW = """\

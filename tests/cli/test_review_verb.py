@@ -94,6 +94,21 @@ def test_a_review_of_which_a_line_was_refused_is_kept_and_goes_on_where_it_stopp
     assert rows("review") == []
 
 
+def test_a_corrected_file_is_applied_again_without_the_lines_that_are_settled(repository):
+    first, second = (row["item"][-8:] for row in rows("review"))
+    assert run("remember", "Releases on Fridays").exit_code == 0
+    text = f"accept {first}\nreject {second} we keep one per vendor\n"
+    assert run("review", "--from", "-", stdin=text).exit_code == 0
+    assert run("remember", "No tabs", "--type", "convention", "--agent", "bob").exit_code == 0
+    (third,) = (row["item"][-8:] for row in rows("review"))
+
+    done = run("review", "--from", "-", stdin=f"{text}accept {third}\nreject {first}\n")
+
+    named = f"line 1: accept {first}; line 2: reject {second}; line 4: reject {first}, which is superseded"
+    assert (done.exit_code, f"skipped, decided already: 3 ({named})" in done.stderr) == (0, True)
+    assert rows("review") == []
+
+
 def test_a_refusal_in_json_says_of_which_line_it_is(repository):
     first, _ = rows("review")
     refused = run("review", "--from", "-", "--json", "--agent", "bob", stdin=f"accept {first['item'][-8:]}\n")

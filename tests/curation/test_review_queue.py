@@ -189,14 +189,15 @@ def test_what_somebody_settled_since_stops_no_other_line_of_a_review(memory):
     first, second, third, _ = waits = waiting(memory)
     settle(memory, first.item, "accept", other=first.other)
     settle(memory, second.item, "reject")
-    ended = lambda item: status(memory, item) in ("superseded", "invalidated")  # noqa: E731
+    ends = ("superseded", "invalidated")
+    ended = lambda item: state if (state := status(memory, item)) in ends else None  # noqa: E731
 
     left, settled = without_settled(offered, waiting(memory), ended)
     lines = parse(left, waiting(memory))
 
     numbers = [n for n, line in enumerate(offered.splitlines(), start=1) if line.startswith("reject")]
     found = [*zip(numbers, waits, strict=True)]
-    assert settled == numbers[:2]
+    assert [*settled] == numbers[:2]
     assert [(line.number, line.waiting.item) for line in lines] == [(n, one.item) for n, one in found[2:]]
     with pytest.raises(InvalidRequest, match=r"line 1: .* is not pending"):
         parse(f"reject {first.item} {first.other}", waiting(memory))
@@ -225,6 +226,34 @@ def test_a_review_is_read_whole_before_anything_is_done(memory):
     ((line, outcome),) = apply(memory.writer, "p", parse("\n".join(lines), waits))
     assert (line.action, line.reason) == ("reject", "spaces it is")
     assert memory.reader.get_memory("p", outcome.iri)["properties"]["rationale"] == ["spaces it is"]
+
+
+def test_a_line_names_a_proposal_alone_or_both_memories_of_a_pair_in_any_order(memory):
+    one_of_each(memory)
+    for summary in ("Use SQLite", "Use Redis"):
+        decide(memory, summary, type="decision", topic="cache")
+    memory.writer.change_policy("p", [PolicyChange(agent="rita", grants="Curator")])
+    proposal = memory.writer.submit_intent("p", decision(summary="Use a file", topic="store"), propose=True).iri
+    waits = waiting(memory)
+    first = next(one for one in waits if one.kind == "conflict")
+    one = next(one for one in waits if one.item == proposal)
+    assert one.other is not None
+
+    text = f"reject {first.other[-8:]} {first.item[-8:]} we need one\nreject {proposal[-8:]} we keep one per vendor"
+    pair, alone = parse(text, waits)
+
+    assert (pair.waiting.item, pair.waiting.other, pair.reason) == (first.other, first.item, "we need one")
+    assert (alone.waiting, alone.reason) == (one, "we keep one per vendor")
+    outcomes = [outcome for _, outcome in apply(memory.writer, "p", [pair, alone])]
+    assert [outcome.status for outcome in outcomes] == ["asserted", "asserted"]
+    assert [status(memory, each) for each in (first.item, first.other)] == ["active", "invalidated"]
+    for line, message in (
+        (f"reject {first.item[-8:]} we need one", "is pending with another memory"),
+        (f"reject 0badcafe we keep {first.item[-8:]}", "line 1: 0badcafe is not pending"),
+        (f"{text}\naccept {first.item} {first.other}", "is in two lines"),
+    ):
+        with pytest.raises(InvalidRequest, match=message):
+            parse(line, waits)
 
 
 def test_the_refusal_of_one_line_stops_no_other(memory):
