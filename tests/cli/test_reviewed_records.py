@@ -72,9 +72,10 @@ def test_a_proposed_withdrawal_names_the_memory_below_its_row(repository):
     (repository / "docs" / "adr" / "0001-use-postgres.md").unlink()
     assert run("init", "--from", "auto", "--agent", "bob").exit_code == 0
 
-    _, _, below = run("review").stdout.splitlines()
+    _, _, below, reason = run("review").stdout.splitlines()
 
     assert below.partition(": ")[2] == "use PostgreSQL for parcels"
+    assert reason.startswith("    reason: ")
 
 
 def test_the_alternatives_of_an_accepted_record_do_not_wait(repository):
