@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
@@ -98,8 +99,10 @@ class RefusedIntents:
     def __init__(self, app: App) -> None:
         self._app = app
         self._explained: set[str] = set()
-        #: Detail and explanation -> the first and last numbers of successive intents with both.
+        #: Detail and explanation -> the first and last numbers of successive intents with both: the ranges that are
+        #: named, and the last one. The others are only counted.
         self._ranges: dict[tuple[str, str], list[list[int]]] = {}
+        self._others = Counter[tuple[str, str]]()
 
     def print(self, error: JidomemError, number: int) -> None:
         """Print the refusal of the intent *number*, unless an earlier intent had the same one."""
@@ -108,25 +111,30 @@ class RefusedIntents:
             return
         hint = "" if getattr(error, "fixed_intent", None) else error.hint
         explanation = "\n".join([error.code, *_explanation(error, self._app), hint])
-        ranges = self._ranges.get((error.detail, explanation))
+        key = error.detail, explanation
+        ranges = self._ranges.get(key)
         if ranges is None:
             print_refusal(error, self._app, explains=explanation not in self._explained)
             if len(self._ranges) < _MOST_EXPLAINED:
                 self._explained.add(explanation)
-                self._ranges[error.detail, explanation] = [[number, number]]
+                self._ranges[key] = [[number, number]]
         elif ranges[-1][1] == number - 1:
             ranges[-1][1] = number
         else:
+            if len(ranges) > _MOST_RANGES:
+                ranges.pop()
+                self._others[key] += 1
             ranges.append([number, number])
 
     def finish(self) -> None:
         """Print the numbers of the intents with each repeated refusal."""
         repeated = {key: ranges for key, ranges in self._ranges.items() if ranges[0][0] < ranges[-1][1]}
-        for (detail, _), ranges in repeated.items():
+        for key, ranges in repeated.items():
             numbers = [f"{first:,}" + (f" to {last:,}" if last > first else "") for first, last in ranges]
-            more = f" and {len(numbers) - _MOST_RANGES:,} more ranges" if len(numbers) > _MOST_RANGES else ""
+            others = len(numbers) - _MOST_RANGES + self._others[key]
+            more = f" and {others:,} more range{'s' * (others > 1)}" if others > 0 else ""
             named = f"intents {', '.join(numbers[:_MOST_RANGES])}{more}"
-            click.echo(f"{self._app.styled('error:', 'red')} {named}: {clean(detail)}", err=True)
+            click.echo(f"{self._app.styled('error:', 'red')} {named}: {clean(key[0])}", err=True)
         if repeated:
             self._app.info("each refusal with its repair: --json")
 

@@ -446,10 +446,15 @@ class Embedding:
         return None if vector is None else (self.vectors, vector)
 
     def _answering_former(self, project: str) -> Vectors | None:
-        """Return the vectors of the former model while they are more and the new ones lack many; else None."""
+        """Return the vectors of the former model while they are more and the new ones lack many; else None.
+
+        They also answer while it is unknown how many texts lack a vector: without a text file, and during its build.
+        """
         if self._former is None or project in self._has_changed:
             return None
         count, former = (sum(map(vectors.count, _streams(project))) for vectors in (self.vectors, self._former))
+        if former > count and not all(map(self.vectors.can_count, filter(self._former.count, _streams(project)))):
+            return self._former
         pending = self._pending(project) if former > count else 0
         if pending <= FEW_PENDING * (count + pending):
             self._has_changed.add(project)

@@ -157,14 +157,15 @@ class Pipeline:
         It reads files, so it is called before the submission waits for the lock.
         """
         about = paths_about(intent)
-        if about:
-            blobs = self.blobs(about) if options.blobs is None else options.blobs
-            absent = self.absent(path for path in about if path not in blobs)
-            if respelt := {path: near for path, near in absent.items() if near and near == with_slashes(path) != path}:
-                options = replace(options, respelt=respelt)
-                return self.submission(project, _with_paths(intent, respelt), options)
-            options = replace(options, blobs=blobs, absent=absent)
-        return Submission(project, intent, options)
+        return Submission(project, intent, self._with_files(about, options) if about else options)
+
+    def _with_files(self, about: Sequence[str], options: SubmitOptions) -> SubmitOptions:
+        """Return *options* with the blob ids of the files in *about*, the absent ones, and the paths to respell."""
+        blobs = self.blobs(about) if options.blobs is None else options.blobs
+        absent = self.absent(path for path in about if path not in blobs)
+        if respelt := {path: near for path, near in absent.items() if near and near == with_slashes(path) != path}:
+            return self._with_files([respelt.get(path, path) for path in about], replace(options, respelt=respelt))
+        return replace(options, blobs=blobs, absent=absent)
 
     def run(self, submission: AnySubmission, view: WriteSnapshot, now: datetime, *, repairs: bool = True) -> Decision:
         """Return the triples to append for *submission* and its receipt, or raise the first refusal of a stage.
@@ -202,6 +203,9 @@ class Pipeline:
             raise proposal
         if not isinstance(proposal, MemoryUpdateIntent):
             proposal = MemoryUpdateIntent.from_dict(proposal)
+        given = proposal  # its digest is that of a retry, whether the files are still there or not
+        if respelt := submission.options.respelt:
+            proposal = replace(proposal, about=[respelt.get(path, path) for path in proposal.about])
         if not submission.options.as_it_was:
             check_entries(proposal)
         with_author = self.with_author(proposal)
@@ -212,7 +216,7 @@ class Pipeline:
             view.add_new(iri(intent.iri or ""), ())
         if with_author is not proposal:
             filled["asserted_by"] = intent.asserted_by
-        request = request_digest(proposal) if intent.idempotency_key else ""
+        request = request_digest(given) if intent.idempotency_key else ""
         return Draft(proposal, intent, filled, warnings, request)
 
     def _first_receipt(self, draft: Draft, view: WriteSnapshot) -> Receipt | None:
@@ -513,15 +517,6 @@ def _full_fields(item: str, view: WriteSnapshot) -> dict[str, Any]:
     """Return all fields of a memory, with full moments: a store may have shortened them."""
     fields = restated_in(view, item)
     return {name: (canonical.moment(value) or value) if name in MOMENTS else value for name, value in fields.items()}
-
-
-def _with_paths(proposal: Given, respelt: Mapping[str, str]) -> Given:
-    """Return *proposal* with the entries of its about that *respelt* has another spelling of."""
-    if isinstance(proposal, MemoryUpdateIntent):
-        return replace(proposal, about=[respelt.get(each, each) for each in proposal.about])
-    assert isinstance(proposal, Mapping)
-    about = [respelt.get(each, each) if isinstance(each, str) else each for each in proposal["about"]]
-    return {**proposal, "about": about}
 
 
 def paths_about(proposal: Given) -> list[str]:

