@@ -139,7 +139,7 @@ SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source
   OPTIONAL { ?item jido:proposedBecause ?because } OPTIONAL { ?item jido:quarantined ?quarantined }
   OPTIONAL { ?item jido:conflictKey ?key } OPTIONAL { ?item jido:hasEnforcementLevel ?level }
   OPTIONAL { ?item jido:summary ?summary } OPTIONAL { ?item jido:supersedes ?old }
-  OPTIONAL { ?item jido:derivedFrom ?evidence . ?evidence rdfs:label ?source }
+  OPTIONAL { { ?item jido:derivedFrom/rdfs:label ?source } UNION { ?item jido:judgement ?source } }
   OPTIONAL { ?item jido:sourceBlob ?blob OPTIONAL { ?item jido:sourceLine ?line } }
 } } ORDER BY ?item ?agent ?key ?source ?blob ?line ?old
 """

@@ -267,12 +267,14 @@ class MemoryStatement:
     """One memory of a file: its intent, and the first line of its description if known.
 
     `assumed` are the fields missing in the file. A memory that was `proposed` in the file is imported as a proposal.
+    `settlers` are the agents that settled it.
     """
 
     intent: Mapping[str, Any]
     line: int | None
     assumed: frozenset[str] = frozenset()
     proposed: bool = False
+    settlers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,10 +312,14 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
         for node, intent in about.items()
         if (node, jido("hasAssertionStatus"), jido("Proposed")) in intent
     }
+    settlers = {
+        plain_value(node): tuple(plain_value(value) for _, name, value in rows if name == jido("settledBy"))
+        for node, rows in about.items()
+    }
     lines = _lines(text)
     return TurtleFile(
         tuple(
-            MemoryStatement(intents[node], _line_of(node, lines), assumed[node], node in proposed)
+            MemoryStatement(intents[node], _line_of(node, lines), assumed[node], node in proposed, settlers[node])
             for node in _in_order(intents)
         ),
         tuple(t for node in rest for t in about[node] if t[1] not in _INTERNAL_PROPERTIES),

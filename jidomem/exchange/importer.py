@@ -290,8 +290,11 @@ def _bring_in(
     """Submit the memories and return their outcomes; the hint of a refusal says how to change an existing memory."""
     is_new = [not is_in_project(writer, project, statement) for statement in statements]
     new = [statement for statement, wanted in zip(statements, is_new, strict=True) if wanted]
+    settlers = {str(each.intent.get("iri", "")): each.settlers for each in new}
     outcomes = chain.from_iterable(
-        writer.submit_many(project, [statement.intent for statement in some], propose=proposed, imported=True)
+        writer.submit_many(
+            project, [statement.intent for statement in some], propose=proposed, imported=True, settlers=settlers
+        )
         for proposed, some in groupby(new, key=lambda statement: statement.proposed)
     )
     entries = []

@@ -240,6 +240,11 @@ class ChatModel(offline.ModelBase):
         return f"{self._model} at {self._endpoint.address}"
 
     @property
+    def model(self) -> str:
+        """Return the model, as its endpoint names it."""
+        return self._model
+
+    @property
     def why(self) -> JidomemError | None:
         """Return the reason why the endpoint cannot be used, None if none is known."""
         return self._endpoint.why if isinstance(self._endpoint, EndpointUnavailable) else None

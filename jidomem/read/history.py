@@ -224,7 +224,7 @@ _LISTS = ("about", "evidence", "alternatives")
 _NO_CONTENT = frozenset((
     "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
     "idempotencyKey", "aboutBlob", "confirmedBy", "quarantined", "proposedBecause", "hasTimestamp", "assertedBy",
-    "settledBy", "assertedIn", "appliesToProject", "supersedes", "invalidates", "revives", "coexistsWith",
+    "settledBy", "judgement", "assertedIn", "appliesToProject", "supersedes", "invalidates", "revives", "coexistsWith",
     "revisionReason", "localId", "sourceBlob", "sourceLine", "sourceDigest", "sourceState", "previousImport",
 ))  # fmt: skip
 #: property -> the field of an intent that sets it, in the order in which changes are listed.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Set
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import chain, islice
+from os import getpid
 from threading import Condition, Lock, Semaphore, Thread
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,7 +49,7 @@ SAME = 0.8
 #: Seconds for which a receipt waits (default), and for which `close` waits for running searches.
 WITHIN, CLOSE_TIMEOUT = 3.0, 3.0
 #: The most comparisons by a chat model that are pending, and the seconds for which `close` waits for them.
-MOST_PENDING, JUDGE_TIMEOUT = 100, 10.0
+MOST_PENDING, JUDGE_TIMEOUT = 100, 5.0
 _RELATIONS = {"repeats": "repeats", "contradicts": "contradicts", "separate": "is apart from"}
 #: The fewest characters by which an intent may name a memory: the beginning or the end of its id.
 _SHORTEST_NAME = 4
@@ -267,7 +268,7 @@ class ReceiptSearch:
 class ProposalJudge:
     """A chat model that compares proposals with the memories similar to them, one at a time, in the background.
 
-    What it answers, or why it does not, is further evidence of the proposal for the curator who settles it.
+    What it answers, or why it does not, is recorded with the proposal for the curator who settles it.
     """
 
     def __init__(self, model: Callable[[], ChatModel], writer: Callable[[], MemoryWriter]) -> None:
@@ -275,6 +276,7 @@ class ProposalJudge:
         self._make_model, self._writer = model, writer
         self._pending: deque[tuple[str, str, str, SimilarMemory]] = deque()
         self._changed, self._is_running, self._is_closed = Condition(), False, False
+        self._process = getpid()
 
     @cached_property
     def _model(self) -> ChatModel:
@@ -298,7 +300,8 @@ class ProposalJudge:
     def close(self) -> None:
         """Wait for the pending comparisons, but not for long, and drop the rest."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._is_running, JUDGE_TIMEOUT)
+            if getpid() == self._process:  # a process forked from it has no thread that compares
+                self._changed.wait_for(lambda: not self._is_running, JUDGE_TIMEOUT)
             self._is_closed = True
 
     def _run(self) -> None:
@@ -308,9 +311,10 @@ class ProposalJudge:
                 judgement = self._judgement(text, other)
                 if not self._is_closed:
                     with suppress(Exception):  # the proposal was redacted, or the journal cannot be written
-                        self._writer().add_evidence(project, proposal, f"{self._model.name}: {judgement}")
-        finally:
+                        self._writer().add_judgement(project, proposal, f"{self._model.model}: {judgement}")
+        except BaseException:  # else `_next` has noted the end, and another thread may be running
             self._stop()
+            raise
 
     def _next(self) -> tuple[str, str, str, SimilarMemory] | None:
         with self._changed:

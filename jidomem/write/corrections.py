@@ -79,6 +79,12 @@ class Corrections:
         values = self.confirmation(view, item, reason, fields)
         if _is_proposed(iri(item), view):
             self.check_asserted(view, self._submit(project_id, values, dry_run=True))
+            old = restated_in(view, item)
+            if not (reason or old.get("reason") or old.get("rationale")):
+                acting = self._context.pipeline.node(values["asserted_by"], "agents")
+                agents = {acting, *permissions.recorded_by(iri(item), view)}
+                ended = {*values["supersedes"], *values.get("invalidates", ())} - {item}
+                permissions.check_explained(ended, agents, view)
         return self._submit(project_id, values, dry_run=dry_run)
 
     def withdrawal(self, project_id: str, view: WriteSnapshot, item: str, reason: str | None) -> dict[str, Any]:

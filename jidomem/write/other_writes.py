@@ -21,6 +21,7 @@ from jidomem.records.intent import Receipt, Version
 from jidomem.records.policy import PolicyChange, validated
 from jidomem.write import permissions, secrets, triples, validate
 from jidomem.write.context import WriteContext, project_node
+from jidomem.write.normalize import check_size
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import ITEM_MARK, Probe, WriteSnapshot
 from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Proposal
@@ -211,8 +212,8 @@ class _NewDescription:
 
 
 @dataclass(frozen=True, slots=True)
-class _ProposalEvidence:
-    """A text as further evidence of a pending proposal; of a settled one nothing is recorded."""
+class _Judgement:
+    """A judgement of a pending proposal; of a settled one nothing is recorded."""
 
     item: Term
     text: str
@@ -222,12 +223,11 @@ class _ProposalEvidence:
         pipeline.check_other_write("description", self.agent, view)
         if jido("Proposed") not in view.objects(self.item, ITEM_MARK) or view.has_ended(self.item):
             return UNCHANGED
-        *described, link = triples.evidence_text(self.item, self.text)
-        validate.check_declared(described, pipeline.schema, pipeline.literal, validate.WRITER_RECORDS)
-        warnings = pipeline.screen_secrets(secrets.screen_rows(described))
-        warnings += validate.judge_shapes(described, view, pipeline.schema)
+        row = (self.item, jido("judgement"), literal(self.text))
+        check_size("judgement", self.text, pipeline.literal)
+        warnings = pipeline.screen_secrets(secrets.screen_rows([row]))
         receipt = Receipt(plain_value(self.item), None, Version(), "proposed", warnings=tuple(warnings))
-        return pipeline.decision(receipt, [*described, link], view)
+        return pipeline.decision(receipt, [row], view)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,9 +272,9 @@ class Descriptions:
         self._context.submit(project_id, description)
         return [plain_value(node) for node in description.differing]
 
-    def add_evidence(self, project_id: str, item: str, text: str) -> Receipt:
-        """See `MemoryWriter.add_evidence`."""
-        return self._context.submit(project_id, _ProposalEvidence(iri(item), text, self._context.agent_node))
+    def add_judgement(self, project_id: str, item: str, text: str) -> Receipt:
+        """See `MemoryWriter.add_judgement`."""
+        return self._context.submit(project_id, _Judgement(iri(item), text, self._context.agent_node))
 
     def append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
         """See `MemoryWriter.append`."""

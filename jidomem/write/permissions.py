@@ -272,7 +272,7 @@ def curated_end(revived: Iterable[str], ends: Iterable[str], rules: AccessPolicy
     for old in revived:
         ended_by = [end for link in ("supersededBy", "invalidatedBy") for end in view.objects(iri(old), jido(link))]
         for end in (*ended_by, *map(iri, ends)):
-            for agent in view.objects(end, jido("settledBy")) or view.objects(end, jido("assertedBy")):
+            for agent in recorded_by(end, view):
                 if plain_value(agent) in rules.curators:
                     return f"it revives {old}, which {vocab.local_name(agent)} ended by {plain_value(end)}"
     return None
@@ -362,9 +362,11 @@ def check_promotion(intent: MemoryUpdateIntent, view: WriteSnapshot, is_curator:
 
 
 #: The properties of a memory that are not its content: author, time, evidence, predecessors.
-_NOT_CONTENT = WRITER_TERMS | set(
-    map(jido, ("revisionReason", "derivedFrom", "hasAlternative", "hasSourceType", "verified"))
-)
+_NOT_CONTENT = WRITER_TERMS | set(map(jido, ("revisionReason", "derivedFrom", "hasAlternative", "verified")))
+#: The properties of the writer by which its author stands behind a memory: another agent does not change them.
+_STANCE = frozenset(map(jido, ("hasConfidence", "confidenceValue")))
+#: The most versions of a memory of which the confirmations are read.
+_MOST_VERSIONS = 100
 #: The properties that change with the work on a task or an error.
 _WORK_STATE = frozenset(map(jido, ("hasTaskStatus", "hasErrorStatus", "severityLevel", "assignedTo", "trackedBy")))
 
@@ -390,10 +392,17 @@ def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: 
         raise IntentRefused(violations)
 
 
+def check_explained(ended: Iterable[str], agents: Set[Term], view: WriteSnapshot) -> None:
+    """Raise IntentRefused if an active memory of others than *agents* is *ended* or restated without a reason."""
+    active, what = filter(view.is_current, map(iri, sorted(ended))), "reason why it ends or changes"
+    if violations := [each for item in active for each in unexplained(item, agents, view, what)]:
+        raise IntentRefused(violations)
+
+
 def unexplained(item: Term, agents: Set[Term], view: WriteSnapshot, what: str) -> list[Violation]:
     """Return the violation that *what* is not said of a memory that others than *agents* asserted or confirmed."""
     authors = {*view.objects(item, jido("assertedBy"))}
-    confirming = {*view.objects(item, jido("confirmedBy")), *view.objects(item, jido("settledBy"))} - authors
+    confirming = _confirming(item, view) - authors
     others = sorted(vocab.local_name(author) for author in (authors | confirming) - agents)
     if not others:
         return []
@@ -403,15 +412,39 @@ def unexplained(item: Term, agents: Set[Term], view: WriteSnapshot, what: str) -
     return [Violation("missing_rationale", message, field="reason", hint=hint)]
 
 
+def _confirming(item: Term, view: WriteSnapshot) -> set[Term]:
+    """Return the agents that confirmed or settled *item*, or one of the versions before it with its author and text."""
+    text, authors = view.first(item, jido("summary")), {*view.objects(item, jido("assertedBy"))}
+    agents, earlier, pending = set[Term](), set[Term](), [item]
+    while pending and len(earlier) < _MOST_VERSIONS:
+        if (one := pending.pop()) in earlier:
+            continue
+        earlier.add(one)
+        agents |= {*view.objects(one, jido("confirmedBy")), *view.objects(one, jido("settledBy"))}
+        pending += [
+            old
+            for old in view.objects(one, jido("supersedes"))
+            if view.first(old, jido("summary")) == text
+            and not authors.isdisjoint(view.objects(old, jido("assertedBy")))
+        ]
+    return agents
+
+
 def _has_same_content(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term, view: WriteSnapshot) -> bool:
-    """Return whether *intent* has the content of *item*, whatever its author, evidence, and state of work."""
-    ignored = _NOT_CONTENT | (_WORK_STATE if intent.type in {"task", *ERRORS} else frozenset())
+    """Return whether *intent* has the content and confidence of *item*, whatever its author and state of work.
+
+    It may add evidence; only that of a task or an error may be removed.
+    """
+    is_work = intent.type in {"task", *ERRORS}
+    ignored = (_NOT_CONTENT - _STANCE) | (_WORK_STATE if is_work else frozenset())
     expires, now = parse_moment(intent.expires_on), parse_moment(intent.timestamp)
     if expires is None or now is None or expires > now:
         ignored |= {jido("expiresOn")}
     subject_iri = iri(intent.iri or "")
     new = {(predicate, _value(value)) for subject, predicate, value in described if subject == subject_iri}
     old = {(predicate, _value(value)) for _, predicate, value in view.about(item)}
+    if not is_work and any(row not in new for row in old if row[0] == jido("derivedFrom")):
+        return False
     return {row for row in new if row[0] not in ignored} == {row for row in old if row[0] not in ignored}
 
 
@@ -434,12 +467,25 @@ def with_first_author(
         listed = {view.first(each, jido("summary")) for each in view.objects(old, jido("hasAlternative"))}
         if listed != alternatives or not _has_same_content(intent, rows, old, view):
             continue
+        if is_proposed and old not in revived and not _ends_same(intent, old, view):
+            continue
         first = {name: view.first(old, name) for name in (jido("assertedBy"), jido("assertedIn"))}
         if first[jido("assertedBy")] == agent:
             break
         authored = [(s, p, first.get(p) or o if s in nodes else o) for s, p, o in rows]
         return [*authored, (item, jido("settledBy"), agent)]
     return [*rows]
+
+
+def _ends_same(intent: MemoryUpdateIntent, old: Term, view: WriteSnapshot) -> bool:
+    """Return whether the proposal *intent* would end the memories that the proposal *old* would end, and no others."""
+    ends = {*map(iri, (*intent.supersedes, *intent.invalidates))} - {old}
+    return ends == {*view.objects(old, jido("supersedes")), *view.objects(old, jido("invalidates"))}
+
+
+def recorded_by(item: Term, view: WriteSnapshot) -> Sequence[Term]:
+    """Return the agents that recorded *item*: those that settled it without a change, else its authors."""
+    return view.objects(item, jido("settledBy")) or view.objects(item, jido("assertedBy"))
 
 
 def _value(term: Term) -> object:

@@ -302,7 +302,9 @@ class Pipeline:
         status = STATUS_NAMES[comparison.status]
         receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
         rows = [*statements.described, *statements.declared]
-        if intent.supersedes or intent.revives:
+        if options.imported:
+            rows += [(iri(receipt.iri), jido("settledBy"), iri(each)) for each in options.settlers.get(receipt.iri, ())]
+        elif intent.supersedes or intent.revives:
             rows = permissions.with_first_author(intent, rows, view, is_proposed=comparison.status == triples.PROPOSED)
         rows += triples.relate(intent, comparison.status, [each.iri for each in conflicts] if conflicts else ())
         rows += [*self._key_triples(intent, keys), *comparison.marks]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from jidomem.base.clock import format_timestamp, parse_moment
-from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError
+from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.rdf.terms import Term, iri, literal, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.active import is_accepted
@@ -17,7 +17,7 @@ from jidomem.write import conflict
 from jidomem.write.batch import Batches
 from jidomem.write.context import WriteContext
 from jidomem.write.corrections import ACCEPTED, Corrections, changed_fields, coexisting_with, without_verified
-from jidomem.write.permissions import unexplained
+from jidomem.write.permissions import check_explained, recorded_by
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Outcome, SubmitOptions, commit_of
@@ -121,9 +121,9 @@ class Settlements:
             raise Conflict(decision.receipt.conflicts)
         corrections.check_asserted(view, decision.receipt)
         if not (settlement.reason or _is_explained(old, settlement.changes, is_proposed=not is_active)):
-            agents = {self._context.agent_node, *([] if is_active else view.objects(iri(item), jido("assertedBy")))}
+            agents = {self._context.agent_node, *([] if is_active else recorded_by(iri(item), view))}
             ended = {*values.get("supersedes", ()), *values.get("invalidates", ())}
-            _check_reason(sorted(map(iri, ended - ({item} if action == "accept" else set()))), agents, view)
+            check_explained(ended - ({item} if action == "accept" else set()), agents, view)
         return decision
 
     def _check_may_reject(self, item: Term, view: WriteSnapshot) -> None:
@@ -217,15 +217,6 @@ def _is_explained(old: Mapping[str, Any], changes: Mapping[str, Any] | None, *, 
     """Return whether *changes* have another rationale than *old*, or the proposal *old* a reason or rationale."""
     before, rationale = (str(fields.get("rationale") or "").strip() for fields in (old, changes or {}))
     return rationale not in ("", before) or bool(is_proposed and (old.get("reason") or before))
-
-
-def _check_reason(ended: Iterable[Term], agents: Set[Term], view: WriteSnapshot) -> None:
-    """Raise IntentRefused if an active memory of others than *agents* is *ended* or restated without a reason."""
-    what = "reason why it ends or changes"
-    if violations := [
-        each for item in filter(view.is_current, ended) for each in unexplained(item, agents, view, what)
-    ]:
-        raise IntentRefused(violations)
 
 
 def _is_moot(item: Term, view: WriteSnapshot) -> bool:

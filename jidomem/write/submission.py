@@ -6,7 +6,7 @@ A retry is an intent with an idempotency key that was answered before; it gets t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -39,8 +39,9 @@ class SubmitOptions:
     be unique among active memories. The memories in `ending` are replaced by other members of the same commit and
     conflict with nothing, or their conflicts with the restated memory stay. With `relocates` the intent repeats a
     memory whose source was moved, with its confirmations. `imported` permits undeclared values, which earlier
-    releases accepted. `respelt` has the paths of about with the separators of Windows, and how they are stored. `near`
-    has the memories that the intent is near to, and for which it becomes a proposal.
+    releases accepted, and keeps the author; `settlers` has the agents that settled each imported memory, by its IRI.
+    `respelt` has the paths of about with the separators of Windows, and how they are stored. `near` has the memories
+    that the intent is near to, and for which it becomes a proposal.
     """
 
     blobs: Mapping[str, str] | None = None
@@ -51,6 +52,7 @@ class SubmitOptions:
     relocates: bool = False
     absent: Mapping[str, str | None] = field(default_factory=dict)
     imported: bool = False
+    settlers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     respelt: Mapping[str, str] = field(default_factory=dict)
     near: tuple[str, ...] = ()
 

@@ -251,18 +251,14 @@ def _evidence(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
     triples: list[Triple] = []
     for entry in intent.evidence:
         if not names_a_thing(entry):
-            triples += evidence_text(item, entry)
+            node = iri(f"{vocab.BASE}evidence/{digest(entry)}")
+            triples += [(node, TYPE, jido("Evidence")), (node, vocab.LABEL, literal(entry))]
+            triples.append((item, jido("derivedFrom"), node))
             continue
         if not entry.startswith((vocab.BASE, "urn:jido:")):
             triples.append((iri(entry), TYPE, jido("Evidence")))
         triples.append((item, jido("derivedFrom"), iri(entry)))
     return triples
-
-
-def evidence_text(item: Term, text: str) -> list[Triple]:
-    """Return the triples of a *text* that is evidence of the memory *item*: those of its node, then the link."""
-    node = iri(f"{vocab.BASE}evidence/{digest(text)}")
-    return [(node, TYPE, jido("Evidence")), (node, vocab.LABEL, literal(text)), (item, jido("derivedFrom"), node)]
 
 
 def alternative_nodes(intent: MemoryUpdateIntent) -> list[Term]:
@@ -294,7 +290,7 @@ _IMPLIED = {
     for name in (
         "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
         "idempotencyKey", "supersededBy", "invalidatedBy", "hasConfidence", "confidenceValue", "aboutBlob",
-        "confirmedBy", "quarantined", "proposedBecause", "settledBy",
+        "confirmedBy", "quarantined", "proposedBecause", "settledBy", "judgement",
     )
 }  # fmt: skip
 

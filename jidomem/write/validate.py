@@ -54,7 +54,7 @@ OWN_FIELD: Mapping[str, str] = {
 #: The properties that only the writer uses.
 WRITER_ONLY = frozenset(
     ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
-) | {"aboutBlob", "confirmedBy", "quarantined", "proposedBecause", "settledBy"}
+) | {"aboutBlob", "confirmedBy", "quarantined", "proposedBecause", "settledBy", "judgement"}
 #: The properties above that only memories have; other things have a summary, too.
 WRITER_TERMS = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"}))
 #: Fields with one value that no shape counts: a second value, in an extra triple, would pass the shapes.

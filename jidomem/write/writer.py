@@ -256,6 +256,7 @@ class MemoryWriter:
         atomic: bool = False,
         propose: bool = False,
         imported: bool = False,
+        settlers: Mapping[str, Sequence[str]] | None = None,
     ) -> list[Outcome]: ...
 
     @overload
@@ -267,6 +268,7 @@ class MemoryWriter:
         atomic: Literal[True],
         propose: bool = False,
         imported: bool = False,
+        settlers: Mapping[str, Sequence[str]] | None = None,
     ) -> list[Outcome]: ...
 
     @overload
@@ -278,6 +280,7 @@ class MemoryWriter:
         atomic: Literal[False] = False,
         propose: bool = False,
         imported: bool = False,
+        settlers: Mapping[str, Sequence[str]] | None = None,
     ) -> SubmissionResults: ...
 
     def submit_many(
@@ -288,6 +291,7 @@ class MemoryWriter:
         atomic: bool = False,
         propose: bool = False,
         imported: bool = False,
+        settlers: Mapping[str, Sequence[str]] | None = None,
     ) -> list[Outcome] | SubmissionResults:
         """Return one receipt or refusal for each intent, in order; each is judged with those before it in view.
 
@@ -298,9 +302,10 @@ class MemoryWriter:
 
         With *atomic* the first refusal is raised, with its `position`, and nothing is written. With *propose* each
         memory waits for a curator, as in `submit_intent`. With *imported*, for an export of an earlier release, an
-        undeclared value gets a warning instead of a refusal.
+        undeclared value gets a warning instead of a refusal, and each memory keeps its author; *settlers* are the
+        agents that settled it, by its IRI.
         """
-        options = SubmitOptions(propose=propose, imported=imported)
+        options = SubmitOptions(propose=propose, imported=imported, settlers=settlers or {})
         return self._batches.submit_many(project_id, intents, options, atomic=atomic)
 
     def submit_together(self, project_id: str, plan: IntentPlan, *, dry_run: bool = False) -> list[Outcome]:
@@ -521,13 +526,15 @@ class MemoryWriter:
         """
         return self._descriptions.declare(project_id, rows)
 
-    def add_evidence(self, project_id: str, item: str, text: str) -> Receipt:
-        """Return the receipt of a *text* as further evidence of the pending proposal *item*, given by its IRI.
+    def add_judgement(self, project_id: str, item: str, text: str) -> Receipt:
+        """Return the receipt of a *text* as a judgement of the pending proposal *item*, given by its IRI.
+
+        It is shown to the curator who settles the proposal, and is no part of the accepted memory.
 
         A memory that is no pending proposal, any more, stays as it is (`deduplicated`). Raises IntentRefused for a
         text that looks like a secret or is too long, PolicyDenied for an agent that may not write.
         """
-        return self._descriptions.add_evidence(project_id, item, text)
+        return self._descriptions.add_judgement(project_id, item, text)
 
     def append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
         """Return the receipt of *rows*, in one commit of a stream without memories: codebase, history or system.

@@ -69,6 +69,22 @@ def test_what_is_exported_and_imported_elsewhere_exports_the_same(memory, tmp_pa
     assert after == before
 
 
+def test_authors_and_the_agents_that_settled_their_memories_come_in_as_they_are(memory, tmp_path):
+    first = memory.writer.remember("p", "The port is 80", asserted_by="ana").iri
+    confirmed = memory.writer.confirm("p", first, asserted_by="ben").iri
+    text = exported(memory)
+    start, subject, end = text.partition(f"<{confirmed}>".encode())
+    by_ben = start + subject + end.replace(b"assertedBy <https://jido.ai/agents/ana>", b"assertedBy agent:ben", 1)
+
+    with jidomem.open(tmp_path / "same", project="p", agent="cleo") as other:
+        imported(other, text)
+        assert exported(other) == text
+        assert other.reader.get_memory("p", confirmed)["properties"]["settledBy"] == ["https://jido.ai/agents/ben"]
+    with jidomem.open(tmp_path / "other", project="p", agent="cleo") as other:  # as earlier releases recorded it
+        imported(other, b"@prefix agent: <https://jido.ai/agents/> .\n" + by_ben)
+        assert other.reader.get_memory("p", confirmed)["properties"]["assertedBy"] == ["https://jido.ai/agents/ben"]
+
+
 def test_an_export_is_the_same_however_commits_were_grouped(tmp_path):
     intents = [intent(summary=f"fact {n}", iri=f"urn:f:{n}", timestamp="2026-01-01") for n in range(5)]
     with jidomem.open(tmp_path / "one", sources=fixed_sources()) as one:

@@ -1,7 +1,8 @@
-"""A chat model compares proposals with the memories similar to them: its answer is evidence, and decides nothing."""
+"""A chat model compares proposals with the memories similar to them: its answer is shown, and decides nothing."""
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -50,12 +51,12 @@ def opened(root, monkeypatch):
     return open_with
 
 
-def evidence(root, item):
+def judgements(root, item):
     with jidomem.open(root, project="p") as memory:
-        return memory.writer.restated("p", item).get("evidence", [])
+        return memory.reader.get_memory("p", item)["properties"].get("judgement", [])
 
 
-def test_the_answer_of_the_model_is_evidence_of_the_proposal_and_settles_nothing(opened, root):  # C008 C054
+def test_the_answer_of_the_model_is_shown_with_the_proposal_and_settles_nothing(opened, root):  # C008 C054
     with served(CONTRADICTS) as endpoint:
         with opened(endpoint) as memory:
             first, second = memory.remember(FIVE, asserted_by="ben"), memory.remember(TWENTY, evidence=["the log"])
@@ -64,9 +65,9 @@ def test_the_answer_of_the_model_is_evidence_of_the_proposal_and_settles_nothing
             (waiting,) = queue(memory.reader, "p", memory.sources.now())
             active = [row["summary"] for row in memory.ask("timeline")]
 
-    judgement = f"judge at {endpoint.url}: contradicts {first.iri[-8:]}: {REASON}"
+    judgement = f"judge: contradicts {first.iri[-8:]}: {REASON}"
     assert second.status == "proposed"
-    assert sorted(evidence(root, second.iri)) == sorted(["the log", judgement])
+    assert judgements(root, second.iri) == [judgement]
     assert (waiting.item, waiting.other) == (second.iri, first.iri)
     assert judgement in waiting.source
     assert FIVE in active
@@ -98,7 +99,7 @@ def test_the_curator_reads_why_the_model_compared_nothing(opened, root, replies,
         memory.remember(FIVE)
         second = memory.remember(TWENTY)
 
-    (only,) = evidence(root, second.iri)
+    (only,) = judgements(root, second.iri)
     assert "not compared with" in only
     assert said in only
 
@@ -111,23 +112,40 @@ def test_a_slow_model_delays_no_receipt_and_is_left_at_the_end(opened, root, mon
 
         assert second.status == "proposed"
         assert memory.writer.restated("p", second.iri)["summary"] == TWENTY
-    assert evidence(root, second.iri) == []
+    assert judgements(root, second.iri) == []
 
 
-def test_evidence_is_added_to_a_pending_proposal_only(root):
+def test_one_model_compares_all_pairs_in_order_and_closing_waits_for_them(opened, root):
+    asked = []
+
+    def slow(body):
+        time.sleep(0.05)
+        asked.append(body)
+        return CONTRADICTS
+
+    with served(slow) as endpoint, opened(endpoint) as memory:
+        memory.remember(FIVE)
+        proposals = [memory.remember(f"The connection pool has {number} threads") for number in range(20, 26)]
+
+    assert [len(judgements(root, each.iri)) for each in proposals] == [1] * 6
+    assert len(asked) == 6
+
+
+def test_a_judgement_is_added_to_a_pending_proposal_only_and_supports_nothing(root):
     with jidomem.open(root, project="p", agent="ana") as memory:
         active = memory.remember(FIVE)
         proposal = memory.writer.submit_intent("p", intent(summary=TWENTY, evidence=[]), propose=True)
         rejected = memory.writer.submit_intent("p", intent(summary="The pool has 6 threads"), propose=True)
         memory.writer.settle("p", rejected.iri, "reject", reason="it has 5")
 
-        assert memory.writer.add_evidence("p", proposal.iri, "seen in the log").commit is not None
+        assert memory.writer.add_judgement("p", proposal.iri, "it contradicts the log").commit is not None
         for item in (active.iri, rejected.iri):
-            assert memory.writer.add_evidence("p", item, "seen in the log").status == "deduplicated"
+            assert memory.writer.add_judgement("p", item, "it contradicts the log").status == "deduplicated"
         with pytest.raises(JidomemError) as refusal:
-            memory.writer.add_evidence("p", proposal.iri, "the key is AKIAIOSFODNN7REALKEY")
+            memory.writer.add_judgement("p", proposal.iri, "the key is AKIAIOSFODNN7REALKEY")
         assert refusal.value.code == "policy_denied"
         accepted = memory.writer.settle("p", proposal.iri, "accept")
+        assert "evidence" not in memory.writer.restated("p", accepted.iri)
 
-    assert evidence(root, proposal.iri) == evidence(root, accepted.iri) == ["seen in the log"]
-    assert evidence(root, active.iri) == []
+    assert judgements(root, proposal.iri) == ["it contradicts the log"]
+    assert judgements(root, accepted.iri) == judgements(root, active.iri) == []

@@ -88,7 +88,7 @@ def test_the_rationale_of_the_old_memory_is_no_reason_to_end_it(memory):
         ({"type": "task"}, {"status": "Completed", "assigned_to": "ben"}),
         ({"type": "error", "severity": "high"}, {"status": "Resolved", "severity": "low"}),
         ({"type": "decision", "rationale": "r", "valid_from": "2026-01-01"}, {"evidence": ["seen"]}),
-        ({"type": "fact"}, {"confidence": "high", "expires_on": "2030-01-01"}),
+        ({"type": "fact"}, {"expires_on": "2030-01-01"}),
     ],
     ids=lambda each: each.get("type", "change"),
 )
@@ -100,10 +100,42 @@ def test_work_that_goes_on_and_a_memory_that_is_confirmed_need_no_reason(memory,
 
     assert [state(memory, each) for each in (old, new, again)] == ["superseded", "superseded", "active"]
     assert [agents(memory, each) for each in (old, new, again)] == [("ana", None), ("ana", "ben"), ("ana", "cleo")]
-    with pytest.raises(IntentRefused, match="was asserted by ana: say in reason"):
+    with pytest.raises(IntentRefused, match="was asserted or confirmed by ana and ben: say in reason"):
         memory.writer.remember("p", "another", supersedes=[again], asserted_by="cleo")
-    with pytest.raises(IntentRefused, match="was asserted or confirmed by cleo: say in reason"):
+    with pytest.raises(IntentRefused, match="was asserted or confirmed by ben and cleo: say in reason"):
         memory.writer.remember("p", "another", supersedes=[again], asserted_by="ana")
+
+
+def test_another_confidence_needs_a_reason_and_has_the_agent_as_its_author(memory):
+    old = kept(memory, summary="The port is 80", confidence="medium")
+
+    with pytest.raises(IntentRefused, match="was asserted by ana: say in reason"):
+        memory.writer.correct("p", old, changes={"confidence": "high"})
+    new = memory.writer.correct("p", old, changes={"confidence": "high"}, reason="seen in the config").iri
+
+    assert agents(memory, new) == ("ben", None)
+
+
+def test_the_confirmation_of_another_agent_counts_after_the_author_confirms_again(memory):
+    old = kept(memory, summary="The port is 80")
+    confirmed = memory.writer.confirm("p", old).iri
+    again = memory.writer.confirm("p", confirmed, asserted_by="ana").iri
+
+    with pytest.raises(IntentRefused, match="was asserted or confirmed by ben: say in reason"):
+        memory.writer.remember("p", "another", supersedes=[again], asserted_by="ana")
+
+
+def test_a_proposal_that_ends_more_is_of_its_own_agent_and_is_accepted_with_a_reason(memory):
+    active, logs = kept(memory, summary="Production uses TLS"), {"summary": "Logs are kept 30 days"}
+    proposed = memory.writer.submit_intent("p", intent(asserted_by="ana", **logs), propose=True).iri
+    ending = intent(asserted_by="ben", supersedes=[proposed, active], **logs)
+    copied = memory.writer.submit_intent("p", ending, propose=True).iri
+
+    assert agents(memory, copied) == ("ben", None)
+    for accept in (memory.writer.confirm, lambda project, item: memory.writer.settle(project, item, "accept")):
+        with pytest.raises(IntentRefused, match="was asserted by ana: say in reason"):
+            accept("p", copied)
+    assert state(memory, active) == "active"
 
 
 def agents(memory, item):
