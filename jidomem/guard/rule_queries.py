@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from jidomem.base.clock import format_timestamp
@@ -53,6 +54,11 @@ _PAIRS = {
     "?item jido:supersedes* ?revived FILTER NOT EXISTS { ?item jido:supersedes* ?own . ?own jido:supersedes+ ?revived "
     "FILTER NOT EXISTS { ?own jido:settledBy ?other } } }",
 }
+#: The versions that those with a check replaced, and what the check of a version is accepted with.
+_CHECKED = "{ ?item jido:forbidsPattern|jido:requiresPattern|jido:checkCommand ?check }"
+_EARLIER = f"SELECT DISTINCT ?item ?value WHERE {{ {_CHECKED} ?item jido:supersedes ?value }}"
+_SETTLERS = f"SELECT DISTINCT ?item ?value WHERE {{ {_CHECKED} ?item jido:settledBy|jido:confirmedBy ?value }}"
+_LEVELS = f"SELECT DISTINCT ?item ?value WHERE {{ {_CHECKED} ?item jido:hasEnforcementLevel ?value }}"
 _KEYS = "SELECT ?item ?key WHERE { ?item jido:conflictKey ?key }"
 _SUCCESSORS = "SELECT ?old ?new WHERE { ?old jido:supersededBy|jido:invalidatedBy ?new }"
 #: The classes of nodes beside memories in commits; they govern no file.
@@ -128,12 +134,15 @@ class _RuleRows:
         self._family = {plain_value(kind): name for name in _FAMILIES for kind in {jido(name), *known(jido(name))}}
         kinds = " ".join(f"<{kind}>" for kind in self._family)
         self.rows = select(_ITEMS % (kinds, f"{BASE}projects/{project}"))
-        self._by: dict[str, Mapping[str, list[dict[str, Any]]]] = {}
-        for name, text in _PAIRS.items():
-            pairs: dict[str, list[dict[str, Any]]] = defaultdict(list)
+
+        def pairs(text: str) -> Mapping[str, list[dict[str, Any]]]:
+            result: dict[str, list[dict[str, Any]]] = defaultdict(list)
             for row in select(text):
-                pairs[row["item"]].append(row)
-            self._by[name] = pairs
+                result[row["item"]].append(row)
+            return result
+
+        self._pairs = pairs
+        self._by = {name: pairs(text) for name, text in _PAIRS.items()}
         self._curators = memory.writer.authority(project).curators
         self._keys, self._successors = select(_KEYS), select(_SUCCESSORS)
 
@@ -170,11 +179,38 @@ class _RuleRows:
         if {each["value"] for each in self._by["reviver"].get(row["item"], ())} <= {*self._curators}:
             agents.add(row["agent"])  # unless another agent revived it, and its author did not record it since
         accepted = not self._curators or bool(row["word"]) or not agents.isdisjoint(self._curators)
+        accepted = accepted or (bool(checks) and self._was_accepted(row["item"]))
         kind = local_name(row["kind"])
         label = _LABELS.get(binds) or (binds if family == "Error" else TYPE_OF_CLASS.get(kind, kind).replace("_", " "))
         return Rule(row["item"], binds, label, row["summary"], _moment(row["recorded"]), local_name(row["agent"]),
                     _moment(row["from"]), _moment(row["until"]), checks if accepted else (),
                     bool(checks) and not accepted)  # fmt: skip
+
+    def _was_accepted(self, item: str) -> bool:
+        """Return whether a curator accepted an earlier version of *item* with the same checks, files and level."""
+        earlier, settlers = self._earlier
+        pending, known = [item], set[str]()
+        while pending:
+            one = pending.pop()
+            known.add(one)
+            if any(each["value"] in self._curators for each in settlers.get(one, ())):
+                return True
+            olds = {each["value"] for each in earlier.get(one, ())} - known
+            pending += [old for old in olds if self._judged(old) == self._judged(one)]
+        return False
+
+    @cached_property
+    def _earlier(self) -> tuple[Mapping[str, list[dict[str, Any]]], Mapping[str, list[dict[str, Any]]]]:
+        return self._pairs(_EARLIER), self._pairs(_SETTLERS)
+
+    @cached_property
+    def _levels(self) -> Mapping[str, list[dict[str, Any]]]:
+        return self._pairs(_LEVELS)
+
+    def _judged(self, item: str) -> list[set[str]]:
+        """Return what a curator accepts of a check: its patterns and commands, files and level."""
+        rows = [*(self._by[name] for name in ("forbids", "requires", "command", "about")), self._levels]
+        return [{str(each["value"]) for each in by.get(item, ())} for by in rows]
 
     def named(self, row: Mapping[str, Any]) -> list[str]:
         """Return the texts that name the files governed by a memory."""

@@ -14,6 +14,7 @@ from jidomem.base.words import quoted
 from jidomem.errors import IntentRefused
 from jidomem.guard.guard import CheckResult, Edit, error_line, judge
 from jidomem.guard.rules import Check
+from jidomem.rdf.vocab import JIDO
 from jidomem.runtime.location import init
 
 TOUCH = "touch ran"
@@ -212,6 +213,21 @@ def test_a_check_of_a_curator_that_another_agent_revived_waits_for_a_curator(rep
 
     assert [bool(denied(answer)) for answer in answers] == [True, False, False, False, True, True]
     assert ['"its check waits' in told(answer) for answer in answers] == [False, False, True, True, False, False]
+
+
+def test_an_accepted_check_counts_after_other_agents_confirm_it_but_not_with_another_pattern(repository):
+    (iri,) = keep(repository, {**convention("No print", "src", forbidsPattern="print"), "asserted_by": "ana"})
+    run("access", "policy", "grant", "rita", "curator", "--agent", "rita", "--reason", "she judges")
+    asked = {"file_path": f"{repository}/src/a.py", "content": "print(1)"}
+    answers = []
+    other = {"extra_triples": [[f"{JIDO}forbidsPattern", "pri"]]}
+    for agent, change in (("rita", None), ("ben", None), ("zoe", None), ("ben", other), ("zoe", None)):
+        with jidomem.open(repository / ".jidomem") as memory:
+            ways = {"confirm": True} if change is None else {"changes": change}
+            iri = memory.writer.correct("p", iri, reason="because", who={"asserted_by": agent}, **ways).iri
+        answers.append(bool(denied(hooked(repository, "Write", **asked))))
+
+    assert answers == [True, True, True, False, False]
 
 
 def test_a_proposal_checks_nothing(repository):
