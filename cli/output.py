@@ -23,6 +23,7 @@ import click
 from jidomem import Jidomem, Receipt
 from jidomem.base.clock import parse_moment
 from jidomem.base.words import beginning
+from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.rdf.vocab import BASE, JIDO, REDACTED, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import cell, plain, tsv_line
@@ -451,10 +452,11 @@ _PRINTERS: Mapping[str, Callable[[App, Sequence[Row], Sequence[str]], None]] = {
 }  # fmt: skip
 
 
-def _choices(app: App, receipt: Receipt, similar: SimilarMemory) -> dict[str, str]:
+def _choices(app: App, memory: Jidomem, receipt: Receipt, similar: SimilarMemory) -> dict[str, str]:
     """Return the choices between a new memory and a similar one, each with its command.
 
-    The commands are of the agent of the write, and of its root and project.
+    The commands are of the agent of the write, and of its root and project; those that the policy denies it are left
+    out.
     """
     from jidomem_cli.errors import acting
 
@@ -470,7 +472,19 @@ def _choices(app: App, receipt: Receipt, similar: SimilarMemory) -> dict[str, st
     else:
         supersede, keep = replace, "nothing to do"
         confirm = f'{edit} --set supersedes={old} --set supersedes={new} --reason "it says the same"'
-    return similar_choices(similar.relation, similar.differences, supersede=supersede, confirm=confirm, keep=keep)
+    may_settle = receipt.commit is None or _may_supersede(memory, receipt.iri, similar.id)
+    keep = keep if may_settle else "nothing to do"
+    choices = similar_choices(similar.relation, similar.differences, supersede=supersede, confirm=confirm, keep=keep)
+    return {name: choice for name, choice in choices.items() if may_settle or name != "supersede"}
+
+
+def _may_supersede(memory: Jidomem, item: str, other: str) -> bool:
+    """Return whether the policy allows the writer to settle the new memory *item* in place of *other*."""
+    try:
+        memory.writer.settle(memory.project, item, "supersede", other=other, reason="it takes its place", dry_run=True)
+    except JidomemError as error:
+        return not isinstance(error, PolicyDenied)
+    return True
 
 
 def similar_line(similar: SimilarMemory) -> str:
@@ -489,7 +503,7 @@ def show_receipt(
     *item* is the memory of the outcome (default: the new one).
     """
     values = receipt.to_dict()
-    choices = [_choices(app, receipt, similar) for similar in receipt.similar or ()]
+    choices = [_choices(app, memory, receipt, similar) for similar in receipt.similar or ()]
     for shown, of_similar in zip(values.get("similar", ()), choices, strict=True):
         shown["choices"] = of_similar
     show_result(app, values, receipt.iri)

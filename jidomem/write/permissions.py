@@ -94,7 +94,7 @@ def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, s
             raise _denied(
                 f"{vocab.local_name(agent)}, {_article(role)}, may not write a {kind}", rule, rules, agent, role
             )
-        if verdict == "propose":
+        if verdict == "propose" and not _withdraws_own_proposals(intent, view):
             reason = f"{BY_POLICY}{rule}"
     return Permission(is_curator, reason)
 
@@ -293,6 +293,20 @@ def _change(node: Term, view: WriteSnapshot) -> PolicyChange:
         days=int(parse_literal(days).text) if days else None,
         recorded=format_timestamp(recorded) if recorded else "",
         node=plain_value(node),
+    )
+
+
+def _withdraws_own_proposals(intent: MemoryUpdateIntent, view: WriteSnapshot) -> bool:
+    """Return whether *intent* ends nothing but pending proposals of its own agent."""
+    return (
+        intent.type == "deleted_marker"
+        and bool(intent.invalidates)
+        and not (intent.supersedes or intent.revives)
+        and all(
+            jido("Proposed") in view.objects(iri(other), ITEM_MARK)
+            and {*view.objects(iri(other), jido("assertedBy"))} == {iri(intent.asserted_by or "")}
+            for other in intent.invalidates
+        )
     )
 
 

@@ -846,3 +846,21 @@ def test_accepting_all_names_the_active_memories_that_are_replaced(repository):
 
     at = shown.index("active memories that they replace or withdraw: 1")
     assert shown[at + 1] == f"  {changed[-8:]} replaces {advisory[-8:]}: Names are short"
+
+
+@pytest.mark.parametrize("command", [["review", "reject"], ["edit", "--invalidate"]])
+def test_an_agent_withdraws_its_own_proposals_only_and_accepts_none(disarming, command):
+    strict, proposed = disarming
+    withdraw = (*command, proposed, "--reason", "mine", "--agent")
+
+    other = run(*withdraw, "cleo", "--dry-run")
+    accepted = run("review", "accept", proposed, "--agent", "ben")
+    own = run(*withdraw, "ben")
+
+    assert (other.exit_code, "proposed" in other.stderr) == (0, True) if command[0] == "edit" else (3, False)
+    assert (accepted.exit_code, own.exit_code) == (3, 0)
+    assert rows("review") == []
+    statuses = [json.loads(run("show", item, "--json").stdout)["status"] for item in (strict, proposed)]
+    assert statuses == ["active", "invalidated"]
+    assert run("edit", strict, "--invalidate", "--reason", "mine", "--agent", "ben").exit_code == 0
+    assert json.loads(run("show", strict, "--json").stdout)["status"] == "active"

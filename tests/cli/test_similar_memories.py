@@ -127,6 +127,22 @@ def test_a_proposal_is_settled_in_the_review(shop, choice, action):
     assert rows("review") == []
 
 
+def test_a_receipt_offers_only_the_commands_that_the_policy_allows_its_agent(shop):
+    assert run("access", "policy", "grant", "ana", "admin", "--agent", "ana").exit_code == 0
+    assert run("access", "policy", "set", "propose", "--kind", "fact", "--agent", "ana").exit_code == 0
+    assert run("access", "policy", "set", "assert", "--for", "ana", "--kind", "fact", "--agent", "ana").exit_code == 0
+    remember("ana", WEEK[1][1])
+
+    proposal = remember("ben", WEEK[3][1])
+
+    choices = proposal["similar"][0]["choices"]
+    assert (proposal["status"], [*choices], choices["keep"]) == (
+        "proposed", ["confirm", "keep"], "if both hold: nothing to do",
+    )  # fmt: skip
+    follow(choices["confirm"])
+    assert rows("review") == []
+
+
 def test_the_commands_of_a_receipt_name_those_that_work_after_an_edit_of_the_memory(shop):
     known = remember("ana", WEEK[1][1])["iri"]
     (similar,) = remember("ben", WEEK[3][1])["similar"]
