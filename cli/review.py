@@ -350,13 +350,17 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
         return
     offered = newest(memory.reader, memory.project, queue_page.waiting)
     if one := next((one for one in offered if one.other is None), None):
-        way = f"jidomem review{options} accept {short(one.item)}"
+        way, edit = f"jidomem review{options} accept {short(one.item)}", f"jidomem edit{options} {short(one.item)}"
+        many = f"jidomem review{options} --edit"
         if one.kind == "no_longer_valid":
-            edit = f"jidomem edit{options} {short(one.item)} --set valid_until=DATE"
-            app.info(f"decide one: {way} (it ended at its date), or reject (it never held); if it holds longer: {edit}")
-            app.info(f"decide many: jidomem review{options} --edit")
+            longer = f"if it holds longer: {edit} --set valid_until=DATE"
+            app.info(f"decide one: {way} (it ended at its date), or reject (it never held); {longer}")
+            app.info(f"decide many: {many}")
+        elif one.kind == "expired" and _needs_date(memory, one.item):
+            app.info(f"decide one: {edit} --confirm --set expires_on=DATE, or {way.replace(' accept ', ' reject ')}")
+            app.info(f"decide many: {many}")
         else:
-            app.info(f"decide one: {way}, or reject; many: jidomem review{options} --edit")
+            app.info(f"decide one: {way}, or reject; many: {many}")
     else:
         app.info(f"decide many: jidomem review{options} --edit")
     view = present_rows(memory.reader, memory.project)
@@ -368,6 +372,12 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
         several = "proposals" if len(unopposed) > 1 else "proposal"
         many = f"{len(unopposed):,} {several} ({_kinds(unopposed)})" if queue_page.cursor is None else "all proposals"
         app.info(f"accept {many} without a conflict: jidomem review{options} accept --all")
+
+
+def _needs_date(memory: Jidomem, item: str) -> bool:
+    """Return whether the due memory *item* is accepted only with a date, as its last review was due before its own."""
+    (outcome,) = memory.writer.settle_many(memory.project, [Settlement(item, "accept")], dry_run=True)
+    return isinstance(outcome, InvalidRequest)
 
 
 def _at_present_lines(memory: Jidomem, waiting: Sequence[Waiting]) -> list[Waiting]:

@@ -67,6 +67,11 @@ _COMMANDS: Sequence[HintTranslation] = (
         r"the tool revise with id \1 and confirm true",
     ),
     HintTranslation(
+        r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm --set (\w+)=([\w-]+)$",
+        r'POST /projects/PROJECT/memories/\1/revise {"confirm": true, "set": {"\2": "\3"}}',
+        r'the tool revise with id \1, confirm true and set {"\2": "\3"}',
+    ),
+    HintTranslation(
         r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --set (\w+)=([\w-]+)$",
         r'POST /projects/PROJECT/memories/\1/revise {"set": {"\2": "\3"}}',
         r'the tool revise with id \1 and set {"\2": "\3"}',

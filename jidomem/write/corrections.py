@@ -384,7 +384,7 @@ def _next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime) -> 
     if span <= timedelta():
         raise InvalidRequest(
             f"its review was due on {old['expires_on']}, before its own date",
-            hint="give `expires_on`: the date of the next review",
+            hint=f"give the date of the next review: jidomem edit {old['iri']} --confirm --set expires_on=DATE",
         )
     return format_timestamp(now + span)
 

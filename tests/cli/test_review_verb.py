@@ -864,3 +864,22 @@ def test_an_agent_withdraws_its_own_proposals_only_and_accepts_none(disarming, c
     assert statuses == ["active", "invalidated"]
     assert run("edit", strict, "--invalidate", "--reason", "mine", "--agent", "ben").exit_code == 0
     assert json.loads(run("show", strict, "--json").stdout)["status"] == "active"
+
+
+def test_a_due_memory_whose_review_was_due_before_its_own_date_is_confirmed_by_the_command_in_list_and_refusal(
+    repository,
+):
+    assert run("review", "reject", *(row["item"] for row in rows("review"))).exit_code == 0
+    item = run("remember", "old", "--expires-on", "2020-01-01").stdout.strip()
+
+    listed, refused = run("review").stderr, run("review", "accept", item)
+
+    command = f"jidomem edit {item[-8:]} --confirm --set expires_on=DATE"
+    assert listed.splitlines() == [
+        f"decide one: {command}, or jidomem review reject {item[-8:]}", "decide many: jidomem review --edit",
+    ]  # fmt: skip
+    assert (refused.exit_code, refused.stderr.splitlines()[-1]) == (
+        2, f"hint: give the date of the next review: {command}",
+    )  # fmt: skip
+    assert run(*shlex.split(command.replace("DATE", "2999-01-01"))[1:]).exit_code == 0
+    assert rows("review") == []

@@ -438,3 +438,15 @@ def test_a_briefing_comes_as_json_or_as_markdown(client, memory):
     for wrong in ({"budget": "5"}, {"role": "boss"}, {"budget_tokens": "5"}, {"budget_tokens": "many"}):
         assert client.get("/projects/p/briefing", query_string=wrong).status_code == 400
     assert client.get("/projects/none/briefing").status_code == 404
+
+
+def test_a_confirmation_that_needs_a_date_is_refused_with_the_request_that_gives_it(client, memory):
+    item = memory.writer.submit_intent("p", intent(summary="old", expires_on="2020-01-01")).iri
+    path = f"/projects/p/memories/{item.rpartition('/')[2]}/revise"
+
+    refused = client.post(path, json={"confirm": True})
+
+    assert refused.status_code == 400
+    call, _, body = refused.get_json()["hint"].partition(f"POST {path} ")[2].partition("{")
+    assert (call, json.loads("{" + body)) == ("", {"confirm": True, "set": {"expires_on": "DATE"}})
+    assert client.post(path, json={"confirm": True, "set": {"expires_on": "2999-01-01"}}).status_code in (200, 201)

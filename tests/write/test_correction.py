@@ -193,7 +193,7 @@ def test_a_review_that_came_before_what_it_reviews_is_dated_by_hand(memory):
     with pytest.raises(InvalidRequest, match="before its own date") as refusal:
         memory.writer.confirm("p", old)
 
-    assert refusal.value.hint == "give `expires_on`: the date of the next review"
+    assert refusal.value.hint.endswith(" --confirm --set expires_on=DATE")
 
 
 def test_confirming_a_proposal_asserts_it_with_all_that_it_replaces(tmp_path):
