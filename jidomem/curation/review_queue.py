@@ -488,14 +488,14 @@ def with_endings(reader: MemoryReader, project: str, waiting: Sequence[Waiting])
 def _endings(
     reader: MemoryReader, project: str, item: str, ended: Mapping[Term, bool], revisions: Revisions
 ) -> dict[str, Any]:
-    memories = [reader.get_memory(project, plain_value(old)) for old in ended]
+    memory, memories = reader.get_memory(project, item), [reader.get_memory(project, plain_value(old)) for old in ended]
     ends = [
         {"item": old["iri"], "summary": next(iter(old["properties"].get("summary", ())), REDACTED),
          "status": old["status"], "is_withdrawn": is_withdrawn,
-         "changes": [] if is_withdrawn else revisions.between(old["iri"], item)}
+         "changes": [] if is_withdrawn else revisions.changes(old, memory)}
         for old, is_withdrawn in zip(memories, ended.values(), strict=True)
     ]  # fmt: skip
-    return {"ends": tuple(ends), "reason": reason(reader.get_memory(project, item), memories)}
+    return {"ends": tuple(ends), "reason": reason(memory, memories)}
 
 
 def opposed_proposals(

@@ -279,7 +279,7 @@ class Revisions:
         replaced = [each for each in (*superseded, *revived) if each["class"] != MARKER]
         replaced.sort(key=lambda each: each["recorded_at"], reverse=True)
         versions = [each for each in replaced if lineage is None or each["iri"] in lineage] or replaced
-        changes = {each["iri"]: self._changes(each, memory) for each in (versions if revived else replaced)}
+        changes = {each["iri"]: self.changes(each, memory) for each in (versions if revived else replaced)}
         restated = [] if revived else [each for each in replaced if _is_same(changes[each["iri"]])]
         before = next((each for each in versions if each in restated), versions[0] if versions else None)
         own_changes = [] if before is None else changes[before["iri"]]
@@ -291,11 +291,6 @@ class Revisions:
             "also_superseded": [] if before is None or revived else _also_superseded(memory, before, replaced),
         }
 
-    def between(self, old: str, new: str) -> Rows:
-        """Return the changes from the memory *old* to *new*, as those of `of`; none if one is missing."""
-        before, after = self._memory(old), self._memory(new)
-        return [] if before is None or after is None else self._changes(before, after)
-
     def _memories(self, memory: Memory, name: str) -> list[Memory]:
         return [each for each in map(self._memory, _values(memory, name)) if each is not None]
 
@@ -305,7 +300,8 @@ class Revisions:
         except NotFound:
             return None
 
-    def _changes(self, before: Memory, after: Memory) -> Rows:
+    def changes(self, before: Memory, after: Memory) -> Rows:
+        """Return the changes between two memories, each with field, before and after."""
         sides = (before, after)
         nodes = [node for each in sides for name in ("derivedFrom", "hasAlternative") for node in _values(each, name)]
         texts = node_texts(self._reader, self._project, nodes)
