@@ -74,7 +74,10 @@ _REWORDED = 300
 @click.argument("items", metavar="[IRI]...", nargs=-1)
 @click.option("--against", metavar="IRI", help="With one IRI: the active memory that it conflicts with.")
 @click.option(
-    "--all", "all_", is_flag=True, help="With accept: all proposals without a conflict, in their newest version."
+    "--all",
+    "all_",
+    is_flag=True,
+    help="With accept: the newest proposals without a conflict that change no Strict rule.",
 )
 @click.option("--conflicts", is_flag=True, help="List only conflicts, each with the commands that resolve it.")
 @click.option("--edit", is_flag=True, help="Review many at once, a line each, in $VISUAL or $EDITOR.")
