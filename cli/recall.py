@@ -111,9 +111,8 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
     ):
         if text:
             app.info(text)
-    if form != "json" and (index := result.metadata.get("index")):
-        app.info(f"only the memories of {index['added']:,} of {index['commits']:,} commits were searched: try again, or"
-                 " let jidomem root reindex add all")  # fmt: skip
+    if form not in ("json", "md") and (text := result.index_notice()):
+        app.info(f"{text}, or let jidomem root reindex add all")
     vectors = result.metadata.get("vectors", {})
     if form != "json" and (error := vectors.get("error")):
         app.info(f"the embedder failed: {error}")

@@ -310,10 +310,15 @@ _READERS: Mapping[str, _DocumentReader] = {
 
 
 class TextsSoFar:
-    """The texts of a root to which a thread adds many memories: those that were added so far."""
+    """The texts of a root to which a thread adds many memories: those that were added so far.
+
+    `searched` has the least number of commits whose memories a read had, and the number of all; None if no read lacked
+    some.
+    """
 
     def __init__(self, texts: Texts) -> None:
         self._texts = texts
+        self.searched: tuple[int, int] | None = None
 
     @property
     def stemmer(self) -> Stemmer:
@@ -322,7 +327,13 @@ class TextsSoFar:
 
     def read(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
         """Return `use(reader)` for the texts of *stream* added so far."""
-        return self._texts.read_part(stream, use)
+
+        def use_part(file: SearchIndexReader) -> T:
+            if stream.name == "memory" and (part := self._texts.part(stream, file)) is not None:
+                self.searched = min(self.searched or part, part)
+            return use(file)
+
+        return self._texts.read_part(stream, use_part)
 
 
 class Texts:
@@ -437,6 +448,11 @@ class Texts:
     def build_progress(self, stream: Stream) -> tuple[int, int]:
         """Return the number of commits that were added to a file that is being built, and of all."""
         return self._build_progress.get(name_of(stream), (0, 0))
+
+    def part(self, stream: Stream, file: SearchIndexReader) -> tuple[int, int] | None:
+        """Return the number of commits whose memories the *file* of *stream* has, and of all; None if it has all."""
+        total = self._index.mark(stream.graph).commits
+        return None if file.metadata("is_whole") else (min((file.mark or Watermark()).commits, total - 1), total)
 
     def read_part(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
         """Return the result of `read`; while a thread builds the file, that for the memories added so far."""

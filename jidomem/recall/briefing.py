@@ -342,15 +342,21 @@ def markdown(result: MemoryRecall, option: str = _OPTIONS[0], show: str = _SHOW)
 def _nothing(result: MemoryRecall, show: str = _SHOW) -> str:
     """Return the line of an answer without memories; it names the nearest one, if there is one."""
     if result.nearest is None:
-        return "nothing\n"
+        return "nothing so far\n" if "index" in result.metadata else "nothing\n"
     score = f"{result.nearest.score:.2g}"
     return f"nothing here answers this; nearest, with a score of {score}:\n{_line(result.nearest, show)}"
 
 
 def _notice(result: MemoryRecall, option: str) -> str:
     session = "session=" if option == _OPTIONS[0] else "--session "
-    notices = [result.inactive.notice(option), result.sessions_notice(session), result.agent_notice]
-    return "".join(f"{text.removesuffix('?')}{'?' if text.endswith('?') else '.'}\n" for text in notices if text)
+    notices = [
+        result.index_notice(),
+        result.inactive.notice(option),
+        result.sessions_notice(session),
+        result.agent_notice,
+    ]
+    return "".join(f"{text.removesuffix('?')}{'?' if text.endswith('?') else '.'}
+" for text in notices if text)
 
 
 def anchored(
@@ -387,7 +393,7 @@ def fit_recall_to_budget(result: MemoryRecall, budget: int | None) -> MemoryReca
     """
     entries = result.entries
     if budget is not None:
-        frame = [_RECALL_OPENING, _FENCE, _END, "nothing\n", _LEFT_OUT.format(10**6)]
+        frame = [_RECALL_OPENING, _FENCE, _END, "nothing so far\n", _LEFT_OUT.format(10**6)]
         frame.append(max((_notice(result, option) for option in _OPTIONS), key=len))
         left = budget - sum(map(tokens, frame))
         if left < 0:

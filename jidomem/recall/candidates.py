@@ -36,6 +36,8 @@ BEFORE, AFTER = 3, 3
 FIRST, BESIDE = 4_000, 30_000
 #: The most pieces that are compared individually if the search covers only a part of the texts.
 COMPARED = 20_000
+#: How many times as many matches are read if too few of those read so far pass the filter.
+MORE = 3
 #: The most vectors that are compared at full precision if the search covers all texts.
 IN_FULL = 1_000
 #: The kind of a page of MemoryOS; pages are not in a graph.
@@ -119,6 +121,10 @@ class Lookups:
         if len(known) < count:
             known = self._matches[about] = self._file.matches(*self._stems(about), count, self.about if about else None)
         return known[:count]
+
+    def matches_within(self, within: SearchFilter, count: int, *, about: bool) -> list[tuple[int, float]]:
+        """Return the *count* best word matches that pass a filter, which few memories pass, as `matches`."""
+        return self._file.matches(*self._stems(about), count, self.about if about else None, within)
 
     def _stems(self, about: bool) -> tuple[list[str], list[str]]:
         """Return the stems to search by, and those that only add to the score."""
@@ -271,7 +277,9 @@ class _Gathering:
             best = dict(islice(((number, reach) for number, reach in matches if number in inside), most))
             if len(best) == most or len(matches) < count:
                 return best
-            count *= 3
+            if MORE * len(best) < min(most, count):
+                return dict(self._lookups.matches_within(self._within, most, about=about))
+            count *= MORE
 
     def _by_likeness(self) -> list[int]:
         """Return the numbers of the most similar texts within the scope."""

@@ -208,6 +208,13 @@ class MemoryRecall(RecallResult):
         nearest = self.entries[0] if below and not entries else None
         return replace(self, entries=entries, metadata=metadata, nearest=nearest)
 
+    def index_notice(self) -> str:
+        """Return the sentence on the memories that were not searched while the search index is built."""
+        if not (index := self.metadata.get("index")):
+            return ""
+        return (f"the search index is being built: only the memories of {index['added']:,} of {index['commits']:,} "
+                "commits were searched; try again")  # fmt: skip
+
     def sessions_notice(self, option: str = "session=") -> str:
         """Return the sentence on the entries in sessions that were not searched, and the *option* that searches one."""
         left: Mapping[str, int] = self.metadata.get(OTHER_SESSIONS, {})

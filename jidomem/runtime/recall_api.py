@@ -85,7 +85,7 @@ class RecallApi:
         request, narrowing = parse_request(query, options, self._settings.agent)
         search = self._search(request, narrowing, project)
         hits = self._hits(search, request, narrowing, project)
-        if is_whole := search.texts is self.texts:
+        if is_whole := "index" not in hits.metadata:
             hits = replace(hits, inactive=search.inactive(project, request, narrowing, hits))
         memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGES]
         freshness = fresh(self._index, self._tree, project, iter(memories))
@@ -117,6 +117,8 @@ class RecallApi:
         return self._hits(self._search(request, narrowing, project), request, narrowing, project)
 
     def _hits(self, search: Recalling, request: RecallRequest, narrowing: Narrowing, project: str) -> MemoryRecall:
+        from jidomem.index.search_index import TextsSoFar
+
         if self.reranker is None:
             hits = search.recall(project, request, narrowing)
         else:
@@ -125,11 +127,14 @@ class RecallApi:
             wide = search.recall(project, replace(request, limit=max(request.limit, RERANKED)), narrowing)
             hits = replace(rerank(wide, self.reranker, request.limit, self._settings.reranker.seconds), request=request)
         metadata = self.lag(project)
-        if search.texts is not self.texts:  # later commits may have ended a memory added so far
+        if isinstance(search.texts, TextsSoFar) and (part := search.texts.searched):
+            # later commits may have ended a memory added so far
             entries = [hit for hit in hits.entries if narrowing.include_inactive or hit.metadata["status"] not in STATES
                        or hit.metadata["status"] == ACTIVE]  # fmt: skip
-            added, commits = self.texts.build_progress(Stream(project))
-            hits, metadata = replace(hits, entries=entries), {**metadata, "index": {"added": added, "commits": commits}}
+            hits, metadata = (
+                replace(hits, entries=entries),
+                {**metadata, "index": dict(zip(("added", "commits"), part, strict=True))},
+            )
         hits = hits.reaching(narrowing.min_score)
         return replace(hits, metadata={**hits.metadata, **metadata})
 

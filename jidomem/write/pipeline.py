@@ -298,6 +298,8 @@ class Pipeline:
             warnings += triples.misspelt_agents([intent.assigned_to], view)
         if options.absent:
             warnings += _absent_warnings(options.absent)
+        if intent.about and not (options.as_it_was or options.imported):
+            warnings += validate.separator_warnings(intent.about)
         warnings += [f"about names {path}: it is stored as {near}" for path, near in options.respelt.items()]
         status = STATUS_NAMES[comparison.status]
         receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))

@@ -159,6 +159,18 @@ def _bm25(match, stems, counts):
     return score
 
 
+@pytest.mark.parametrize("first", range(3))
+def test_matches_within_a_filter_are_the_best_ones_that_pass_it(first):
+    for seed in range(first * 10, (first + 1) * 10):
+        random = Random(seed)
+        file, within = taken_in(corpus_of(random)), SearchFilter(since=moment(random.randrange(25)))
+        stems, count = _stems(" ".join(random.sample(WORDS, 2))), random.randrange(1, 9)
+        only = random.choice([None, range(0, 25, 2)])
+
+        best = [(one.number, one.reach) for one in file.best(stems, within, only)]
+        assert file.matches(stems, (), count, only, within) == best[:count], seed
+
+
 def test_what_was_known_at_a_moment_is_counted_in_whichever_order_it_came():
     for seed in range(10):
         random = Random(seed)

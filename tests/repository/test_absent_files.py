@@ -65,6 +65,13 @@ def test_another_windows_path_is_refused_with_the_path_to_write(writer, entry, p
     )
 
 
+def test_a_windows_path_without_extension_that_is_absent_is_stored_with_a_warning(writer):
+    receipt = writer.submit_intent("p", intent(about=[r"lib\absent"]))
+
+    assert writer.restated("p", receipt.iri)["about"] == [r"lib\absent"]
+    assert receipt.warnings == (r"about names lib\absent: it is stored so, and paths have slashes: lib/absent",)
+
+
 @pytest.mark.parametrize("entry", [r"App\Models", r"lib/\[id\].py"])
 def test_a_namespace_or_an_escaped_sign_is_no_windows_path(writer, entry):
     receipt = writer.submit_intent("p", intent(about=[entry]))
