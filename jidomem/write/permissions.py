@@ -464,10 +464,11 @@ def _has_same_content(intent: MemoryUpdateIntent, described: Iterable[Triple], i
 
 def with_first_author(
     intent: MemoryUpdateIntent, rows: Sequence[Triple], view: WriteSnapshot, *, is_proposed: bool
-) -> list[Triple]:
+) -> tuple[list[Triple], list[str]]:
     """Return *rows* with the author of the memory whose content *intent* restates; its own agent only settles it.
 
-    A memory that was active comes before a proposal. A proposal has the author of a proposal only.
+    A memory that was active comes before a proposal. A proposal has the author of a proposal only. A warning says that
+    an active memory is confirmed thereby, unless the work on it may have gone on.
     """
     item, agent = iri(intent.iri or ""), iri(intent.asserted_by or "")
     nodes, alternatives = {item, *alternative_nodes(intent)}, {*map(literal, intent.alternatives)}
@@ -487,8 +488,12 @@ def with_first_author(
         if first[jido("assertedBy")] == agent:
             break
         authored = [(s, p, first.get(p) or o if s in nodes else o) for s, p, o in rows]
-        return [*authored, (item, jido("settledBy"), agent)]
-    return [*rows]
+        warnings = []
+        if not (proposed[old] or old in revived or intent.type in {"task", *ERRORS}):
+            author = vocab.local_name(first[jido("assertedBy")] or "")
+            warnings.append(f"it repeats and so confirms {plain_value(old)}: the author stays {author}")
+        return [*authored, (item, jido("settledBy"), agent)], warnings
+    return [*rows], []
 
 
 def _ends_same(intent: MemoryUpdateIntent, old: Term, view: WriteSnapshot) -> bool:

@@ -301,13 +301,16 @@ class Pipeline:
         if intent.about and not (options.as_it_was or options.imported):
             warnings += validate.separator_warnings(intent.about)
         warnings += [f"about names {path}: it is stored as {near}" for path, near in options.respelt.items()]
-        status = STATUS_NAMES[comparison.status]
-        receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
         rows = [*statements.described, *statements.declared]
         if options.imported:
-            rows += [(iri(receipt.iri), jido("settledBy"), iri(each)) for each in options.settlers.get(receipt.iri, ())]
+            settlers = options.settlers.get(intent.iri or "", ())
+            rows += [(iri(intent.iri or ""), jido("settledBy"), iri(each)) for each in settlers]
         elif intent.supersedes or intent.revives:
-            rows = permissions.with_first_author(intent, rows, view, is_proposed=comparison.status == triples.PROPOSED)
+            is_proposed = comparison.status == triples.PROPOSED
+            rows, confirming = permissions.with_first_author(intent, rows, view, is_proposed=is_proposed)
+            warnings += confirming
+        status = STATUS_NAMES[comparison.status]
+        receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
         rows += triples.relate(intent, comparison.status, [each.iri for each in conflicts] if conflicts else ())
         rows += [*self._key_triples(intent, keys), *comparison.marks]
         if intent.idempotency_key:

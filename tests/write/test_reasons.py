@@ -144,6 +144,28 @@ def agents(memory, item):
     return tuple(name and name.rpartition("/")[2] for name in names)
 
 
+def test_the_receipt_of_a_repeated_text_names_the_author_that_stays(memory):
+    old = kept(memory, summary="one")
+    receipts = [memory.writer.remember("p", "one", type="fact", supersedes=[old], asserted_by="ben", confidence="high")]
+    receipts.append(memory.writer.remember("p", "two", supersedes=[receipts[0].iri], asserted_by="ben", reason="new"))
+    task = kept(memory, summary="do it", type="task", assigned_to="ana")
+    receipts.append(memory.writer.correct("p", task, changes={"status": "Completed"}, who={"asserted_by": "ben"}))
+
+    assert [receipt.warnings for receipt in receipts] == [
+        (f"it repeats and so confirms {old}: the author stays ana",), (), (),
+    ]  # fmt: skip
+
+
+def test_the_activity_of_agents_counts_by_the_agent_that_recorded(memory):
+    kept(memory, summary="one")
+    proposal = memory.writer.submit_intent("p", intent(summary="two", asserted_by="cleo"), propose=True).iri
+    memory.writer.settle("p", proposal, "accept", reason="seen")
+
+    rows = memory.reader.ask("agent-activity", project="p")
+
+    assert {row["agent"].rpartition("/")[2]: row["items"] for row in rows} == {"ana": 1, "ben": 1, "cleo": 1}
+
+
 def test_an_agent_that_revives_a_memory_of_another_does_not_become_its_author(memory):
     old = kept(memory, summary="one")
     memory.writer.invalidate("p", old, reason="looked wrong")
