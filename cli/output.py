@@ -98,8 +98,8 @@ or record the first memory: jidomem remember "what an agent should know\""""
 _FIRST = (
     "PREFIX jido: <https://jido.ai/ontology#> SELECT (MIN(?at) AS ?first) { ?made a jido:Commit ; jido:recordedAt ?at }"
 )
-#: The key of a row, and the column of a table, with the memories in open conflict with a memory.
-CONFLICTS = "conflicts_with"
+#: The keys of some rows, columns of a table, with the status of an inactive memory and the memories in open conflict.
+MEMORY_STATUS, CONFLICTS = "memory_status", "conflicts_with"
 #: The spaces between columns, and the least width of a text on a narrow terminal before columns are left out.
 _BETWEEN, _LEAST = 2, 16
 #: The columns that are left out on a narrow terminal, in this order.
@@ -127,12 +127,13 @@ def show_rows(
 
     A table has the text under the key *above* (which may be empty) above its row, and the text under *below* below it,
     after the text of the column *whole* if that is cut. Without a terminal it is *piped* characters wide. Open
-    conflicts are an extra column. If there are no rows and *memory* is given, the reason is printed: nothing was
-    written, or not by that moment, or *none*, else the number of pending proposals.
+    conflicts, and the status of inactive memories in a list without it, are extra columns. If there are no rows and
+    *memory* is given, the reason is printed: nothing was written, or not by that moment, or *none*, else the number of
+    pending proposals.
     """
     form = form_of(app)
-    if form in READ and any(row.get(CONFLICTS) for row in rows):
-        columns = [*columns, CONFLICTS]
+    if form in READ:
+        columns = [*columns, *(name for name in (MEMORY_STATUS, CONFLICTS) if any(row.get(name) for row in rows))]
     if form == "json":
         show_json({"rows": [plain(row) for row in rows], "cursor": cursor})
         return

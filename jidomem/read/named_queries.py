@@ -15,7 +15,7 @@ from jidomem.rdf.terms import Term, boolean, date_time, iri, literal, parse_lite
 from jidomem.rdf.vocab import BASE, TYPE, conv, graph_iri, graphs_of, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment
-from jidomem.records.active import ACTIVE, validity
+from jidomem.records.active import ACTIVE, STATES, validity
 from jidomem.records.named_query import NamedQuery, to_term
 
 if TYPE_CHECKING:
@@ -136,8 +136,9 @@ class NamedQueries:
     ) -> Rows:
         """Return *rows* with the annotations of their memories beside the columns of the query.
 
-        They are the validity, the `state` of tasks and errors, and `conflicts_with`: the memories in
-        an unsettled disagreement with one at *as_of*, the moment that all pages of a list share.
+        They are the validity, the `state` of tasks and errors, the `memory_status` of inactive memories in a list
+        without it, and `conflicts_with`: the memories in an unsettled disagreement with one at *as_of*, the moment
+        that all pages of a list share.
         """
         rows = self._with_validity(query, project, bindings, rows)
         if {"item", "kind", "status"} <= {*query.columns}:
@@ -145,24 +146,39 @@ class NamedQueries:
         column = next((name for name in query.columns if name in _MEMORY_COLUMNS), None)
         if column is None or as_of is None or "asOf" not in bindings:
             return rows
+        if bindings.get("includeInactive") == boolean(True):
+            now = None if "validAt" in bindings else self._now()
+            rows = [row | self._memory_status(project, row, row[column], plain_value(as_of), now) for row in rows]
         valid_at = plain_value(bindings["validAt"]) if bindings.get("validAt") else None
         items = {row[column] for row in rows}
         rivals = self.conflicts_with(project, items, as_of=plain_value(as_of), valid_at=valid_at)
         return [row | {"conflicts_with": rivals[row[column]]} if row[column] in rivals else row for row in rows]
 
     def _with_validity(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows) -> Rows:
-        """Return *rows* with the status of listed memories that are not valid now, in lists of all kinds."""
-        has_status = {"item", "status"} <= {*query.columns} and "validAt" not in bindings
-        if not has_status or bindings.get("includeInactive") != boolean(True) or not self._has_dates(project):
+        """Return *rows* with the status of memories that are not valid now, in lists of all kinds and in histories."""
+        column = "entry" if "entry" in query.columns else "item"
+        has_status = {column, "status"} <= {*query.columns} and "validAt" not in bindings
+        lists_all = bindings.get("includeInactive") == boolean(True) or not query.takes("includeInactive")
+        if not (has_status and lists_all and self._has_dates(project)):
             return rows
         now = date_time(format_timestamp(self._now()))
         moment = plain_value(min(bindings.get("asOf", now), now))
-        return [{**row, "status": self._status(project, row, moment)} for row in rows]
+        return [{**row, "status": self._status(project, row["status"], row[column], moment)} for row in rows]
 
-    def _status(self, project: str, row: Mapping[str, Any], moment: str) -> str:
-        if row["status"] != ACTIVE or not _is_memory(row["item"]):
-            return str(row["status"])
-        graph, item = graph_iri(project), iri(row["item"])
+    def _memory_status(
+        self, project: str, row: Mapping[str, Any], item: object, as_of: str, now: datetime | None
+    ) -> dict[str, str]:
+        """Return the status of an inactive memory whose *row* has none; empty for another one."""
+        if row.get("status") in STATES or not _is_memory(item):
+            return {}
+        clock = (lambda: format_timestamp(now)) if now is not None else None
+        status = memory_detail.load_memory(self._index, project, str(item), as_of, None, clock)["status"]
+        return {} if status == ACTIVE else {"memory_status": status}
+
+    def _status(self, project: str, status: object, entry: object, moment: str) -> str:
+        if status != ACTIVE or not _is_memory(entry):
+            return str(status)
+        graph, item = graph_iri(project), iri(str(entry))
         since, until = ([_moment(term) for _, _, term in self._index.triples(graph, item, date)] for date in _DATES)
         return validity(max(since, default=None), min(until, default=None), moment)
 

@@ -103,7 +103,10 @@ class Corrections:
     def confirmation(
         self, view: WriteSnapshot, item: str, reason: str | None, fields: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the intent that confirms *item*; *fields* replace those that it carries over."""
+        """Return the intent that confirms *item*; *fields* replace those that it carries over.
+
+        A memory that is valid no more is not verified thereby.
+        """
         old = restated_in(view, item)
         values: dict[str, Any] = {**self._carried(view, item, fields), **fields, "reason": reason}
         if "expires_on" not in fields and "expires_on" in old:
@@ -114,7 +117,9 @@ class Corrections:
             values["revives"] = [each for each in old.get("revives", ()) if not _is_proposed(iri(each), view)]
             values["supersedes"] = [item, *old.get("supersedes", [])]
             values["reason"] = values["reason"] or ACCEPTED
-        if self._context.is_curator(view, values["asserted_by"]):
+        end = parse_moment(values.get("valid_until"))
+        has_ended = end is not None and end <= self._context.now()
+        if not has_ended and self._context.is_curator(view, values["asserted_by"]):
             values["extra_triples"] = [*without_verified(values), [_VERIFIED, True]]
         return {**values, **fields}
 

@@ -69,6 +69,32 @@ def test_the_decisions_at_the_command_line_are_those_of_every_sort():
     assert {*architectural} < {*every}
 
 
+def test_a_list_of_inactive_memories_gives_the_status_that_it_has_no_column_for():
+    assert run("edit", TASK, "--set", "status=Completed").exit_code == 0
+    assert run("remember", "The gate was open", "--valid-until", "2020-01-01").exit_code == 0
+
+    tasks = {row["task"][-8:]: row.get("memory_status") for row in rows("ask", "tasks", "--include-inactive")}
+    facts = {row["summary"]: row.get("memory_status") for row in rows("ask", "facts", "--include-inactive")}
+
+    assert tasks[TASK] == "superseded"
+    assert facts["The gate was open"] == "expired"
+    assert None in {*tasks.values()} & {*facts.values()}
+    assert "memory_status" in run("ask", "tasks", "--include-inactive").stdout.splitlines()[0]
+    assert "memory_status" not in run("ask", "tasks").stdout
+    assert all("memory_status" not in row for row in rows("ask", "decisions", "--include-inactive"))
+
+
+def test_a_memory_that_had_ended_when_it_was_recorded_is_expired_in_every_view():
+    item = run("remember", "The gate was open", "--valid-until", "2020-01-01").stdout.strip()
+
+    (version,) = rows("show", item, "--history")
+    stale = {row["item"]: row["reason"] for row in rows("ask", "stale", "--include-inactive")}
+
+    assert json.loads(run("show", item, "--json").stdout)["status"] == version["status"] == "expired"
+    assert stale[item] == "no_longer_valid"
+    assert item not in {row["item"] for row in rows("ask", "stale")}
+
+
 def test_each_format_holds_the_same_rows():
     expected = rows("ask", "tasks")
     as_lines = [json.loads(line) for line in run("ask", "tasks", "--format", "jsonl").stdout.splitlines()]

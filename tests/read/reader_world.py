@@ -123,4 +123,7 @@ def short(value):
 
 def shortened(rows):
     """Return the values of the columns of *rows*, without annotations."""
-    return [[short(value) for name, value in row.items() if name not in ("state", "conflicts_with")] for row in rows]
+    return [
+        [short(value) for name, value in row.items() if name not in ("state", "memory_status", "conflicts_with")]
+        for row in rows
+    ]

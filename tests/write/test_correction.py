@@ -223,6 +223,9 @@ def test_what_a_curator_confirms_is_verified_until_its_text_changes(memory):
     verified = [shown(memory, i)["properties"].get("verified") for i in (by_agent, by_curator, settled, changed)]
     assert verified == [None, [True], [True], None]
 
+    ended = memory.writer.confirm("p", kept(memory, valid_until="2020-01-01"), asserted_by="rita").iri
+    assert shown(memory, ended)["properties"].get("verified") is None
+
 
 @pytest.mark.parametrize("guess", ["assumption", "hypothesis"])
 def test_a_guess_becomes_a_fact_by_evidence_or_by_a_curator(memory, guess):
