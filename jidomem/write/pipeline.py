@@ -308,7 +308,8 @@ class Pipeline:
         elif intent.supersedes or intent.revives:
             is_proposed = comparison.status == triples.PROPOSED
             rows, confirming = permissions.with_first_author(intent, rows, view, is_proposed=is_proposed)
-            warnings += confirming
+            if draft.proposal.timestamp is None:  # else it is a correction, which carries the date of the memory
+                warnings += confirming
         status = STATUS_NAMES[comparison.status]
         receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
         rows += triples.relate(intent, comparison.status, [each.iri for each in conflicts] if conflicts else ())
