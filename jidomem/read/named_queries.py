@@ -147,8 +147,8 @@ class NamedQueries:
         if column is None or as_of is None or "asOf" not in bindings:
             return rows
         if bindings.get("includeInactive") == boolean(True):
-            now = None if "validAt" in bindings else self._now()
-            rows = [row | self._memory_status(project, row, row[column], plain_value(as_of), now) for row in rows]
+            moment = None if "validAt" in bindings else self._moment_of(bindings)
+            rows = [row | self._memory_status(project, row, row[column], as_of, moment) for row in rows]
         valid_at = plain_value(bindings["validAt"]) if bindings.get("validAt") else None
         items = {row[column] for row in rows}
         rivals = self.conflicts_with(project, items, as_of=plain_value(as_of), valid_at=valid_at)
@@ -161,18 +161,26 @@ class NamedQueries:
         lists_all = bindings.get("includeInactive") == boolean(True) or not query.takes("includeInactive")
         if not (has_status and lists_all and self._has_dates(project)):
             return rows
-        now = date_time(format_timestamp(self._now()))
-        moment = plain_value(min(bindings.get("asOf", now), now))
+        moment = self._moment_of(bindings)
         return [{**row, "status": self._status(project, row["status"], row[column], moment)} for row in rows]
 
+    def _moment_of(self, bindings: Mapping[str, Term]) -> str:
+        """Return the moment at which the validity of listed memories is judged: now, or an earlier `as_of`."""
+        now = date_time(format_timestamp(self._now()))
+        return plain_value(min(bindings.get("asOf", now), now))
+
     def _memory_status(
-        self, project: str, row: Mapping[str, Any], item: object, as_of: str, now: datetime | None
+        self, project: str, row: Mapping[str, Any], item: object, as_of: Term, moment: str | None
     ) -> dict[str, str]:
         """Return the status of an inactive memory whose *row* has none; empty for another one."""
         if row.get("status") in STATES or not _is_memory(item):
             return {}
-        clock = (lambda: format_timestamp(now)) if now is not None else None
-        status = memory_detail.load_memory(self._index, project, str(item), as_of, None, clock)["status"]
+        try:
+            status = memory_detail.load_memory(self._index, project, str(item), plain_value(as_of))["status"]
+        except NotFound:  # the row of a query of the root may be about anything
+            return {}
+        if moment is not None:
+            status = self._status(project, status, item, moment)
         return {} if status == ACTIVE else {"memory_status": status}
 
     def _status(self, project: str, status: object, entry: object, moment: str) -> str:
