@@ -21,6 +21,7 @@ from jidomem.records.tokens import (
     PREPOSITIONS,
     StatementTokens,
     Token,
+    has_dimension,
     is_content,
     is_unit,
     stem,
@@ -218,7 +219,7 @@ class _Comparison:
         """Yield the pairs of values that differ; values first, as they are surer than words."""
         used: set[int] = set()
         rules = (self._values, self._names, self._opposites, self._prefixed, self._negations, self._quotes)
-        for rule in (*rules, self._complements, self._aligned):
+        for rule in (*rules, self._capitalised, self._complements, self._aligned):
             for pair in rule():
                 if used.isdisjoint((id(pair.one), id(pair.two))):
                     used |= {id(pair.one), id(pair.two)}
@@ -280,7 +281,10 @@ class _Comparison:
             return False
         if one.slots & two.slots:
             return common > 0 or is_single
-        return common > 1 and (one.kind in ("version", "date") or (is_single and not one.unit and not two.unit))
+        if one.kind in ("version", "date"):
+            return common > 1
+        sides = (self._one, one), (self._two, two)
+        return is_single and common > 0 and one.amount != two.amount and all(_is_lone(*side) for side in sides)
 
     def _phrase(self, one: Token, two: Token) -> tuple[tuple[str, str], str]:
         """Return both values as they are shown, and the unit after both."""
@@ -357,6 +361,29 @@ class _Comparison:
         if len(left) == len(right) == 1 and self._common(left[0], right[0]):
             yield _Pair("name", left[0], right[0], (left[0].text, right[0].text))
 
+    def _capitalised(self) -> Iterator[_Pair]:
+        """Yield the names in which texts with the same other words differ: "Ana is the owner", "the owner is Ben".
+
+        Of two names of several words, one text may have more of the other words.
+        """
+        runs = [
+            [run for run in side.capitalised if not any(self._is_in(word, other) for word in run)]
+            for side, other in ((self._one, self._two), (self._two, self._one))
+        ]
+        if [*map(len, runs)] != [1, 1]:
+            return
+        left, right = runs[0][0], runs[1][0]
+        rests = [
+            {word.key for word in side.content} - {word.key for word in run}
+            for side, run in ((self._one, left), (self._two, right))
+        ]
+        are_whole = len(left) > 1 and len(right) > 1 and (rests[0] <= rests[1] or rests[1] <= rests[0])
+        if all(rests) and (rests[0] == rests[1] or are_whole):
+            yield _Pair("name", left[0], right[0], (_joined(left[1:], left[0]), _joined(right[1:], right[0])))
+
+    def _is_in(self, word: Token, other: StatementTokens) -> bool:
+        return any(_is_same_word(word, each) for each in other.content)
+
     def _complements(self) -> Iterator[_Pair]:
         """Yield the words after the same verb and preposition: "formatted with Black" and "formatted with ruff"."""
         twos = dict(self._two.complements())
@@ -388,6 +415,13 @@ class _Comparison:
                 continue
             if not self._is_one_negated(left[0], right[0]):
                 yield _Pair("name", left[0], right[0], (left[0].text, right[0].text))
+
+
+def _is_lone(statement: StatementTokens, token: Token) -> bool:
+    """Return whether a value is a number or count without unit, and the only one of its sentence."""
+    is_count = token.amount is not None and not has_dimension(token)
+    same = (each for each in statement.tokens if each.amount is not None and each.sentence == token.sentence)
+    return is_count and all(each is token for each in same)
 
 
 def _limit(tokens: Sequence[Token]) -> str | None:

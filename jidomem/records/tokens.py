@@ -138,6 +138,20 @@ class StatementTokens:
             if is_slot and is_content(token) and not is_unit(token):
                 yield (head.key, link.key), token
 
+    @cached_property
+    def capitalised(self) -> list[list[Token]]:
+        """Return the runs of successive words that begin with a capital, such as names; without words of little."""
+        runs: list[list[Token]] = []
+        before: Token | None = None
+        for token in self.tokens:
+            if is_content(token) and not is_unit(token) and token.text[0].isupper():
+                is_next = before is not None and before.clause == token.clause
+                runs[-1].append(token) if is_next else runs.append([token])
+                before = token
+            else:
+                before = None
+        return runs
+
     def negation(self, token: Token) -> Token | None:
         """Return the word that negates *token*: before it in the clause, or as the end of its subject ("X is gone").
 
@@ -204,6 +218,11 @@ def is_unit(token: Token) -> bool:
     return token.folded in _UNITS
 
 
+def has_dimension(token: Token) -> bool:
+    """Return whether *token* is a quantity in a unit, and no mere number or count."""
+    return bool(token.slots & _DIMENSIONS)
+
+
 def _grouped(tokens: Iterable[Token], keys: Iterable[K]) -> dict[K, list[Token]]:
     groups: dict[K, list[Token]] = {}
     for token, key in zip(tokens, keys, strict=True):
@@ -222,7 +241,7 @@ def _numbered(text: str) -> dict[str, Fraction]:
 
 
 _ACCENTS = dict.fromkeys(range(0x300, 0x370))
-_ENDING = lazy(r"(?<=\w{3})(?:ie|ing|ed|en|er|em|et|e|n|y|o|a)?(?:'?s)?$")
+_ENDING = lazy(r"(?<=\w{3})(?:ied|ie|ing|ed|en|er|em|et|e|n|y|o|a)?(?:'?s)?$")
 _QUOTED = lazy(r"(?<![^\W_])[\"“„«`']([^\"“”„»`'\n]{2,40})[\"“”»`'](?![^\W_])")
 _PORT = lazy(r"://[^/:]+:(\d{1,5})")
 _MONTHS = _numbered(
@@ -265,26 +284,40 @@ _UNITS = {
             31557600 year years jahr jahre jahren ano anos""",
         "size": """
             1 byte bytes
-            1000 kb
-            1000000 mb
-            1000000000 gb
-            1000000000000 tb
+            1000 kb kilobyte kilobytes
+            1000000 mb megabyte megabytes
+            1000000000 gb gigabyte gigabytes
+            1000000000000 tb terabyte terabytes
             1024 kib
             1048576 mib
             1073741824 gib
             1099511627776 tib""",
         "share": "1 % percent prozent pct",
-        "degree": "1 ° °c degree degrees grad grados",
+        "degree": "1 ° °c degree degrees celsius grad grados",
         "fahrenheit": "1 °f",
-        "mass": "1/1000 mg\n1 g gram grams gramm gramos\n1000 kg",
-        "length": "1/10 mm\n1 cm\n100000 km",
-        "frequency": "1 hz\n1000 khz\n1000000 mhz\n1000000000 ghz",
+        "mass": "1/1000 mg\n1 g gram grams gramm gramos\n1000 kg kilogram kilograms kilogramm",
+        "length": """
+            1/10 mm millimetre millimetres millimeter millimeters
+            1 cm centimetre centimetres centimeter centimeters zentimeter
+            100 metre metres meter meters metro metros
+            100000 km kilometre kilometres kilometer kilometers""",
+        "volume": "1/1000 ml\n1 litre litres liter liters litro litros",
+        "frequency": "1 hz hertz\n1000 khz\n1000000 mhz\n1000000000 ghz",
+        "current": "1/1000 ma\n1 amp amps ampere amperes amperio amperios",
+        "voltage": "1/1000 mv\n1 volt volts voltio voltios\n1000 kv",
+        "power": "1 watt watts vatio vatios\n1000 kw kilowatt kilowatts",
         "dollar": "1 $ usd dollar dollars",
         "euro": "1 € eur euro euros",
         "pound": "1 £ gbp",
     }.items()
     for name, factor in _numbered(text).items()
 }
+#: Units whose symbols are one letter in one case: "3 a day" is no current. The last three stand apart: "5m" is a time.
+_SYMBOLS = {
+    symbol: _UNITS[name]
+    for symbol, name in {"A": "ampere", "V": "volt", "W": "watt", "C": "celsius", "m": "metre", "l": "litre"}.items()
+}
+_APART = _words("C m l")
 _DIMENSIONS = frozenset(dimension for dimension, _ in _UNITS.values())
 _TIMES = _numbered("100 hundred hundert\n1000 k thousand tausend mil\n1000000 million millions millionen millones")
 _COUNTS = _numbered("""
@@ -487,6 +520,12 @@ def _valued(tokens: Sequence[Token], place: int) -> Token:
     return token
 
 
+def _unit(written: str, *, is_apart: bool = False) -> tuple[str, Fraction] | None:
+    """Return dimension and factor of a unit after figures, or after a space if it *is_apart*; None for other words."""
+    symbol = _SYMBOLS.get(written) if is_apart or written not in _APART else None
+    return symbol or _UNITS.get(fold(written))
+
+
 def _counts_times(tokens: Sequence[Token], place: int) -> bool:
     """Return whether a word such as "twice" counts; "once" may mean "as soon as", and "at once" immediately."""
     if tokens[place].folded != "once":
@@ -501,8 +540,8 @@ def _numeral(tokens: Sequence[Token], place: int) -> Token:
     plain = figures if figures.startswith("0") else re.sub(r"[.,'’](?=\d{3}(?:\D|$))", "", figures)
     digits = re.sub(r"['’]", "", plain.replace(",", "."))
     amount = Fraction(int(digits) if digits.isdecimal() else digits)
-    if unit in _UNITS:
-        dimension, factor = _UNITS[unit]
+    if measure := _unit(token.unit):
+        dimension, factor = measure
         return replace(token, slots=frozenset([dimension]), amount=amount * factor, is_rough=_is_rough(tokens, place))
     if unit and unit not in _TIMES:  # an ordinal, or a name such as 2FA
         return replace(token, kind="word", text=figures + token.unit, key=figures + unit, unit="", folded="")
@@ -522,13 +561,13 @@ def _measured(tokens: Sequence[Token], place: int, amount: Fraction) -> dict[str
     rough, at = _is_rough(tokens, place), place + 1
     if at + 1 < len(tokens) and tokens[at].folded in _TO and tokens[at + 1].kind == "number":
         at += 2  # of "4 to 20 days" the first number is of days, too
-        if unit := _UNITS.get(fold(tokens[at - 1].unit)):
+        if unit := _unit(tokens[at - 1].unit):
             return {"slots": frozenset([unit[0]]), "amount": amount * unit[1], "unit": tokens[at - 1].unit}
     counted: list[Token] = []
     for token in tokens[at : at + _COUNTED]:
         if token.clause != tokens[place].clause or token.kind != "word":
             break
-        if not counted and (unit := _UNITS.get(token.folded)):
+        if not counted and (unit := _unit(token.text, is_apart=True)):
             return {"slots": frozenset([unit[0]]), "amount": amount * unit[1], "unit": token.text, "is_rough": rough}
         if token.folded in _TIMES:
             amount *= _TIMES[token.folded]

@@ -46,6 +46,13 @@ DIFFERENT = [
     ("Run the migration before the deploy", "Run the migration after the deploy", "before / after"),
     ("The flag is on by default", "The flag is off by default", "on / off"),
     ("Der Export ist erlaubt", "Der Export ist verboten", "erlaubt / verboten"),
+    ("The fuse is rated 15 A", "The fuse is rated 12 amperes", "15 A / 12 amperes"),
+    ("The supply has 5V", "The supply has 12 volts", "5 V / 12 volts"),
+    ("The cable is 3 m long", "The cable is 250 centimetres long", "3 m / 250 centimetres"),
+    ("Retries to a pump are limited to 3", "A pump is retried five times", "3 / five times"),
+    ("Anna Meier is the contact", "the contact is Bernd Kohl", "Anna Meier / Bernd Kohl"),
+    ("Anna is the owner", "The owner is Ben", "Anna / Ben"),
+    ("Anna Meier is the contact", "The contact for alarms is Bernd Kohl", "Anna Meier / Bernd Kohl"),
 ]
 EQUAL = [
     ("Wait 90 s", "Wait for 1.5 minutes"),
@@ -66,6 +73,15 @@ EQUAL = [
     ("A request waits a minute", "A request waits no more than a minute"),
     ("Functions have 50 lines", "Keep functions no longer than 50 lines"),
     ("Das Backup dauert eine Stunde", "Das Backup dauert nicht mehr als eine Stunde"),
+    ("The fuse is rated 15 A", "The fuse has 15 amperes"),
+    ("The cable is 3 m long", "The cable is 300 cm long"),
+    ("A request waits 5m", "A request waits 300 s"),
+    ("Backups run 3 a day", "Backups run three times a day"),
+    ("Retries to a pump are limited to 3", "A pump is retried three times"),
+    ("The pump has 3 valves", "The pump stops after 5 s"),
+    ("Anna Meier is the contact", "The contact is Anna Meier"),
+    ("Anna Meier is the contact", "Bernd Kohl tests the pump"),
+    ("Postgres is the database", "The database is PostgreSQL"),
 ]
 #: Statements that may contradict each other, in a word that is no value, and statements that say the same.
 REPLACED = [
