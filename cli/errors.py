@@ -64,7 +64,7 @@ def print_refusal(
     *explains* the text is one line.
     """
     if app.json:
-        values = {**error.to_dict(), "hint": _in_options(error.hint, app)}
+        values = {**error.to_dict(), "hint": in_options(error.hint, app)}
         click.echo(json.dumps(values, ensure_ascii=False, default=str))
         return
     if not where and error.position is not None and error.code != "malformed_json":  # its message names the line
@@ -83,7 +83,7 @@ def print_refusal(
         hint = "".join(["choose one:", *(f"\n  {way}" for way in ways)]) if len(ways) > 1 else "".join(ways)
         click.echo(f"{app.styled('hint:', 'cyan')} {hint}", err=True)
     elif error.hint:
-        hint = "\n".join(map(clean, (_corrected_options(error, options) or _in_options(error.hint, app)).split("\n")))
+        hint = "\n".join(map(clean, (_corrected_options(error, options) or in_options(error.hint, app)).split("\n")))
         click.echo(f"{app.styled('hint:', 'cyan')} {hint}", err=True)
 
 
@@ -236,7 +236,7 @@ def _options_for(error: click.NoSuchOption) -> list[str]:
     return [guess] if guess in taken else [f"--{name}" for name in nearest_names(word, names, 3, likeness=_LIKE)]
 
 
-def _in_options(hint: str, app: App) -> str:
+def in_options(hint: str, app: App) -> str:
     """Return *hint* with fields replaced by options of the command, where it has them."""
 
     def option(match: re.Match[str]) -> str:
@@ -262,7 +262,7 @@ def _violation(violation: Violation, app: App, *, is_one: bool) -> Iterator[str]
     elif violation.allowed:
         yield f"allowed: {', '.join(violation.allowed)}"
     elif violation.hint and not is_one:
-        yield _in_options(violation.hint, app)
+        yield in_options(violation.hint, app)
 
 
 def _conflicts(error: Conflict) -> Iterator[str]:

@@ -526,4 +526,14 @@ def show_receipt(
         for choice in of_similar.values():
             app.info(f"  {clean(choice)}")
     for warning in receipt.warnings:
-        app.warn(clean(warning))
+        app.warn(clean(_as_command(app, receipt, warning)))
+
+
+def _as_command(app: App, receipt: Receipt, warning: str) -> str:
+    """Return *warning* with fields to give as options: of the command, or of the one that edits a written memory."""
+    from jidomem_cli.errors import acting, in_options
+
+    edit = f"jidomem edit{acting(app)} {quote(short(receipt.iri))} --set"
+    if receipt.commit is not None:
+        warning = re.sub(r"give `([a-z_]+)`", lambda field: f"{edit} {field[1]}=VALUE", warning)
+    return in_options(warning, app)

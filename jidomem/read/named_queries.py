@@ -86,7 +86,7 @@ class NamedQueries:
         query = self._playbook.get(name)
         values = self.with_iris(query, project, {_camel(key): value for key, value in params.items()}, as_of)
         values |= _common_parameters(query, project, as_of, valid_at, include_inactive)
-        bindings = query.bind(values)
+        bindings = query.bind(values, self._playbook)
         question = fingerprint(query, project, bindings)
         start = Cursor.parse(cursor, question) if cursor is not None else None
         if limit is None and start is None:

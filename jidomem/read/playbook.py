@@ -68,9 +68,9 @@ class Playbook:
         hint += f"all {len(self._files)} are listed by: jidomem ask"
         raise NotFound(f"there is no query {name!r}", hint=hint, code="unknown_query")
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         """Return whether `get` has a query for *name*."""
-        return self._has(name) or name in SHORT_NAMES
+        return isinstance(name, str) and (self._has(name) or name in SHORT_NAMES)
 
     def names(self, role: str = "") -> list[str]:
         """Return the sorted names without roles, only those of *role* if it is given."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -245,10 +245,11 @@ class NamedQuery:
         opening, closing = (order.opening, order.closing) if order else (opening, opening)
         return f"{self.text[:opening]} {candidates} {self.text[closing:]}"
 
-    def bind(self, values: Mapping[str, object]) -> dict[str, Term]:
+    def bind(self, values: Mapping[str, object], queries: Container[str] = ()) -> dict[str, Term]:
         """Return a term for every parameter, except one without value and default.
 
-        Raises InvalidRequest for a parameter that is missing, unknown or of another type.
+        Raises InvalidRequest for a parameter that is missing, unknown or of another type; it names the one of *queries*
+        that lists the requested rows, such as completed-tasks for open-tasks with the status Completed.
         """
         known = [param.name for param in self.params]
         for name in values:
@@ -256,6 +257,8 @@ class NamedQuery:
                 near = nearest_names(name, [*known, "limit", "cursor"])
                 takes = ", ".join(map(snake, known)) or "no parameters"
                 hint = f"did you mean {snake(near[0])!r}?" if near else f"it takes {takes}"
+                if (other := f"{values[name]}-{self.name.partition('-')[2]}".lower()) in queries:
+                    hint = f"the query {other} has these; {self.name} takes {takes}"
                 raise InvalidRequest(f"{self.role}/{self.name} has no parameter {snake(name)!r}", hint=hint)
         bound = {param.variable: self._bound(param, values) for param in self.params}
         if any(param.type == "status" and bound[param.variable] != UNBOUND for param in self.params):

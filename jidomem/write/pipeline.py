@@ -294,6 +294,8 @@ class Pipeline:
         warnings = [*draft.warnings, *statements.warnings, *comparison.warnings]
         if not options.as_it_was:
             warnings += _moment_warnings(draft.proposal, intent, now)
+            if len(intent.summary or "") >= validate.LONG_SUMMARY:
+                warnings.append(validate.LONG_SUMMARY_WARNING.format(len(intent.summary or "")))
         if intent.assigned_to:
             warnings += triples.misspelt_agents([intent.assigned_to], view)
         if options.absent:
@@ -518,7 +520,7 @@ def _moment_warnings(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, n
             yield f"{name} {getattr(intent, name)} is in the past: this memory is {word}"
     timestamp = parse_moment(intent.timestamp) if proposal.timestamp is not None else None
     if timestamp is not None and timestamp > now + timedelta(days=1):
-        yield f"timestamp {intent.timestamp} is in the future: it is the time at which this became known"
+        yield f"timestamp {intent.timestamp} is in the future; if this is true only from then on: give `valid_from`"
 
 
 def _full_fields(item: str, view: WriteSnapshot) -> dict[str, Any]:

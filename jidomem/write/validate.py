@@ -42,6 +42,12 @@ ONLY_FOR: Mapping[str, Collection[str]] = {
     "enforcement_level": CONVENTIONS,
     "alternatives": DECISIONS,
 }
+#: The characters from which a summary is too long to be one, and the warning of it.
+LONG_SUMMARY, LONG_SUMMARY_WARNING = (
+    2_000,
+    "summary has {:,} characters: lists and briefings show its beginning only; give details in `rationale` or"
+    " `detailed_explanation`",
+)
 _QUOTED = re.compile("`([a-z_]+)`")
 #: The properties of a convention whose values are patterns that the guard searches in files.
 _PATTERNS = (f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern")

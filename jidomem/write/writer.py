@@ -20,7 +20,7 @@ from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, PolicyChange, ro
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import permissions
 from jidomem.write.batch import Batches, IntentPlan, SubmissionResults
-from jidomem.write.conflict import UniqueKey
+from jidomem.write.conflict import NEARBY, UniqueKey
 from jidomem.write.context import Similar, SimilarSearch, WriteContext
 from jidomem.write.conversation import ConversationWriter, EntryChanges, TurnTexts
 from jidomem.write.corrections import Corrections
@@ -206,7 +206,11 @@ class MemoryWriter:
         warnings = receipt.warnings
         if near is None and receipt.status == "asserted":
             warnings = *warnings, _NOT_COMPARED
-        receipt = replace(receipt, warnings=warnings, similar=self._similar(search, project_id, intent, receipt))
+        similar = self._similar(search, project_id, intent, receipt)
+        if similar and warnings:  # a decision about the same file is among them already
+            ids = {each.id for each in similar}
+            warnings = tuple(each for each in warnings if each.partition(NEARBY)[0] not in ids)
+        receipt = replace(receipt, warnings=warnings, similar=similar)
         if receipt.status == "proposed" and receipt.commit is not None:
             search.judge(project_id, intent, receipt)
         return receipt

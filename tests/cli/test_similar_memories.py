@@ -157,3 +157,32 @@ def test_the_commands_of_a_receipt_name_those_that_work_after_an_edit_of_the_mem
     assert f"jidomem edit --agent ben {edited[-8:]} --confirm --set supersedes={edited[-8:]} --set" in hints[0]
     assert f"--against {edited[-8:]}; see: jidomem show {edited[-8:]}" in hints[1]
     follow(hints[0])
+
+
+def test_a_decision_near_to_another_about_the_same_file_is_named_once(shop):
+    texts = ("Use Oxigraph as the store of the triples", "Use Oxigraph as a store of triples", "Print invoices in A4")
+    options = ("--type", "decision", "--rationale", "fast", "--about", "a.py")
+    receipts = [remember("ana", text, *options, "--topic", f"store-{number}") for number, text in enumerate(texts)]
+
+    first, second = (receipt["iri"] for receipt in receipts[:2])
+    assert [each["id"] for each in receipts[1]["similar"]] == [first]
+    assert receipts[1]["warnings"] == []
+    assert receipts[2]["similar"] == []
+    assert [warning.split()[0] for warning in receipts[2]["warnings"]] == [second, first]
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "difference"),
+    [
+        ("Retries to a pump are limited to 3", "A pump is retried five times", "five times / 3"),
+        ("The fuse of the pump is rated 15 A", "The fuse of the pump has 12 amperes", "12 amperes / 15 A"),
+        ("Anna Meier is the contact for pumps", "the contact for pumps is Bernd Kohl", "Bernd Kohl / Anna Meier"),
+    ],
+)
+def test_a_contradiction_is_no_repetition_in_a_receipt(shop, known, new, difference):
+    remember("ana", known)
+
+    (similar,) = remember("ben", new)["similar"]
+
+    assert (similar["relation"], similar["differences"]) == ("near", [difference])
+    assert "confirm" not in similar["choices"]

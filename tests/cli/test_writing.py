@@ -598,3 +598,24 @@ def test_the_ranges_of_alternating_refusals_are_counted_beyond_the_first(tmp_pat
 
     numbers = ", ".join(str(number) for number in range(2, 41, 2))
     assert named == f"error: intents {numbers} and 10 more ranges: confidence is missing"
+
+
+def test_the_warning_of_a_written_memory_names_the_command_that_gives_a_field_and_that_of_a_dry_run_its_option():
+    task = ("remember", "Ship the exporter", "--type", "task", "--status", "InProgress")
+
+    dry, written = run(*task, "--dry-run"), run(*task)
+
+    warning = "warning: This task is assigned to nobody yet: "
+    command = f"jidomem edit {written.stdout.strip()[-8:]} --set assigned_to=VALUE, the name of an agent."
+    assert f"{warning}give --assigned-to, the name of an agent.\n" in dry.stderr
+    assert f"{warning}{command}\n" in written.stderr
+    edited = run("edit", TASK, "--set", "status=InProgress", "--set", "assigned_to=", "--dry-run")
+    assert f"{warning}give --set assigned_to=VALUE, the name of an agent.\n" in edited.stderr
+
+
+@pytest.mark.parametrize(("length", "is_warned"), [(1_999, False), (2_000, True)])
+def test_a_long_summary_is_accepted_with_the_fields_for_its_details(length, is_warned):
+    result = run("remember", "x" * length)
+
+    assert result.exit_code == 0
+    assert ("give details in --rationale or --detailed-explanation" in result.stderr) == is_warned

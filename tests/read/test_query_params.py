@@ -3,6 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jidomem.errors import InvalidRequest
+from jidomem.read.playbook import Playbook
 from jidomem.records.named_query import FOREVER, parse, snake, to_term
 
 X = "http://www.w3.org/2001/XMLSchema#"
@@ -89,3 +90,12 @@ def test_an_unknown_parameter_is_refused_with_the_nearest():
     with pytest.raises(InvalidRequest) as other:
         QUERY.bind({**GIVEN, "limt": 3})
     assert other.value.hint == "did you mean 'limit'?"
+
+
+def test_an_unknown_parameter_is_refused_with_the_query_of_its_value():
+    playbook = Playbook()
+
+    with pytest.raises(InvalidRequest) as refusal:
+        playbook.get("tasks").bind({"status": "Completed"}, playbook)
+
+    assert refusal.value.hint.startswith("the query completed-tasks has these; open-tasks takes project, ")

@@ -214,7 +214,11 @@ def test_a_refusal_of_several_faults_has_one_line_for_each(writer):
     [
         ({"valid_until": "2020-01-01"}, "valid_until 2020-01-01T00:00:00.000000Z is in the past"),
         ({"expires_on": "2020-01-01"}, "expires_on 2020-01-01T00:00:00.000000Z is in the past"),
-        ({"timestamp": "2099-01-01"}, "timestamp 2099-01-01T00:00:00.000000Z is in the future"),
+        (
+            {"timestamp": "2099-01-01"},
+            "timestamp 2099-01-01T00:00:00.000000Z is in the future;"
+            " if this is true only from then on: give `valid_from`",
+        ),
     ],
 )
 def test_a_moment_that_is_likely_a_mistake_is_warned_of_by_its_field(writer, fields, warning):
