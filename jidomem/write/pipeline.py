@@ -303,10 +303,9 @@ class Pipeline:
         if intent.about and not (options.as_it_was or options.imported):
             warnings += validate.separator_warnings(intent.about)
         warnings += [f"about names {path}: it is stored as {near}" for path, near in options.respelt.items()]
-        rows = [*statements.described, *statements.declared]
+        rows, item = [*statements.described, *statements.declared], intent.iri or ""
         if options.imported:
-            settlers = options.settlers.get(intent.iri or "", ())
-            rows += [(iri(intent.iri or ""), jido("settledBy"), iri(each)) for each in settlers]
+            rows += [(iri(item), jido("settledBy"), iri(each)) for each in options.settlers.get(item, ())]
         elif intent.supersedes or intent.revives:
             is_proposed = comparison.status == triples.PROPOSED
             rows, confirming = permissions.with_first_author(intent, rows, view, is_proposed=is_proposed)
@@ -496,10 +495,9 @@ class Pipeline:
         intent = draft.intent
         commit, version = commit_of(iri(same), view)
         authors = sorted(map(vocab.local_name, view.objects(iri(same), jido("assertedBy"))))
-        text = f"{same} of {' and '.join(authors)} says this already, and nothing was added"
-        note = [f"{text}; to record that you agree, confirm that memory"]
+        text = f"{same} of {' and '.join(authors)} says this already: nothing was added; to agree, confirm that memory"
         is_own = vocab.local_name(intent.asserted_by or "") in authors
-        receipt = Receipt(same, commit, version, "deduplicated", warnings=() if is_own else tuple(note))
+        receipt = Receipt(same, commit, version, "deduplicated", warnings=() if is_own else (text,))
         if not intent.idempotency_key:
             return Decision(receipt)
         node = iri(f"{vocab.BASE}submissions/{self.new_id()}")
