@@ -297,9 +297,10 @@ def _change(node: Term, view: WriteSnapshot) -> PolicyChange:
 
 
 def _withdraws_own_proposals(intent: MemoryUpdateIntent, view: WriteSnapshot) -> bool:
-    """Return whether *intent* ends nothing but pending proposals of its own agent."""
+    """Return whether *intent* ends nothing but pending proposals of its own agent; that of an import waits with it."""
     return (
         intent.type == "deleted_marker"
+        and not intent.extra_triples
         and bool(intent.invalidates)
         and not (intent.supersedes or intent.revives)
         and all(

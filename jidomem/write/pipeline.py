@@ -298,11 +298,11 @@ class Pipeline:
                 warnings.append(validate.LONG_SUMMARY_WARNING.format(len(intent.summary or "")))
         if intent.assigned_to:
             warnings += triples.misspelt_agents([intent.assigned_to], view)
-        if options.absent:
-            warnings += _absent_warnings(options.absent)
-        if intent.about and not (options.as_it_was or options.imported):
+        warnings += _absent_warnings(options.absent) if options.absent else ()
+        if "\\" in "".join(intent.about) and not (options.as_it_was or options.imported):
             warnings += validate.separator_warnings(intent.about)
-        warnings += [f"about names {path}: it is stored as {near}" for path, near in options.respelt.items()]
+        for path, near in options.respelt.items():
+            warnings.append(f"about names {path}: it is stored as {near}")
         rows, item = [*statements.described, *statements.declared], intent.iri or ""
         if options.imported:
             rows += [(iri(item), jido("settledBy"), iri(each)) for each in options.settlers.get(item, ())]

@@ -122,9 +122,9 @@ def test_an_accepted_proposal_is_asserted_anew_and_stays_as_it_was(memory):
 def test_who_may_only_propose_settles_nothing(memory):
     memory.writer.change_policy("p", CURATED)
     proposed = say(memory, "tabs", type="convention")
-    memory.writer.agent = "bob"
+    memory.writer.agent = "zoe"
     for action in ("accept", "reject"):
-        with pytest.raises(PolicyDenied, match="bob may not settle this") as refused:
+        with pytest.raises(PolicyDenied, match="zoe may not settle this") as refused:
             settle(memory, proposed, action)
         assert refused.value.hint == "ask a curator: rita"
     assert [one.item for one in waiting(memory)] == [proposed]

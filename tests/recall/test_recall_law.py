@@ -27,6 +27,8 @@ ASKED = [
 def lived(memory, seed, steps=16):
     """Write at random: new memories, changes, withdrawals and what brings them back, and what is said meanwhile."""
     random, items, writer = Random(seed), [], memory.writer
+    for who in ("ana", "ben"):  # known from the first moment on: a recall names an unknown agent
+        writer.submit_intent("p", intent(summary=f"lynx of {who}", asserted_by=who))
     for _ in range(steps):
         deed = random.choice(["say", "say", "say", "revise", "withdraw", "undo", "settle", "talk", "note", "note"])
         pick = random.choice(items) if items else None

@@ -11,6 +11,7 @@ from conftest import files, fixed_sources, intent
 import jidomem
 from jidomem import JidomemError
 from jidomem.curation.review_queue import queue
+from jidomem.journal.journal import Stream
 from jidomem.models.embeddings import HashedStems
 
 RECURSION = "No recursion anywhere, so that whatever should be bounded is bounded"
@@ -338,6 +339,7 @@ def test_a_search_file_of_many_memories_is_not_built_by_a_write(root, monkeypatc
     with opened(root) as memory:
         assert memory.remember(BANNED).similar is None
         memory.recall("recursion")
+        memory.texts.wait(Stream("p"), 60.0, lambda added, total: None)
 
         assert memory.remember(f"{BANNED} here").similar
 
