@@ -29,7 +29,7 @@ from jidomem.records.intent import (
     duplicate,
     overlapping_decision,
 )
-from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
+from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import names_a_thing, value_of
 
 _ABOUT = jido("about")
@@ -139,8 +139,7 @@ def proposed_already(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: 
     else:
         return None
     for item in candidates:
-        agents = view.objects(item, jido("settledBy")) or view.objects(item, jido("assertedBy"))
-        is_own = iri(intent.asserted_by or "") in agents and _is_proposed(item, view)
+        is_own = iri(intent.asserted_by or "") in view.recorded_by(item) and _is_proposed(item, view)
         if is_own and all(set(view.objects(item, name)) == values for name, values in wanted.items()):
             return plain_value(item)
     return None
@@ -291,7 +290,7 @@ def _is_pending(item: Term, view: WriteSnapshot) -> bool:
 
 
 def _is_proposed(item: Term, view: WriteSnapshot) -> bool:
-    return jido("Proposed") in view.objects(item, ITEM_MARK) and not view.has_ended(item)
+    return view.is_proposed(item) and not view.has_ended(item)
 
 
 def is_replaced_by_proposal(item: Term, view: WriteSnapshot) -> bool:

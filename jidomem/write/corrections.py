@@ -77,12 +77,12 @@ class Corrections:
         """See `MemoryWriter.confirm`."""
         view = self._context.snapshot(project_id)
         values = self.confirmation(view, item, reason, fields)
-        if _is_proposed(iri(item), view):
+        if view.is_proposed(iri(item)):
             self.check_asserted(view, self._submit(project_id, values, dry_run=True))
             old = restated_in(view, item)
             if not (reason or old.get("reason") or old.get("rationale")):
                 acting = self._context.pipeline.node(values["asserted_by"], "agents")
-                agents = {acting, *permissions.recorded_by(iri(item), view)}
+                agents = {acting, *view.recorded_by(iri(item))}
                 ended = {*values["supersedes"], *values.get("invalidates", ())} - {item}
                 permissions.check_explained(ended, agents, view)
         return self._submit(project_id, values, dry_run=dry_run)
@@ -112,9 +112,9 @@ class Corrections:
         if "expires_on" not in fields and "expires_on" in old:
             values["expires_on"] = _next_review(old, view, self._context.now())
         values["supersedes"] = [item]
-        if _is_proposed(iri(item), view):
+        if view.is_proposed(iri(item)):
             values["invalidates"] = old.get("invalidates", [])
-            values["revives"] = [each for each in old.get("revives", ()) if not _is_proposed(iri(each), view)]
+            values["revives"] = [each for each in old.get("revives", ()) if not view.is_proposed(iri(each))]
             values["supersedes"] = [item, *old.get("supersedes", [])]
             values["reason"] = values["reason"] or ACCEPTED
         end = parse_moment(values.get("valid_until"))
@@ -212,7 +212,7 @@ class Corrections:
                 what = "undo what a curator accepted"
                 permissions.check_curates(what, plain_value(agent), rules, pipeline.speaker)
             for old in sorted(old for link in _ENDS.values() for old in view.objects(accepted, jido(link))):
-                if not _is_proposed(old, view):
+                if not view.is_proposed(old):
                     revived[plain_value(old)] = f"{vocab.BASE}memory/{self._context.new_id()}"
                     values = self._carried(view, plain_value(old), {}) | {
                         "iri": revived[plain_value(old)],
@@ -356,10 +356,6 @@ def recorded_blobs(view: WriteSnapshot, item: Term) -> dict[str, str]:
     return dict(anchors_of(view.objects(item, ANCHOR)))
 
 
-def _is_proposed(item: Term, view: WriteSnapshot) -> bool:
-    return view.first(item, jido("hasAssertionStatus")) == jido("Proposed")
-
-
 def coexisting_with(item: Term, view: WriteSnapshot) -> list[str]:
     """Return the active memories that coexist with *item*; either of the two may have declared it."""
     named_by = [other for other in view.subjects(jido("coexistsWith"), item) if view.is_current(other)]
@@ -397,10 +393,10 @@ def _next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime) -> 
 def _settled_proposal(item: Term, view: WriteSnapshot) -> Term | None:
     """Return the proposal whose settlement *item* is or has: itself, or the one that *item* accepted or rejected."""
     if view.has_ended(item):
-        return item if _is_proposed(item, view) else None
-    accepted = sorted(old for old in view.objects(item, jido("supersedes")) if _is_proposed(old, view))
+        return item if view.is_proposed(item) else None
+    accepted = sorted(old for old in view.objects(item, jido("supersedes")) if view.is_proposed(old))
     rejected = view.objects(item, jido("invalidates"))
-    if not accepted and len(rejected) == 1 and _is_proposed(rejected[0], view):
+    if not accepted and len(rejected) == 1 and view.is_proposed(rejected[0]):
         accepted = rejected
     return accepted[0] if accepted and view.is_current(item) else None
 

@@ -23,7 +23,7 @@ from jidomem.write import permissions, secrets, triples, validate
 from jidomem.write.context import WriteContext, project_node
 from jidomem.write.normalize import check_size
 from jidomem.write.pipeline import Pipeline
-from jidomem.write.snapshot import ITEM_MARK, Probe, WriteSnapshot
+from jidomem.write.snapshot import Probe, WriteSnapshot
 from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Proposal
 
 
@@ -221,7 +221,7 @@ class _Judgement:
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         pipeline.check_other_write("description", self.agent, view)
-        if jido("Proposed") not in view.objects(self.item, ITEM_MARK) or view.has_ended(self.item):
+        if not view.is_proposed(self.item) or view.has_ended(self.item):
             return UNCHANGED
         row = (self.item, jido("judgement"), literal(self.text))
         check_size("judgement", self.text, pipeline.literal)

@@ -17,7 +17,7 @@ from jidomem.rdf.vocab import ERRORS, TYPE, family, jido
 from jidomem.records.intent import MemoryUpdateIntent
 from jidomem.records.policy import CURATORS, DEFAULT_ROLE, OTHER_WRITES, PRESETS, AccessPolicy, Policy, PolicyChange
 from jidomem.write.canonical import is_absolute
-from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
+from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import alternative_nodes
 from jidomem.write.validate import WRITER_TERMS
 
@@ -272,7 +272,7 @@ def curated_end(revived: Iterable[str], ends: Iterable[str], rules: AccessPolicy
     for old in revived:
         ended_by = [end for link in ("supersededBy", "invalidatedBy") for end in view.objects(iri(old), jido(link))]
         for end in (*ended_by, *map(iri, ends)):
-            for agent in recorded_by(end, view):
+            for agent in view.recorded_by(end):
                 if plain_value(agent) in rules.curators:
                     return f"it revives {old}, which {vocab.local_name(agent)} ended by {plain_value(end)}"
     return None
@@ -304,7 +304,7 @@ def _withdraws_own_proposals(intent: MemoryUpdateIntent, view: WriteSnapshot) ->
         and bool(intent.invalidates)
         and not (intent.supersedes or intent.revives)
         and all(
-            jido("Proposed") in view.objects(iri(other), ITEM_MARK)
+            view.is_proposed(iri(other))
             and {*view.objects(iri(other), jido("assertedBy"))} == {iri(intent.asserted_by or "")}
             for other in intent.invalidates
         )
@@ -475,7 +475,7 @@ def with_first_author(
     nodes, alternatives = {item, *alternative_nodes(intent)}, {*map(literal, intent.alternatives)}
     revived = {*map(iri, intent.revives)}
     named = [*map(iri, intent.supersedes), *revived]
-    proposed = {each: jido("Proposed") in view.objects(each, ITEM_MARK) for each in named}
+    proposed = {each: view.is_proposed(each) for each in named}
     restated = [
         each for each in named if (proposed[each] if is_proposed else each in revived or not view.has_ended(each))
     ]
@@ -501,11 +501,6 @@ def _ends_same(intent: MemoryUpdateIntent, old: Term, view: WriteSnapshot) -> bo
     """Return whether the proposal *intent* would end the memories that the proposal *old* would end, and no others."""
     ends = {*map(iri, (*intent.supersedes, *intent.invalidates))} - {old}
     return ends == {*view.objects(old, jido("supersedes")), *view.objects(old, jido("invalidates"))}
-
-
-def recorded_by(item: Term, view: WriteSnapshot) -> Sequence[Term]:
-    """Return the agents that recorded *item*: those that settled it without a change, else its authors."""
-    return view.objects(item, jido("settledBy")) or view.objects(item, jido("assertedBy"))
 
 
 def _value(term: Term) -> object:

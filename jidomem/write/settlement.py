@@ -17,9 +17,9 @@ from jidomem.write import conflict
 from jidomem.write.batch import Batches
 from jidomem.write.context import WriteContext
 from jidomem.write.corrections import ACCEPTED, Corrections, changed_fields, coexisting_with, without_verified
-from jidomem.write.permissions import check_explained, recorded_by
+from jidomem.write.permissions import check_explained
 from jidomem.write.pipeline import Pipeline
-from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
+from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Outcome, SubmitOptions, commit_of
 from jidomem.write.triples import restated_in
 
@@ -98,7 +98,7 @@ class Settlements:
             _check_pair(settlement, iri(item), iri(other), view)
         elif action in ("accept", "reject") and view.is_current(iri(item)) and not self._is_due(iri(item), view, now):
             _check_unsettled(iri(item), action, view, now)
-        if action != "reject" and jido("Proposed") in view.objects(iri(item), ITEM_MARK):
+        if action != "reject" and view.is_proposed(iri(item)):
             _check_is_newest(iri(item), view)
         reason, options, is_active = settlement.reason or _REASONS[action], DEFAULT_OPTIONS, view.is_current(iri(item))
         if action == "reject":
@@ -121,7 +121,7 @@ class Settlements:
             raise Conflict(decision.receipt.conflicts)
         corrections.check_asserted(view, decision.receipt)
         if not (settlement.reason or _is_explained(old, settlement.changes, is_proposed=not is_active)):
-            agents = {self._context.agent_node, *([] if is_active else recorded_by(iri(item), view))}
+            agents = {self._context.agent_node, *([] if is_active else view.recorded_by(iri(item)))}
             ended = {*values.get("supersedes", ()), *values.get("invalidates", ())}
             check_explained(ended - ({item} if action == "accept" else set()), agents, view)
         return decision
@@ -129,7 +129,7 @@ class Settlements:
     def _check_may_reject(self, item: Term, view: WriteSnapshot) -> None:
         """Raise PolicyDenied unless the writer's agent may accept the proposal *item*, or withdraws its own."""
         is_own = self._context.agent_node in view.objects(item, jido("assertedBy"))
-        if is_own or jido("Proposed") not in view.objects(item, ITEM_MARK):
+        if is_own or not view.is_proposed(item):
             return
         allowed = self._corrections.permission(view, plain_value(item))
         if allowed.proposed_because:
@@ -165,7 +165,7 @@ class Settlements:
                 "both replaced one memory, which has one successor: they cannot both stay",
                 hint=f"replace both by one: jidomem review supersede {plain_value(item)} --against {other}",
             )
-        proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
+        proposed = view.is_proposed(item)
         replaced = [item, *(identical_proposals(item, view) if proposed else [])]
         old = replaces(item, view) if proposed else []
         replaced += old if action == "accept" else [each for each in old if not view.has_ended(each)]
@@ -221,7 +221,7 @@ def _is_explained(old: Mapping[str, Any], changes: Mapping[str, Any] | None, *, 
 
 def _is_moot(item: Term, view: WriteSnapshot) -> bool:
     """Return whether *item* is a proposed withdrawal of memories that have all ended without an active successor."""
-    if jido("Proposed") not in view.objects(item, ITEM_MARK) or jido("DeletedMarker") not in view.types(item):
+    if not view.is_proposed(item) or jido("DeletedMarker") not in view.types(item):
         return False
     withdrawn = view.objects(item, jido("invalidates"))
     return all(view.has_ended(each) and conflict.end_of_chain(each, view) is None for each in withdrawn)
@@ -249,7 +249,7 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot, now: datetime
     pending: dict[Term, tuple[str, str]] = {}
     for name, what in _PENDING.items():
         for other in view.subjects(jido(name), item):
-            if jido("Proposed") in view.objects(other, ITEM_MARK) and not view.has_ended(other):
+            if view.is_proposed(other) and not view.has_ended(other):
                 pending.setdefault(other, what)
     if pending:
         named = ", ".join(f"{plain_value(other)} ({what})" for other, (what, _) in pending.items())
@@ -291,7 +291,7 @@ def _is_restated(item: Term, after: Term, view: WriteSnapshot) -> bool:
     is_settled = len(view.objects(after, jido("supersedes"))) > 1 or beside < {
         *view.objects(after, jido("coexistsWith"))
     }
-    if not (is_settled or jido("Proposed") in view.objects(item, ITEM_MARK)):
+    if not (is_settled or view.is_proposed(item)):
         return False
     old, new = ({**restated_in(view, plain_value(each))} for each in (item, after))
     for fields in (old, new):
@@ -309,7 +309,7 @@ def _coexist_already(old: Mapping[str, Any], other: str, changes: Mapping[str, A
 def _settled_already(settlement: Settlement, item: Term, view: WriteSnapshot) -> InvalidRequest:
     """Return the refusal to settle an ended memory, with its successor and the command that settles that."""
     if (newer := conflict.end_of_chain(item, view)) is not None:
-        was_proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
+        was_proposed = view.is_proposed(item)
         verb = "accepted as" if was_proposed else "replaced by"
         hint = f"see: jidomem show {plain_value(newer)}"
         named = [iri(each) for each in (settlement.item, settlement.other) if each is not None]
@@ -318,14 +318,14 @@ def _settled_already(settlement: Settlement, item: Term, view: WriteSnapshot) ->
             hint = f"to settle that one: jidomem review {settlement.action} {ends[0]} --against {ends[1]}; {hint}"
         return _ended(f"{plain_value(item)} is settled already: it was {verb} {plain_value(newer)}", hint)
     restated = [new for new in view.subjects(jido("revives"), item) if not view.has_ended(new)]
-    if restated and jido("Proposed") in view.objects(restated[0], ITEM_MARK):
+    if restated and view.is_proposed(restated[0]):
         return _ended(
             f"{plain_value(item)} is settled already, and pending again as {plain_value(restated[0])}",
             f"settle that one: jidomem review accept {plain_value(restated[0])}, or reject",
         )
     outcome = "replaced, and its successor was withdrawn"
     if view.objects(item, jido("invalidatedBy")):
-        outcome = "rejected" if jido("Proposed") in view.objects(item, ITEM_MARK) else "withdrawn"
+        outcome = "rejected" if view.is_proposed(item) else "withdrawn"
     return _ended(f"{plain_value(item)} is settled already: it was {outcome}", f"see: jidomem show {plain_value(item)}")
 
 
@@ -369,11 +369,7 @@ def replaces(item: Term, view: WriteSnapshot) -> list[Term]:
     pending = [item]
     while pending:
         for other in view.objects(pending.pop(), jido("supersedes")):
-            if (
-                other not in replaced
-                and jido("Proposed") in view.objects(other, ITEM_MARK)
-                and not view.has_ended(other)
-            ):
+            if other not in replaced and view.is_proposed(other) and not view.has_ended(other):
                 pending.append(other)
             replaced[other] = None
     return [*replaced]
@@ -398,6 +394,4 @@ def identical_proposals(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return the other pending proposals that are identical to *item*."""
     identical = [key for key in view.objects(item, _KEY) if plain_value(key).startswith(IDENTICAL)]
     others = {other for key in identical for other in view.subjects(_KEY, literal(plain_value(key))) if other != item}
-    return sorted(
-        other for other in others if jido("Proposed") in view.objects(other, ITEM_MARK) and not view.has_ended(other)
-    )
+    return sorted(other for other in others if view.is_proposed(other) and not view.has_ended(other))

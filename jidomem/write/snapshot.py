@@ -13,7 +13,8 @@ Probe = Callable[[Term | None, Term | None, Term | None], Iterable[Triple]]
 #: A function that returns the subjects of some classes that have a value as a property.
 InstanceProbe = Callable[[Term, Term, frozenset[Term]], Iterable[Term]]
 ITEM_MARK = vocab.jido("hasAssertionStatus")
-_ASSERTED = vocab.jido("Asserted")
+_ASSERTED, _PROPOSED = vocab.jido("Asserted"), vocab.jido("Proposed")
+_ASSERTED_BY, _SETTLED_BY = vocab.jido("assertedBy"), vocab.jido("settledBy")
 _DECIDED = vocab.jido("decisionStatus")
 _ENDS = (vocab.jido("supersededBy"), vocab.jido("invalidatedBy"))
 
@@ -176,6 +177,14 @@ class WriteSnapshot:
         """Return whether *item* is asserted, has not ended and, if a decision, is accepted; validity is not judged."""
         statuses = self._values_of(item, _DECIDED)
         return self.is_current(item) and all(is_accepted(plain_value(status)) for status in statuses)
+
+    def is_proposed(self, item: Term) -> bool:
+        """Return whether *item* is recorded as a proposal, pending or settled."""
+        return _PROPOSED in self._values_of(item, ITEM_MARK)
+
+    def recorded_by(self, item: Term) -> list[Term]:
+        """Return the agents that recorded *item*: those that settled it without a change, else its authors."""
+        return self.objects(item, _SETTLED_BY) or self.objects(item, _ASSERTED_BY)
 
     def has_ended(self, item: Term) -> bool:
         """Return whether *item* is superseded or invalidated."""

@@ -233,7 +233,7 @@ def test_interrupted_writers_lose_no_submission_of_others_and_leave_no_lock(memo
     thread.join(60)
 
     assert not thread.is_alive()
-    assert interrupted > 50
+    assert interrupted > 10
     assert {receipt.status for receipt in receipts} == {"asserted"}
     assert [failure for failure in failures if getattr(failure, "code", None) != "outcome_unknown"] == []
     assert memory.writer.submit_intent("p", intent(summary="last")).status == "asserted"
