@@ -54,11 +54,12 @@ _PAIRS = {
     "?item jido:supersedes* ?revived FILTER NOT EXISTS { ?item jido:supersedes* ?own . ?own jido:supersedes+ ?revived "
     "FILTER NOT EXISTS { ?own jido:settledBy ?other } } }",
 }
-#: The versions that those with a check replaced, and what the check of a version is accepted with.
-_CHECKED = "{ ?item jido:forbidsPattern|jido:requiresPattern|jido:checkCommand ?check }"
-_EARLIER = f"SELECT DISTINCT ?item ?value WHERE {{ {_CHECKED} ?item jido:supersedes ?value }}"
-_SETTLERS = f"SELECT DISTINCT ?item ?value WHERE {{ {_CHECKED} ?item jido:settledBy|jido:confirmedBy ?value }}"
-_LEVELS = f"SELECT DISTINCT ?item ?value WHERE {{ {_CHECKED} ?item jido:hasEnforcementLevel ?value }}"
+#: What the acceptance of a check depends on: the versions replaced, who settled or confirmed them, and their levels.
+_VERSIONS = """SELECT ?item ?name ?value WHERE {
+  VALUES ?item { %s }
+  VALUES ?name { jido:supersedes jido:settledBy jido:confirmedBy jido:hasEnforcementLevel }
+  ?item ?name ?value
+}"""
 _KEYS = "SELECT ?item ?key WHERE { ?item jido:conflictKey ?key }"
 _SUCCESSORS = "SELECT ?old ?new WHERE { ?old jido:supersededBy|jido:invalidatedBy ?new }"
 #: The classes of nodes beside memories in commits; they govern no file.
@@ -141,7 +142,7 @@ class _RuleRows:
                 result[row["item"]].append(row)
             return result
 
-        self._pairs = pairs
+        self._select = select
         self._by = {name: pairs(text) for name, text in _PAIRS.items()}
         self._curators = memory.writer.authority(project).curators
         self._keys, self._successors = select(_KEYS), select(_SUCCESSORS)
@@ -188,29 +189,31 @@ class _RuleRows:
 
     def _was_accepted(self, item: str) -> bool:
         """Return whether a curator accepted an earlier version of *item* with the same checks, files and level."""
-        earlier, settlers = self._earlier
         pending, known = [item], set[str]()
         while pending:
             one = pending.pop()
             known.add(one)
-            if any(each["value"] in self._curators for each in settlers.get(one, ())):
+            if not self._versions[one, "settledBy"].isdisjoint(self._curators):
                 return True
-            olds = {each["value"] for each in earlier.get(one, ())} - known
+            olds = self._versions[one, "supersedes"] - known
             pending += [old for old in olds if self._judged(old) == self._judged(one)]
         return False
 
     @cached_property
-    def _earlier(self) -> tuple[Mapping[str, list[dict[str, Any]]], Mapping[str, list[dict[str, Any]]]]:
-        return self._pairs(_EARLIER), self._pairs(_SETTLERS)
-
-    @cached_property
-    def _levels(self) -> Mapping[str, list[dict[str, Any]]]:
-        return self._pairs(_LEVELS)
+    def _versions(self) -> Mapping[tuple[str, str], set[str]]:
+        """The values of `_VERSIONS` of all memories with a check, by memory and property; confirmers settle."""
+        checked = {item for name in ("forbids", "requires", "command") for item in self._by[name]}
+        values = defaultdict[tuple[str, str], set[str]](set)
+        for row in self._select(_VERSIONS % " ".join(f"<{item}>" for item in sorted(checked))):
+            name = local_name(row["name"])
+            values[row["item"], "settledBy" if name == "confirmedBy" else name].add(row["value"])
+        return values
 
     def _judged(self, item: str) -> list[set[str]]:
         """Return what a curator accepts of a check: its patterns and commands, files and level."""
-        rows = [*(self._by[name] for name in ("forbids", "requires", "command", "about")), self._levels]
-        return [{str(each["value"]) for each in by.get(item, ())} for by in rows]
+        rows = [self._by[name].get(item, ()) for name in ("forbids", "requires", "command", "about")]
+        return [*({str(each["value"]) for each in values} for values in rows),
+                self._versions[item, "hasEnforcementLevel"]]  # fmt: skip
 
     def named(self, row: Mapping[str, Any]) -> list[str]:
         """Return the texts that name the files governed by a memory."""

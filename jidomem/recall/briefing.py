@@ -355,7 +355,7 @@ def _notice(result: MemoryRecall, option: str) -> str:
         result.sessions_notice(session),
         result.agent_notice,
     ]
-    return "".join(f"{text.removesuffix('?')}{'?' if text.endswith('?') else '.'}\n" for text in notices if text)
+    return "".join(f"{text}{'' if text.endswith('?') else '.'}\n" for text in notices if text)
 
 
 def anchored(

@@ -131,10 +131,8 @@ class RecallApi:
             # later commits may have ended a memory added so far
             entries = [hit for hit in hits.entries if narrowing.include_inactive or hit.metadata["status"] not in STATES
                        or hit.metadata["status"] == ACTIVE]  # fmt: skip
-            hits, metadata = (
-                replace(hits, entries=entries),
-                {**metadata, "index": dict(zip(("added", "commits"), part, strict=True))},
-            )
+            hits = replace(hits, entries=entries)
+            metadata["index"] = dict(zip(("added", "commits"), part, strict=True))
         hits = hits.reaching(narrowing.min_score)
         return replace(hits, metadata={**hits.metadata, **metadata})
 
@@ -198,10 +196,8 @@ class RecallApi:
         """Embed the texts of *project* in the background from now on, or for the time that a call may take."""
         if self.embeds_for is None:
             embedding.begin(project)
-        elif embedding.error is None and not self.texts.is_being_built(
-            Stream(project)
-        ):  # after an error, a call does not wait for the embedder again
-            embedding.try_for(project, self.embeds_for)
+        elif embedding.error is None and not self.texts.is_being_built(Stream(project)):
+            embedding.try_for(project, self.embeds_for)  # after an error, a call does not wait for the embedder again
 
     def _page_search(
         self, agent: str, project: str, vector: VectorQuery | None
