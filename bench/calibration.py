@@ -29,9 +29,8 @@ from jidomem.index.search_tables import SearchFilter
 from jidomem.journal.journal import Stream
 from jidomem.recall import bm25
 from jidomem.recall.bm25 import query_stems
-from jidomem.recall.calibration import WORDS, Calibration
 from jidomem.recall.candidates import RecallQuery
-from jidomem.recall.ranking import RankingSource, rank_sources
+from jidomem.recall.ranking import WORDS, Calibration, RankingSource, rank_sources
 from jidomem.records.interfaces import Embedder
 from jidomem.records.recall import MIN_SCORE
 from jidomem.runtime.root import Jidomem

@@ -15,8 +15,8 @@ from jidomem.rdf.sparql import MAX_BYTES, check, unknown_graphs, without_service
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import JIDO, MARKER, graphs_of
 from jidomem.read.lists import Page
+from jidomem.read.named_queries import Result
 from jidomem.read.playbook import Playbook
-from jidomem.read.raw_sparql import Result
 from jidomem.recall.governing import FRESHNESS_COLUMNS, about_patterns
 from jidomem.records.active import STATUSES
 from jidomem.records.named_query import NamedQuery, QueryParameter, snake

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jidomem.base.words import cut
-from jidomem.clients import hooks
 from jidomem.read.playbook import plain
 from jidomem.recall.governing import GOVERNING_COLUMNS, RelatedMemory, nearest, related_memories
 from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.runtime.logs import GuardLog
-from jidomem_cli.hooks import HOOK_CLIENTS, answer_hook
+from jidomem_cli.hooks import HOOK_CLIENTS, answer_hook, session_of
 from jidomem_cli.options import (
     READ,
     ROWS,
@@ -101,7 +100,7 @@ def _begun(
     if not memory.settings.root.is_dir() or memory.project not in memory.projects():
         return {}
     if hook_input.get("source") == "compact" and memory.read_log is not None:  # earlier rules were lost
-        GuardLog(memory.read_log, memory.project).forget_shown(hooks.session_of(hook_input) or "")
+        GuardLog(memory.read_log, memory.project).forget_shown(session_of(hook_input) or "")
     result = memory.briefing(agent=agent or CLIENTS[client].agent, role=role, budget_tokens=budget_tokens)
     return {"context": result.text} if any(section.entries or section.left_out for section in result.sections) else {}
 

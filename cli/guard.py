@@ -15,7 +15,6 @@ import click
 
 from jidomem.base.clock import now
 from jidomem.base.json_values import decode_json
-from jidomem.clients import hooks
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.guard.guard import (
     Edit,
@@ -32,7 +31,7 @@ from jidomem.guard.guard import (
 from jidomem.guard.rules import Stop
 from jidomem.repository import git
 from jidomem.runtime import root_config, settings
-from jidomem_cli.hooks import HOOK_CLIENTS, answer_hook
+from jidomem_cli.hooks import HOOK_CLIENTS, answer_hook, session_of
 from jidomem_cli.options import App, Command, hook_option, pass_app
 from jidomem_cli.paths import Paths
 
@@ -147,7 +146,7 @@ def _hook_answer(app: App, client: str, hook_input: Mapping[str, Any], session: 
     edits = list(_edits(local, hook_input.get("tool_input") or {}))
     if event == "postToolUse":  # the tool has run: nothing can be stopped
         edits = [Edit(edit.path) for edit in edits]
-    name = session or hooks.session_of(hook_input) or f"day-{now():%Y-%m-%d}"
+    name = session or session_of(hook_input) or f"day-{now():%Y-%m-%d}"
     verdict = local.guard.judge(edits, name, show_rules=event != "preToolUse")
     damage = (f"jidomem guard: a rule may be missing: {text}" for text in verdict.damage)
     warning = "\n".join(filter(None, (override_notice(verdict.stops), *damage)))

@@ -1,7 +1,8 @@
-"""The hooks that clients call: `jidomem guard --hook` and `jidomem agent briefing --hook`."""
+"""The hooks that clients call, in their formats: `jidomem guard --hook` and `jidomem agent briefing --hook`."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from typing import Any
 
 import click
 
-from jidomem.clients import hooks
+from jidomem.base.json_values import decode_json
 from jidomem.errors import InvalidRequest, JidomemError, TooLarge
 from jidomem_cli.options import App
 
@@ -31,10 +32,10 @@ def answer_hook(app: App, client: str, command: str, answer_of: Answer) -> None:
     try:
         hook_input = _read_hook_input()
         with suppress(OSError):
-            os.chdir(os.environ.get("CLAUDE_PROJECT_DIR") or hooks.folder_of(hook_input) or ".")
-        answer = hooks.answer(client, hook_input, **answer_of(hook_input))
+            os.chdir(os.environ.get("CLAUDE_PROJECT_DIR") or folder_of(hook_input) or ".")
+        answer = hook_answer(client, hook_input, **answer_of(hook_input))
     except JidomemError as error:
-        answer = hooks.answer(client, hook_input, warning=f"jidomem {command}: {error.detail} ({error.hint})")
+        answer = hook_answer(client, hook_input, warning=f"jidomem {command}: {error.detail} ({error.hint})")
     if answer:
         click.echo(answer)
 
@@ -44,4 +45,61 @@ def _read_hook_input() -> dict[str, Any]:
     if len(data) > _LARGEST:
         what = f"a hook event has at most {_LARGEST:,} bytes"
         raise TooLarge(what, hint="make smaller edits", code="payload_too_large")
-    return hooks.parse_hook_input(data.decode("utf-8", "replace"))
+    return parse_hook_input(data.decode("utf-8", "replace"))
+
+
+def parse_hook_input(text: str) -> dict[str, Any]:
+    """Return the JSON object that a client sends to a hook; raise InvalidRequest `malformed_json`."""
+    try:
+        event = decode_json(text)
+    except ValueError as error:
+        raise InvalidRequest(f"a hook gets a JSON object, not {text[:40]!r}: {error}",
+                             hint="it is called by the client: jidomem setup claude",
+                             code="malformed_json") from error  # fmt: skip
+    if not isinstance(event, dict):
+        raise InvalidRequest(f"a hook gets a JSON object, not {text[:40]!r}",
+                             hint="it is called by the client: jidomem setup claude",
+                             code="malformed_json")  # fmt: skip
+    return event
+
+
+def folder_of(event: Mapping[str, Any]) -> str | None:
+    """Return the working folder of a client, None if it is not given."""
+    roots = event.get("workspace_roots")
+    named = roots[0] if isinstance(roots, list) and roots else event.get("cwd")
+    return named if isinstance(named, str) and named else None
+
+
+def session_of(event: Mapping[str, Any]) -> str | None:
+    """Return the session id of a client, None if it is not given."""
+    named = event.get("session_id") or event.get("conversation_id")
+    return named if isinstance(named, str) else None
+
+
+def hook_answer(client: str, event: Mapping[str, Any], *, context: str = "", stop: str = "", warning: str = "") -> str:
+    """Return the answer to an *event* of *client*: a *context* for its agent, the reason to *stop*, or a *warning*.
+
+    It is empty without any text. A warning is for the user of the client.
+    """
+    if client == "cursor":
+        return _cursor_answer(event, context, stop, warning)
+    own: dict[str, Any] = {"additionalContext": context} if context else {}
+    if stop:
+        own |= {"permissionDecision": "deny", "permissionDecisionReason": stop}
+    named = {"hookEventName": event.get("hook_event_name", "PreToolUse")}
+    reply: dict[str, Any] = {"hookSpecificOutput": {**named, **own}} if own else {}
+    return _written({**reply, **({"systemMessage": warning} if warning else {})})
+
+
+def _cursor_answer(event: Mapping[str, Any], context: str, stop: str, warning: str) -> str:
+    reply: dict[str, Any] = {}
+    if stop:
+        messages = {"user_message": f"{stop}\n{warning}".rstrip(), "agent_message": f"{stop}\n{context}".rstrip()}
+        reply = {"permission": "deny", **messages}
+    elif context and event.get("hook_event_name") != "preToolUse":  # it shows no text unless the edit is stopped
+        reply = {"additional_context": context}
+    return _written({**reply, **({"user_message": warning} if warning and not stop else {})})
+
+
+def _written(message: Mapping[str, Any]) -> str:
+    return json.dumps(message, ensure_ascii=True) if message else ""

@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "review": ("review:review", "List and decide pending proposals and conflicts."),
     "check": ("check:check", "Check the memory against its rules, as CI does."),
     "guard": ("guard:guard", "Show the rules for files before an edit; stop a strict violation."),
-    "ontology": ("ontology:ontology", "Look up terms; validate and propose your own."),
+    "ontology": ("check:ontology", "Look up terms; validate and propose your own."),
     "serve": ("serve:serve", "Serve the memory over HTTP."),
     "mcp": ("serve:mcp", "Serve the memory to agents over MCP."),
     "status": ("status:status", "Report the root, its projects and, with --doctor, what is wrong."),
@@ -38,7 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "root": ("main:root", "Move, back up, import and export a whole memory."),
     "agent": ("main:agent", "Manage sessions, conversations and working memory of agents."),
     "access": ("main:access", "Manage write policy, tokens and trusted roots."),
-    "demo": ("demo:demo", "Show the memory at work, in a temporary root."),
+    "demo": ("setup:demo", "Show the memory at work, in a temporary root."),
     "completion": ("setup:completion", "Print the completion script of a shell."),
 }
 #: Heading -> commands, as `jidomem --help` shows them; the rest are named below the list.

@@ -14,8 +14,7 @@ import jidomem
 from docs.generate.http import type_of
 from docs.generate.tables import code, table
 from jidomem.serve.mcp.client_session import ClientSessions
-from jidomem.serve.mcp.resources import INSTRUCTIONS
-from jidomem.serve.mcp.server import create_server
+from jidomem.serve.mcp.server import INSTRUCTIONS, create_server
 from jidomem.serve.mcp.server_memory import KNOWLEDGE
 from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, RECORD_TURN, TOOLS, WORKING, Tool
 

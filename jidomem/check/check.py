@@ -1,7 +1,7 @@
 """The check of a project: its memory, or any Turtle file, against ontology, shapes and gates.
 
 `check_project` checks a project and its journal, `check_files` checks Turtle files. Beside the rules of
-`jidomem.check.rules`, `jidomem.check.terms` and `jidomem.check.supersession` this module finds references to missing
+`jidomem.check.rules`, `jidomem.check.terms` and `jidomem.check.rules` this module finds references to missing
 nodes and orphaned nodes (`dangling`, `orphans`) and tasks that an issue tracker has closed (`tasks_closed`). `brought`
 limits findings to those that a git range introduced.
 """
@@ -42,9 +42,8 @@ from jidomem.check.report import (
     UnplacedFinding,
     in_order,
 )
-from jidomem.check.rules import Ask, GateQuery, idle, shacl, untargeted, untargeted_shapes
+from jidomem.check.rules import Ask, GateQuery, chains, idle, shacl, untargeted, untargeted_shapes
 from jidomem.check.sources import FileSource, JournalSource, TripleSource, line_of_error
-from jidomem.check.supersession import chains
 from jidomem.check.terms import literals, terms_used
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.exchange.synchroniser import BLOB, STATE

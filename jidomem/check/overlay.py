@@ -19,8 +19,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from jidomem.base.background import time_limited
 from jidomem.base.files import query_files
-from jidomem.base.time_limit import time_limited
 from jidomem.check import rules
 from jidomem.check.reasoning import inconsistencies
 from jidomem.check.report import READ, SOUND, SYNTAX, CheckReport, Problem, UnplacedFinding, in_order

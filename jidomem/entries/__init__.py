@@ -3,13 +3,18 @@
 They import the records. Start with `store`.
 """
 
-from jidomem.entries.run import MemoryOff, MissingContext, MissingSession, MissingStore, Prompt, Run
 from jidomem.entries.store import (
     FromContext,
     InMemoryStore,
     InvalidPolicy,
+    MemoryOff,
     MemoryPolicy,
+    MissingContext,
     MissingHandle,
+    MissingSession,
+    MissingStore,
+    Prompt,
+    Run,
     Spec,
     Store,
     StoreError,

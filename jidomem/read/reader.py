@@ -20,10 +20,9 @@ from jidomem.rdf.terms import Term, Triple
 from jidomem.read import memory_detail
 from jidomem.read.history import History
 from jidomem.read.lists import Lists, Page, QueryRunner
-from jidomem.read.named_queries import NamedQueries
+from jidomem.read.named_queries import NamedQueries, RawSparql, Result
 from jidomem.read.playbook import Architect, Debugger, Planner, Playbook, Role, Rows
 from jidomem.read.provenance import Shown, Why
-from jidomem.read.raw_sparql import RawSparql, Result
 from jidomem.records.intent import Version
 from jidomem.records.named_query import NamedQuery
 from jidomem.schema.ontology import EffectiveRules

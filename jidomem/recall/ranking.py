@@ -2,6 +2,11 @@
 
 The weights depend on the kind of text: conversations of people, conversations with a machine, or memories. `ranked` is
 pure; `rank_sources` gathers the candidates of several sources and ranks them together.
+
+The score of a text is the probability that it answers the question. The sum of a ranking has no scale of its own; its
+log odds are a line, fitted for each ranking to questions with known answers, without an answer, and of other projects
+(`python -m bench.calibration`). One of few memories is an answer more often than one of many with the same sum: by that
+factor its odds are higher.
 """
 
 from __future__ import annotations
@@ -18,7 +23,6 @@ from jidomem.index.search_tables import SearchFilter
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import JIDO
 from jidomem.recall import bm25, question
-from jidomem.recall.calibration import Calibration, calibration
 from jidomem.recall.candidates import RecallQuery, VectorQuery, gather, merge_questions
 from jidomem.recall.question import ROLES, Days, contains_cue, is_of_itself, is_subject, spoken_of, wanted
 from jidomem.records.recall import Candidate, Profile, Question, Ranked, ScoredPassage
@@ -134,7 +138,7 @@ def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile
     profile = profile or chosen(candidates)
     query = _PreparedQuery.of(question, candidates)
     alone = 1.0 if question.has_vectors else ALONE
-    worth = {name: float(profile[name]) * (alone if name in WORDS else 1) for name in SIGNS if name in profile}
+    worth = {name: float(profile[name]) * (alone if name in WORD_SIGNS else 1) for name in SIGNS if name in profile}
     silent = {sign: each * 0.0 for sign, each in worth.items()}
     signs = [(sign, each, SIGNS[sign]) for sign, each in worth.items() if sign not in query.silent]
     ranked_candidates = []
@@ -406,7 +410,7 @@ SIGNS: Mapping[str, Sign] = {
 _OF_DAYS = ("date", "event", "other_time")
 _OF_KIND = {"other_kind": "decision", "gives_time": "time", "gives_number": "number", "answered": "answerer"}
 #: The features from words, and their factor if there are no vectors.
-WORDS, ALONE = ("lexical", "coverage", "coverage_around", "reply"), 2.0
+WORD_SIGNS, ALONE = ("lexical", "coverage", "coverage_around", "reply"), 2.0
 #: A candidate without any of these is no answer, unless it is similar.
 FITS = ("lexical", "coverage", "coverage_around", "date")
 
@@ -490,3 +494,47 @@ def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> Answer
     candidates = [one for each, _ in gathered for one in each]
     profile = chosen(candidates)
     return Answered(ranked(candidates, question, profile), question, str(profile["name"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The line of log odds over the sum of a ranking."""
+
+    slope: float
+    intercept: float
+
+    def probability(self, total: float) -> float:
+        """Return the probability of a text with this sum.
+
+        >>> Calibration(1.0, -2.0).probability(2.0)
+        0.5
+        """
+        odds = self.slope * total + self.intercept
+        return 1 / (1 + exp(-odds)) if odds >= 0 else exp(odds) / (1 + exp(odds))
+
+
+#: The name of the ranking by words alone.
+WORDS = "words"
+#: Ranking -> its calibration with vectors and without.
+CALIBRATIONS: Mapping[str, tuple[Calibration, Calibration]] = {
+    WORDS: (Calibration(3.58, -4.04), Calibration(3.58, -4.04)),
+    "memories-3": (Calibration(0.530, -6.57), Calibration(0.701, -5.83)),
+    "people-2": (Calibration(0.457, -7.63), Calibration(0.471, -7.43)),
+    "assistant-2": (Calibration(0.593, -7.25), Calibration(0.420, -5.22)),
+    "tasks-1": (Calibration(0.171, -3.74), Calibration(0.095, -3.24)),
+}
+#: The rankings fitted to corpora of FITTED_MEMORIES memories, and the least number for which the odds were measured.
+OF_MEMORIES, FITTED_MEMORIES, FEWEST_MEMORIES = (WORDS, "memories-3"), 29, 3
+
+
+def calibration(ranking: str, *, has_vectors: bool, memories: int = FITTED_MEMORIES) -> Calibration:
+    """Return the calibration of a ranking for a corpus with this number of *memories*.
+
+    >>> calibration(WORDS, has_vectors=False, memories=5).probability(1.0) > 0.75
+    True
+    """
+    with_vectors, alone = CALIBRATIONS[ranking]
+    line = with_vectors if has_vectors else alone
+    if ranking not in OF_MEMORIES or memories >= FITTED_MEMORIES:
+        return line
+    return Calibration(line.slope, line.intercept + log(FITTED_MEMORIES / max(memories, FEWEST_MEMORIES)))

@@ -173,7 +173,7 @@ class RecallApi:
         None either while many memories are yet to be added to the search index. The call starts the embedding of the
         project unless *embeds* is False.
         """
-        from jidomem.recall.near_pairs import near_pairs
+        from jidomem.recall.neighbours import near_pairs
 
         if (embedding := self.embedding) is None or not (embeds or embedding.vectors.has_texts(Stream(project))):
             return []

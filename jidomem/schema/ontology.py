@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 import pyoxigraph as ox
 
 from jidomem.base import files
+from jidomem.base.background import time_limited
 from jidomem.base.json_values import check_turtle
 from jidomem.base.regex import Unsearchable, compiled
-from jidomem.base.time_limit import time_limited
 from jidomem.base.words import misspelling_of
 from jidomem.errors import Failed, JidomemError, nearest_names
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value, short_parse_error

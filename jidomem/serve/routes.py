@@ -13,7 +13,7 @@ from jidomem.rdf import vocab
 from jidomem.records.active import STATUSES
 from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS
 from jidomem.records.recall import LARGEST_LIMIT, SCOPES
-from jidomem.serve import agents, feed, intents, memories, monitoring, sparql, wire
+from jidomem.serve import agents, intents, memories, monitoring, sparql, wire
 from jidomem.serve.server_state import RequestContext, Route
 from jidomem.working.memory import CHANGES
 
@@ -526,9 +526,9 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         "/projects/{project}/journal",
-        feed.journal,
+        memories.change_feed,
         "Follow the commits: the memories that each one added, superseded and invalidated",
-        gives={feed.NDJSON: "Text", feed.EVENTS: "Text"},
+        gives={memories.NDJSON: "Text", memories.EVENTS: "Text"},
         takes={
             "after": "A version: commits after it (default: all).",
             "limit": "Commits of one answer, at most; a Link leads to the next ones.",

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from conftest import intent
 
 import jidomem
-from jidomem.base import time_limit
+from jidomem.base import background
 from jidomem.errors import Failed, QueryTimeout, TooLarge
 from jidomem.runtime.location import init
 from jidomem.schema import ontology
@@ -75,7 +75,7 @@ def test_shapes_that_would_never_be_done_stop_neither_writer_nor_check_for_ever(
         memory.writer.submit_intent("p", intent())
     root_with(tmp_path, wide(14, 4))
     monkeypatch.setattr(ontology, "objections", lambda *_: [])  # which would take as long
-    monkeypatch.setattr(time_limit, "SECONDS", 1.0)
+    monkeypatch.setattr(background, "SECONDS", 1.0)
 
     # When something is written, and when all is checked
     with jidomem.open(root, project="p") as memory:
@@ -95,17 +95,17 @@ def test_shapes_that_would_never_be_done_stop_neither_writer_nor_check_for_ever(
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_root_whose_shapes_cannot_be_read_in_time_is_not_opened(tmp_path, monkeypatch):
     root = root_with(tmp_path, wide(14, 4))
-    monkeypatch.setattr(time_limit, "SECONDS", 0.0)
+    monkeypatch.setattr(background, "SECONDS", 0.0)
 
     with pytest.raises(QueryTimeout, match=r"reading the ontology and the shapes of .* did not finish"):
         jidomem.open(root)
 
 
 def test_what_takes_too_much_memory_is_stopped(monkeypatch):
-    monkeypatch.setattr(time_limit, "BYTES", 50_000_000)
+    monkeypatch.setattr(background, "BYTES", 50_000_000)
 
     def grow(kept):
-        with time_limit.time_limited("it"):
+        with background.time_limited("it"):
             while True:
                 kept.append(b"x" * 100_000)
 
@@ -116,12 +116,12 @@ def test_what_takes_too_much_memory_is_stopped(monkeypatch):
 
 
 def test_work_that_handles_every_error_is_interrupted_all_the_same(monkeypatch):
-    monkeypatch.setattr(time_limit, "SECONDS", 0.1)
-    monkeypatch.setattr(time_limit, "_REPEAT", 0.05)
+    monkeypatch.setattr(background, "SECONDS", 0.1)
+    monkeypatch.setattr(background, "_REPEAT", 0.05)
     caught = []
 
     def go_on():
-        with time_limit.time_limited("it"):
+        with background.time_limited("it"):
             while len(caught) < 2:
                 try:
                     while True:
@@ -138,7 +138,7 @@ def test_work_that_handles_every_error_is_interrupted_all_the_same(monkeypatch):
 
 
 def test_work_that_is_done_in_time_is_left_alone():
-    with time_limit.time_limited("it"):
+    with background.time_limited("it"):
         found = sum(range(1000))
     assert found == 499_500
 
@@ -146,18 +146,18 @@ def test_work_that_is_done_in_time_is_left_alone():
 def test_a_debugger_goes_on_after_work_that_was_done_in_time_and_after_work_that_was_not():
     run = """
 import sys
-from jidomem.base import time_limit
-with time_limit.time_limited("it"):
+from jidomem.base import background
+with background.time_limited("it"):
     pass
 sys.settrace(lambda *_: None)
 (lambda: print("goes on"))()
 sys.settrace(None)
-time_limit.SECONDS = 0.0
+background.SECONDS = 0.0
 try:
-    with time_limit.time_limited("it"):
+    with background.time_limited("it"):
         while True:
             pass
-except time_limit.QueryTimeout:
+except background.QueryTimeout:
     sys.settrace(lambda *_: None)
     (lambda: print("goes on"))()
 """

@@ -5,7 +5,7 @@ from conftest import ToyEmbedder, decision, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import InvalidRequest
-from jidomem.recall.calibration import calibration
+from jidomem.recall.ranking import calibration
 from jidomem.records.entry import Entry, WriteRequest
 from jidomem.records.recall import RecallRequest
 

@@ -11,7 +11,7 @@ from jidomem.base.words import tokens
 from jidomem.errors import InvalidRequest, JidomemError, TooLarge
 from jidomem.recall import bm25
 from jidomem.recall.briefing import markdown
-from jidomem.recall.calibration import WORDS, calibration
+from jidomem.recall.ranking import WORDS, calibration
 from jidomem.records.recall import Narrowing, RecallRequest
 from jidomem.records.search import CorpusStats
 

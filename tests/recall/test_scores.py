@@ -7,8 +7,7 @@ from conftest import ToyEmbedder, fixed_sources, intent
 
 import jidomem
 from jidomem.recall.briefing import markdown
-from jidomem.recall.calibration import CALIBRATIONS
-from jidomem.recall.ranking import ASSISTANT, MEMORIES, PEOPLE, TASKS
+from jidomem.recall.ranking import ASSISTANT, CALIBRATIONS, MEMORIES, PEOPLE, TASKS
 from jidomem.records.entry import Entry, WriteRequest
 from jidomem.records.recall import MIN_SCORE
 

@@ -5,7 +5,7 @@ import pytest
 
 from bench.calibration import ANSWERED, OTHER, error, lost, note_cases, scores, silent, small_cases
 from jidomem.models.local_embedder import LocalEmbedder
-from jidomem.recall.calibration import CALIBRATIONS, calibration
+from jidomem.recall.ranking import CALIBRATIONS, calibration
 from jidomem.records.recall import MIN_SCORE
 
 

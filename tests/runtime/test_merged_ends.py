@@ -14,8 +14,8 @@ from test_git_branches import Branch, git, merge
 import jidomem
 from jidomem.base.clock import Sources
 from jidomem.check.report import SUCCESSORS
+from jidomem.check.rules import chains
 from jidomem.check.sources import JournalSource
-from jidomem.check.supersession import chains
 from jidomem.curation.review_queue import queue
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
