@@ -120,7 +120,7 @@ class NotSortable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class ProjectedNode:
     """A node to be written: its statements, from when it is recorded, and until when nothing ends it."""
 
     statements: Statements
@@ -129,10 +129,12 @@ class _Node:
 
     @property
     def is_proposed(self) -> bool:
+        """Return whether a curator has yet to accept the node."""
         return PROPOSED in self.statements.get(STATUS, ())
 
     @property
     def is_accepted(self) -> bool:
+        """Return whether the node has no decision status but accepted."""
         return all(term == literal(ACCEPTED) for term in self.statements.get(DECIDED, ()))
 
     @property
@@ -191,10 +193,10 @@ class IndexedProject:
             result.setdefault(predicate, []).append(value)
         return result
 
-    def node(self, name: Term) -> _Node:
+    def node(self, name: Term) -> ProjectedNode:
         """Return a node with the interval from when it is recorded until something ends it."""
         statements = self.statements(name)
-        return _Node(statements, _since(statements), min(self._ends(statements), default=FOREVER))
+        return ProjectedNode(statements, _since(statements), min(self._ends(statements), default=FOREVER))
 
     def ended(self, nodes: Iterable[Term]) -> set[Term]:
         """Return the nodes that *nodes* supersede or withdraw, or would as proposals."""
@@ -208,14 +210,14 @@ class IndexedProject:
             result: dict[Term, dict[Term | None, list[int]]] = defaultdict(lambda: defaultdict(list))
             for number, order in lists.items():
                 for properties, value in order.openings or ():
-                    values = self._subclasses(value) if value and properties == (TYPE,) else {value}
+                    values = self.subclasses(value) if value and properties == (TYPE,) else {value}
                     for name in properties:
                         for term in values:
                             result[name][term].append(number)
             self._openings[key] = result
         return self._openings[key]
 
-    def _subclasses(self, name: Term) -> set[Term | None]:
+    def subclasses(self, name: Term) -> set[Term | None]:
         """Return a class and its declared subclasses, at any depth."""
         result: set[Term | None] = {name}
         pending = [name]
@@ -227,7 +229,7 @@ class IndexedProject:
                 pending += subclasses
         return result
 
-    def members(self, order: ListOrder, nodes: Mapping[Term, _Node]) -> Iterator[tuple[Term, Term | None]]:
+    def members(self, order: ListOrder, nodes: Mapping[Term, ProjectedNode]) -> Iterator[tuple[Term, Term | None]]:
         """Yield those of *nodes* that match the pattern of a list, each once for each of its times.
 
         The time is None in a list that is not ordered by one.
@@ -273,26 +275,42 @@ class Projection:
     def __init__(self, store: sqlite3.Connection) -> None:
         self._store = store
 
-    def include(self, orders: Iterable[ListOrder], source: IndexedProject, *, rebuilds: bool = False) -> None:
-        """Add the lists of *orders*; if it *rebuilds*, as the class hierarchy changed, fill all lists again."""
+    def include(self, orders: Iterable[ListOrder], *, rebuilds: bool = False) -> list[int]:
+        """Add the lists of *orders*; return the numbers of the lists to be filled: the new ones, all if it *rebuilds*.
+
+        It does as the class hierarchy changed.
+        """
         existing = self._lists()
         definitions = [(_definition(order),) for order in orders if not order.pairs]
         self._store.executemany("INSERT OR IGNORE INTO list (definition, is_sortable) VALUES (?, 1)", definitions)
         if rebuilds:
             self._store.execute("DELETE FROM listed")
             self._store.execute("UPDATE list SET is_sortable = 1")
-        lists = {number: order for number, order in self._lists().items() if rebuilds or number not in existing}
-        last = 0
-        while lists and (step := self._nodes_after(last)):
-            last = step[-1][0]
-            self._write_list_rows(lists, {name: source.node(name) for _, name in step}, source)
+        return [number for number in self._lists() if rebuilds or number not in existing]
+
+    def nodes_after(self, number: int, source: IndexedProject) -> tuple[int, dict[Term, ProjectedNode]]:
+        """Return the next nodes after a number, and the number of the last of them."""
+        text = "SELECT number, item FROM node WHERE number > ? ORDER BY number LIMIT ?"
+        rows = self._store.execute(text, (number, NODES_PER_QUERY)).fetchall()
+        names = [_node_term(item) for _, item in rows]
+        return rows[-1][0] if rows else number, {name: source.node(name) for name in names}
+
+    def last_number(self) -> int:
+        """Return the highest number of a node, or 0."""
+        return int(self._store.execute("SELECT COALESCE(MAX(number), 0) FROM node").fetchone()[0])
+
+    def fill(self, numbers: Collection[int], nodes: Mapping[Term, ProjectedNode], source: IndexedProject) -> None:
+        """Write the rows of *nodes* in the lists with these *numbers*."""
+        lists = {number: order for number, order in self._lists().items() if number in numbers}
+        self._write_list_rows(lists, nodes, source)
 
     def update(
         self, names: Collection[Term], source: IndexedProject, *, ending: Collection[Term] | None = None
-    ) -> None:
+    ) -> Mapping[Term, ProjectedNode]:
         """Write the rows of *names*, which got new statements, and of the nodes that these affect.
 
         *ending* are those of *names* (default: all) with a new statement that decides from when on they end others.
+        Returns *names*, and the nodes that they end.
         """
         lists = self._lists()
         nodes = {name: source.node(name) for name in {*names} | source.ended(names if ending is None else ending)}
@@ -304,6 +322,7 @@ class Projection:
         others = {name: source.node(name) for name in referents - nodes.keys()}
         self._write_list_rows(lists, {**nodes, **others}, source)
         self._write_pairs(nodes, source)
+        return nodes
 
     def page(self, order: ListOrder, start: str, moment: int, inactive: bool, count: int) -> list[str] | None:
         """Return up to *count* keys of a list, from *start* on, of nodes recorded by *moment* and, unless *inactive*,
@@ -369,15 +388,11 @@ class Projection:
         rows = self._store.execute("SELECT number, definition FROM list ORDER BY number")
         return {number: _order(definition) for number, definition in rows}
 
-    def _nodes_after(self, number: int) -> list[tuple[int, Term]]:
-        text = "SELECT number, item FROM node WHERE number > ? ORDER BY number LIMIT ?"
-        return [(each, _node_term(item)) for each, item in self._store.execute(text, (number, NODES_PER_QUERY))]
-
     def _numbers(self, items: Iterable[str]) -> dict[str, int]:
         text = "SELECT item, number FROM node WHERE item IN (SELECT value FROM json_each(?))"
         return dict(self._store.execute(text, (json.dumps([*items]),)))
 
-    def _write_nodes(self, nodes: Mapping[Term, _Node], project: Term) -> None:
+    def _write_nodes(self, nodes: Mapping[Term, ProjectedNode], project: Term) -> None:
         rows = []
         for name, node in nodes.items():
             item = _node_text(name)
@@ -410,7 +425,7 @@ class Projection:
         self._store.executemany("INSERT OR REPLACE INTO content VALUES (?, ?)", contents)
 
     def _write_list_rows(
-        self, lists: Mapping[int, ListOrder], nodes: Mapping[Term, _Node], source: IndexedProject
+        self, lists: Mapping[int, ListOrder], nodes: Mapping[Term, ProjectedNode], source: IndexedProject
     ) -> None:
         """Write the rows of *nodes* in *lists*."""
         openings, anything = source.openings(lists), [n for n, order in lists.items() if order.openings is None]
@@ -442,7 +457,7 @@ class Projection:
                     for name, key in keys)  # fmt: skip
             self._store.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?)", rows)
 
-    def _write_pairs(self, nodes: Mapping[Term, _Node], source: IndexedProject) -> None:
+    def _write_pairs(self, nodes: Mapping[Term, ProjectedNode], source: IndexedProject) -> None:
         """Write the pairs of *nodes* again."""
         numbers = self._numbers(map(_node_text, nodes))
         parameters = [{"node": number} for number in numbers.values()]
@@ -457,7 +472,7 @@ class Projection:
             self._write_pairs_after(fork)
 
     def _write_pairs_by_keys(
-        self, number: int, item: str, node: _Node, keys: Sequence[str], source: IndexedProject
+        self, number: int, item: str, node: ProjectedNode, keys: Sequence[str], source: IndexedProject
     ) -> None:
         shared: dict[tuple[int, str, int, int], list[str]] = defaultdict(list)
         rivals = self._store.execute(_RIVALS, (json.dumps(keys), number, node.active_until, node.since))
@@ -594,7 +609,7 @@ def _key(order: ListOrder, name: Term, time: Term | None) -> str:
     return timed(moment, plain_value(name), order.newest_first)
 
 
-def _listed_until(order: ListOrder, node: _Node, referrers: Iterable[Interval]) -> int:
+def _listed_until(order: ListOrder, node: ProjectedNode, referrers: Iterable[Interval]) -> int:
     """Return until when a node is listed: until something ends it, or refers to it for good."""
     is_hidden = (node.is_proposed or not node.is_accepted) and not order.proposals
     return NEVER if is_hidden else valid_since(referrers, node.until)

@@ -355,3 +355,19 @@ def touched_old_turns(index: TripleReader, graph: str, nodes: Iterable[Term]) ->
 def old_turn_document(index: TripleReader, graph: str, node: Term) -> Document | None:
     """Return the document of the entry or turn *node*; None if it is neither or was redacted."""
     return entry_document(index, graph, node) or turn_document(index, graph, node)
+
+
+@dataclass(frozen=True)
+class DocumentReader:
+    """The functions that read the searchable documents of a graph from the index."""
+
+    #: The nodes to be read again after changes: node -> properties with new values.
+    touched: Callable[[TripleReader, str, Mapping[Term, Collection[Term]]], list[Term]]
+    document: Callable[[TripleReader, str, Term], Document | None]
+
+
+#: The streams with searchable documents, each in a file of its own.
+READERS: Mapping[str, DocumentReader] = {
+    "memory": DocumentReader(touched_memories, memory_document),
+    "history": DocumentReader(touched_old_turns, old_turn_document),
+}

@@ -11,20 +11,18 @@ import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, RLock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from jidomem import __version__
 from jidomem.base.clock import monotonic_time, nonce
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import chunk_text, digest
 from jidomem.errors import Busy, Failed, JidomemError
-from jidomem.index import search_documents
 from jidomem.index.cache_file import CacheDatabase, CacheFolder, CacheInvalid, chunks
 from jidomem.index.follower import steps
 from jidomem.index.projection import BEGINS, IndexedProject
+from jidomem.index.search_documents import READERS
 from jidomem.index.search_tables import SearchIndexReader
 from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import Commit, is_redaction_record
@@ -32,7 +30,7 @@ from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import LABEL, jido
 
 if TYPE_CHECKING:
-    from jidomem.index.search_documents import Document, TripleReader
+    from jidomem.index.search_documents import Document
     from jidomem.index.vector_search import VectorSet
     from jidomem.journal.journal import FileJournal, Stream
     from jidomem.records.intent import Version
@@ -293,22 +291,6 @@ class _BuildNeeded(Exception):
     """A file must be built first, and the caller does not wait for that."""
 
 
-@dataclass(frozen=True)
-class _DocumentReader:
-    """The functions that read the searchable documents of a graph from the index."""
-
-    #: The nodes to be read again after changes: node -> properties with new values.
-    touched: Callable[[TripleReader, str, Mapping[Term, Collection[Term]]], list[Term]]
-    document: Callable[[TripleReader, str, Term], Document | None]
-
-
-#: The streams with searchable documents, each in a file of its own.
-_READERS: Mapping[str, _DocumentReader] = {
-    "memory": _DocumentReader(search_documents.touched_memories, search_documents.memory_document),
-    "history": _DocumentReader(search_documents.touched_old_turns, search_documents.old_turn_document),
-}
-
-
 class TextsSoFar:
     """The texts of a root to which a thread adds many memories: those that were added so far.
 
@@ -365,7 +347,7 @@ class Texts:
         self._parts = CacheFolder(root / TEXT_FOLDER, "texts", self._open_reader)  # files that a thread builds
         self._whole: set[str] = set()  # names of files that were built once
         self._builders: dict[str, Thread] = {}  # threads that build a file in the background
-        self._build_progress: dict[str, tuple[int, int]] = {}  # memories written to a file being built, and their total
+        self._build_progress: dict[str, tuple[int, int]] = {}  # commits written to a file being built, and their total
         self._starting, self._closed = Lock(), False
 
     @property
@@ -384,7 +366,7 @@ class Texts:
         written, total = self._build_progress.get(name, (0, 0))
         raise Busy(
             f"the index for lists and searches of {stream.project} is being built"
-            + (f": {written:,} of {total:,} memories" if total else ""),
+            + (f": {written:,} of {total:,} commits" if total else ""),
             hint="retry in a moment; single memories are available meanwhile",
             code="index_behind",
         )
@@ -451,8 +433,10 @@ class Texts:
 
     def part(self, stream: Stream, file: SearchIndexReader) -> tuple[int, int] | None:
         """Return the number of commits whose memories the *file* of *stream* has, and of all; None if it has all."""
-        total = self._index.mark(stream.graph).commits
-        return None if file.metadata("is_whole") else (min((file.mark or Watermark()).commits, total - 1), total)
+        added, total = (file.mark or Watermark()).commits, self._index.mark(stream.graph).commits
+        if file.metadata("is_whole"):
+            return (added, total) if added < total else None
+        return min(added, total - 1), total
 
     def read_part(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
         """Return the result of `read`; while a thread builds the file, that for the memories added so far."""
@@ -578,20 +562,36 @@ class Texts:
                 if file.mark is None:
                     file.set_metadata(mark=Watermark(cleared=target.cleared).term, began=target.term, because=reason)
         if stream.name == "memory":
-            self._fill_lists(file, self._project(stream))
+            self._fill_lists(file, stream, waits=waits)
         while not file.metadata("is_whole"):
             self._fill(file, stream)
         while file.mark != target and not self._apply(file, stream, target):
             pass
 
-    def _fill_lists(self, file: SearchIndexReader, source: IndexedProject) -> None:
-        """Fill the lists of this program version, for the classes of the present ontology."""
+    def _fill_lists(self, file: SearchIndexReader, stream: Stream, *, waits: bool) -> None:
+        """Fill the lists of this program version, for the classes of the present ontology, and the tallies."""
+        source = self._project(stream)
         ontology = source.refresh()
-        if (file.metadata("ontology"), file.metadata("lists")) != (ontology, __version__):
+        if not file.has_lists(ontology):
             with file.writing():
-                is_changed = file.metadata("ontology") not in (None, ontology)
-                file.projection.include(self._orders(), source, rebuilds=is_changed)
-                file.set_metadata(ontology=ontology, lists=__version__)
+                file.include(self._orders(), ontology)
+        try:
+            while filled := file.filled:
+                if not waits and filled[1] - filled[0] > MAX_AWAITED:
+                    raise _BuildNeeded
+                commits = self._index.mark(stream.graph).commits
+                self._build_progress[name_of(stream)] = commits * filled[0] // max(filled[1], 1), commits
+                self._stop_if_closed(stream)
+                source.refresh()
+                with file.writing():
+                    file.fill(source)
+        finally:
+            self._build_progress.pop(name_of(stream), None)
+
+    def _stop_if_closed(self, stream: Stream) -> None:
+        """Raise Failed in the thread that builds the file of *stream* after `close`."""
+        if self._closed and current_thread() is self._builders.get(name_of(stream)):
+            raise Failed("the memory was closed", hint="open it again")
 
     def _fill(self, file: SearchIndexReader, stream: Stream) -> None:
         """Add the memories as of the watermark at which the file was begun; continues the work of a killed process."""
@@ -603,8 +603,7 @@ class Texts:
             for step in steps(self._journal.read(stream, after=mark.version)):
                 later = self._ids_after(stream, target)
                 self._build_progress[name_of(stream)] = mark.commits, target.commits
-                if self._closed and current_thread() is self._builders.get(name_of(stream)):
-                    raise Failed("the memory was closed", hint="open it again")
+                self._stop_if_closed(stream)
                 with file.writing():
                     if file.mark != mark:  # another process has continued
                         return
@@ -665,7 +664,7 @@ class Texts:
             for subject, name, _ in commit.triples:
                 changes.setdefault(subject, set()).add(name)
             changes.pop(iri(commit.iri), None)
-        source, reader = self._project(stream), _READERS[stream.name]
+        source, reader = self._project(stream), READERS[stream.name]
         source.refresh()
         new = file.projection.missing(sorted(changes)) if fills and stream.name == "memory" else []
         if new:
@@ -681,7 +680,7 @@ class Texts:
         file.remove({plain_value(node) for node in nodes} - {document.item for document in documents})
         file.put(documents)
         if stream.name == "memory":
-            file.projection.update(changes, source, ending=[node for node, names in others.items() if names & BEGINS])
+            file.update_nodes(changes, source, ending=[node for node, names in others.items() if names & BEGINS])
 
     def _project(self, stream: Stream) -> IndexedProject:
         return self._projects.setdefault(stream.project, IndexedProject(self._index, stream.project))

@@ -13,19 +13,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from jidomem import __version__
 from jidomem.base.clock import nonce
 from jidomem.base.stems import TOKENS, Stemmer
 from jidomem.base.words import chunk_text, digest
 from jidomem.index.cache_file import CacheDatabase, chunks
 from jidomem.index.projection import TABLES as PROJECTION_TABLES
-from jidomem.index.projection import Projection
+from jidomem.index.projection import IndexedProject, Projection
 from jidomem.index.store import Watermark
+from jidomem.index.tallies import TABLES as TALLY_TABLES
+from jidomem.index.tallies import Tallies
 from jidomem.records.search import FIELD_WEIGHTS, CorpusStats, Match
 
 if TYPE_CHECKING:
     from jidomem.index.search_documents import Document
+    from jidomem.rdf.terms import Term
+    from jidomem.records.named_query import ListOrder
 
 TABLES = """
 CREATE TABLE passage (number INTEGER PRIMARY KEY, content TEXT, speakers TEXT, said_at TEXT, talk TEXT, place TEXT);
@@ -180,7 +185,7 @@ CREATE TABLE about (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WIT
 CREATE INDEX about_number ON about (number);
 CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE text USING fts5({_WRITTEN_FIELDS}, tokenize="{TOKENS}");
-{TABLES}{PROJECTION_TABLES}"""
+{TABLES}{PROJECTION_TABLES}{TALLY_TABLES}"""
 _INSERT_MEMORY = (
     "INSERT INTO memory (number, item, kind, recorded, ended, inactive, agent, session, confidence, valid_from, "
     "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -201,18 +206,20 @@ class _FormerRow(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The write side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
-    FORM = 18
+    FORM = 19
     TABLES = _TABLES
+    UPGRADES: ClassVar[Mapping[int, str]] = {18: TALLY_TABLES}
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, marker: int = 0) -> None:
         super().__init__(path, wait, marker)
         self._stemmer = stemmer
         self.passages = Passages(self._store)
         self.projection = Projection(self._store)
+        self.tallies = Tallies(self._store)
 
     def initialise(self) -> None:
-        """Give a new file a random identity."""
-        self.set_metadata(identity=nonce().hex())
+        """Give a new or upgraded file a random identity; lists and tallies that it lacks are to be filled."""
+        self.set_metadata(identity=nonce().hex(), lists=None)
 
     @property
     def mark(self) -> Watermark | None:
@@ -232,6 +239,49 @@ class SearchIndexWriter(CacheDatabase):
         self._delete_rows(old)
         self._count_lost_pieces(self.passages.delete(row.number for row in old))
         self._count(self._delete_texts(old), -len(old), -sum(row.length for row in old))
+
+    def include(self, orders: Iterable[ListOrder], ontology: str) -> None:
+        """Add the lists of *orders*; `fill` fills the new ones, and under another *ontology* than before all."""
+        is_changed = self.metadata("ontology") not in (None, ontology)
+        lists = {*self.projection.include(orders, rebuilds=is_changed), *self._filling.get("lists", ())}
+        is_complete = not lists and self.metadata("tallies")
+        filling = None if is_complete else {"lists": sorted(lists), "after": 0}
+        self.set_metadata(ontology=ontology, lists=__version__, filling=filling)
+
+    def has_lists(self, ontology: str) -> bool:
+        """Return whether the file has the lists of this program version under this *ontology*, filled or not."""
+        return (self.metadata("ontology"), self.metadata("lists")) == (ontology, __version__)
+
+    @property
+    def filled(self) -> tuple[int, int] | None:
+        """Return how many nodes were written to the new lists and tallies, and of how many; None if none is left."""
+        return (self._filling["after"], self.projection.last_number()) if self._filling else None
+
+    def fill(self, source: IndexedProject) -> None:
+        """Write some nodes to the lists and tallies that lack them, in the caller's write transaction."""
+        filling = self._filling
+        if not filling:  # another process has written the last ones
+            return
+        last, nodes = self.projection.nodes_after(filling["after"], source)
+        self.projection.fill(filling["lists"], nodes, source)
+        if not self.metadata("tallies"):
+            self.tallies.update({name: node.statements for name, node in nodes.items()}, source)
+        if nodes:
+            self.set_metadata(filling={**filling, "after": last})
+        else:
+            self.set_metadata(filling=None, tallies=True)
+
+    @property
+    def _filling(self) -> dict[str, Any]:
+        """Return the numbers of the lists to be filled, and up to which node they are; empty if all are."""
+        return self.metadata("filling") or {}
+
+    def update_nodes(
+        self, names: Collection[Term], source: IndexedProject, *, ending: Collection[Term] | None = None
+    ) -> None:
+        """Write what lists and tallies have of *names*, as `Projection.update` does."""
+        nodes = self.projection.update(names, source, ending=ending)
+        self.tallies.update({name: node.statements for name, node in nodes.items()}, source)
 
     def optimize(self) -> None:
         """Merge the segments of the full-text index, so that a search reads fewer of them."""

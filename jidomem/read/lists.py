@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
+from itertools import islice
 from sys import maxsize
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -36,6 +37,8 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, boolean, iri, literal, plain_value
 from jidomem.rdf.vocab import graphs_of
+from jidomem.read.counted import is_counted
+from jidomem.read.counted import rows as counted_rows
 from jidomem.records.named_query import FOREVER, ListOrder, NamedQuery, to_term
 
 if TYPE_CHECKING:
@@ -254,6 +257,9 @@ class Lists:
         if query.list_order is not None and query.list_order.pairs:
             page = self._ordered_page(query, project, bindings, maxsize, start.place if start else PagePosition())
             return page[0] if page else []
+        counted = self._counted(query, project, bindings, start.offset if start else 0, None)
+        if counted is not None:
+            return counted
         text = self._text(query, project, bindings) + (f"\nOFFSET {start.offset:d}" if start else "")
         return _valued(query, self.terms(query, project, bindings, text))
 
@@ -323,10 +329,24 @@ class Lists:
         if ordered is not None:
             rows, place = ordered
             return Page(rows, None if place is None else str(replace(start, offset=offset, place=place)))
+        counted = self._counted(query, project, bindings, start.offset, offset + 1)
         text = f"{self._text(query, project, bindings)}\nLIMIT {size + 1:d} OFFSET {start.offset:d}"
-        rows = _valued(query, self.terms(query, project, bindings, text))
+        rows = _valued(query, self.terms(query, project, bindings, text)) if counted is None else counted
         further = replace(start, offset=offset) if len(rows) > size else None
         return Page(rows[:size], str(further) if further else None)
+
+    def _counted(
+        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], start: int, end: int | None
+    ) -> Rows | None:
+        """Return the rows from *start* to *end* of a query that the tallies answer; None for another query."""
+        if not is_counted(query):
+            return None
+
+        def use(file: SearchIndexReader) -> Rows | None:
+            rows = counted_rows(query, file.tallies, self._index, project, bindings)
+            return None if rows is None else _valued(query, islice(rows, start, end))
+
+        return self._projected(project, use)
 
     def _text(self, query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> str:
         """Return the text of *query*, restricted to the memories with the text that it names, if it names one."""

@@ -72,7 +72,7 @@ class ProjectedIndex:
 
     def __init__(self, index, playbook):
         self.index, self.playbook = index, playbook
-        self.files, self.ontology, self.news = {}, {}, {}
+        self.files, self.news = {}, {}
         index.observers.append(self)
 
     def applied(self, graph, rows):
@@ -89,17 +89,20 @@ class ProjectedIndex:
             self.news[source.graph] = {subject for subject, _, _ in self.index.triples(source.graph)}
         file, ontology = self.files[project], source.refresh()
         with file.writing():
-            is_other = self.ontology.setdefault(project, ontology) != ontology
-            file.projection.include(self.playbook.orders(), source, rebuilds=is_other)
-            self.ontology[project] = ontology
-            file.projection.update(self.news.get(source.graph, ()), source)
+            file.include(self.playbook.orders(), ontology)
+            while file.filled:
+                file.fill(source)
+            file.update_nodes(self.news.get(source.graph, ()), source)
         self.news[source.graph] = set()
         with file.reading():
             return use(file)
 
 
-def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=None, now=clock.now):
-    """Return a reader whose version is that of the newest commit time in the graphs of the project."""
+def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=None, now=clock.now, projected=True):
+    """Return a reader whose version is that of the newest commit time in the graphs of the project.
+
+    Without the projection all rows are those of the engine.
+    """
 
     def catch_up(project):
         if project not in projects:
@@ -111,7 +114,11 @@ def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=
     playbook = playbook or Playbook()
     texts = ProjectedIndex(index, playbook)
     rules = EffectiveRules(ontology.load(), Policy())
-    return MemoryReader(index, playbook, catch_up, rules, lambda: texts, remote=remote, now=now)
+    reader = MemoryReader(
+        index, playbook, catch_up, rules, (lambda: texts) if projected else None, remote=remote, now=now
+    )
+    reader.texts = texts
+    return reader
 
 
 def short(value):

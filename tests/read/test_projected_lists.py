@@ -1,4 +1,4 @@
-"""Lists, disagreements and short ids of the projection, compared with the engine and with a rebuilt file."""
+"""Lists, counts, disagreements and short ids of the search file, compared with the engine and with a rebuilt file."""
 
 import os
 import shutil
@@ -23,11 +23,16 @@ from jidomem.journal.commit import build
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import date_time, iri, literal
 from jidomem.rdf.vocab import LABEL, TYPE, jido
+from jidomem.read import MemoryReader
 from jidomem.records.named_query import FOREVER, moment_of, to_term
+from jidomem.records.policy import Policy
+from jidomem.schema import ontology
+from jidomem.schema.ontology import EffectiveRules
 
 LISTS = ["facts", "open-tasks", "completed-tasks", "proposals", "recent-lessons", "timeline", "blocked-tasks",
          "items-without-project", "decisions", "recent-decisions", "decision-log", "unexplained-root-causes",
          "dangling-supersessions", "stale"]  # fmt: skip
+COUNTED = ["counts", "agent-activity"]
 EVERYTHING = SearchFilter(inactive=True)
 #: The date that a decision states: before all others, when it was recorded, after that, or none.
 DATES = [{"timestamp": "2020-01-01"}, {}, {"timestamp": "2027-01-01"}, {"extra_triples": [["jido:isUndated", True]]}]
@@ -101,13 +106,24 @@ def shown(memory, name, **moment):
     return [*dict.fromkeys(" ".join(row[each] for each in names) for row in rows)]
 
 
+def assert_counted(memory, moment):
+    """Assert that the tallies count what the engine counts, all at once and page by page."""
+    rules = EffectiveRules(ontology.load(), Policy())
+    engine = MemoryReader(memory.index, memory.playbook, memory.catch_up, rules)
+    for name in COUNTED:
+        expected = engine.ask(name, project="p", **moment)
+        assert memory.reader.ask(name, project="p", **moment) == expected
+        assert paged(memory.reader, name, **moment) == expected
+    assert memory.texts.read(Stream("p"), lambda file: file.tallies.has_all())
+
+
 def everything(memory):
     return memory.reader.ask("timeline", project="p", include_inactive=True)
 
 
 def answers(memory, moments):
     """Return the results of the projection, at each of some moments."""
-    lists = [paged(memory.reader, name, **moment) for moment in moments for name in LISTS]
+    lists = [paged(memory.reader, name, **moment) for moment in moments for name in LISTS + COUNTED]
     items = [row["item"] for row in everything(memory)]
     ids = [memory.reader.resolve("p", item[-9:]) for item in items]
     rivals = [memory.reader.ask("disagreements", project="p", item=item) for item in items]
@@ -147,6 +163,7 @@ def test_lists_of_merged_streams_are_what_the_engine_finds_now_and_at_any_moment
             for moment in moments:
                 for name in LISTS:
                     assert paged(memory.reader, name, **moment) == memory.reader.ask(name, project="p", **moment)
+                assert_counted(memory, moment)
                 for name in [*LISTS, "conflicts"]:
                     assert listed(memory, name, **moment) == shown(memory, name, **moment)
             found = answers(memory, moments)
@@ -216,6 +233,7 @@ def test_statements_in_any_order_are_listed_as_the_engine_finds_however_the_file
         for moment in moments:
             for name in ("facts", "timeline", "recent-decisions", "conflicts"):
                 assert listed(memory, name, **moment) == shown(memory, name, **moment)
+            assert_counted(memory, moment)
             for name in LISTS:
                 assert paged(memory.reader, name, **moment) == memory.reader.ask(name, project="p", **moment)
 
@@ -326,10 +344,11 @@ from jidomem.index.projection import Projection
 follower.STEP = 1
 update, done = Projection.update, []
 def killed(self, *given, **named):
-    update(self, *given, **named)
+    nodes = update(self, *given, **named)
     done.append(1)
     if len(done) == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
+    return nodes
 Projection.update = killed
 with jidomem.open(sys.argv[1], project="p") as memory:
     memory.ask("timeline", limit=3)

@@ -1,9 +1,14 @@
 """Recall of a large memory that was not searched before answers from the memories added to the index so far."""
 
+import sqlite3
+
+import pytest
 from conftest import intent
 
 import jidomem
+from jidomem.errors import Busy
 from jidomem.index import search_index
+from jidomem.journal.journal import Stream
 from jidomem.recall.briefing import markdown
 
 
@@ -23,3 +28,32 @@ def test_recall_answers_while_the_index_is_built_and_says_so(tmp_path, monkeypat
         assert "index" not in whole.metadata
         assert "commits were searched" not in markdown(whole)
         assert len(whole.entries) == 9
+
+
+FORMER_FORM = """DROP TABLE tally; DROP TABLE change; DROP TABLE span; DROP TABLE dated; PRAGMA user_version = 18;
+DELETE FROM metadata WHERE name IN ('tallies', 'filling');"""
+FORMER_LISTS = """DELETE FROM listed; DELETE FROM list; DELETE FROM metadata WHERE name = 'lists';"""
+
+
+@pytest.mark.parametrize("former", [FORMER_FORM, FORMER_LISTS], ids=["form", "lists"])
+def test_recall_answers_while_lists_of_another_version_are_filled_and_no_text_is_indexed_again(
+    tmp_path, monkeypatch, former
+):
+    monkeypatch.setattr(search_index, "MAX_AWAITED", 2)
+    with jidomem.open(tmp_path, project="p", agent="me") as memory:
+        memory.writer.submit_many("p", [intent(summary=f"zebra {number}") for number in range(9)])
+        rows = [memory.ask(name, limit=20) for name in ("facts", "counts", "agent-activity")]
+    with sqlite3.connect(tmp_path / "cache" / "text" / "p.sqlite") as store:
+        store.executescript(f"{former} CREATE TABLE mark (number INTEGER)")
+
+    with jidomem.open(tmp_path, project="p", agent="me") as memory:
+        with pytest.raises(Busy, match="the index for lists and searches of p is being built"):
+            memory.texts.read_soon(Stream("p"), lambda file: file.filled)
+        during = memory.recall("zebra", limit=20)
+        assert len(during.entries) == 9
+        assert "index" not in during.metadata
+
+        memory.await_index(60.0, lambda added, commits: None)
+        assert [memory.ask(name, limit=20) for name in ("facts", "counts", "agent-activity")] == rows
+        made = memory.texts.read(Stream("p"), lambda file: [*file.ask("SELECT name FROM sqlite_master")])
+        assert ("mark",) in made
