@@ -50,8 +50,11 @@ def of_one_origin(memory):
 
 
 def revised(memory, random, word):
-    """Say one of what is active anew, or withdraw it."""
-    item = random.choice(memory.reader.ask("facts", project="p"))["fact"]
+    """Revise one of the active facts, or withdraw it; where all were withdrawn, record one."""
+    found = memory.reader.ask("facts", project="p")
+    if not found:
+        return memory.writer.submit_intent("p", intent(summary=f"{word} {random.random()}"))
+    item = random.choice(found)["fact"]
     if random.random() < 0.2:
         return memory.writer.invalidate("p", item, reason="it is wrong")
     return memory.writer.revise("p", item, changes={"summary": f"{word} {random.random()}"}, reason="measured")

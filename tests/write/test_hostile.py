@@ -26,6 +26,14 @@ def known(memory):
     return memory
 
 
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory):
+    """The memory of `known`, for tests of refusals alone: `refused` holds each to leave it as it was."""
+    with jidomem.open(tmp_path_factory.mktemp("unchanged"), sources=fixed_sources()) as memory:
+        memory.writer.submit_intent("p", decision(iri=KNOWN, summary="the port is 80", topic="port"))
+        yield memory
+
+
 def sent(memory, proposal, project="p"):
     """The result of a proposal: a receipt, or a coded refusal that changed no byte."""
     before, rows = files(memory.settings.root), held(memory) if memory.projects() else set()
@@ -108,14 +116,14 @@ def test_a_hostile_iri_is_refused_or_kept_as_plain_text(known, field, value):  #
 
 @pytest.mark.parametrize("value", HOSTILE_IRIS, ids=lambda value: ascii(value[:40]))
 @pytest.mark.parametrize("place", ["subject", "predicate", "object", "datatype"])
-def test_a_hostile_iri_in_extra_triples_is_refused(known, place, value):  # C034
+def test_a_hostile_iri_in_extra_triples_is_refused(unchanged, place, value):  # C034
     triple = {
         "subject": [value, "jido:key", "x"],
         "predicate": ["this", value, "x"],
         "object": ["this", "https://example.org/p", {"@id": value}],
         "datatype": ["this", "https://example.org/p", {"@value": "x", "@type": value}],
     }[place]
-    refused(known, extra_triples=[triple])
+    refused(unchanged, extra_triples=[triple])
 
 
 @pytest.mark.parametrize(
@@ -127,8 +135,8 @@ def test_a_hostile_iri_in_extra_triples_is_refused(known, place, value):  # C034
         "https://jido.ai/memory/a/b", "https://jido.ai/submissions/x", f"{KNOWN}/alternatives/1",
     ],
 )  # fmt: skip
-def test_an_own_iri_in_a_reserved_namespace_is_refused(known, own):  # C034
-    assert refused(known, iri=own).code in ("invalid_iri", "iri_exists")
+def test_an_own_iri_in_a_reserved_namespace_is_refused(unchanged, own):  # C034
+    assert refused(unchanged, iri=own).code in ("invalid_iri", "iri_exists")
 
 
 @pytest.mark.parametrize(
@@ -140,21 +148,21 @@ def test_an_own_iri_in_a_reserved_namespace_is_refused(known, own):  # C034
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("field", ["asserted_by", "asserted_in", "assigned_to"])
-def test_what_is_no_agent_or_session_cannot_be_made_one(known, field, name):  # C043 C044
-    before = held(known)
-    refused(known, type="task", **{field: name})
-    assert held(known) == before
+def test_what_is_no_agent_or_session_cannot_be_made_one(unchanged, field, name):  # C043 C044
+    before = held(unchanged)
+    refused(unchanged, type="task", **{field: name})
+    assert held(unchanged) == before
 
 
 @pytest.mark.parametrize("field", ["asserted_by", "asserted_in", "assigned_to"])
-def test_a_memory_is_not_its_own_agent_or_session(known, field):  # C043
-    refused(known, type="task", iri="urn:x:1", **{field: "urn:x:1"})
+def test_a_memory_is_not_its_own_agent_or_session(unchanged, field):  # C043
+    refused(unchanged, type="task", iri="urn:x:1", **{field: "urn:x:1"})
 
 
-def test_an_agent_is_no_session_and_a_session_no_agent(known):  # C043
-    refused(known, asserted_in="https://jido.ai/agents/architect")
-    refused(known, asserted_by="https://jido.ai/sessions/s-1")
-    refused(known, asserted_by="https://example.org/same", asserted_in="https://example.org/same")
+def test_an_agent_is_no_session_and_a_session_no_agent(unchanged):  # C043
+    refused(unchanged, asserted_in="https://jido.ai/agents/architect")
+    refused(unchanged, asserted_by="https://jido.ai/sessions/s-1")
+    refused(unchanged, asserted_by="https://example.org/same", asserted_in="https://example.org/same")
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------
@@ -183,14 +191,14 @@ def test_any_honest_text_is_kept_as_it_is(known, text):  # C073
 
 @pytest.mark.parametrize("text", BAD_TEXTS, ids=lambda value: ascii(value[:20]))
 @pytest.mark.parametrize("field", ["summary", "rationale", "topic", "asserted_by", "evidence", "about", "extra", "key"])
-def test_a_text_nothing_can_hold_is_refused(known, field, text):  # C073
+def test_a_text_nothing_can_hold_is_refused(unchanged, field, text):  # C073
     place = {
         "evidence": {"evidence": [text]},
         "about": {"about": ["a", text]},
         "extra": {"extra_triples": [["jido:key", {"@value": text}]]},
         "key": {"idempotency_key": text},
     }
-    error = refused(known, **place.get(field, {field: text}))
+    error = refused(unchanged, **place.get(field, {field: text}))
     assert error.code in ("invalid_argument", "payload_too_large", "invalid_iri")
     assert len(str(error.to_dict())) < 5_000
     str(error).encode()
@@ -230,8 +238,8 @@ def test_a_value_of_any_wrong_type_is_refused_or_left_out(known, field):  # C009
 @pytest.mark.parametrize(
     "value", [math.nan, math.inf, -math.inf, 1.0000001, -0.0000001, 10**400, True, False, "NaN", "inf"]
 )
-def test_a_confidence_that_is_none_is_refused(known, value):  # C035
-    assert refused(known, confidence=value).code in ("invalid_confidence", "invalid_argument")
+def test_a_confidence_that_is_none_is_refused(unchanged, value):  # C035
+    assert refused(unchanged, confidence=value).code in ("invalid_confidence", "invalid_argument")
 
 
 @pytest.mark.parametrize("proposal", [None, 5, "x", [], [1], True, object(), b"{}", {5: 6}, {None: 1}, {("a",): 1}])
@@ -251,10 +259,10 @@ OBJECTS = ({"@id": KNOWN}, "x", 5, {"@value": "2026-11-21T08:00:00Z", "@type": "
 
 @pytest.mark.parametrize("name", WRITER_ONLY)
 @pytest.mark.parametrize("subject", ["this", KNOWN, "https://example.org/x"])
-def test_what_the_writer_says_cannot_be_said_in_extra_triples(known, name, subject):  # C012 C015
+def test_what_the_writer_says_cannot_be_said_in_extra_triples(unchanged, name, subject):  # C012 C015
     for value in OBJECTS:
-        refused(known, extra_triples=[[subject, f"jido:{name}", value]])
-        refused(known, extra_triples=[[subject, f"<{JIDO}{name}>", value]])
+        refused(unchanged, extra_triples=[[subject, f"jido:{name}", value]])
+        refused(unchanged, extra_triples=[[subject, f"<{JIDO}{name}>", value]])
 
 
 @pytest.mark.parametrize(
@@ -266,7 +274,7 @@ def test_what_the_writer_says_cannot_be_said_in_extra_triples(known, name, subje
         "jido:High", "https://jido.ai/shapes#x", "https://jido.ai/graphs/ontology",
     ],
 )  # fmt: skip
-def test_extra_triples_cannot_describe_what_is_not_theirs(known, subject):  # C012 C015
+def test_extra_triples_cannot_describe_what_is_not_theirs(unchanged, subject):  # C012 C015
     for triple in (
         [subject, "jido:key", "x"],
         [subject, "rdfs:label", "x"],
@@ -275,7 +283,7 @@ def test_extra_triples_cannot_describe_what_is_not_theirs(known, subject):  # C0
         [subject, "rdf:type", {"@id": "jido:Agent"}],
         [subject, "rdf:type", {"@id": "https://example.org/Thing"}],
     ):
-        refused(known, extra_triples=[triple])
+        refused(unchanged, extra_triples=[triple])
 
 
 def test_extra_triples_cannot_describe_a_memory_whose_iri_is_the_callers_own(memory):  # C012 C015
@@ -285,26 +293,26 @@ def test_extra_triples_cannot_describe_a_memory_whose_iri_is_the_callers_own(mem
 
 
 @pytest.mark.parametrize("cls", ["jido:Agent", "jido:Commit", "jido:DeletedMarker", "jido:Decision", "jido:Submission"])
-def test_extra_triples_cannot_give_the_memory_another_class(known, cls):  # C042
-    refused(known, extra_triples=[["rdf:type", {"@id": cls}]])
+def test_extra_triples_cannot_give_the_memory_another_class(unchanged, cls):  # C042
+    refused(unchanged, extra_triples=[["rdf:type", {"@id": cls}]])
 
 
 @pytest.mark.parametrize("cls", ["jido:Agent", "jido:Commit", "jido:Fact", "jido:WorkSession", "jido:Submission"])
-def test_extra_triples_cannot_make_up_what_the_writer_makes(known, cls):  # C012
-    refused(known, extra_triples=[["https://example.org/x", "rdf:type", {"@id": cls}]])
+def test_extra_triples_cannot_make_up_what_the_writer_makes(unchanged, cls):  # C012
+    refused(unchanged, extra_triples=[["https://example.org/x", "rdf:type", {"@id": cls}]])
 
 
 @pytest.mark.parametrize(
     "predicate", ["urn:jido:this", "urn:jido:commit:" + "0" * 64, "https://jido.ai/memory/x", KNOWN]
 )
-def test_a_name_of_ours_is_no_property(known, predicate):  # C043
-    refused(known, extra_triples=[["this", predicate, "x"]])
+def test_a_name_of_ours_is_no_property(unchanged, predicate):  # C043
+    refused(unchanged, extra_triples=[["this", predicate, "x"]])
 
 
 @pytest.mark.parametrize("place", ["@id", "@type"])
-def test_the_commits_own_name_cannot_be_said(known, place):  # C012
+def test_the_commits_own_name_cannot_be_said(unchanged, place):  # C012
     value = {"@id": "urn:jido:this"} if place == "@id" else {"@value": "x", "@type": "urn:jido:this"}
-    refused(known, extra_triples=[["this", "https://example.org/p", value]])
+    refused(unchanged, extra_triples=[["this", "https://example.org/p", value]])
 
 
 @pytest.mark.parametrize("field", ["about", "evidence", "tracked_by", "summary", "topic"])
@@ -326,8 +334,8 @@ def test_the_commits_own_name_in_a_field_is_refused_or_text(known, field):  # C0
         ("expiresOn", "2026-11-21", "date"), ("verified", "2", "integer"), ("confidenceValue", "x", "decimal"),
     ],
 )  # fmt: skip
-def test_an_ill_typed_literal_is_refused(known, name, text, datatype):  # C041 C043
-    refused(known, extra_triples=[[f"jido:{name}", {"@value": text, "@type": XSD + datatype}]])
+def test_an_ill_typed_literal_is_refused(unchanged, name, text, datatype):  # C041 C043
+    refused(unchanged, extra_triples=[[f"jido:{name}", {"@value": text, "@type": XSD + datatype}]])
 
 
 def test_an_ill_typed_literal_of_a_foreign_property_is_kept_as_it_is_or_refused(known):  # C007
@@ -344,8 +352,8 @@ def test_too_many_extra_triples_are_refused_and_as_many_as_allowed_are_kept(know
 
 
 @pytest.mark.parametrize("name", ["about", "evidence", "alternatives"])
-def test_a_list_of_too_many_entries_is_refused_with_its_name_its_number_and_the_limit(known, name):
-    refusal = refused(known, **{name: [f"entry {n}" for n in range(1001)]})
+def test_a_list_of_too_many_entries_is_refused_with_its_name_its_number_and_the_limit(unchanged, name):
+    refusal = refused(unchanged, **{name: [f"entry {n}" for n in range(1001)]})
     assert refusal.code == "payload_too_large"
     assert refusal.detail == f"{name} has 1,001 entries; it holds at most 1,000"
 
@@ -368,12 +376,12 @@ def test_a_memory_of_another_project_is_not_touched(known):  # C046 C047
     assert not [t for t in held(known) if other in (t[0][1:-1], t[2][1:-1])]
 
 
-def test_an_attempt_to_rewrite_a_memory_is_refused(known):  # C012 C014
-    assert refused(known, iri=KNOWN).code == "iri_exists"
-    assert refused(known, iri=KNOWN.upper().replace("HTTPS://JIDO.AI/MEMORY", "https://jido.ai/memory")).code in (
+def test_an_attempt_to_rewrite_a_memory_is_refused(unchanged):  # C012 C014
+    assert refused(unchanged, iri=KNOWN).code == "iri_exists"
+    assert refused(unchanged, iri=KNOWN.upper().replace("HTTPS://JIDO.AI/MEMORY", "https://jido.ai/memory")).code in (
         "invalid_iri", "iri_exists",
     )  # fmt: skip
-    assert said(known, KNOWN, "summary") == ['"the port is 80"']
+    assert said(unchanged, KNOWN, "summary") == ['"the port is 80"']
 
 
 def test_strange_agents_do_not_share_a_name(known):  # C036
