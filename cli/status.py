@@ -10,7 +10,7 @@ import click
 
 import jidomem
 from jidomem import Jidomem
-from jidomem.curation.review_queue import count
+from jidomem.curation.review_cache import count
 from jidomem.errors import InvalidRequest
 from jidomem.index.snapshots import Snapshot
 from jidomem.journal.journal import LOOSE, Stream

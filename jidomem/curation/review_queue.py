@@ -1,37 +1,34 @@
 """The review queue of a curator: proposals, disagreements, due memories and near pairs, the most urgent first.
 
-`ReviewCache` keeps the facts behind the queue and updates them. `settle_by_rule` applies the rules of the policy.
+`review_cache` has the facts behind the queue. `settle_by_rule` applies the rules of the policy.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 from jidomem.base.clock import parse_moment
+from jidomem.curation.review_cache import ReviewCache, review_cache, rows_about
 from jidomem.errors import JidomemError
-from jidomem.index import OxigraphIndex
-from jidomem.index.node_cache import NodeCache
-from jidomem.index.projection import STALE, VALUE, IndexedProject
-from jidomem.rdf.terms import Term, iri, is_iri, literal, plain_value
-from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, REDACTED, family, graph_iri, jido, local_name, type_of
+from jidomem.index.projection import STALE, VALUE
+from jidomem.rdf.terms import Term, iri, plain_value
+from jidomem.rdf.vocab import CLASS_OF_TYPE, REDACTED, family, graph_iri, jido
 from jidomem.read.history import Revisions, reason
 from jidomem.read.lists import Cursor, PagePosition, page_size
 from jidomem.read.reader import MemoryReader
-from jidomem.records import active
 from jidomem.records.differences import differences
-from jidomem.records.file_anchor import anchors_of
 from jidomem.records.intent import IDENTICAL, Receipt
-from jidomem.records.named_query import FOREVER, to_term
+from jidomem.records.named_query import to_term
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.records.recall import NearPair
 from jidomem.write import conflict
+from jidomem.write.corrections import first_proposed
 from jidomem.write.settlement import ACTIONS, Settlement, ended_by
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.writer import MemoryWriter
@@ -42,230 +39,6 @@ QUESTIONS = {
     "no_longer_valid": "What holds now? It said that it would hold until then.",
     "no_review_date": "When is it looked at again? It is assumed, and nobody set a date.",
 }
-_PREFIXES = "PREFIX jido: <https://jido.ai/ontology#>\nPREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
-_ASSUMED = f"{_PREFIXES} SELECT DISTINCT ?kind WHERE {{ ?kind rdfs:subClassOf* jido:Assumption }} ORDER BY ?kind"
-#: The query names the one graph of asserted memories: matching each pattern in each graph takes four times as long.
-#: FILTER EXISTS looks up the properties of an item; a join would read those of all items.
-_DUE = (
-    """
-SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
-  {
-    ?item jido:expiresOn ?due BIND("expired" AS ?reason)
-  } UNION {
-    ?item jido:validUntil ?due BIND("no_longer_valid" AS ?reason)
-  } UNION {
-    VALUES ?kind { %(assumed)s } ?item a ?kind BIND("no_review_date" AS ?reason)
-    FILTER NOT EXISTS { ?item jido:expiresOn|jido:validUntil ?date }
-  }
-  OPTIONAL { ?item jido:recordedAt ?recorded }
-  FILTER(?recorded <= %(as_of)s && (?reason != "no_longer_valid" || ?recorded < ?due))
-  FILTER EXISTS { ?item jido:appliesToProject <%(project)s> }
-  FILTER NOT EXISTS { ?item jido:hasAssertionStatus jido:Proposed }
-"""
-    + active.accepted()
-    + """
-  FILTER NOT EXISTS {
-    ?item jido:supersededBy|jido:invalidatedBy ?end
-    FILTER EXISTS { ?end jido:hasAssertionStatus jido:Asserted }
-    FILTER EXISTS { ?end jido:recordedAt ?endAt FILTER(?endAt <= %(as_of)s) }
-  } %(when)s
-} }"""
-)
-_BY = """
-  FILTER(!BOUND(?due) || ?due <= %(at)s)
-  FILTER NOT EXISTS { ?item jido:validFrom ?from FILTER(?from > %(at)s) }"""
-_FROM, _COLUMNS = "OPTIONAL { ?item jido:validFrom ?valid_from }", "?item ?reason ?due ?recorded"
-#: Items named in one query, whose length is limited.
-_AT_ONCE = 200
-
-
-def due(reader: MemoryReader, project: str, at: object) -> list[dict[str, Any]]:
-    """Return item, reason, due and recorded of each memory due for review at the moment *at*, in no order."""
-    return reader.select(project, _PREFIXES + _text(reader, project, _COLUMNS, at, FOREVER))
-
-
-def dated(reader: MemoryReader, project: str, items: Collection[str] | None) -> list[dict[str, Any]]:
-    """Return the rows of `due` for all moments, with valid_from; only those of *items* unless it is None."""
-    terms = [""] if items is None else [*map(iri, items)]
-    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for start in range(0, len(terms), _AT_ONCE):
-        named = "" if items is None else f"VALUES ?item {{ {' '.join(terms[start : start + _AT_ONCE])} }}"
-        text = _text(reader, project, f"{_COLUMNS} ?valid_from", None, FOREVER, named)
-        for row in reader.select(project, _PREFIXES + text):
-            one = rows.setdefault((row["item"], row["reason"], row["due"], row["recorded"]), row)
-            if isinstance(row["valid_from"], datetime) and row["valid_from"] > (one["valid_from"] or row["valid_from"]):
-                one["valid_from"] = row["valid_from"]
-    return [*rows.values()]
-
-
-def is_due(row: Mapping[str, Any], at: datetime) -> bool:
-    """Return whether the memory of a row of `dated` is due for review at the moment *at*."""
-    date, start = row["due"], row["valid_from"]
-    has_come = date is None or (isinstance(date, datetime) and date <= at)
-    return has_come and not (isinstance(start, datetime) and start > at)
-
-
-def count(reader: MemoryReader, project: str, at: object, *, most: int, as_of: object = None) -> int:
-    """Return the number of memories due for review, at most *most*, as known at *as_of*."""
-    pattern = _text(reader, project, "?item", at, FOREVER if as_of is None else as_of)
-    (row,) = reader.select(project, f"{_PREFIXES} SELECT (COUNT(*) AS ?n) WHERE {{ {{ {pattern} LIMIT {most:d} }} }}")
-    return int(row["n"])
-
-
-def _text(reader: MemoryReader, project: str, columns: str, at: object | None, as_of: object, items: str = "") -> str:
-    """Return the query for the moment *at*; with None, for all moments, with the start of validity of each item."""
-    assumed = " ".join(iri(row["kind"]) for row in reader.select(project, _ASSUMED))
-    return _DUE % {
-        "columns": columns,
-        "items": items,
-        "when": _FROM if at is None else _BY % {"at": to_term(at, "dateTime", "valid_at")},
-        "graph": graph_iri(project),
-        "project": f"{BASE}projects/{project}",
-        "assumed": assumed,
-        "as_of": to_term(as_of, "dateTime", "as_of"),
-    }
-
-
-#: The most bytes of items named in one query, whose length is limited.
-_NAMED = 30_000
-#: The properties by which a memory depends on another one.
-_DEPENDENCIES = tuple(map(jido, ("derivedFrom", "dependsOn", "blockedBy", "about", "supersedes", "invalidates")))
-_ABOUT = """
-PREFIX jido: <https://jido.ai/ontology#>
-PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
-SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source ?blob ?line ?old ?level WHERE {
-  GRAPH <%s> { VALUES ?item { %s } ?item a ?class ; jido:recordedAt ?recorded .
-  { ?item jido:assertedBy ?agent } UNION { ?item jido:settledBy ?agent ; jido:hasAssertionStatus jido:Asserted }
-  OPTIONAL { ?item jido:proposedBecause ?because } OPTIONAL { ?item jido:quarantined ?quarantined }
-  OPTIONAL { ?item jido:conflictKey ?key } OPTIONAL { ?item jido:hasEnforcementLevel ?level }
-  OPTIONAL { ?item jido:summary ?summary } OPTIONAL { ?item jido:supersedes ?old }
-  OPTIONAL { { ?item jido:derivedFrom/rdfs:label ?source } UNION { ?item jido:judgement ?source } }
-  OPTIONAL { ?item jido:sourceBlob ?blob OPTIONAL { ?item jido:sourceLine ?line } }
-} } ORDER BY ?item ?agent ?key ?source ?blob ?line ?old
-"""
-_LEANING = """
-PREFIX jido: <https://jido.ai/ontology#>
-SELECT ?item (COUNT(DISTINCT ?leans) AS ?count) WHERE { GRAPH <%s> { VALUES ?item { %s }
-  ?leans jido:derivedFrom|jido:dependsOn|jido:blockedBy|jido:about|jido:supersedes|jido:invalidates ?item .
-  FILTER NOT EXISTS { ?leans jido:supersededBy|jido:invalidatedBy ?end }
-} } GROUP BY ?item ORDER BY ?item
-"""
-
-
-class _QueueFacts:
-    """The cached facts of a project: descriptions, dependents, active summaries and dates."""
-
-    def __init__(self, graph: str) -> None:
-        self.known: NodeCache[dict[str, Any]] = NodeCache(graph)
-        self.leaning: NodeCache[int] = NodeCache(graph)
-        self.active_summaries: NodeCache[str] = NodeCache(graph)
-        self.dates: NodeCache[list[dict[str, Any]]] = NodeCache(graph)
-
-    def all(self) -> tuple[NodeCache[Any], ...]:
-        return self.known, self.leaning, self.active_summaries, self.dates
-
-
-#: The facts about the projects of each open index.
-_FACTS: WeakKeyDictionary[OxigraphIndex, dict[str, _QueueFacts]] = WeakKeyDictionary()
-
-
-def review_cache(reader: MemoryReader, project: str) -> ReviewCache:
-    """Return the cached facts about the pending memories of *project*, up to date with the index of *reader*."""
-    of_index = _FACTS.setdefault(reader.index, {})
-    if project not in of_index:
-        facts = of_index.setdefault(project, _QueueFacts(graph_iri(project)))
-        reader.index.observers.extend(facts.all())
-    return ReviewCache(reader, project, of_index[project])
-
-
-class ReviewCache:
-    """The facts about pending memories, queried if they are missing or may have changed."""
-
-    def __init__(self, reader: MemoryReader, project: str, facts: _QueueFacts) -> None:
-        self._reader, self._project, self._facts = reader, project, facts
-        self._graph, self._index = graph_iri(project), reader.index
-
-    def known(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
-        """Return the facts of each of *items*: type, recording time, agents, keys, sources and others."""
-        return self._facts.known.get(items, _themselves, lambda some: self._load_facts(some or ()))
-
-    def leaning(self, items: Collection[str]) -> dict[str, int]:
-        """Return the number of dependents, not ended, of each of *items* that has any."""
-        return self._facts.leaning.get(items, self._dependencies, self._counted)
-
-    def active_summaries(self, items: Collection[str]) -> dict[str, str]:
-        """Return the summaries of those of *items* that are active."""
-        return self._facts.active_summaries.get(items, self._ended, self._load_summaries)
-
-    def due(self, now: datetime) -> list[dict[str, Any]]:
-        """Return the rows of `due` at the moment *now*."""
-        rows = self._facts.dates.all(self._ended, self._dated)
-        return [row for each in rows for row in each if is_due(row, now)]
-
-    def _load_facts(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
-        entries: dict[str, dict[str, Any]] = {}
-        for row in rows_about(self._reader, self._project, _ABOUT, sorted(items)):
-            kind = type_of(row["class"])
-            entry = entries.setdefault(row["item"], {
-                "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
-                "quarantined": bool(row["quarantined"]), "identical": row["item"], "summary": row["summary"],
-                "sources": {}, "path": None, "line": None, "replaces": {}, "level": local_name(row["level"] or "none"),
-            })  # fmt: skip
-            entry["type"] = entry["type"] or kind
-            entry["agents"][row["agent"]] = None
-            if row["source"]:
-                entry["sources"][row["source"]] = None
-            if row["old"]:
-                entry["replaces"][row["old"]] = None
-            for anchor in anchors_of([literal(row["blob"])] if row["blob"] and entry["path"] is None else ()):
-                entry["path"], entry["line"] = anchor.path, row["line"]
-            if row["key"]:
-                entry["keys"][row["key"]] = None
-                if row["key"].startswith(IDENTICAL):
-                    entry["identical"] = row["key"]
-        return entries
-
-    def _counted(self, items: Collection[str] | None) -> Mapping[str, int]:
-        rows = rows_about(self._reader, self._project, _LEANING, sorted(items or ()))
-        return {row["item"]: row["count"] for row in rows}
-
-    def _load_summaries(self, items: Collection[str] | None) -> Mapping[str, str]:
-        memories = {item: self._reader.get_memory(self._project, item) for item in items or ()}
-        active = {item: memory["properties"] for item, memory in memories.items() if memory["status"] == "active"}
-        return {item: next(iter(memory.get("summary", ())), REDACTED) for item, memory in active.items()}
-
-    def _dated(self, items: Collection[str] | None) -> Mapping[str, list[dict[str, Any]]]:
-        rows_of: dict[str, list[dict[str, Any]]] = {}
-        for row in dated(self._reader, self._project, items):
-            rows_of.setdefault(row["item"], []).append(row)
-        return rows_of
-
-    def _ended(self, nodes: set[Term]) -> list[str]:
-        """Return the nodes, and the memories that they end."""
-        return _themselves(nodes | IndexedProject(self._index, self._project).ended(nodes))
-
-    def _dependencies(self, nodes: set[Term]) -> Iterator[str]:
-        """Yield the memories on which nodes depend: their counts change when a node is added or ended."""
-        for node in nodes:
-            for _, predicate, other in self._index.triples(self._graph, node):
-                if predicate in _DEPENDENCIES and is_iri(other):
-                    yield plain_value(other)
-
-
-def _themselves(nodes: set[Term]) -> list[str]:
-    return [plain_value(node) for node in nodes if is_iri(node)]
-
-
-def rows_about(reader: MemoryReader, project: str, text: str, items: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the query *text* about *items*, in batches that one query may name."""
-    named, size = list[str](), 0
-    for item in [*map(iri, items), ""]:
-        if named and (not item or size + len(item.encode()) > _NAMED):
-            yield from reader.select(project, text % (graph_iri(project), " ".join(named)))
-            named, size = [], 0
-        named.append(item)
-        size += len(item.encode()) + 1
-
 
 #: After so many days an item moves up a tier, unless it is a near pair.
 OVERDUE = 30
@@ -480,13 +253,18 @@ def with_endings(reader: MemoryReader, project: str, waiting: Sequence[Waiting])
     view, revisions = present_rows(reader, project), Revisions(reader, project)
     ended = [ended_by(iri(one.item), view) if one.kind == "proposal" else {} for one in waiting]
     return [
-        replace(one, **_endings(reader, project, one.item, olds, revisions)) if olds else one
+        replace(one, **_endings(reader, project, one.item, olds, revisions, view)) if olds else one
         for one, olds in zip(waiting, ended, strict=True)
     ]
 
 
 def _endings(
-    reader: MemoryReader, project: str, item: str, ended: Mapping[Term, bool], revisions: Revisions
+    reader: MemoryReader,
+    project: str,
+    item: str,
+    ended: Mapping[Term, bool],
+    revisions: Revisions,
+    view: WriteSnapshot,
 ) -> dict[str, Any]:
     memory, memories = reader.get_memory(project, item), [reader.get_memory(project, plain_value(old)) for old in ended]
     ends = [
@@ -495,7 +273,9 @@ def _endings(
          "changes": [] if is_withdrawn else revisions.changes(old, memory)}
         for old, is_withdrawn in zip(memories, ended.values(), strict=True)
     ]  # fmt: skip
-    return {"ends": tuple(ends), "reason": reason(memory, memories)}
+    first = plain_value(first_proposed(iri(item), view))
+    why = memory if first == item else reader.get_memory(project, first)
+    return {"ends": tuple(ends), "reason": reason(why, memories)}
 
 
 def opposed_proposals(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from typing import Any
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import cut
-from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
+from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import jido
@@ -38,6 +38,9 @@ _LOOKED_AT = frozenset((*_TEXTS, "rationale", "about"))
 _VERIFIED = vocab.JIDO + "verified"
 ACCEPTED = "accepted in review"  # the reason of the memory that asserts a proposal
 _ENDS = {"supersededBy": "supersedes", "invalidatedBy": "invalidates"}
+#: The fields of the author of a correction, which change nothing of what it restates.
+_AUTHOR = frozenset(("asserted_by", "asserted_in"))
+_BY = jido("assertedBy")
 
 
 class Corrections:
@@ -63,8 +66,8 @@ class Corrections:
         """See `MemoryWriter.revise`."""
         values = self._carried(self._context.snapshot(project_id), item, changes)
         values |= {"supersedes": [item], "reason": reason} | changed_fields(values, changes)
-        blobs = None if _LOOKED_AT & changes.keys() else self._blobs_of(project_id, iri(item))
-        return self._submit(project_id, values, SubmitOptions(blobs, under=under), dry_run=dry_run)
+        options = self._as_seen(self._context.snapshot(project_id), iri(item), changes)
+        return self._submit(project_id, values, replace(options, under=under), dry_run=dry_run)
 
     def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
         """See `MemoryWriter.invalidate`."""
@@ -79,7 +82,7 @@ class Corrections:
         values = self.confirmation(view, item, reason, fields)
         if view.is_proposed(iri(item)):
             self.check_asserted(view, self._submit(project_id, values, dry_run=True))
-            old = restated_in(view, item)
+            old = restated_in(view, plain_value(first_proposed(iri(item), view)))
             if not (reason or old.get("reason") or old.get("rationale")):
                 acting = self._context.pipeline.node(values["asserted_by"], "agents")
                 agents = {acting, *view.recorded_by(iri(item))}
@@ -170,80 +173,81 @@ class Corrections:
         self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any
     ) -> Receipt:
         """See `MemoryWriter.undo`."""
-        context = self._context
-        view = context.snapshot(project_id)
+        view = self._context.snapshot(project_id)
         restated_in(view, item)  # raises NotFound
-        if (settled := _settled_proposal(iri(item), view)) is not None:
-            submissions = self._pending_again(project_id, settled, view, reason, fields)
-            queue = context.queues.of(project_id)
-            if dry_run:
-                return queue.dry_run(context.pipeline, lambda view, now: submissions)[-1].receipt
-            return queue.submit_atomic(context.pipeline, submissions)[-1]
-        old, ends = _undo_target(iri(item), view)
+        named = iri(item)
+        if (proposal := _settled_proposal(named, view)) is not None:
+            try:
+                return self._unsettled(project_id, _Unsettling(named, proposal, view), reason, fields, dry_run=dry_run)
+            except PolicyDenied:  # of what a curator ended, an agent proposes the restoration
+                ended = _Unsettling(named, proposal, view).ended
+                if len(ended) != 1:
+                    raise
+                named = ended[0]
+        old, ends = _undo_target(named, view)
+        again = [_pending_again(each, view) for each in _proposals_in(old, view)]  # an undone undo accepts it again
         values = self._carried(view, plain_value(old), fields) | {
             "revives": [plain_value(old)],
-            "supersedes": ends,
+            "supersedes": [*ends, *(plain_value(each) for each in again if each is not None)],
             "reason": reason,
         }
-        blobs = None if _LOOKED_AT & fields.keys() else self._blobs_of(project_id, old)
-        return self._submit(project_id, values | fields, SubmitOptions(blobs), dry_run=dry_run)
+        options = self._as_seen(view, old, fields)
+        return self._submit(project_id, values | fields, options, dry_run=dry_run)
 
-    def _pending_again(
-        self, project_id: str, proposal: Term, view: WriteSnapshot, reason: str | None, fields: Mapping[str, Any]
-    ) -> list[AnySubmission]:
-        """Return the submission that proposes *proposal* again, preceded by those that end its acceptance.
+    def _unsettled(
+        self, project_id: str, undone: _Unsettling, reason: str | None, fields: Mapping[str, Any], *, dry_run: bool
+    ) -> Receipt:
+        """Undo the settlement of a proposal in one commit; return the receipt of the named memory, or of the proposal.
 
-        The memory that the accepted one replaced is asserted again; without one, the accepted memory is withdrawn.
-        Raises InvalidRequest where the accepted memory was itself replaced, PolicyDenied where a curator accepted it
-        and the agent is none.
+        What the accepted memory ended is asserted again; if that is nothing, the accepted memory is withdrawn. The
+        proposal is pending again. *fields* change the named memory, and `supersedes` what is asserted again. Raises
+        InvalidRequest where the accepted memory was itself replaced, PolicyDenied where a curator accepted it and the
+        agent is none.
         """
-        accepted = view.first(proposal, jido("supersededBy"))
-        agent = self._context.pipeline.node(fields.get("asserted_by", self._context.agent), "agents")
-        if accepted and {agent} & {
-            *view.objects(accepted, jido("settledBy")),
-            *view.objects(accepted, jido("assertedBy")),
-        }:
-            reason = reason or f"its acceptance was undone: {plain_value(proposal)}"
-        intents: list[dict[str, Any]] = []
-        revived: dict[str, str] = {}
-        if accepted is not None and view.is_current(accepted):
-            pipeline, rules = self._context.pipeline, permissions.authority(view, self._context.pipeline.policy)
-            if permissions.curated_end([plain_value(proposal)], (), rules, view):
-                what = "undo what a curator accepted"
-                permissions.check_curates(what, plain_value(agent), rules, pipeline.speaker)
-            for old in sorted(old for link in _ENDS.values() for old in view.objects(accepted, jido(link))):
-                if not view.is_proposed(old):
-                    revived[plain_value(old)] = f"{vocab.BASE}memory/{self._context.new_id()}"
-                    values = self._carried(view, plain_value(old), {}) | {
-                        "iri": revived[plain_value(old)],
-                        "reason": reason,
-                    }
-                    intents.append(values | {"revives": [plain_value(old)], "supersedes": [plain_value(accepted)]})
-            if len(revived) > 1:
-                raise InvalidRequest(
-                    f"{plain_value(accepted)} replaced several memories",
-                    hint=f"undo them one by one: {', '.join(revived)}",
-                )
-            if not revived:
-                intents.append(self.withdrawal(project_id, view, plain_value(accepted), reason))
-        elif accepted is not None and (newer := conflict.end_of_chain(accepted, view)) is not None:
-            raise InvalidRequest(
-                f"{plain_value(proposal)} was accepted as {plain_value(accepted)}, which {plain_value(newer)} replaced",
-                hint=f'undo that first: jidomem edit {plain_value(newer)} --undo --reason "..."',
-            )
-        old_fields = restated_in(view, plain_value(proposal))
-        values = {
-            **self._carried(view, plain_value(proposal), fields),
-            "revives": [plain_value(proposal)],
-            "reason": reason,
-        }
-        links = [name for name in _ENDS.values() if name in old_fields]
-        values |= {name: [revived.get(each, each) for each in old_fields[name]] for name in links}
-        submission = self._context.pipeline.submission
-        return [
-            *(AssertedOnly(self, submission(project_id, intent)) for intent in intents),
-            submission(project_id, {**values, **fields}, SubmitOptions(propose=True)),
-        ]
+        pipeline, view, submissions = self._context.pipeline, undone.view, list[AnySubmission]()
+        agent = pipeline.node(fields.get("asserted_by", self._context.agent), "agents")
+        undone.check(pipeline, agent)
+        accepted = undone.accepted
+        if accepted is not None and agent in {*view.recorded_by(accepted), *view.objects(accepted, jido("assertedBy"))}:
+            reason = reason or f"its acceptance was undone: {plain_value(undone.proposal)}"
+        author = {name: value for name, value in fields.items() if name in _AUTHOR}
+        restored = {old: f"{vocab.BASE}memory/{self._context.new_id()}" for old in undone.ended}
+        ends = [*([plain_value(accepted)] if accepted is not None else []), *fields.get("supersedes", ())]
+        for old, new in restored.items():
+            changes = fields if old == undone.named else author
+            values = self._carried(view, plain_value(old), changes) | {"reason": reason, **changes}
+            values |= {"iri": new, "revives": [plain_value(old)], "supersedes": [] if submissions else ends}
+            options = replace(self._as_seen(view, old, changes), ending=frozenset(restored.values()))
+            submissions.append(_UndoStep(self, pipeline.submission(project_id, values, options), undone.named, old))
+        if accepted is not None and not restored:
+            marker = self.withdrawal(project_id, view, plain_value(accepted), reason) | author
+            submissions.append(_UndoStep(self, pipeline.submission(project_id, marker), accepted, accepted))
+        changes = author if undone.named in restored else fields
+        if restored:
+            changes = {name: value for name, value in changes.items() if name != "supersedes"}
+        item, is_same = plain_value(undone.proposal), changes.keys() <= _AUTHOR | {"idempotency_key"}
+        values = self._carried(view, item, changes) | {"revives": [item], "reason": reason}
+        for name, named in ((name, restated_in(view, item).get(name)) for name in _ENDS.values()):
+            kept = [each for each in named or () if iri(each) not in undone.settled]
+            values |= {name: [restored.get(iri(each), each) for each in kept]} if kept else {}
+        # as it was: it may name a memory that was replaced since, as a conflict for the curator
+        options = replace(self._as_seen(view, undone.proposal, changes), propose=True, as_it_was=is_same)
+        submission = pipeline.submission(project_id, {**values, **changes}, options)
+        submissions.append(_UndoStep(self, submission, undone.named, None))
+        queue = self._context.queues.of(project_id)
+        try:
+            if dry_run:
+                receipts = [each.receipt for each in queue.dry_run(pipeline, lambda view, now: submissions)]
+            else:
+                receipts = queue.submit_atomic(pipeline, submissions)
+        except JidomemError as refusal:
+            refusal.position = None  # the caller gave no list
+            raise
+        return undone.receipt(receipts)
+
+    def _as_seen(self, view: WriteSnapshot, old: Term, changes: Mapping[str, Any]) -> SubmitOptions:
+        """Return the options that keep the recorded files of *old*, unless *changes* imply another look at them."""
+        return SubmitOptions(None if _LOOKED_AT & changes.keys() else recorded_blobs(view, old))
 
     def correct(
         self,
@@ -303,10 +307,6 @@ class Corrections:
                 error.hint = f"read its successor first, and correct that if it is still wrong: {plain_value(newer)}"
             raise
 
-    def _blobs_of(self, project_id: str, item: Term) -> dict[str, str]:
-        """Return the recorded blob ids of the files that *item* is about, by path."""
-        return recorded_blobs(self._context.snapshot(project_id), item)
-
     def _carried(self, view: WriteSnapshot, item: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of *item* for its successor, with the writer's agent and session, and the date of *item*.
 
@@ -332,16 +332,32 @@ class Corrections:
 
 
 @dataclass(frozen=True, slots=True)
-class AssertedOnly:
-    """An intent that is refused where it would only be proposed."""
+class _UndoStep:
+    """A submission of the undo of a settlement by the name *named*: of *old*, asserted again, or of the proposal."""
 
     corrections: Corrections
     submission: Submission
+    named: Term
+    old: Term | None
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
-        """Return the decision on the intent; raises Conflict or PolicyDenied where it would only be proposed."""
-        decision = pipeline.run(self.submission, view, now)
-        self.corrections.check_asserted(view, decision.receipt)
+        """Return the decision; raises Conflict or PolicyDenied where what is to be asserted would only be proposed.
+
+        A conflict is explained by memories that exist, as the new ones of the undo are not written.
+        """
+        try:
+            decision = pipeline.run(self.submission, view, now)
+            if self.old is not None:
+                self.corrections.check_asserted(view, decision.receipt)
+        except Conflict as refusal:
+            if self.old == self.named:
+                raise
+            detail, hint = refusal.detail, "undo it without other fields, and change the proposal then"
+            if self.old is not None:
+                old = plain_value(self.old)
+                detail = f"{old} would be active again: {detail}"
+                hint = f'undo it by that name, to settle this: jidomem edit {old} --undo --reason "..."'
+            raise InvalidRequest(detail, hint=hint, code=refusal.code) from None
         return decision
 
 
@@ -390,22 +406,140 @@ def _next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime) -> 
     return format_timestamp(now + span)
 
 
+@dataclass(frozen=True, slots=True)
+class _Unsettling:
+    """The undo of the settlement of *proposal*, by the name of one of the memories concerned."""
+
+    named: Term
+    proposal: Term
+    view: WriteSnapshot
+
+    @property
+    def settled(self) -> list[Term]:
+        """Return all proposals that the acceptance settled: also equal ones, and earlier versions."""
+        accepted = self.view.first(self.proposal, jido("supersededBy"))
+        return _proposals_in(accepted, self.view) if accepted is not None else []
+
+    @property
+    def accepted(self) -> Term | None:
+        """Return the active memory that asserts the proposal, or that an undo restored; None if it was rejected.
+
+        Raises InvalidRequest where it was replaced, or where the acceptance was undone already.
+        """
+        view, proposal = self.view, self.proposal
+        accepted = view.first(proposal, jido("supersededBy"))
+        if accepted is None:
+            return None
+        if (again := _pending_again(proposal, view)) is not None:
+            hint = f"to settle that one: jidomem review accept {plain_value(again)}, or reject"
+            raise InvalidRequest(f"{plain_value(proposal)} is pending again, as {plain_value(again)}", hint=hint)
+        current = next((each for each in _revivals(accepted, view) if view.is_current(each)), None)
+        if current is None and (newer := conflict.end_of_chain(accepted, view)) is not None:
+            raise InvalidRequest(
+                f"{plain_value(proposal)} was accepted as {plain_value(accepted)}, which {plain_value(newer)} replaced",
+                hint=f'undo that first: jidomem edit {plain_value(newer)} --undo --reason "..."',
+            )
+        return current
+
+    @property
+    def ended(self) -> list[Term]:
+        """Return the asserted memories that the acceptance ended; the named one in place of its last version."""
+        first = self.view.first(self.proposal, jido("supersededBy"))
+        olds = [] if first is None or self.accepted is None else _ended_by(first, self.view)
+        of_named = {self.named, *_successors(self.named, self.view)}
+        return [self.named if old in of_named else old for old in olds if not self.view.is_proposed(old)]
+
+    def check(self, pipeline: Pipeline, agent: Term) -> None:
+        """Raise PolicyDenied where a curator accepted the proposal, and *agent* is none."""
+        rules = permissions.authority(self.view, pipeline.policy)
+        if self.accepted and permissions.curated_end([plain_value(self.proposal)], (), rules, self.view):
+            permissions.check_curates("undo what a curator accepted", plain_value(agent), rules, pipeline.speaker)
+
+    def receipt(self, receipts: Sequence[Receipt]) -> Receipt:
+        """Return the receipt of the named memory, else of the proposal, with the others of *receipts* as warnings."""
+        *others, pending = receipts
+        said = [_named(old, "active again", each) for old, each in zip(self.ended, others, strict=False)]
+        if others and not said:
+            said = [f"{plain_value(self.accepted or '')} is withdrawn"]
+        main, at = pending, self.ended.index(self.named) if self.named in self.ended else None
+        if at is not None:
+            main = others[at]
+            said = [*said[:at], *said[at + 1 :], _named(self.proposal, "pending again", pending)]
+        more = [warning for each in (*others, pending) if each is not main for warning in each.warnings]
+        return replace(main, warnings=(*said, *main.warnings, *more))
+
+
+def _named(old: Term, what: str, receipt: Receipt) -> str:
+    """Return that *old* is *what*, and the name that it has now, unless *receipt* is of a dry run."""
+    return f"{plain_value(old)} is {what}" + (f", as {receipt.iri}" if receipt.commit else "")
+
+
+def _revivals(item: Term, view: WriteSnapshot) -> list[Term]:
+    """Return *item* and the memories that revive it, directly or not."""
+    found = [item]
+    for one in found:
+        found += [each for each in view.subjects(jido("revives"), one) if each not in found]
+    return found
+
+
+def _pending_again(proposal: Term, view: WriteSnapshot) -> Term | None:
+    """Return the pending proposal that an undo made of the settled *proposal*; None if there is none."""
+    again = (each for each in _revivals(proposal, view)[1:] if view.is_proposed(each) and not view.has_ended(each))
+    return next(again, None)
+
+
+def _ended_by(end: Term, view: WriteSnapshot) -> list[Term]:
+    """Return the memories that *end* superseded or withdrew."""
+    return sorted(old for link in _ENDS.values() for old in view.objects(end, jido(link)))
+
+
 def _settled_proposal(item: Term, view: WriteSnapshot) -> Term | None:
-    """Return the proposal whose settlement *item* is or has: itself, or the one that *item* accepted or rejected."""
+    """Return the proposal whose settlement *item* is or has: itself, or the one that *item* accepted or rejected.
+
+    Of an ended memory it is the proposal whose acceptance ended it or its last version. Of several versions it is the
+    newest, of equal ones that of the author of the accepted memory.
+    """
+    if view.is_proposed(item) and _pending_again(item, view) is None:
+        item = next(each for each in reversed(_revivals(item, view)) if view.is_proposed(each))
+    chain, ends, marker = [item, *_successors(item, view)], [item], jido("DeletedMarker")
+    if view.has_ended(item) and view.is_proposed(item):
+        ends = chain[1:2]
+    elif view.has_ended(item):
+        ends = [end for old in chain for end in view.objects(old, jido("invalidatedBy")) if marker in view.types(end)]
+        ends = [*filter(view.is_current, [*chain[-1:], *ends])]
+    for end in ends:
+        if settled := _proposals_in(end, view):
+            older = {old for each in settled for old in view.objects(each, jido("supersedes"))}
+            authors = set(view.objects(end, jido("assertedBy")))
+            newest = [each for each in settled if each not in older] or settled
+            return min(newest, key=lambda each: (each != item, authors.isdisjoint(view.objects(each, _BY)), each))
     if view.has_ended(item):
         return item if view.is_proposed(item) else None
-    accepted = sorted(old for old in view.objects(item, jido("supersedes")) if view.is_proposed(old))
     rejected = view.objects(item, jido("invalidates"))
-    if not accepted and len(rejected) == 1 and view.is_proposed(rejected[0]):
-        accepted = rejected
-    return accepted[0] if accepted and view.is_current(item) else None
+    return rejected[0] if len(rejected) == 1 and view.is_proposed(rejected[0]) and view.is_current(item) else None
+
+
+def _proposals_in(end: Term, view: WriteSnapshot) -> list[Term]:
+    """Return the proposals that the asserted memory *end* superseded."""
+    if view.is_proposed(end):
+        return []
+    return sorted(old for old in view.objects(end, jido("supersedes")) if view.is_proposed(old))
+
+
+def first_proposed(item: Term, view: WriteSnapshot) -> Term:
+    """Return the proposal that *item* makes pending again after an undo, else *item*: its reason is the proposer's."""
+    seen = {item}
+    while revived := [old for old in view.objects(item, jido("revives")) if view.is_proposed(old) and old not in seen]:
+        item = revived[0]
+        seen.add(item)
+    return item
 
 
 def _undo_target(item: Term, view: WriteSnapshot) -> tuple[Term, list[str]]:
     """Return the memory to restate to undo *item*, and the memories that the new one supersedes."""
     if any(view.objects(item, jido(link)) for link in _ENDS):
         return item, _replacements(item, view)
-    replaced = sorted(old for link in _ENDS.values() for old in view.objects(item, jido(link)))
+    replaced = _ended_by(item, view)
     if view.is_current(item) and len(replaced) == 1:
         return replaced[0], [plain_value(item)]
     if view.is_current(item) and replaced:

@@ -16,7 +16,14 @@ from jidomem.records.intent import IDENTICAL, Receipt
 from jidomem.write import conflict
 from jidomem.write.batch import Batches
 from jidomem.write.context import WriteContext
-from jidomem.write.corrections import ACCEPTED, Corrections, changed_fields, coexisting_with, without_verified
+from jidomem.write.corrections import (
+    ACCEPTED,
+    Corrections,
+    changed_fields,
+    coexisting_with,
+    first_proposed,
+    without_verified,
+)
 from jidomem.write.permissions import check_explained
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
@@ -120,7 +127,8 @@ class Settlements:
         if decision.receipt.conflicts:
             raise Conflict(decision.receipt.conflicts)
         corrections.check_asserted(view, decision.receipt)
-        if not (settlement.reason or _is_explained(old, settlement.changes, is_proposed=not is_active)):
+        first = old if is_active else restated_in(view, plain_value(first_proposed(iri(item), view)))
+        if not (settlement.reason or _is_explained(first, settlement.changes, is_proposed=not is_active)):
             agents = {self._context.agent_node, *([] if is_active else view.recorded_by(iri(item)))}
             ended = {*values.get("supersedes", ()), *values.get("invalidates", ())}
             check_explained(ended - ({item} if action == "accept" else set()), agents, view)

@@ -8,7 +8,8 @@ from conftest import decision, intent
 
 import jidomem
 from jidomem.base.clock import Sources
-from jidomem.curation.review_queue import due, queued, review_cache
+from jidomem.curation.review_cache import due, review_cache
+from jidomem.curation.review_queue import queued
 from jidomem.errors import JidomemError
 
 START = datetime(2026, 11, 1, 8, 0, tzinfo=UTC)

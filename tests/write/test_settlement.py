@@ -6,7 +6,8 @@ import pytest
 from conftest import START, files, intent
 from writing import open_with, refusal, said
 
-from jidomem.errors import InvalidRequest, NotFound
+from jidomem.curation.review_queue import queue, with_endings
+from jidomem.errors import Conflict, InvalidRequest, NotFound
 from jidomem.rdf.terms import iri
 from jidomem.records.policy import PolicyChange
 from jidomem.serve.wire import for_requests, for_tools
@@ -19,6 +20,10 @@ def kept(memory, propose=False, **fields):
 
 def settle(memory, item, action, **more):
     return memory.writer.settle("p", item, action, **more).iri
+
+
+def status(memory, item):
+    return memory.reader.get_memory("p", item)["status"]
 
 
 def reason(memory, made):
@@ -331,6 +336,124 @@ def test_what_replaced_an_accepted_proposal_is_undone_first(memory):
 
     assert error.detail == f"{proposed} was accepted as {accepted}, which {newer} replaced"
     assert f"jidomem edit {newer} --undo" in error.hint
+
+
+def accepted_over_its_successor(memory, *, marker):
+    """A memory that was confirmed, a proposal on its first version, and its acceptance in place of the second."""
+    old = kept(memory, summary="the port is 80")
+    change = {**MARKER, "invalidates": [old]} if marker else {"summary": "the port is 443", "supersedes": [old]}
+    proposed = kept(memory, propose=True, reason="the audit says so", **change)
+    newer = memory.writer.confirm("p", old).iri
+    return {"old": old, "newer": newer, "proposed": proposed, "accepted": settle(memory, proposed, "supersede")}
+
+
+@pytest.mark.parametrize("marker", [False, True])
+@pytest.mark.parametrize("name", ["old", "newer", "proposed", "accepted"])
+def test_an_acceptance_is_undone_by_the_name_of_any_memory_concerned(memory, name, marker):
+    named = accepted_over_its_successor(memory, marker=marker)
+    before = files(memory.settings.root)
+    assert memory.writer.undo("p", named[name], dry_run=True).commit is None
+    assert files(memory.settings.root) == before
+
+    receipt = memory.writer.undo("p", named[name], reason="a mistake")
+
+    (restored,) = memory.reader.ask("facts", project="p")
+    (pending,) = memory.reader.ask("proposals", project="p")
+    assert restored["summary"] == "the port is 80"
+    assert said(memory, pending["item"], "revives") == [iri(named["proposed"])]
+    told = {restored["fact"]: "active again", pending["item"]: "pending again"}
+    other = {*told} - {receipt.iri}
+    assert [told[item] in receipt.warnings[0] and item in receipt.warnings[0] for item in other] == [True]
+    assert receipt.status == ("asserted" if name in ("old", "newer") else "proposed")
+    (one,) = with_endings(memory.reader, "p", queue(memory.reader, "p", memory.sources.now()))
+    assert one.reason == "the audit says so"  # of the proposer, not of the undo
+    assert one.other == (None if name == "old" else restored["fact"])  # it named the earlier version
+    settle(memory, pending["item"], "supersede" if one.other else "accept")
+    assert status(memory, restored["fact"]) == ("invalidated" if marker else "superseded")
+
+
+def test_an_undone_acceptance_is_redone_by_undoing_what_it_restored(memory):
+    old = kept(memory, summary="the port is 80")
+    proposed = kept(memory, propose=True, summary="the port is 443", supersedes=[old])
+    settle(memory, proposed, "accept")
+    for _ in range(2):
+        memory.writer.undo("p", old, reason="back")
+        (restored,) = memory.reader.ask("facts", project="p")
+        assert restored["summary"] == "the port is 80"
+        assert len(memory.reader.ask("proposals", project="p")) == 1
+        error = refusal(memory.writer.undo, "p", proposed)
+        assert error.detail.startswith(f"{proposed} is pending again, as ")
+
+        old = memory.writer.undo("p", restored["fact"], reason="a mistake").iri
+
+        assert [row["summary"] for row in memory.reader.ask("facts", project="p")] == ["the port is 443"]
+        assert memory.reader.ask("proposals", project="p") == []
+
+
+def test_undoing_the_acceptance_of_what_replaced_several_restores_each(memory):
+    olds = [kept(memory, summary=text) for text in ("the port is 80", "the host is a")]
+    proposed = kept(memory, propose=True, summary="a:80", supersedes=olds)
+    settle(memory, proposed, "accept")
+
+    receipt = memory.writer.undo("p", proposed)
+
+    restored = {row["summary"]: row["fact"] for row in memory.reader.ask("facts", project="p")}
+    assert {*restored} == {"the port is 80", "the host is a"}
+    assert {*said(memory, receipt.iri, "supersedes")} == {*map(iri, restored.values())}
+    assert [*map(len, (receipt.warnings, memory.reader.ask("conflicts", project="p")))] == [2, 0]
+
+
+def test_the_newest_version_is_pending_again_where_several_were_settled(memory):
+    first = kept(memory, propose=True, summary="one")
+    second = kept(memory, propose=True, summary="two", supersedes=[first])
+    accepted = settle(memory, second, "accept")
+
+    again = memory.writer.undo("p", accepted).iri
+
+    assert said(memory, again, "revives") == [iri(second)]
+    (one,) = queue(memory.reader, "p", memory.sources.now())
+    assert (one.item, one.other) == (again, None)
+
+
+def test_a_rejected_proposal_on_what_was_replaced_since_is_pending_again(memory):
+    old = kept(memory, summary="the port is 80")
+    proposed = kept(memory, propose=True, summary="the port is 443", supersedes=[old])
+    settle(memory, proposed, "reject")
+    newer = memory.writer.revise("p", old, changes={"summary": "the port is 8080"}, reason="r").iri
+
+    again = memory.writer.undo("p", proposed).iri
+
+    (one,) = queue(memory.reader, "p", memory.sources.now())
+    assert (one.item, one.other) == (again, newer)
+
+
+def test_a_conflict_of_what_an_undo_restores_is_settled_by_its_own_name(memory):
+    given = {"type": "decision", "rationale": "r", "status": "accepted"}
+    old = kept(memory, summary="Use Oxigraph", topic="store", **given)
+    proposed = kept(memory, propose=True, summary="Use Lucene", topic="search", supersedes=[old], **given)
+    accepted = settle(memory, proposed, "accept")
+    since = kept(memory, summary="Use QLever", topic="store", **given)
+
+    error = refusal(memory.writer.undo, "p", accepted)
+    with pytest.raises(Conflict) as conflict:
+        memory.writer.undo("p", old)
+
+    assert (error.code, error.position) == ("conflict", None)
+    assert error.detail.startswith(f"{old} would be active again: {since} is active on 'store'")
+    assert f"jidomem edit {old} --undo" in error.hint
+    assert {*conflict.value.choices[0].fields["supersedes"]} == {accepted, since}
+    memory.writer.undo("p", old, supersedes=[since])
+    assert [row["summary"] for row in memory.reader.ask("decisions", project="p")] == ["Use Oxigraph"]
+
+
+def test_the_reason_of_an_undo_is_none_to_end_the_memory_of_another_author(memory):
+    old = kept(memory, summary="the port is 80", asserted_by="ben")
+    proposed = kept(memory, propose=True, summary="the port is 443", supersedes=[old], asserted_by="cleo")
+    settle(memory, proposed, "accept", reason="measured")
+    again = memory.writer.undo("p", proposed, reason="too early").iri
+
+    assert refusal(settle, memory, again, "accept").code == "missing_rationale"
+    assert refusal(memory.writer.confirm, "p", again).code == "missing_rationale"
 
 
 def test_a_withdrawal_of_what_was_replaced_meanwhile_withdraws_what_took_its_place(memory):
