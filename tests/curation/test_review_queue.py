@@ -8,9 +8,9 @@ from conftest import decision, fixed_sources, intent
 
 import jidomem
 from jidomem.base.clock import Sources
+from jidomem.curation.review_cache import count as due_count
 from jidomem.curation.review_cache import due
 from jidomem.curation.review_queue import QUESTIONS, queue, queued, settle_by_rule
-from jidomem.curation.review_queue import count as due_count
 from jidomem.curation.review_text import apply, commands, parse, todo, without_settled
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.rdf.terms import iri
