@@ -281,7 +281,7 @@ class Projection:
         It does as the class hierarchy changed.
         """
         existing = self._lists()
-        definitions = [(_definition(order),) for order in orders if not order.pairs]
+        definitions = [(_definition(order),) for order in orders if order.is_of_nodes]
         self._store.executemany("INSERT OR IGNORE INTO list (definition, is_sortable) VALUES (?, 1)", definitions)
         if rebuilds:
             self._store.execute("DELETE FROM listed")

@@ -466,7 +466,7 @@ class Texts:
             with file.reading():
                 mark, present = file.mark, self._index.mark(stream.graph)
                 lacking = range(mark.commits + 1 if mark else 1, present.commits + 1)
-                if mark is None or not file.metadata("is_whole") or len(lacking) > most:
+                if mark is None or not file.metadata("is_whole") or file.filled or len(lacking) > most:
                     return False, None
                 if mark.cleared != present.cleared or not self._journal.holds(stream, mark.version):
                     return False, None
@@ -480,7 +480,9 @@ class Texts:
             can_use, result = self.files.use(name, use_present)
             if result is not None or not can_use:
                 return result
-            return self.read(stream, use, waits=False)
+            with suppress(_BuildNeeded):
+                return self.read(stream, use, waits=False)
+            return None
 
     def exists(self, stream: Stream) -> bool:
         """Return whether a text file exists, on disk or in memory, sound or not."""
@@ -567,6 +569,11 @@ class Texts:
             self._fill(file, stream)
         while file.mark != target and not self._apply(file, stream, target):
             pass
+        if stream.name == "memory" and (lacking := file.commits.lacking(self._index, stream.project)):
+            if not waits and lacking > MAX_AWAITED:
+                raise _BuildNeeded
+            with file.writing():
+                file.commits.update(self._index, stream.project)
 
     def _fill_lists(self, file: SearchIndexReader, stream: Stream, *, waits: bool) -> None:
         """Fill the lists of this program version, for the classes of the present ontology, and the tallies."""

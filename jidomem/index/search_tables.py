@@ -20,6 +20,8 @@ from jidomem.base.clock import nonce
 from jidomem.base.stems import TOKENS, Stemmer
 from jidomem.base.words import chunk_text, digest
 from jidomem.index.cache_file import CacheDatabase, chunks
+from jidomem.index.commit_list import TABLES as COMMIT_TABLES
+from jidomem.index.commit_list import CommitList
 from jidomem.index.projection import TABLES as PROJECTION_TABLES
 from jidomem.index.projection import IndexedProject, Projection
 from jidomem.index.store import Watermark
@@ -185,7 +187,7 @@ CREATE TABLE about (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WIT
 CREATE INDEX about_number ON about (number);
 CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE text USING fts5({_WRITTEN_FIELDS}, tokenize="{TOKENS}");
-{TABLES}{PROJECTION_TABLES}{TALLY_TABLES}"""
+{TABLES}{PROJECTION_TABLES}{TALLY_TABLES}{COMMIT_TABLES}"""
 _INSERT_MEMORY = (
     "INSERT INTO memory (number, item, kind, recorded, ended, inactive, agent, session, confidence, valid_from, "
     "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -206,9 +208,9 @@ class _FormerRow(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The write side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
-    FORM = 19
+    FORM = 20
     TABLES = _TABLES
-    UPGRADES: ClassVar[Mapping[int, str]] = {18: TALLY_TABLES}
+    UPGRADES: ClassVar[Mapping[int, str]] = {18: TALLY_TABLES + COMMIT_TABLES, 19: COMMIT_TABLES}
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, marker: int = 0) -> None:
         super().__init__(path, wait, marker)
@@ -216,6 +218,7 @@ class SearchIndexWriter(CacheDatabase):
         self.passages = Passages(self._store)
         self.projection = Projection(self._store)
         self.tallies = Tallies(self._store)
+        self.commits = CommitList(self._store)
 
     def initialise(self) -> None:
         """Give a new or upgraded file a random identity; lists and tallies that it lacks are to be filled."""

@@ -257,9 +257,9 @@ class Lists:
         if query.list_order is not None and query.list_order.pairs:
             page = self._ordered_page(query, project, bindings, maxsize, start.place if start else PagePosition())
             return page[0] if page else []
-        counted = self._counted(query, project, bindings, start.offset if start else 0, None)
-        if counted is not None:
-            return counted
+        rows = self._by_file(query, project, bindings, start.offset if start else 0, None)
+        if rows is not None:
+            return rows
         text = self._text(query, project, bindings) + (f"\nOFFSET {start.offset:d}" if start else "")
         return _valued(query, self.terms(query, project, bindings, text))
 
@@ -327,26 +327,58 @@ class Lists:
         sorted_before = start.offset > 0 and start.place == PagePosition()
         ordered = None if sorted_before else self._ordered_page(query, project, bindings, size, start.place)
         if ordered is not None:
-            rows, place = ordered
-            return Page(rows, None if place is None else str(replace(start, offset=offset, place=place)))
-        counted = self._counted(query, project, bindings, start.offset, offset + 1)
-        text = f"{self._text(query, project, bindings)}\nLIMIT {size + 1:d} OFFSET {start.offset:d}"
-        rows = _valued(query, self.terms(query, project, bindings, text)) if counted is None else counted
+            page, place = ordered
+            return Page(page, None if place is None else str(replace(start, offset=offset, place=place)))
+        rows = self._by_file(query, project, bindings, start.offset, offset + 1)
+        if rows is None:
+            text = f"{self._text(query, project, bindings)}\nLIMIT {size + 1:d} OFFSET {start.offset:d}"
+            rows = _valued(query, self.terms(query, project, bindings, text))
         further = replace(start, offset=offset) if len(rows) > size else None
         return Page(rows[:size], str(further) if further else None)
+
+    def _by_file(
+        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], start: int, end: int | None
+    ) -> Rows | None:
+        """Return the rows from *start* to *end* of a query that the search file answers, if in part; else None."""
+        if is_counted(query):
+            return self._counted(query, project, bindings, start, end)
+        rows = self._with_last(query, project, bindings, end)
+        return None if rows is None else _valued(query, rows[start:end])
 
     def _counted(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], start: int, end: int | None
     ) -> Rows | None:
-        """Return the rows from *start* to *end* of a query that the tallies answer; None for another query."""
-        if not is_counted(query):
-            return None
+        """Return the rows of a query by the tallies; None where only the engine has them, or a large file is built."""
 
         def use(file: SearchIndexReader) -> Rows | None:
             rows = counted_rows(query, file.tallies, self._index, project, bindings)
             return None if rows is None else _valued(query, islice(rows, start, end))
 
-        return self._projected(project, use)
+        with suppress(Busy):
+            return None if self._texts is None else self._texts().read_soon(Stream(project), use, catches_up=False)
+        return None
+
+    def _with_last(
+        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], end: int | None
+    ) -> list[Row] | None:
+        """Return the first *end* rows, all by default, of a query with nodes whose rows come last.
+
+        As many nodes are inserted as give enough rows. None without an up-to-date list of them: the engine finds them.
+        """
+        order = query.last
+        if order is None or self._texts is None or (moment := ticks(bindings["asOf"])) is None:
+            return None
+        inactive, count = bindings.get("includeInactive") == boolean(True), end or maxsize
+        while True:
+            page = partial(_page, order, moment, inactive, count)
+            keys = self._texts().read_lagging(Stream(project), page, (), MAX_CANDIDATES)
+            if keys is None:
+                return None
+            text = query.among(_values(order, keys)) + ("" if end is None else f"\nLIMIT {end:d}")
+            rows = self.terms(query, project, bindings, text)
+            if len(rows) == end or len(keys) < count:
+                return rows
+            count *= 2
 
     def _text(self, query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> str:
         """Return the text of *query*, restricted to the memories with the text that it names, if it names one."""
@@ -404,6 +436,8 @@ class Lists:
             return None
         if order.pairs:
             return self._projected(project, lambda file: file.projection.pairs(start, moment, count, among))
+        if order.is_of_commits:
+            return self._projected(project, lambda file: file.commits.page(start, moment, count))
         return self._projected(project, lambda file: file.projection.page(order, start, moment, inactive, count))
 
     def _rivals(self, project: str, item: Term) -> list[str]:
@@ -416,6 +450,10 @@ class Lists:
         if self._texts is None:
             return None
         return self._texts().read(Stream(project), use, catches_up=False)
+
+
+def _page(order: ListOrder, moment: int, inactive: bool, count: int, file: SearchIndexReader) -> list[str] | None:
+    return file.projection.page(order, "", moment, inactive, count)
 
 
 def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:

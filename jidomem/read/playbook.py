@@ -87,7 +87,7 @@ class Playbook:
 
     def orders(self) -> list[ListOrder]:
         """Return the order of each list that an index keeps."""
-        return [query.list_order for query in self if query.list_order is not None]
+        return [order for query in self for order in (query.list_order, query.last) if order is not None]
 
     def markdown(self) -> str:
         """Return the text of docs/reference/playbook.md: one Markdown table for each role."""
@@ -113,7 +113,7 @@ class Playbook:
                 hint="give the file another name",
                 code="invalid_config",
             )
-        self._own[query.name] = replace(query, is_isolated=True, list_order=None, contains=None)
+        self._own[query.name] = replace(query, is_isolated=True, list_order=None, contains=None, last=None)
 
 
 def read(file: Path) -> NamedQuery:

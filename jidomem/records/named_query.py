@@ -27,7 +27,7 @@ ANY = "any"
 
 _HEADER = lazy(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
 _KEYS = ("summary", "params", "columns", "order")
-_OPTIONAL_KEYS = ("over", "unless", "contains")
+_OPTIONAL_KEYS = ("over", "unless", "contains", "last")
 _UNSTEADY = lazy(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
 _WHERE = lazy(r"^(?!#).*\bWHERE \{", re.MULTILINE)
 _OVER = lazy(r"(?:\{ )?\?(\w+)\s.*")
@@ -100,6 +100,16 @@ class ListOrder:
     closing: int
     pairs: tuple[str, ...] = ()
     unless: str = ""
+
+    @property
+    def is_of_commits(self) -> bool:
+        """Return whether the list has commits, of all streams, as the pattern asks for the stream."""
+        return "jido:inStream" in self.pattern
+
+    @property
+    def is_of_nodes(self) -> bool:
+        """Return whether the list has nodes that match the pattern, neither commits nor pairs."""
+        return not self.pairs and not self.is_of_commits
 
     @property
     def proposals(self) -> bool:
@@ -208,7 +218,9 @@ class TextCondition:
 class NamedQuery:
     """One question: its summary, parameters, columns, and the order of its rows (`-` for newest first).
 
-    A query with `is_isolated` is of a root and may not terminate, so it runs in a process that can be stopped.
+    With `last`, an order by a node alone, the rows of the part of the query that opens with its pattern come last, in
+    the order of these nodes; some of them are inserted there. A query with `is_isolated` is of a root and may not
+    terminate, so it runs in a process that can be stopped.
     """
 
     name: str
@@ -220,6 +232,7 @@ class NamedQuery:
     text: str
     list_order: ListOrder | None = None
     contains: TextCondition | None = None
+    last: ListOrder | None = None
     is_isolated: bool = False
 
     def takes(self, name: str) -> bool:
@@ -241,7 +254,7 @@ class NamedQuery:
 
     def among(self, candidates: str) -> str:
         """Return the text of the query, restricted to *candidates*: a VALUES clause."""
-        order, opening = self.list_order, self.contains.opening if self.contains else len(self.text)
+        order, opening = self.list_order or self.last, self.contains.opening if self.contains else len(self.text)
         opening, closing = (order.opening, order.closing) if order else (opening, opening)
         return f"{self.text[:opening]} {candidates} {self.text[closing:]}"
 
@@ -397,7 +410,8 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
     contains = None
     if "contains" in header:
         contains = _contains(f"{file}:{header['contains'][0]}", header["contains"][1], params, text)
-    return NamedQuery(name, role, header["summary"][1], params, columns, order, text, list_order, contains)
+    last = _last(f"{file}:{header['last'][0]}", header["last"][1], text) if "last" in header else None
+    return NamedQuery(name, role, header["summary"][1], params, columns, order, text, list_order, contains, last)
 
 
 def _header(file: str, text: str) -> dict[str, tuple[int, str]]:
@@ -420,7 +434,7 @@ def _list_order(where: str, pattern: str, order: tuple[str, ...], text: str) -> 
     """Return the list order of a query; its rows are sorted by the listed variable, or by one moment and then by it."""
     match = _OVER.fullmatch(pattern)
     variable = match[1] if match else ""
-    prologue = " ".join(row for row in text.splitlines() if row.startswith("PREFIX "))
+    prologue = _prologue(text)
     if _PAIRS.fullmatch(pattern):
         return _of_pairs(where, pattern, order, text)
     group = _WHERE.search(text)
@@ -456,6 +470,19 @@ def _contains(where: str, pattern: str, params: Iterable[QueryParameter], text: 
     if match is None or group is None or match[2] not in {param.variable for param in params}:
         raise _bad(where, "contains: is ?memory ?parameter, of a query that opens with WHERE {")
     return TextCondition(match[1], match[2], group.end())
+
+
+def _last(where: str, pattern: str, text: str) -> ListOrder:
+    """Return the order of the nodes whose rows come last; they are inserted before the opening of the pattern."""
+    match = _OPENING.match(pattern)
+    place = text.find(match[0], text.find("\n#+ last:") + len("\n#+ last: ") + len(pattern)) if match else -1
+    if match is None or place < 0:
+        raise _bad(where, "last: opens with ?variable PROPERTY ?value, as a part of the query does")
+    return ListOrder(match["variable"], None, False, pattern, _prologue(text), place, place)
+
+
+def _prologue(text: str) -> str:
+    return " ".join(row for row in text.splitlines() if row.startswith("PREFIX "))
 
 
 def _param(where: str, word: str) -> QueryParameter:

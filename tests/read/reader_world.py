@@ -81,6 +81,12 @@ class ProjectedIndex:
     def reset(self, graph):
         self.files = {project: file for project, file in self.files.items() if graph_iri(project) != graph}
 
+    def read_soon(self, stream, use, *, catches_up=True):
+        return self.read(stream, use)
+
+    def read_lagging(self, stream, use, known, most):
+        return self.read(stream, use)
+
     def read(self, stream, use, *, catches_up=True):
         project, source = stream.project, IndexedProject(self.index, stream.project)
         if project not in self.files:

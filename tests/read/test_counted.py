@@ -1,4 +1,4 @@
-"""The queries that the tallies answer have the rows that the engine finds for their SPARQL."""
+"""The queries that the search file answers in part or alone have the rows that the engine finds for their SPARQL."""
 
 from random import Random
 
@@ -86,6 +86,38 @@ def assert_counted(tallied, engine, random):
                 )
 
 
+def rules(random, commit):
+    """Return statements about new rules, most of them about no place."""
+    said = []
+    for number in range(4):
+        name = iri(f"https://jido.ai/memory/rule-{random.randrange(90):02d}-{commit}-{number}")
+        level = "Strict" if number == 0 else random.choice(["Strict", "Required", "Advisory"])
+        said += [
+            (name, TYPE, jido("Convention")),
+            (name, jido("appliesToProject"), DEMO),
+            (name, jido("recordedAt"), date_time(at(commit))),
+            (name, jido("summary"), literal(f"rule {number}")),
+            (name, jido("hasEnforcementLevel"), jido(level)),
+        ]
+        if number:
+            said += random.sample(
+                [
+                    (name, jido("about"), literal(random.choice(["src", "lib"]))),
+                    (name, jido("appliesToDomain"), literal("money")),
+                    (name, jido("hasConventionScope"), jido("AgentScope")),
+                    (name, jido("validUntil"), stamp(random)),
+                    (name, jido("hasAssertionStatus"), jido("Proposed")),
+                ],
+                random.choice([0, 0, 1]),
+            )
+    return said
+
+
+def without_rivals(rows):
+    """Return *rows* without the annotation that only the projection has."""
+    return [{name: value for name, value in row.items() if name != "conflicts_with"} for row in rows]
+
+
 def has_all(reader):
     return reader.texts.read(Stream("demo"), lambda file: file.tallies.has_all())
 
@@ -136,3 +168,26 @@ def test_values_that_only_the_engine_compares_are_counted_by_it(graph, row):
 
     assert_counted(tallied, engine, random)
     assert not has_all(tallied) or graph != CONTEXT
+
+
+@settings(max_examples=examples(4), deadline=None, phases=UNSHRUNK)
+@given(st.integers(0, 2**32))
+def test_rules_without_a_place_are_listed_last_as_the_engine_finds_them(seed):
+    random, scribe, index = Random(seed), Scribe(), new_index()
+    tallied, engine = reader_of(index), reader_of(index, projected=False)
+    for number, news in enumerate(drawn_history(random)):
+        for graph, rows in scribe.commit(number, news).items():
+            index.apply(graph, str(number), rows + (rules(random, number) if graph == CONTEXT else []))
+        for moment in random.sample(moments(random), 3):
+            asked = {"project": "demo", "file": "src/a.py", "include_inactive": random.random() < 0.5, **moment}
+            assert without_rivals(tallied.ask("governing", **asked)) == engine.ask("governing", **asked)
+    for moment in random.sample(moments(random), 3):
+        asked = {"project": "demo", "file": "src/a.py", "include_inactive": random.random() < 0.5, **moment}
+        page = tallied.ask_page("governing", limit=2, **asked)
+        rows = page.rows
+        while page.cursor:
+            page = tallied.ask_page("governing", limit=3, cursor=page.cursor, **asked)
+            rows += page.rows
+        assert without_rivals(rows) == engine.ask("governing", **asked)
+    listed = tallied.ask("governing", project="demo", file="src/a.py")
+    assert any(row["about"] is None for row in listed)

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import jidomem
+from jidomem.entries import Entry, WriteRequest
 from jidomem.errors import JidomemError
 from jidomem.index import follower
 from jidomem.index.projection import Projection, key_parts, ticks
@@ -123,7 +124,7 @@ def everything(memory):
 
 def answers(memory, moments):
     """Return the results of the projection, at each of some moments."""
-    lists = [paged(memory.reader, name, **moment) for moment in moments for name in LISTS + COUNTED]
+    lists = [paged(memory.reader, name, **moment) for moment in moments for name in [*LISTS, *COUNTED, "commits"]]
     items = [row["item"] for row in everything(memory)]
     ids = [memory.reader.resolve("p", item[-9:]) for item in items]
     rivals = [memory.reader.ask("disagreements", project="p", item=item) for item in items]
@@ -161,7 +162,7 @@ def test_lists_of_merged_streams_are_what_the_engine_finds_now_and_at_any_moment
         shutil.copytree(journal(folder / "two"), journal(folder / "one"), dirs_exist_ok=True)
         with jidomem.open(folder / "one", agent="me", sources=sources) as memory:
             for moment in moments:
-                for name in LISTS:
+                for name in [*LISTS, "commits"]:
                     assert paged(memory.reader, name, **moment) == memory.reader.ask(name, project="p", **moment)
                 assert_counted(memory, moment)
                 for name in [*LISTS, "conflicts"]:
@@ -374,6 +375,26 @@ def test_whatever_step_a_process_was_killed_in_the_next_one_lists_what_the_engin
         assert done.returncode == -signal.SIGKILL
     with jidomem.open(tmp_path, project="p") as memory:
         assert answers(memory, [{}]) == expected
+
+
+def test_commits_of_all_streams_are_listed_newest_first_also_where_another_process_made_them(tmp_path):
+    moments = [{}]
+    with (
+        jidomem.open(tmp_path, project="p", sources=fixed_sources()) as memory,
+        jidomem.open(tmp_path, project="p") as other,
+    ):
+        for number in range(4):
+            for write in (
+                lambda: memory.writer.remember("p", f"okapi {number}"),  # noqa: B023
+                lambda: memory.entries.write(WriteRequest(Entry(agent_id="ana", content=f"quagga {number}"))),  # noqa: B023
+            ):
+                write()
+                moments.append({"as_of": memory.reader.ask("commits", project="p")[0]["recorded"]})
+                found = [row["stream"] for row in paged(other.reader, "commits")]
+                assert len(found) == len(moments) - 1
+        assert len(set(found)) == 2
+        for moment in moments:
+            assert paged(memory.reader, "commits", **moment) == memory.reader.ask("commits", project="p", **moment)
 
 
 def test_processes_that_write_and_list_at_once_each_see_every_commit_acknowledged_before(tmp_path):

@@ -30,7 +30,9 @@ def test_recall_answers_while_the_index_is_built_and_says_so(tmp_path, monkeypat
         assert len(whole.entries) == 9
 
 
-FORMER_FORM = """DROP TABLE tally; DROP TABLE change; DROP TABLE span; DROP TABLE dated; PRAGMA user_version = 18;
+ASKED = ("facts", "counts", "agent-activity", "commits")
+FORMER_FORM = """DROP TABLE tally; DROP TABLE change; DROP TABLE span; DROP TABLE dated; DROP TABLE committed;
+PRAGMA user_version = 18;
 DELETE FROM metadata WHERE name IN ('tallies', 'filling');"""
 FORMER_LISTS = """DELETE FROM listed; DELETE FROM list; DELETE FROM metadata WHERE name = 'lists';"""
 
@@ -42,7 +44,7 @@ def test_recall_answers_while_lists_of_another_version_are_filled_and_no_text_is
     monkeypatch.setattr(search_index, "MAX_AWAITED", 2)
     with jidomem.open(tmp_path, project="p", agent="me") as memory:
         memory.writer.submit_many("p", [intent(summary=f"zebra {number}") for number in range(9)])
-        rows = [memory.ask(name, limit=20) for name in ("facts", "counts", "agent-activity")]
+        rows = [memory.ask(name, limit=20) for name in ASKED]
     with sqlite3.connect(tmp_path / "cache" / "text" / "p.sqlite") as store:
         store.executescript(f"{former} CREATE TABLE mark (number INTEGER)")
 
@@ -54,6 +56,6 @@ def test_recall_answers_while_lists_of_another_version_are_filled_and_no_text_is
         assert "index" not in during.metadata
 
         memory.await_index(60.0, lambda added, commits: None)
-        assert [memory.ask(name, limit=20) for name in ("facts", "counts", "agent-activity")] == rows
+        assert [memory.ask(name, limit=20) for name in ASKED] == rows
         made = memory.texts.read(Stream("p"), lambda file: [*file.ask("SELECT name FROM sqlite_master")])
         assert ("mark",) in made
