@@ -15,7 +15,7 @@ from jidomem.rdf.sparql import MAX_BYTES, check, unknown_graphs, without_service
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import JIDO, MARKER, graphs_of
 from jidomem.read.lists import Page
-from jidomem.read.named_queries import Result
+from jidomem.read.named_queries import Result, text_columns
 from jidomem.read.playbook import Playbook
 from jidomem.recall.governing import FRESHNESS_COLUMNS, about_patterns
 from jidomem.records.active import STATUSES
@@ -117,7 +117,9 @@ def answer(app: App, memory: Jidomem, name: str, *, include_inactive: bool, para
         return memory.reader.ask_page(name, project=memory.project, limit=limit, cursor=cursor, **asked)
 
     page, left = read_listed(app, read)
-    columns = memory.playbook.get(name).columns
+    query = memory.playbook.get(name)
+    is_text = form_of(app) in ("csv", "tsv")
+    columns = text_columns(query, include_inactive=include_inactive) if is_text else query.columns
     if form_of(app) == "table" and not any(row.get("topic") for row in page.rows):
         columns = tuple(column for column in columns if column != "topic")
     rows = page.rows
@@ -127,7 +129,7 @@ def answer(app: App, memory: Jidomem, name: str, *, include_inactive: bool, para
     none = "" if rows or include_inactive else _waiting(app, memory, name, params)
     show_rows(app, rows, columns, page.cursor, memory=memory, none=none, left=left)
     abandoned = sum(row.get("status") == _ABANDONED for row in rows)
-    if abandoned and form_of(app) == "table" and memory.playbook.get(name).name == "open-tasks":
+    if abandoned and form_of(app) == "table" and query.name == "open-tasks":
         listed = " of those listed" if page.cursor else ""
         app.info(f"abandoned: {abandoned}{listed}; leave them out with: jidomem ask open-tasks --actionable-only")
 

@@ -359,7 +359,7 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
             longer = f"if it holds longer: {edit} --set valid_until=DATE"
             app.info(f"decide one: {way} (it ended at its date), or reject (it never held); {longer}")
             app.info(f"decide many: {many}")
-        elif one.kind == "expired" and _needs_date(memory, one.item):
+        elif one.kind == "review_due" and _needs_date(memory, one.item):
             app.info(f"decide one: {edit} --confirm --set expires_on=DATE, or {way.replace(' accept ', ' reject ')}")
             app.info(f"decide many: {many}")
         else:

@@ -17,6 +17,7 @@ from jidomem.journal.journal import LOOSE, Stream
 from jidomem.read.derived import count_entries, counts, pending
 from jidomem.records.intent import Version
 from jidomem.records.interfaces import Embedder, LanguageModel
+from jidomem.records.named_query import judged_at
 from jidomem.runtime import settings
 from jidomem.runtime.logs import GuardLog
 from jidomem.runtime.model_choice import config_error
@@ -145,7 +146,7 @@ def _conflicts(app: App, memory: Jidomem, name: str) -> int:
 
 def _due(app: App, memory: Jidomem, name: str) -> int:
     """Return the number of memories due for review, up to _COUNTED."""
-    at = memory.sources.now() if app.valid_at is None else app.valid_at
+    at = judged_at(memory.sources.now(), app.as_of, app.valid_at)
     return count(memory.reader, name, at, most=_COUNTED, as_of=app.as_of)
 
 

@@ -23,6 +23,7 @@ import click
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.base.json_values import decode_json
 from jidomem.errors import STOPPING, Conflict, InvalidRequest, TooLarge
+from jidomem.rdf.vocab import JIDO
 from jidomem.records.intent import LIST_FIELDS, parse_json, parse_line
 from jidomem_cli.errors import Options, RefusedIntents, acting, as_changes, as_options, print_refusal
 from jidomem_cli.fields import intent_options, memory_iri, present_fields, with_memory_paths
@@ -312,6 +313,7 @@ def edit(
       jidomem edit 1a2b3c4d --supersede "Use Oxigraph 0.5" --reason "faster loading"
       jidomem edit 1a2b3c4d --undo --reason "it lost data"
       jidomem edit 5e6f7a8b --set status=Completed --set assigned_to=ana
+      jidomem edit 3b4c5d6e --set "forbids=print[(]" --reason "only calls"
       jidomem edit 9c0d1e2f --confirm --set expires_on=2030-01-01 --dry-run
       jidomem edit 9c0d1e2f --invalidate --reason "measured wrongly"
     """
@@ -325,7 +327,7 @@ def edit(
             invalidate=invalidate,
             confirm=confirm,
             undo=undo,
-            changes=with_memory_paths(memory, _fields(changes)),
+            changes=_with_checks(memory, whole, with_memory_paths(memory, _fields(changes))),
             reason=reason,
             dry_run=dry_run,
             who={"idempotency_key": idempotency_key} if idempotency_key else {},
@@ -394,11 +396,26 @@ def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
         if not equals or not name:
             raise InvalidRequest(f"{change!r} sets no field", hint="write FIELD=VALUE, such as status=Completed")
         name = name.replace("-", "_")
-        if name in LIST_FIELDS:
+        if name in LIST_FIELDS or name in _CHECKS:
             fields.setdefault(name, []).extend(_triples(value) if name == "extra_triples" else _entries(value))
         else:
             fields[name] = value or None
     return fields
+
+
+def _with_checks(memory: Jidomem, item: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return *fields* with patterns and commands as extra triples, in place of those of *item* with the same property.
+
+    With other checks, *item* is not verified any more.
+    """
+    given = {_CHECKS[name]: fields.pop(name) for name in _CHECKS if name in fields}
+    if not given:
+        return fields
+    replaced = {*given, *(name.replace("jido:", JIDO) for name in given), f"{JIDO}verified"}
+    old = memory.writer.restated(memory.project, item).get("extra_triples", [])
+    triples = [triple for triple in fields.get("extra_triples", old) if triple[0] not in replaced]
+    triples += [[name, {"@value": value}] for name, values in given.items() for value in values]
+    return {**fields, "extra_triples": triples}
 
 
 def _entries(value: str) -> list[str]:

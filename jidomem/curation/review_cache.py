@@ -26,7 +26,7 @@ _DUE = (
     """
 SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
   {
-    ?item jido:expiresOn ?due BIND("expired" AS ?reason)
+    ?item jido:expiresOn ?due BIND("review_due" AS ?reason)
   } UNION {
     ?item jido:validUntil ?due BIND("no_longer_valid" AS ?reason)
   } UNION {

@@ -35,7 +35,7 @@ from jidomem.write.writer import MemoryWriter
 
 #: Reason for a review -> its question.
 QUESTIONS = {
-    "expired": "Does it still hold? It was to be looked at again by then.",
+    "review_due": "Does it still hold? It was to be looked at again by then.",
     "no_longer_valid": "What holds now? It said that it would hold until then.",
     "no_review_date": "When is it looked at again? It is assumed, and nobody set a date.",
 }

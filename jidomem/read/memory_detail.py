@@ -173,10 +173,11 @@ def load_memory(
 ) -> dict[str, Any]:
     """Return one memory of *project* as plain values, as it was known at *as_of*.
 
-    Its `status` is one of `jidomem.records.active.STATES`; with the clock *now* it also judges validity in the world.
+    Its `status` is one of `jidomem.records.active.STATES`; with the clock *now* it also judges validity in the world,
+    at *valid_at* if given.
     Raises NotFound if the project had no such memory by then, or if the memory is not valid at *valid_at*.
     """
-    return _load_item(index, project, item, as_of, valid_at).to_dict(now)
+    return _load_item(index, project, item, as_of, valid_at).to_dict(now if valid_at is None else None)
 
 
 def triples(
@@ -384,7 +385,7 @@ class _Item:
             period = " ".join([*(f"from {bound}" for bound in since), *(f"until {bound}" for bound in until)])
             raise NotFound(
                 f"{plain_value(self._item)} is not valid at {plain_value(moment)}",
-                hint=f"it is valid {period}: leave out valid_at",
+                hint=f"it is valid {period}: ask for a moment of that time, or for none",
             )
 
     def _moments(self, name: str) -> list[str]:

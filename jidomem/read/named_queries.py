@@ -56,6 +56,8 @@ _STATES, _WITH_STATE = (
     (jido("Error"), jido("Task")),
 )
 _MEMORY = re.compile(re.escape(f"{BASE}memory/") + r"[0-9A-Za-z-]+")
+#: The key of the status of an inactive memory in a list without a column `status`.
+MEMORY_STATUS = "memory_status"
 #: The columns of named queries with the memory that a row is about.
 _MEMORY_COLUMNS = (
     "item", "decision", "task", "err", "conv", "fact", "lesson", "risk", "rule", "root", "subject",
@@ -135,10 +137,12 @@ class NamedQueries:
         """Return the moment at which memories have to be valid if the caller gives none; empty if any will do.
 
         It is now, or `as_of` if that is earlier, rounded up to a second so that requests of one
-        second share their cached pages.
+        second share their cached pages. A query that uses the clock is always given one.
         """
-        is_open = "validAt" in bindings or bindings.get("includeInactive") == boolean(True)
-        if is_open or not query.judges_validity or not self._has_dates(project):
+        if "validAt" in bindings or not query.takes("validAt"):
+            return ""
+        is_open = bindings.get("includeInactive") == boolean(True) or not query.judges_validity
+        if query.is_steady and (is_open or not self._has_dates(project)):
             return ""
         moment = self._now()
         whole = moment if not moment.microsecond else moment.replace(microsecond=0) + _SECOND
@@ -174,6 +178,11 @@ class NamedQueries:
 
     def _with_validity(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows) -> Rows:
         """Return *rows* with the status of memories that are not valid now, in lists of all kinds and in histories."""
+        if {"item", "before", "after"} <= {*query.columns} and "validAt" not in bindings and self._has_dates(project):
+            after, before = self._moment_of(bindings), plain_value(bindings["since"])
+            return [{**row, "after": self._status(project, row["after"], row["item"], after),
+                     "before": row["before"] and self._status(project, row["before"], row["item"], before)}
+                    for row in rows]  # fmt: skip
         column = "entry" if "entry" in query.columns else "item"
         has_status = {column, "status"} <= {*query.columns} and "validAt" not in bindings
         lists_all = bindings.get("includeInactive") == boolean(True) or not query.takes("includeInactive")
@@ -199,7 +208,7 @@ class NamedQueries:
             return {}
         if moment is not None:
             status = self._status(project, status, item, moment)
-        return {} if status == ACTIVE else {"memory_status": status}
+        return {} if status == ACTIVE else {MEMORY_STATUS: status}
 
     def _status(self, project: str, status: object, entry: object, moment: str) -> str:
         if status != ACTIVE or not _is_memory(entry):
@@ -296,6 +305,13 @@ def _names(index: OxigraphIndex, project: str, folder: str) -> set[str]:
             texts.update(plain_value(text) for _, _, text in index.triples(graph, None, predicate))
     start = f"{BASE}{folder}/"
     return texts | {node.removeprefix(start) for node in nodes if node.startswith(start)}
+
+
+def text_columns(query: NamedQuery, *, include_inactive: bool) -> tuple[str, ...]:
+    """Return the columns of *query* as CSV or TSV: also `memory_status` if inactive memories may be listed."""
+    lists_memories = any(name in _MEMORY_COLUMNS for name in query.columns)
+    has_status = not lists_memories or "status" in query.columns
+    return query.columns if has_status or not include_inactive else (*query.columns, MEMORY_STATUS)
 
 
 def _common_parameters(

@@ -291,10 +291,15 @@ class Recalling:
         if ":" not in name:  # a page of MemoryOS has an id, not an IRI
             return None
         try:
-            memory = memory_detail.load_memory(self.index, project, name, narrowing.as_of, now=lambda: self.now)
+            memory = self._load(project, name, narrowing)
         except NotFound:
             return None
         return str(memory["status"])
+
+    def _load(self, project: str, name: str, narrowing: Narrowing) -> dict[str, Any]:
+        """Return a memory as known at `as_of`, valid at `valid_at`; raises NotFound if there is none."""
+        moments = narrowing.as_of, narrowing.valid_at
+        return memory_detail.load_memory(self.index, project, name, *moments, now=lambda: self.now)
 
     def _ranking(
         self, project: str, request: RecallRequest, narrowing: Narrowing, active: SearchFilter | None = None
@@ -424,7 +429,7 @@ class Recalling:
     ) -> Hit | None:
         """Return the hit of a memory; *weights* of the question choose the sentences of the excerpt."""
         try:
-            memory = memory_detail.load_memory(self.index, project, one.name, narrowing.as_of, now=lambda: self.now)
+            memory = self._load(project, one.name, narrowing)
         except NotFound:
             return None
         properties = {name: values[0] for name, values in memory["properties"].items() if values}

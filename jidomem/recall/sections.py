@@ -30,7 +30,7 @@ from jidomem.recall.governing import active_anchors, anchors_by_item, governing,
 from jidomem.recall.nearness import FORCES, disagreement, is_about, is_general, nearness
 from jidomem.records.active import ACTIVE, state_text
 from jidomem.records.file_anchor import Anchor
-from jidomem.records.named_query import FOREVER, to_term
+from jidomem.records.named_query import FOREVER, judged_at, to_term
 from jidomem.repository.freshness import GONE, UNCHANGED, Freshness, freshness
 from jidomem.repository.worktree import Worktree
 
@@ -80,12 +80,13 @@ _IN_FORCE = f"""MINUS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} 
 MINUS {{{{ ?item {jido("decisionStatus")} ?standing FILTER(?standing != "accepted") }}}}
 FILTER EXISTS {{{{ ?item {jido("hasAssertionStatus")} {jido("Asserted")} ; {jido("summary")} ?said }}}}"""
 _DUE = f"""SELECT ?item ?due WHERE {{{{ ?item {{by}} ?due FILTER(?due <= {{moment}}) {_IN_FORCE}
-FILTER NOT EXISTS {{{{ ?item {jido("validFrom")} ?from FILTER(?from > {{moment}}) }}}} }}}}
+FILTER NOT EXISTS {{{{ ?item {jido("validFrom")} ?from FILTER(?from > {{moment}}) }}}}
+FILTER NOT EXISTS {{{{ ?item {jido("validUntil")} ?due ; {jido("recordedAt")} ?at FILTER(?at >= ?due) }}}} }}}}
 ORDER BY ?due ?item LIMIT {{limit}}"""
 _UNDATED = f"""SELECT ?item ?due WHERE {{{{ ?item a {jido("Assumption")}
 MINUS {{{{ ?item {jido("expiresOn")}|{jido("validUntil")} ?date }}}} {_IN_FORCE} }}}} ORDER BY ?item LIMIT {{limit}}"""
 _REASONS = (
-    ("expired", _DUE, jido("expiresOn")),
+    ("review due", _DUE, jido("expiresOn")),
     ("no longer valid", _DUE, jido("validUntil")),
     ("no review date", _UNDATED, ""),
 )
@@ -120,7 +121,7 @@ class BriefingBuilder:
         self._moment: dict[str, Any] = {"as_of": as_of, "valid_at": valid_at}
         self._moved: Mapping[Anchor, Freshness] | None = None
         self._as_of = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
-        self._now = now if valid_at is None else valid_at
+        self._now = judged_at(now, as_of, valid_at)
         self._agent = None if agent is None else agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
         self._role = _role(role) if role else self._declared_role()
         self._about = tuple(dict.fromkeys(about))

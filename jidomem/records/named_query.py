@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 
 from jidomem.base.clock import format_timestamp, impossible_day, parse_moment
@@ -337,6 +338,16 @@ def moment_of(value: object, name: str) -> str | None:
     '2026-11-21T00:00:00.000000Z'
     """
     return None if value is None else plain_value(to_term(value, "dateTime", name))
+
+
+def judged_at(now: datetime, as_of: object, valid_at: object) -> str:
+    """Return the moment at which validity and due dates are judged: *valid_at*, else *now* or an earlier *as_of*.
+
+    >>> judged_at(datetime(2026, 11, 21, tzinfo=UTC), "2026-11-20", None)
+    '2026-11-20T00:00:00.000000Z'
+    """
+    given, known = moment_of(valid_at, "valid_at"), moment_of(as_of, "as_of")
+    return given or min(format_timestamp(now), known or FOREVER)
 
 
 def to_term(value: object, kind: str, name: str) -> Term:

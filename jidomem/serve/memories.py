@@ -29,6 +29,7 @@ from jidomem.read import derived
 from jidomem.read.derived import count_entries, counts
 from jidomem.read.history import FeedEntry, entries, version_of
 from jidomem.read.lists import Page
+from jidomem.read.named_queries import text_columns
 from jidomem.read.playbook import Playbook, cell, plain, tsv_line
 from jidomem.recall.briefing import markdown
 from jidomem.recall.governing import nearest
@@ -167,7 +168,8 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
             hint="give limit=1000, and follow the cursor of each page",
             code="result_too_large",
         )
-    response = _rendered(page, site.memory.playbook.get(name).columns, form)
+    columns = text_columns(query, include_inactive=wire.flag(given, "include_inactive"))
+    response = _rendered(page, columns, form)
     return _with_next_link(response, page.cursor)
 
 
@@ -209,7 +211,7 @@ def _parameters(given: Mapping[str, str]) -> dict[str, str]:
 def _rendered(page: Page, columns: tuple[str, ...], form: str) -> Response:
     if form == "json":
         return wire.answer({"rows": page.rows, "cursor": page.cursor})
-    rows = ([cell(row[column]) for column in columns] for row in page.rows)
+    rows = ([cell(row.get(column)) for column in columns] for row in page.rows)
     if form == "tsv":
         text = "".join(f"{tsv_line(row)}\n" for row in (columns, *rows))
         return Response(text, content_type=f"{TSV}; charset=utf-8")

@@ -310,12 +310,15 @@ class Corrections:
     def _carried(self, view: WriteSnapshot, item: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of *item* for its successor, with the writer's agent and session, and the date of *item*.
 
-        If *changes* have another summary, it is a new statement, which gets the present date.
+        If *changes* have another summary, it is a new statement, which gets the present date. The name of a convention
+        that is its summary is not carried then.
         """
         old = restated_in(view, item)
         carried = {name: value for name, value in old.items() if name not in OWN}
         if changes.get("summary", old.get("summary")) != old.get("summary"):
             carried.pop("timestamp", None)
+            if carried.get("convention_name") == old.get("summary"):
+                carried.pop("convention_name", None)
         author = {"asserted_by": self._context.agent, "asserted_in": self._context.session}
         return {**carried, "coexists_with": coexisting_with(iri(item), view), **author}
 

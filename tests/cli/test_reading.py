@@ -6,12 +6,14 @@ import json
 import re
 import shlex
 import shutil
+from datetime import UTC, datetime
 
 import pytest
 from cli_world import FACT, MEMORY, OLD, TASK, rows, run, stand_in
 from conftest import intent
 
 import jidomem
+from jidomem.base.clock import Sources
 from jidomem.entries import Entry, write
 from jidomem_cli.options import App
 from jidomem_cli.output import show_rows
@@ -93,6 +95,53 @@ def test_a_memory_that_had_ended_when_it_was_recorded_is_expired_in_every_view()
     assert json.loads(run("show", item, "--json").stdout)["status"] == version["status"] == "expired"
     assert stale[item] == "no_longer_valid"
     assert item not in {row["item"] for row in rows("ask", "stale")}
+
+
+def lines(*words):
+    """Return the rows that a command prints as JSON lines."""
+    return [json.loads(line) for line in run(*words, "--format", "jsonl").stdout.splitlines()]
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+def test_inactive_memories_have_their_status_in_each_text_format(form):
+    assert run("remember", "The gate was open", "--valid-until", "2020-01-01").exit_code == 0
+    delimiter = {"csv": ",", "tsv": "\t"}[form]
+
+    def read(*options):
+        return list(
+            csv.DictReader(io.StringIO(run("ask", "facts", "--format", form, *options).stdout), delimiter=delimiter)
+        )
+
+    with_inactive = {row["summary"]: row["memory_status"] for row in read("--include-inactive")}
+
+    assert with_inactive["The gate was open"] == "expired"
+    assert "" in with_inactive.values()
+    assert all("memory_status" not in row for row in read())
+
+
+def test_a_memory_is_judged_at_the_moment_of_the_world_that_is_asked_about():
+    later = run("remember", "The gate opens", "--topic", "gate", "--valid-from", "2999-01-01").stdout.strip()
+    then = ("--valid-at", "2999-02-01")
+
+    shown = json.loads(run("show", later, "--json", *then).stdout)["status"]
+    recalled = {row["id"]: row["metadata"]["status"] for row in lines("recall", "gate opens", *then)}
+    listed = {row["item"]: row["status"] for row in rows("ask", "timeline", *then)}
+    added = {row["item"]: row["after"] for row in rows("ask", "changes", "since=2020-01-01")}
+
+    assert (shown, recalled[later], listed[later]) == ("active",) * 3
+    assert added[later] == "scheduled"
+    assert {row["item"]: row["after"] for row in lines("journal", "diff", "--as-of", "0")}[later] == "scheduled"
+
+
+def test_what_was_due_at_a_past_moment_is_judged_at_that_moment():
+    item = run("remember", "The gate is open", "--valid-until", "2999-01-01").stdout.strip()
+    assert item in {row["item"] for row in rows("ask", "stale", "--valid-at", "2999-02-01")}
+
+    with jidomem.open(sources=Sources(now=lambda: datetime(2999, 2, 1, tzinfo=UTC))) as memory:
+        assert item in {row["item"] for row in memory.reader.ask("stale", project="p")}
+        assert item not in {row["item"] for row in memory.reader.ask("stale", project="p", as_of="2998-01-01")}
+        assert "no longer valid" in memory.briefing().text
+        assert "no longer valid" not in memory.briefing(as_of="2998-01-01").text
 
 
 def test_each_format_holds_the_same_rows():

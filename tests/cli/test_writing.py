@@ -619,3 +619,26 @@ def test_a_long_summary_is_accepted_with_the_fields_for_its_details(length, is_w
 
     assert result.exit_code == 0
     assert ("give details in --rationale or --detailed-explanation" in result.stderr) == is_warned
+
+
+def test_an_edit_replaces_the_patterns_of_a_convention():
+    rule = (
+        "--type",
+        "convention",
+        "--enforcement-level",
+        "Strict",
+        "--about",
+        "src",
+        "--forbids",
+        "foo",
+        "--requires",
+        "x",
+    )
+    old = run("remember", "No foo", *rule).stdout.strip()
+
+    new = run("edit", old, "--set", "forbids=foobar", "--set", "forbids=fool", "--reason", "narrower").stdout.strip()
+
+    shown = json.loads(run("show", new, "--json").stdout)["properties"]
+    assert (sorted(shown["forbidsPattern"]), shown["requiresPattern"]) == (["foobar", "fool"], ["x"])
+    last = run("edit", new, "--set", "forbids=", "--reason", "no pattern").stdout.strip()
+    assert "forbidsPattern" not in json.loads(run("show", last, "--json").stdout)["properties"]

@@ -163,7 +163,7 @@ def test_what_is_due_holds_on_or_is_withdrawn(memory, clock, action, left):
     assumed = say(memory, "it is cold", type="assumption")
     dated = say(memory, "it is warm", expires_on="2026-12-01")
     clock.pass_days(20)
-    assert {one.kind for one in waiting(memory)} == {"expired", "no_review_date"}
+    assert {one.kind for one in waiting(memory)} == {"review_due", "no_review_date"}
     for item in (assumed, dated):
         settle(memory, item, action)
         assert status(memory, item) == left
@@ -418,7 +418,7 @@ def test_what_is_due_is_what_the_question_of_the_playbook_tells(memory, clock):
 
     assert found == {(row["item"], row["reason"], row["due"]) for row in told}
     assert reviewed == {(row["item"], row["reason"], row["summary"], row["question"]) for row in told}
-    assert sorted({row["reason"] for row in told}) == ["expired", "no_longer_valid", "no_review_date"]
+    assert sorted({row["reason"] for row in told}) == ["no_longer_valid", "no_review_date", "review_due"]
     for moment in (None, before, before - timedelta(seconds=6)):
         items = {row["item"] for row in memory.reader.ask("stale", project="p", valid_at=clock.now, as_of=moment)}
         assert due_count(memory.reader, "p", clock.now, most=100, as_of=moment) == len(items)

@@ -96,4 +96,4 @@ def test_after_every_step_of_any_life_the_queue_is_that_of_who_looks_everything_
         assert told == {(row["item"], row["reason"], row["due"]) for row in due(fresh.reader, "p", life.now)}
         met |= {one.kind for one in life.queue(fresh)[0]}
 
-    assert met >= {"conflict", "proposal", "expired"}
+    assert met >= {"conflict", "proposal", "review_due"}

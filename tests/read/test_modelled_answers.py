@@ -111,13 +111,14 @@ class Model:
             of[status] = of.get(status, 0) + 1
         return found
 
-    def changed(self, since, until):
+    def changed(self, since, until, now):
         """Return each memory added or ended in between, with its status before and after."""
         news = set()
         for item in self.known(until, None):
             at = self.recorded[item]
             if any(when > since for link in ENDS for when in (at, *self.ended(item, link, until))):
-                news.add((str(item), self.status(item, since) if at <= since else None, self.status(item, until)))
+                before = self.state(item, since, now) if at <= since else None
+                news.add((str(item), before, self.state(item, until, now)))
         return news
 
 
@@ -203,7 +204,7 @@ def must_agree(memory, root, random, still):
                 assert reader.get_memory("p", item, as_of=moment)["status"] == model.state(item, then, now)
         since = min(random.choice(times), then)
         rows = reader.diff("p", since, moment)
-        assert {(row["item"], row["before"], row["after"]) for row in rows} == model.changed(since, then)
+        assert {(row["item"], row["before"], row["after"]) for row in rows} == model.changed(since, then, now)
 
 
 def gone(model):

@@ -750,23 +750,39 @@ def test_two_are_of_one_origin_where_both_took_the_place_of_one_in_the_end():
     assert one == {"a": False, "b": True, "d": True, "e": False, "f": False, "g": False}
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "is_refused"),
+windows = pytest.mark.parametrize(
+    ("first", "second", "do_meet"),
     [
-        ({"valid_until": "2026-01-01"}, {}, False),  # it is over
+        ({"valid_until": "2020-01-01"}, {}, False),  # it is over
         ({"valid_until": "2027-01-01"}, {}, True),
         ({"valid_until": "2027-01-01"}, {"valid_from": "2027-01-01"}, False),
         ({"valid_from": "2028-01-01"}, {"valid_until": "2027-01-01"}, False),
         ({"valid_from": "2028-01-01"}, {}, True),
+        ({"valid_until": "2020-01-01"}, {"valid_from": "2019-01-01"}, True),
     ],
 )
-def test_memories_that_are_never_valid_at_one_moment_do_not_disagree(memory, first, second, is_refused):
+
+
+@windows
+def test_memories_that_are_never_valid_at_one_moment_do_not_disagree(memory, first, second, do_meet):
     memory.writer.submit_intent("p", intent(topic="store", **first))
     given = intent(summary="another", topic="store", **second)
-    if is_refused:
+    if do_meet:
         assert refusal(memory.writer.submit_intent, "p", given).code == "conflict"
     else:
         assert memory.writer.submit_intent("p", given).status == "asserted"
+
+
+@windows
+def test_memories_that_are_never_valid_at_one_moment_are_not_listed_as_conflicts(tmp_path, first, second, do_meet):
+    with open_with(tmp_path, '[conflicts]\nfact = "warn"\n') as warned:
+        warned.writer.submit_intent("p", intent(topic="store", **first))
+        warned.writer.submit_intent("p", intent(summary="another", topic="store", **second))
+        listed = warned.reader.ask("conflicts", project="p")
+        report = warned.check("p")
+
+    assert [row["kind"] for row in listed] == ["contradiction"] * do_meet
+    assert bool(report.problems) is do_meet
 
 
 def test_a_fact_on_a_topic_whose_about_may_be_the_same_is_kept_with_a_warning_that_names_the_other(memory):

@@ -688,3 +688,13 @@ def test_a_change_of_what_was_withdrawn_is_refused_with_the_ways_that_are_left(m
         memory.writer.correct("p", old, invalidate=True, reason="wrong")
 
     assert refusal.value.choices[0].effect == "read the memory that took the place first: it is withdrawn"
+
+
+@pytest.mark.parametrize(("given", "after"), [({}, "Use spaces"), ({"convention_name": "Indent"}, "Indent")])
+def test_a_convention_named_by_its_summary_has_the_new_summary_as_its_name(memory, given, after):
+    rule = intent(type="convention", summary="Use tabs", enforcement_level="Strict", **given)
+    old = memory.writer.submit_intent("p", rule).iri
+
+    new = memory.writer.correct("p", old, supersede="Use spaces", reason="team vote").iri
+
+    assert memory.reader.ask("strict-conventions", project="p") == [{"conv": new, "name": after}]
