@@ -175,3 +175,42 @@ def _standing(memory: Jidomem, item: str) -> int:
     """Return 0 for an active memory, 1 for a proposal, 2 for another one."""
     status = str(memory.reader.get_memory(memory.project, item)["status"])
     return {"active": 0, "proposed": 1}.get(status, 2)
+
+
+def given_fields(changes: Iterable[str], lists: Collection[str] = ()) -> dict[str, Any]:
+    """Return the fields in FIELD=VALUE; a list field, also one of *lists*, is merged, and an empty value removes."""
+    fields: dict[str, Any] = {}
+    for change in changes:
+        name, equals, value = change.partition("=")
+        if not equals or not name:
+            raise InvalidRequest(f"{change!r} sets no field", hint="write FIELD=VALUE, such as status=Completed")
+        name = name.replace("-", "_")
+        if name in LIST_FIELDS or name in lists:
+            fields.setdefault(name, []).extend(_triples(value) if name == "extra_triples" else _entries(value))
+        else:
+            fields[name] = value or None
+    return fields
+
+
+def _entries(value: str) -> list[str]:
+    """Return the entries of a list: those of a JSON list of texts, else *value* itself; none if it is empty."""
+    try:
+        entries = decode_json(value) if value.startswith("[") else None
+    except ValueError:
+        entries = None
+    if isinstance(entries, list) and all(isinstance(entry, str) for entry in entries):
+        return entries
+    return [value] if value else []
+
+
+def _triples(value: str) -> list[Any]:
+    """Return the extra triples in a JSON list, which is one triple or contains several; none if it is empty."""
+    if not value:
+        return []
+    try:
+        triples = decode_json(value)
+    except ValueError as error:
+        hint = """write extra_triples='["jido:impactLevel", "high"]'"""
+        raise InvalidRequest(f"{value!r} is not a JSON list", hint=hint) from error
+    is_list = isinstance(triples, list) and all(isinstance(triple, list) for triple in triples)
+    return triples if is_list else [triples]

@@ -202,10 +202,18 @@ def _print_review(app: App, memory: Jidomem, pending: Sequence[RelatedMemory], *
         return
     count = len(memory.reader.ask("proposals", project=memory.project)) if memory.journal.knows(memory.project) else 0
     if pending:
-        from jidomem_cli.errors import place  # imported late: it loads the modules of writing commands
+        # imported late: they load the modules of writing commands
+        from jidomem.curation.review_queue import acceptable, queue
+        from jidomem_cli.errors import place
 
-        review = f"jidomem review{place(app)} accept"
-        app.info(f"accept one: {review} {short(pending[0].item)}; all: {review} --all")
+        items, review = {one.item for one in pending}, f"jidomem review{place(app)}"
+        waiting = queue(memory.reader, memory.project, memory.sources.now())
+        some = acceptable(memory.reader, memory.project, [one for one in waiting if one.item in items])[""]
+        if some:
+            ids = " ".join(short(one.item) for one in some[:_MAX_RELATED])
+            app.info(f"accept {'one' if len(some) == 1 else 'those without a conflict'}: {review} accept {ids}")
+        if len(some) < len(items):
+            app.info(f"in conflict, or with something to decide: {len(items) - len(some)}, see: {review}")
         if count > len(pending):
             app.info(f"pending proposals of the project: {count}, see: jidomem review")
     elif count:

@@ -18,12 +18,13 @@ import click
 
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.curation.review_queue import (
+    LEFT,
     NEAR,
+    QUESTIONS,
     Queue,
     Waiting,
+    acceptable,
     newer_versions,
-    newest,
-    opposed_proposals,
     present_rows,
     queue,
     queued,
@@ -40,20 +41,20 @@ from jidomem.curation.review_text import (
     counted,
     effect,
     ending,
+    marks,
     parse,
     settled_text,
     todo,
     without_settled,
 )
-from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
-from jidomem.rdf.terms import iri
-from jidomem.rdf.vocab import REDACTED
+from jidomem.errors import Conflict, ConflictItem, InvalidRequest, PolicyDenied
 from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import is_number
 from jidomem.records.active import ACTIVE, ENDED, UNACCEPTED, is_accepted
-from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, ends_strict, present_name
+from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
+from jidomem_cli.conflicts import show_conflicts
 from jidomem_cli.errors import acting, print_error, print_refusal
-from jidomem_cli.fields import entries_now, memory_iri
+from jidomem_cli.fields import entries_now, given_fields, memory_iri, with_memory_paths
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import PIPED, fit_line, form_of, short, shortened, show_json, show_receipt, show_rows
 from jidomem_cli.show import change_lines
@@ -79,6 +80,7 @@ _REWORDED = 300
     is_flag=True,
     help="With accept: the newest proposals without a conflict that change no Strict rule.",
 )
+@click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field; repeatable.")
 @click.option("--conflicts", is_flag=True, help="List only conflicts, each with the commands that resolve it.")
 @click.option("--edit", is_flag=True, help="Review many at once, a line each, in $VISUAL or $EDITOR.")
 @click.option("--todo", "as_todo", is_flag=True, help="Print the lines that --edit opens.")
@@ -93,6 +95,7 @@ def review(
     items: tuple[str, ...],
     against: str | None,
     all_: bool,
+    changes: tuple[str, ...],
     conflicts: bool,
     edit: bool,
     as_todo: bool,
@@ -109,7 +112,7 @@ def review(
 
     Several IRIs are decided independently, in one commit. A conflict between two active memories, or a near pair, is
     resolved by accept A --against B (B is withdrawn), reject A --against B (A is withdrawn) or supersede A --against B
-    (a new version of A replaces both); a near pair also by keep-both A --against B.
+    (a new version of A replaces both), or keep-both A --against B with --set about=PATH where A applies elsewhere.
 
     --conflicts lists conflicting pairs, now or --as-of a moment; each present one with the commands that resolve it, of
     which one is enough.
@@ -138,20 +141,24 @@ def review(
         raise InvalidRequest(
             "--against goes with one memory", hint=f"jidomem review {action or 'accept'} IRI --against IRI"
         )
+    if changes and (action not in ("supersede", "keep-both") or len(items) != 1):
+        hint = "jidomem review keep-both IRI --set about=PATH; a date of review: jidomem edit IRI --confirm --set ..."
+        raise InvalidRequest("--set goes with supersede or keep-both of one memory", hint=hint)
     if reason is not None and action is None:
         raise InvalidRequest("a reason goes with one action", hint='jidomem review reject IRI --reason "..."')
     if (action or source or by_rule or conflicts) and (app.limit is not None or app.cursor is not None):
         raise InvalidRequest("--limit and --cursor are for lists", hint="leave out --limit and --cursor")
     memory = app.open() if action or source else app.read()
     if conflicts:
-        _show_conflicts(app, memory)
+        show_conflicts(app, memory)
         return 0
     if all_:
         return _accept_all(app, memory, reason, dry_run)
     if action is not None:
         names = [_pending_id(memory, item) for item in items]
         rival = memory_iri(memory, against) if against else None
-        settlements = [Settlement(item, action, rival, reason) for item in dict.fromkeys(names)]
+        fields = with_memory_paths(memory, given_fields(changes)) or None
+        settlements = [Settlement(item, action, rival, reason, fields) for item in dict.fromkeys(names)]
         return _settle(app, memory, settlements, dry_run)
     if by_rule:
         return _by_rule(app, memory, dry_run)
@@ -246,25 +253,33 @@ def _aligned(ways: Sequence[tuple[str, str]]) -> list[str]:
 
 def _accept_all(app: App, memory: Jidomem, reason: str | None, dry_run: bool) -> int:
     """Accept every proposal without a conflict; a refused one does not stop the others."""
-    waiting = _waiting(memory)
-    proposals = [one for one in waiting if one.kind == "proposal"]
-    rivals = opposed_proposals(memory.reader, memory.project, waiting)
-    unopposed = [one for one in proposals if one.other is None and not rivals[one.item]]
-    latest = {one.item for one in newest(memory.reader, memory.project, proposals)}
-    view = present_rows(memory.reader, memory.project)
-    strict = {one.item for one in proposals if ends_strict(iri(one.item), view)}
-    chosen = [one for one in unopposed if one.item in latest - strict]
-    lines = [ReviewLine(0, "accept", one, reason) for one in chosen]
-    _preview(app, with_endings(memory.reader, memory.project, chosen), dry_run)
+    found = acceptable(memory.reader, memory.project, _waiting(memory))
+    lines = [ReviewLine(0, "accept", one, reason) for one in found[""]]
+    _preview(app, with_endings(memory.reader, memory.project, found[""]), dry_run)
     code = _print_outcomes(app, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
-    if changing := [short(one.item) for one in unopposed if one.item in latest & strict]:
-        named = ", ".join(changing[: None if app.verbose else NAMED]) + ", ..." * (len(changing) > NAMED)
-        app.info(f"{len(changing)} left, each changes or ends a Strict convention; accept it by its id: {named}")
-    if replaced := len(unopposed) - len(lines) - len(changing):
-        app.info(f"{replaced} skipped: a newer version or a withdrawal is pending")
-    if left := len(proposals) - len(unopposed):
-        app.info(f"{left} left, in conflict with active memories or with each other: jidomem review{acting(app)}")
+    for key, what in LEFT.items():
+        if left := found[key]:
+            more = "" if key in _LISTED else f": {_some(app, left)}"
+            more = f": jidomem review{acting(app)} --conflicts" if key == "conflict" else more
+            app.info(f"{len(left)} {what}{more}")
+        for one in left[: None if app.verbose else NAMED] if key in _LISTED else ():
+            app.info(fit_line(app, f"  {short(one.item)}  {clean(one.summary)}", PIPED))
+            for line in _aligned(commands(one, acting(app), memory.writer.agent)):
+                app.info(f"    {line}")
+        if key in _LISTED and len(left) > NAMED and not app.verbose:
+            app.info(f"  and {len(left) - NAMED:,} more: jidomem review{acting(app)}")
     return code
+
+
+#: The reasons why proposals are left that are listed with the commands that settle each.
+_LISTED = ("rival", "date", "past")
+
+
+def _some(app: App, waiting: Sequence[Waiting]) -> str:
+    """Return the ids of the first of *waiting*."""
+    return ", ".join(short(one.item) for one in waiting[: None if app.verbose else NAMED]) + ", ..." * (
+        len(waiting) > NAMED and not app.verbose
+    )
 
 
 def _preview(app: App, chosen: Sequence[Waiting], dry_run: bool) -> None:
@@ -313,14 +328,12 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     newer = newer_versions(memory.reader, memory.project, queue_page.waiting)
     options, reworded = acting(app), _rewordings(memory, queue_page.waiting, newer)
     settle = [commands(one, options, memory.writer.agent) for one in queue_page.waiting]
-    rivals = opposed_proposals(memory.reader, memory.project, queue_page.waiting)
     rows: list[dict[str, Any]] = [
         {
             **one.to_dict(),
             "priority": one.tier,
             "settle": [line for line, _ in ways],
             "rewordings": [asdict(each) for each in reworded.get(one.item, ())],
-            "rivals": rivals[one.item],
         }
         for one, ways in zip(queue_page.waiting, settle, strict=True)
     ]
@@ -331,18 +344,18 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     if not rows:
         app.info("nothing to review")
         return
-    for row, ways in zip(rows, settle, strict=True):
+    for one, row, ways in zip(queue_page.waiting, rows, settle, strict=True):
         row["below"] = [] if row["place"] or not row["source"] else [f"evidence: {row['source']}"]
         row["source"] = row["place"] or ""
         row["below"] += [line for each in reworded.get(row["item"], ()) for line in each.shortened(_REWORDED).lines()]
         row["below"] += _endings(app, row)
-        row["below"] += [f"against the proposal {short(each['item'])}: {each['summary']}" for each in row["rivals"]]
+        row["below"] += [fit_line(app, clean(line), PIPED - 4) for line in marks(one)]
         if row["item"] in newer:
             row["below"].append(f"a newer version is pending: {short(newer[row['item']])}")
         elif row["type"] in ("decision", "architectural_decision") and not row["rewordings"]:
             row["below"] += _unaccepted_status(memory, row["item"])
-        if row["other"]:
-            row["below"] += [_against(app, row), *_aligned(ways)]
+        row["below"] += [_against(app, row)] if row["other"] else []
+        row["below"] += _aligned(ways) if row["other"] or row["rivals"] or row["needs_date"] else []
     _group(rows, queue_page.waiting)
     columns = [
         name for name in _QUEUE_COLUMNS if name != "other" and (name not in _RARE or any(row[name] for row in rows))
@@ -351,36 +364,32 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     if not _may_settle(memory, queue_page.waiting):
         app.info(_curators(memory))
         return
-    offered = newest(memory.reader, memory.project, queue_page.waiting)
-    if one := next((one for one in offered if one.other is None), None):
-        way, edit = f"jidomem review{options} accept {short(one.item)}", f"jidomem edit{options} {short(one.item)}"
-        many = f"jidomem review{options} --edit"
-        if one.kind == "no_longer_valid":
-            longer = f"if it holds longer: {edit} --set valid_until=DATE"
-            app.info(f"decide one: {way} (it ended at its date), or reject (it never held); {longer}")
-            app.info(f"decide many: {many}")
-        elif one.kind == "review_due" and _needs_date(memory, one.item):
-            app.info(f"decide one: {edit} --confirm --set expires_on=DATE, or {way.replace(' accept ', ' reject ')}")
-            app.info(f"decide many: {many}")
-        else:
-            app.info(f"decide one: {way}, or reject; many: {many}")
-    else:
-        app.info(f"decide many: jidomem review{options} --edit")
-    view = present_rows(memory.reader, memory.project)
-    if unopposed := [
-        one
-        for one in offered
-        if one.kind == "proposal" and not one.other and not rivals[one.item] and not ends_strict(iri(one.item), view)
-    ]:
-        several = "proposals" if len(unopposed) > 1 else "proposal"
-        many = f"{len(unopposed):,} {several} ({_kinds(unopposed)})" if queue_page.cursor is None else "all proposals"
+    found = acceptable(memory.reader, memory.project, queue_page.waiting)
+    single = {one.item for key in ("", "strict", "past", "date") for one in found[key]}
+    _show_ways(app, options, [one for one in queue_page.waiting if one.item in single or one.kind in QUESTIONS])
+    if offered := found[""]:
+        several = "proposals" if len(offered) > 1 else "proposal"
+        many = f"{len(offered):,} {several} ({_kinds(offered)})" if queue_page.cursor is None else "all proposals"
         app.info(f"accept {many} without a conflict: jidomem review{options} accept --all")
 
 
-def _needs_date(memory: Jidomem, item: str) -> bool:
-    """Return whether the due memory *item* is accepted only with a date, as its last review was due before its own."""
-    (outcome,) = memory.writer.settle_many(memory.project, [Settlement(item, "accept")], dry_run=True)
-    return isinstance(outcome, InvalidRequest)
+def _show_ways(app: App, options: str, waiting: Sequence[Waiting]) -> None:
+    """Print the commands that settle the first of *waiting*, which has no conflict, and many."""
+    many = f"jidomem review{options} --edit"
+    if not waiting:
+        app.info(f"decide many: {many}")
+        return
+    one = waiting[0]
+    way, edit = f"jidomem review{options} accept {short(one.item)}", f"jidomem edit{options} {short(one.item)}"
+    if one.kind == "no_longer_valid":
+        longer = f"if it holds longer: {edit} --set valid_until=DATE"
+        app.info(f"decide one: {way} (it ended at its date), or reject (it never held); {longer}")
+        app.info(f"decide many: {many}")
+    elif one.needs_date:
+        app.info(f"decide one: {edit} --confirm --set expires_on=DATE, or {way.replace(' accept ', ' reject ')}")
+        app.info(f"decide many: {many}")
+    else:
+        app.info(f"decide one: {way}, or reject; many: {many}")
 
 
 def _at_present_lines(memory: Jidomem, waiting: Sequence[Waiting]) -> list[Waiting]:
@@ -559,21 +568,27 @@ def _show_settled(app: App, memory: Jidomem, settled: Sequence[Settled]) -> int:
         for each in settled:
             if isinstance(each.outcome, Receipt):
                 click.echo(fit_line(app, f"{each.where}{settled_text(each)}: {clean(each.summary)}", PIPED))
-    _show_refused(app, memory, refused)
+    made = {each.outcome.iri: each for each in settled if isinstance(each.outcome, Receipt)}
+    _show_refused(app, memory, refused, made)
     app.info(counted(settled))
     return code
 
 
-def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None:
-    """Print the reasons of refusals: a shared reason once, and a conflict on one line."""
+def _named(conflict: ConflictItem, made: Mapping[str, Settled]) -> str:
+    """Return the id and summary of a conflicting memory, of one *made* by the same call the id of what was settled."""
+    item = made[conflict.iri].item if conflict.iri in made else conflict.iri
+    return f"{short(item)}: {clean(conflict.summary)}"
+
+
+def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled], made: Mapping[str, Settled]) -> None:
+    """Print the reasons of refusals: a shared reason once, and a conflict on one line; *made* are the others by IRI."""
     opposed = [each for each in refused if isinstance(each.outcome, Conflict)]
     others = [each for each in refused if not isinstance(each.outcome, Conflict)]
     for each in opposed[: None if app.verbose else NAMED]:
         assert isinstance(each.outcome, Conflict)
-        where = f"{each.where}{each.action} {short(each.item)}: "
-        rivals = ", ".join(f"{conflict.kind} with {short(conflict.iri)}" for conflict in each.outcome.conflicts)
-        text = fit_line(app, f"{where}{rivals}: {clean(each.summary)}", PIPED)
-        click.echo(f"{app.styled('error:', 'red')} {text}", err=True)
+        rivals = [f"{conflict.kind} with {_named(conflict, made)}" for conflict in each.outcome.conflicts]
+        text = f"{each.where}{each.action} {short(each.item)}: {'; '.join(rivals)}"
+        click.echo(f"{app.styled('error:', 'red')} {fit_line(app, text, PIPED)}", err=True)
     if opposed:
         if len(opposed) > NAMED and not app.verbose:
             app.info(f"and {len(opposed) - NAMED} more that repeat or contradict active memories")
@@ -604,97 +619,10 @@ def _in_words(
     """Return *error* with commands of the same agent, such as those that settle *item*, and short ids for people."""
     one = next((one for one in waiting if item in (one.item, one.other) and one.other), None)
     is_settled_otherwise = isinstance(error, Conflict) or (one is not None and action not in one.actions)
-    if one is not None and is_settled_otherwise and not isinstance(error, PolicyDenied):
+    if one is not None and is_settled_otherwise and action != "keep-both" and not isinstance(error, PolicyDenied):
         error.hint = _choices(app, memory, one)
     else:
         error.hint = re.sub(r"jidomem (review|edit)(?= )", lambda match: match[0] + acting(app), error.hint)
     if not app.json:
         error.detail, error.hint = shortened(error.detail), shortened(error.hint)
     return error
-
-
-_CONFLICT_COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")
-
-
-def _show_conflicts(app: App, memory: Jidomem) -> None:
-    """Print the conflicting pairs of active memories, and conflicting proposals; at present also the commands to settle
-    them.
-    """
-    is_now = app.as_of is None and app.valid_at is None
-    every = _pending(app, memory) if is_now else [*_disagreements(app, memory), *_proposals(app, memory)]
-    rows = [row for row in every if row["other"]]
-    others = len(every) - len(rows)
-    if form_of(app) != "table":
-        show_rows(app, rows, _CONFLICT_COLUMNS)
-        return
-    for row in rows:
-        click.echo(row["kind"])
-        for item, summary in (("item", "summary"), ("other", "other_summary")):
-            if row[item]:
-                click.echo(fit_line(app, f"  {short(row[item])}  {clean(row[summary] or '')}", PIPED))
-        for command in row["settle"]:
-            click.echo(f"    {command}")
-    if not rows:
-        app.info("none")
-    if others:
-        several = "proposals have" if others > 1 else "proposal has"
-        app.info(f"{others:,} more {several} no conflict: jidomem review{acting(app)}")
-
-
-def _pending(app: App, memory: Jidomem) -> list[dict[str, Any]]:
-    """Return the present conflicts and proposals, with the commands that settle them."""
-    waiting = queue(memory.reader, memory.project, memory.sources.now())
-    pairs = [one for one in waiting if one.kind == "conflict"]
-    return [_row(app, memory, one) for one in (*pairs, *(one for one in waiting if one.kind == "proposal"))]
-
-
-def _row(app: App, memory: Jidomem, one: Waiting) -> dict[str, Any]:
-    settle = [command for command, _ in commands(one, acting(app), memory.writer.agent)]
-    return {
-        "kind": one.why if one.kind == "conflict" else one.kind,
-        "item": one.item,
-        "summary": one.summary,
-        "other": one.other,
-        "other_summary": one.other_summary,
-        "settle": settle,
-    }
-
-
-def _disagreements(app: App, memory: Jidomem) -> list[dict[str, Any]]:
-    """Return each conflicting pair once, with the first kind of its conflicts."""
-    pairs: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in memory.reader.ask("conflicts", project=memory.project, as_of=app.as_of, valid_at=app.valid_at):
-        pairs.setdefault((row["a"], row["b"]), row)
-    return [
-        {
-            "kind": row["kind"],
-            "item": row["a"],
-            "summary": row["a_summary"],
-            "other": row["b"],
-            "other_summary": row["b_summary"],
-            "settle": [],
-        }
-        for row in pairs.values()
-    ]
-
-
-def _proposals(app: App, memory: Jidomem) -> list[dict[str, Any]]:
-    rows = memory.reader.ask("proposals", project=memory.project, as_of=app.as_of, valid_at=app.valid_at)
-    return [
-        {
-            "kind": "proposal",
-            "item": row["item"],
-            "summary": row["summary"],
-            "other": row["conflict"],
-            "other_summary": _summary(memory, row["conflict"]),
-            "settle": [],
-        }
-        for row in rows
-    ]
-
-
-def _summary(memory: Jidomem, item: str | None) -> str | None:
-    if item is None:
-        return None
-    summaries: list[str] = memory.reader.get_memory(memory.project, item)["properties"].get("summary", [])
-    return summaries[0] if summaries else REDACTED

@@ -21,12 +21,11 @@ from typing import Any, BinaryIO
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
-from jidomem.base.json_values import decode_json
 from jidomem.errors import STOPPING, Conflict, InvalidRequest, TooLarge
 from jidomem.rdf.vocab import JIDO
-from jidomem.records.intent import LIST_FIELDS, parse_json, parse_line
+from jidomem.records.intent import parse_json, parse_line
 from jidomem_cli.errors import Options, RefusedIntents, acting, as_changes, as_options, print_refusal
-from jidomem_cli.fields import intent_options, memory_iri, present_fields, with_memory_paths
+from jidomem_cli.fields import given_fields, intent_options, memory_iri, present_fields, with_memory_paths
 from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import Bar, bar, short, show_json, show_receipt
 
@@ -327,7 +326,7 @@ def edit(
             invalidate=invalidate,
             confirm=confirm,
             undo=undo,
-            changes=_with_checks(memory, whole, with_memory_paths(memory, _fields(changes))),
+            changes=_with_checks(memory, whole, with_memory_paths(memory, given_fields(changes, _CHECKS))),
             reason=reason,
             dry_run=dry_run,
             who={"idempotency_key": idempotency_key} if idempotency_key else {},
@@ -336,7 +335,7 @@ def edit(
         raise
     except JidomemError as refusal:
         options: Options | None = partial(_withdrawals, reason=reason) if invalidate else as_changes
-        fields = {**_fields(changes), **({"reason": reason} if reason else {})}
+        fields = {**given_fields(changes, _CHECKS), **({"reason": reason} if reason else {})}
         hint = ""
         if not (invalidate or undo):
             with suppress(JidomemError):  # a field may name no memory: the refusal is shown with its own hint
@@ -388,21 +387,6 @@ def _withdrawals(fields: Mapping[str, Any], *, reason: str | None) -> str:
     return "; ".join(f"jidomem edit {shlex.quote(short(item))} {' '.join(words)}" for item in items)
 
 
-def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
-    """Return the fields to change; repeated list fields are merged, and an empty value removes a field."""
-    fields: dict[str, Any] = {}
-    for change in changes:
-        name, equals, value = change.partition("=")
-        if not equals or not name:
-            raise InvalidRequest(f"{change!r} sets no field", hint="write FIELD=VALUE, such as status=Completed")
-        name = name.replace("-", "_")
-        if name in LIST_FIELDS or name in _CHECKS:
-            fields.setdefault(name, []).extend(_triples(value) if name == "extra_triples" else _entries(value))
-        else:
-            fields[name] = value or None
-    return fields
-
-
 def _with_checks(memory: Jidomem, item: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Return *fields* with patterns and commands as extra triples, in place of those of *item* with the same property.
 
@@ -416,27 +400,3 @@ def _with_checks(memory: Jidomem, item: str, fields: dict[str, Any]) -> dict[str
     triples = [triple for triple in fields.get("extra_triples", old) if triple[0] not in replaced]
     triples += [[name, {"@value": value}] for name, values in given.items() for value in values]
     return {**fields, "extra_triples": triples}
-
-
-def _entries(value: str) -> list[str]:
-    """Return the entries of a list: those of a JSON list of texts, else *value* itself; none if it is empty."""
-    try:
-        entries = decode_json(value) if value.startswith("[") else None
-    except ValueError:
-        entries = None
-    if isinstance(entries, list) and all(isinstance(entry, str) for entry in entries):
-        return entries
-    return [value] if value else []
-
-
-def _triples(value: str) -> list[Any]:
-    """Return the extra triples in a JSON list, which is one triple or contains several; none if it is empty."""
-    if not value:
-        return []
-    try:
-        triples = decode_json(value)
-    except ValueError as error:
-        hint = """write extra_triples='["jido:impactLevel", "high"]'"""
-        raise InvalidRequest(f"{value!r} is not a JSON list", hint=hint) from error
-    is_list = isinstance(triples, list) and all(isinstance(triple, list) for triple in triples)
-    return triples if is_list else [triples]

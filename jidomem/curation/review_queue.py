@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from typing import Any, cast
 
-from jidomem.base.clock import parse_moment
+from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.curation.review_cache import ReviewCache, review_cache, rows_about
 from jidomem.errors import JidomemError
 from jidomem.index.projection import STALE, VALUE
@@ -28,8 +28,8 @@ from jidomem.records.named_query import to_term
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.records.recall import NearPair
 from jidomem.write import conflict
-from jidomem.write.corrections import first_proposed
-from jidomem.write.settlement import ACTIONS, Settlement, ended_by
+from jidomem.write.corrections import first_proposed, needs_review_date
+from jidomem.write.settlement import ACTIONS, Settlement, ended_by, ends_strict
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.writer import MemoryWriter
 
@@ -47,6 +47,9 @@ NEAR = "near"
 _BINDING = ("decision", "convention")
 _OF_DUE = ("accept", "reject")
 _OF_OPPOSED = ("supersede", "keep-both", "reject")
+#: The actions on a proposal to withdraw what was replaced since, or to change what was withdrawn since.
+ENDING_ACTIONS = ("supersede", "reject")
+_MARKER = jido("DeletedMarker")
 _OF_ONE = ("accept", "reject", "supersede")  # a predecessor has one successor, a property one value: not both can stay
 
 
@@ -60,7 +63,9 @@ class Waiting:
     `replaces` are the memories that a proposal supersedes once it is accepted. `is_apart` is True if both can stay
     active unchanged; `is_identical` is True if both have the same content. `type` is the type of the memory.
     `likeness`, from 0 to 1, and `differences`, the values in which they differ, are those of a near pair.
-    `with_endings` adds the `reason` of a proposal that ends memories, and these as `ends`: each has item, summary,
+    `past_dates` says in words which dates of a proposal are over; with `needs_date` the item is asserted again only
+    with a new date of review. `with_endings` adds the pending proposals that conflict with a proposal as `rivals`, each
+    with item and summary; the `reason` of a proposal that ends memories, and these as `ends`: each has item, summary,
     status, is_withdrawn, and for a replaced one the `changes`, as in the history.
     """
 
@@ -87,6 +92,14 @@ class Waiting:
     other_agents: tuple[str, ...] = ()
     reason: str | None = None
     ends: tuple[Mapping[str, Any], ...] = ()
+    rivals: tuple[Mapping[str, str], ...] = ()
+    past_dates: tuple[str, ...] = ()
+    needs_date: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the item is a proposal that is valid no more."""
+        return any(each.startswith(_UNTIL) for each in self.past_dates)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -156,7 +169,7 @@ def queued(
     left = [(place, number) for place, number in ordered if place > after]
     rows = [queue_rows[number] for _, number in left[:size]]
     known |= cache.known([*dict.fromkeys(_named(rows))])  # of due memories only the dates were read so far
-    waiting = [_waiting(row, known, leaning, now) for row in rows if row["item"] in known]
+    waiting = [_waiting(row, known, leaning, now, view) for row in rows if row["item"] in known]
     if len(left) == len(rows):
         return Queue(waiting, None, len(queue_rows))
     place = PagePosition(json.dumps(left[len(rows) - 1][0]))
@@ -185,8 +198,7 @@ def settle_by_rule(
     source. The memory writer asserts the confirmed memories, and the reason names the rule.
     """
     proposals = [one for one in queue(reader, project, now) if one.kind == "proposal"]
-    latest = {one.item for one in newest(reader, project, proposals)}
-    waiting = [one for one in proposals if one.other is None and one.item in latest]
+    waiting = acceptable(reader, project, proposals)[""]
     items = [one.item for one in proposals]
     known = review_cache(reader, project).known(items)
     ends = {row["item"] for row in rows_about(reader, project, _ENDING, items)}
@@ -233,6 +245,36 @@ def present_rows(reader: MemoryReader, project: str) -> WriteSnapshot:
     return WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
 
 
+#: Reason why a proposal is not accepted together with others -> what it means for *n* of them.
+LEFT: Mapping[str, str] = {
+    "version": "skipped: a newer version or a withdrawal is pending",
+    "conflict": "left, in conflict with active memories",
+    "rival": "left, in conflict with each other: accept one",
+    "date": "left: the review was due before the memory's own date, so it needs a new one",
+    "past": "left: valid no more, so it would be expired at once",
+    "strict": "left, each changes or ends a Strict convention; accept it by its id",
+}
+
+
+def acceptable(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> dict[str, list[Waiting]]:
+    """Return the proposals of *waiting* that can be accepted together, as "", and the others by their key in `LEFT`."""
+    view, proposals = present_rows(reader, project), [one for one in waiting if one.kind == "proposal"]
+    latest = {one.item for one in newest(reader, project, proposals)}
+    found: dict[str, list[Waiting]] = {"": [], **{key: [] for key in LEFT}}
+    for one in with_rivals(reader, project, proposals):
+        is_so = {
+            "version": one.item not in latest,
+            "conflict": one.other is not None,
+            "rival": bool(one.rivals),
+            "date": one.needs_date,
+            "past": one.is_over,
+            "strict": ends_strict(iri(one.item), view),
+        }
+        key = next((key for key, is_left in is_so.items() if is_left), "")
+        found[key].append(one)
+    return found
+
+
 def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
     """Return those of *waiting* that no pending proposal supersedes or withdraws, and that have no newer version."""
     view, newer = present_rows(reader, project), newer_versions(reader, project, waiting)
@@ -249,13 +291,19 @@ def newer_versions(reader: MemoryReader, project: str, waiting: Sequence[Waiting
 
 
 def with_endings(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
-    """Return *waiting*, with the memories that each proposal ends once it is accepted, the changes, and the reason."""
+    """Return `with_rivals`, with the memories that each proposal is to end, the changes, and the reason."""
     view, revisions = present_rows(reader, project), Revisions(reader, project)
     ended = [ended_by(iri(one.item), view) if one.kind == "proposal" else {} for one in waiting]
     return [
         replace(one, **_endings(reader, project, one.item, olds, revisions, view)) if olds else one
-        for one, olds in zip(waiting, ended, strict=True)
+        for one, olds in zip(with_rivals(reader, project, waiting), ended, strict=True)
     ]
+
+
+def with_rivals(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
+    """Return *waiting*, with the pending proposals that each proposal conflicts with."""
+    rivals = opposed_proposals(reader, project, waiting)
+    return [replace(one, rivals=tuple(rivals[one.item])) for one in waiting]
 
 
 def _endings(
@@ -311,7 +359,7 @@ def _disagreements(reader: MemoryReader, project: str, view: WriteSnapshot) -> l
             "other_summary": row["b_summary"], "why": row["kind"], "actions": ACTIONS,
         })  # fmt: skip
         if row["kind"] in (STALE, VALUE):
-            is_withdrawal = any(jido("DeletedMarker") in view.types(iri(row[side])) for side in ("a", "b"))
+            is_withdrawal = any(_MARKER in view.types(iri(row[side])) for side in ("a", "b"))
             pair["actions"] = _OF_DUE if is_withdrawal else _OF_ONE
         pair["is_apart"] = conflict.are_apart(iri(row["a"]), iri(row["b"]), view)
     return [*pairs.values()]
@@ -324,20 +372,27 @@ def _proposals(reader: MemoryReader, project: str, cache: ReviewCache, view: Wri
     for row in rows:
         rivals.setdefault(row["item"], {}).update({row["conflict"]: None} if row["conflict"] else {})
     opposed = {item: [*map(plain_value, conflict.rivals(iri(item), view))] for item in rivals}
+    taken = {item: {*map(plain_value, conflict.places_taken(iri(item), view))} for item in rivals}
     for item, known in rivals.items():
         known.update(dict.fromkeys(opposed[item]))
     summaries = cache.active_summaries([*dict.fromkeys(rival for some in rivals.values() for rival in some)])
+    in_place = cache.known([*dict.fromkeys(end for some in taken.values() for end in some if end not in summaries)])
+    summaries = {**{end: about["summary"] or REDACTED for end, about in in_place.items()}, **summaries}
     for row in rows:
         entry = proposals.setdefault(row["item"], {
             "kind": "proposal", "item": row["item"], "summary": row["summary"], "other": None, "other_summary": None,
             "why": "proposed", "actions": _OF_DUE,
         })  # fmt: skip
-        rival = next((rival for rival in rivals[row["item"]] if rival in summaries), None)
+        ends = taken[row["item"]]
+        rival = next((each for each in rivals[row["item"]] if each in ends or each in summaries), None)
         if rival is not None:
-            entry |= {"other": rival, "other_summary": summaries[rival], "why": "disagrees with an active memory"}
+            why = "it was made on a memory that ended since" if rival in ends else "disagrees with an active memory"
+            entry |= {"other": rival, "other_summary": summaries[rival], "why": why}
             is_near = rival not in opposed[row["item"]]  # by its words only, so both may stay
             is_apart = is_near or conflict.are_apart(iri(row["item"]), iri(rival), view)
-            entry |= {"actions": _OF_OPPOSED, "is_apart": is_apart}
+            is_apart |= rival in ends and bool(view.objects(iri(rival), jido("invalidates")))  # such as an incident
+            is_withdrawal = any(_MARKER in view.types(iri(each)) for each in (row["item"], rival))
+            entry |= {"actions": ENDING_ACTIONS if is_withdrawal else _OF_OPPOSED, "is_apart": is_apart}
     return [*proposals.values()]
 
 
@@ -427,7 +482,25 @@ def _lean(row: Mapping[str, Any], leaning: Mapping[str, int]) -> int:
     return leaning.get(row["item"], 0) + leaning.get(row["other"] or "", 0)
 
 
-def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[str, int], now: datetime) -> Waiting:
+#: The beginning of the words of a proposal that is valid no more.
+_UNTIL = "valid until"
+_PAST: Mapping[str, str] = {"validUntil": f"{_UNTIL} {{}}", "expiresOn": "its review was due on {}"}
+
+
+def _past_dates(item: Term, view: WriteSnapshot, now: datetime) -> tuple[str, ...]:
+    """Return in words the dates of the proposal *item* that are over *now*."""
+    dates = [
+        (text, parse_moment(plain_value(date)))
+        for name, text in _PAST.items()
+        for date in view.objects(item, jido(name))
+    ]
+    past = [(text, format_timestamp(date)) for text, date in dates if date is not None and date <= now]
+    return tuple(text.format(date.removesuffix("T00:00:00.000000Z")) for text, date in past)
+
+
+def _waiting(
+    row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[str, int], now: datetime, view: WriteSnapshot
+) -> Waiting:
     about, why, unequal = known[row["item"]], row["why"], tuple[str, ...]()
     if row["kind"] == NEAR:
         levels = [known[each]["level"] for each in (row["other"], row["item"]) if each in known]
@@ -456,6 +529,8 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
         likeness=row.get("likeness"),
         differences=unequal,
         other_agents=tuple(known[row["other"]]["agents"]) if row["other"] in known else (),
+        past_dates=_past_dates(iri(row["item"]), view, now) if row["kind"] == "proposal" else (),
+        needs_date=needs_review_date(iri(row["item"]), view),
     )
 
 

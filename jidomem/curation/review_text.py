@@ -10,7 +10,7 @@ from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
-from jidomem.curation.review_queue import NEAR, Waiting
+from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, Waiting
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.rdf.vocab import BASE, local_name
 from jidomem.read.history import Rewording
@@ -71,6 +71,9 @@ _PAIR: Mapping[str, str] = {
     "keep-both": "both stay active, each in its own scope",
 }
 _NEAR: Mapping[str, str] = {**_PAIR, "keep-both": "both stay active"}
+#: The same where one of them is a withdrawal: the proposal, and the other one, of what the proposal was to replace.
+_WITHDRAWING: Mapping[str, str] = {**_OPPOSED, "supersede": "{other} is withdrawn"}
+_WITHDRAWN: Mapping[str, str] = {"supersede": "it takes the place of the withdrawal", "reject": "it stays withdrawn"}
 _REASON = ' --reason "..."'
 _ONE: Mapping[str, str] = {"accept": "it becomes or stays active", "reject": "it is withdrawn"}
 _ENDED: Mapping[str, str] = {"accept": "it ended at its date", "reject": "it is withdrawn, as if it never held"}
@@ -85,19 +88,35 @@ def commands(one: Waiting, place: str = "", agent: str | None = None) -> list[tu
         agent = written(agent if is_absolute(agent) else f"{BASE}agents/{agent}")
     item, other = short_id(one.item), short_id(one.other) if one.other else ""
     against = f" --against {other}" if one.other and one.kind != "proposal" else ""
-    return [
-        (
-            f"jidomem review{place} {action} {item}{against}{_REASON if _needs_reason(one, action, agent) else ''}",
-            effect(one, action),
-        )
-        for action in one.choices
-    ]
+    date = " --set expires_on=DATE" * one.needs_date
+    ways = {}
+    for action in one.choices:
+        options = f"{against}{date if action in _RESTATING else ''}"
+        options += _REASON if _needs_reason(one, action, agent) else ""
+        ways[action] = f"jidomem review{place} {action} {item}{options}", effect(one, action)
+    if "accept" in ways and one.needs_date and not one.other:
+        ways["accept"] = f"jidomem edit{place} {item} --confirm{date}", ways["accept"][1]
+    if "accept" in ways and one.rivals and not one.other:
+        rivals = [short_id(rival["item"]) for rival in one.rivals]
+        done = f"it is accepted, {' and '.join(rivals)} {'is' if len(rivals) == 1 else 'are'} rejected"
+        command = f"jidomem review{place} supersede {item} --against {rivals[0]}{date}"
+        if len(rivals) > 1:
+            command = f"{ways['accept'][0]} && jidomem review{place} reject {' '.join(rivals)}"
+        ways["accept"] = command, done
+    return [*ways.values()]
+
+
+#: The actions on a proposal or a pair that restate the memory.
+_RESTATING = ("supersede", "keep-both")
 
 
 def effect(one: Waiting, action: str) -> str:
     """Return the effect of *action* on the item *one* and its other memory; empty if it does not settle *one*."""
-    single = _ENDED if one.kind == "no_longer_valid" else _ONE
-    effects = single if one.other is None else {"proposal": _OPPOSED, NEAR: _NEAR}.get(one.kind, _PAIR)
+    effects = _ENDED if one.kind == "no_longer_valid" else _ONE
+    if one.other is not None:
+        effects = {"proposal": _OPPOSED, NEAR: _NEAR}.get(one.kind, _PAIR)
+    if one.other is not None and one.kind == "proposal" and one.actions == ENDING_ACTIONS:
+        effects = _WITHDRAWING if one.type == "deleted_marker" else _WITHDRAWN
     return effects.get(action, "").format(item=short_id(one.item), other=short_id(one.other) if one.other else "")
 
 
@@ -135,12 +154,25 @@ def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]]
 
 
 def below(one: Waiting, *, is_reworded: bool = False) -> list[str]:
-    """Return the memories that a proposal ends, the changed fields, and the reason, a line each."""
+    """Return the memories that a proposal ends, the changed fields, the reason, and its marks, a line each."""
     lines = []
     for end in one.ends:
         lines.append(_plain(ending(end)))
         lines += [change_line(change, _PLAIN) for change in changed_fields(end, is_reworded=is_reworded)]
-    return [*lines, f"reason: {_plain(one.reason)}"] if one.reason else lines
+    lines += [f"reason: {_plain(one.reason)}"] if one.reason else []
+    return [*lines, *map(_plain, marks(one))]
+
+
+def marks(one: Waiting) -> list[str]:
+    """Return the past dates of a proposal, and the proposals that conflict with it, a line each."""
+    rivals = [f"against the proposal {short_id(rival['item'])}: {rival['summary']}" for rival in one.rivals]
+    return [*filter(None, [past(one)]), *rivals]
+
+
+def past(one: Waiting) -> str:
+    """Return the past dates of a proposal and what they mean for its acceptance; empty if there are none."""
+    needs = "it needs a new date" if one.needs_date else "accepted, it is expired at once" if one.is_over else ""
+    return "; ".join(filter(None, (*one.past_dates, needs))) if one.past_dates else ""
 
 
 def ending(end: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ others. docs/conflicts.md has the rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -44,6 +44,8 @@ _MOST_WARNED = 3
 #: The most decisions about one place that are compared, newest first.
 _MOST_READ = 50
 _DECISION_CLASSES = frozenset(iri(type_uri(kind)) for kind in DECISIONS)
+#: The field by which a proposal ends a memory -> the fields by which others would end it otherwise.
+_RIVAL_ENDS: Mapping[str, Sequence[str]] = {"supersedes": ("supersedes", "invalidates"), "invalidates": ("supersedes",)}
 #: The words of the warning of an active decision about the same place.
 NEARBY = " is an active decision about "
 WHY: Mapping[str, str] = {
@@ -256,26 +258,50 @@ def _decisions_nearby(intent: MemoryUpdateIntent, compared: Collection[str], vie
 def rivals(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return the active memories that would conflict with the proposal *item*, were it asserted now, by its keys.
 
-    A memory that *item* was to replace, and that was replaced in the meantime, is represented by its successor.
+    A memory that *item* was to end, and that ended in the meantime, is represented by what took its place.
     """
     named = [plain_value(old) for field in ("supersedes", "invalidates") for old in view.objects(item, jido(field))]
-    matches = [end for old in named if view.has_ended(iri(old)) and (end := end_of_chain(iri(old), view)) is not None]
+    matches = places_taken(item, view)
     if all(is_accepted(plain_value(status)) for status in view.objects(item, jido("decisionStatus"))):
         matches += (rival for rival in _by_keys(item, view) if plain_value(rival) not in named)
     return [*dict.fromkeys(rival for rival in matches if rival != item)]
 
 
+def places_taken(item: Term, view: WriteSnapshot) -> list[Term]:
+    """Return what took the place of each ended memory that the proposal *item* names; `accept` does not end that."""
+    replaced = (place_taken(old, view) for old in view.objects(item, jido("supersedes")) if view.has_ended(old))
+    withdrawn = (end_of_chain(old, view) for old in view.objects(item, jido("invalidates")) if view.has_ended(old))
+    return [*dict.fromkeys(end for end in (*replaced, *withdrawn) if end is not None)]
+
+
+def place_taken(item: Term, view: WriteSnapshot) -> Term | None:
+    """Return the current memory in the place of the ended *item*: its successor, else what withdrew it; None if none.
+
+    Nothing takes the place of a rejected proposal.
+    """
+    if (end := end_of_chain(item, view)) is not None or view.is_proposed(item):
+        return end
+    chain = [item]
+    while (after := view.first(chain[-1], jido("supersededBy"))) is not None and after not in chain:
+        chain.append(after)
+    item = chain[-1]
+    ends = (end_of_chain(end, view) for end in view.objects(item, jido("invalidatedBy")))
+    return next((end for end in ends if end is not None), None)
+
+
 def proposed_rivals(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return the pending proposals that would conflict with the proposal *item*, were both accepted.
 
-    They share a conflict key, or supersede the same memory; proposals identical to *item* are left out.
+    They share a conflict key, or end the same memory, which has one successor or is withdrawn. Proposals identical to
+    *item*, and two withdrawals, are no rivals.
     """
-    is_pending = partial(_is_pending, view=view)
-    if not is_pending(item):
+    if not _is_proposed(item, view):
         return []
-    rivals = [*_by_keys(item, view, is_pending)]
-    for old in view.objects(item, jido("supersedes")):
-        rivals += filter(is_pending, view.subjects(jido("supersedes"), old))
+    is_pending, is_proposed = partial(_is_pending, view=view), partial(_is_proposed, view=view)
+    rivals = [*_by_keys(item, view, is_pending)] if is_pending(item) else []
+    for field, others in _RIVAL_ENDS.items():
+        for old in view.objects(item, jido(field)):
+            rivals += (each for other in others for each in view.subjects(jido(other), old) if is_proposed(each))
     same = {key for key in view.objects(item, CONFLICT_KEY) if plain_value(key).startswith(IDENTICAL)}
     return [
         rival for rival in dict.fromkeys(rivals) if rival != item and same.isdisjoint(view.objects(rival, CONFLICT_KEY))

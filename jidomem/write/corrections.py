@@ -104,16 +104,22 @@ class Corrections:
         }
 
     def confirmation(
-        self, view: WriteSnapshot, item: str, reason: str | None, fields: Mapping[str, Any]
+        self,
+        view: WriteSnapshot,
+        item: str,
+        reason: str | None,
+        fields: Mapping[str, Any],
+        command: str | None = None,
     ) -> dict[str, Any]:
         """Return the intent that confirms *item*; *fields* replace those that it carries over.
 
-        A memory that is valid no more is not verified thereby.
+        A memory that is valid no more is not verified thereby. *command* is the one that confirms it, for hints.
         """
         old = restated_in(view, item)
         values: dict[str, Any] = {**self._carried(view, item, fields), **fields, "reason": reason}
         if "expires_on" not in fields and "expires_on" in old:
-            values["expires_on"] = _next_review(old, view, self._context.now())
+            command = command or f"jidomem edit {item} --confirm"
+            values["expires_on"] = _next_review(old, view, self._context.now(), command)
         values["supersedes"] = [item]
         if view.is_proposed(iri(item)):
             values["invalidates"] = old.get("invalidates", [])
@@ -222,18 +228,17 @@ class Corrections:
         if accepted is not None and not restored:
             marker = self.withdrawal(project_id, view, plain_value(accepted), reason) | author
             submissions.append(_UndoStep(self, pipeline.submission(project_id, marker), accepted, accepted))
-        changes = author if undone.named in restored else fields
-        if restored:
-            changes = {name: value for name, value in changes.items() if name != "supersedes"}
-        item, is_same = plain_value(undone.proposal), changes.keys() <= _AUTHOR | {"idempotency_key"}
-        values = self._carried(view, item, changes) | {"revives": [item], "reason": reason}
-        for name, named in ((name, restated_in(view, item).get(name)) for name in _ENDS.values()):
-            kept = [each for each in named or () if iri(each) not in undone.settled]
-            values |= {name: [restored.get(iri(each), each) for each in kept]} if kept else {}
-        # as it was: it may name a memory that was replaced since, as a conflict for the curator
-        options = replace(self._as_seen(view, undone.proposal, changes), propose=True, as_it_was=is_same)
-        submission = pipeline.submission(project_id, {**values, **changes}, options)
-        submissions.append(_UndoStep(self, submission, undone.named, None))
+        for proposal in undone.pending:
+            is_named = proposal == undone.proposal and undone.named not in restored
+            changes = {name: fields[name] for name in fields if name != "supersedes" or not restored}
+            changes = changes if is_named else author
+            values = self._carried(view, plain_value(proposal), changes) | {"reason": reason}
+            values |= undone.links(proposal, restored) | changes
+            # as it was: it may name a memory that was replaced since, as a conflict for the curator
+            is_same = changes.keys() <= _AUTHOR | {"idempotency_key"}
+            options = replace(self._as_seen(view, proposal, changes), propose=True, as_it_was=is_same)
+            submission = pipeline.submission(project_id, values, options)
+            submissions.append(_UndoStep(self, submission, undone.named, None))
         queue = self._context.queues.of(project_id)
         try:
             if dry_run:
@@ -386,8 +391,22 @@ def without_verified(values: Mapping[str, Any]) -> list[Any]:
     return [triple for triple in values.get("extra_triples", []) if triple[0] != _VERIFIED]
 
 
-def _next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime) -> str:
+def _next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime, command: str) -> str:
     """Return the moment of the next review: as long from now as it was from the last look at the memory to its review.
+
+    Raises InvalidRequest for a memory whose review was due before that; *command* with a date confirms it.
+    """
+    span = _review_interval(old, view)
+    if span <= timedelta():
+        raise InvalidRequest(
+            f"its review was due on {old['expires_on']}, before its own date",
+            hint=f"give the date of the next review: {command} --set expires_on=DATE",
+        )
+    return format_timestamp(now + span)
+
+
+def _review_interval(old: Mapping[str, Any], view: WriteSnapshot) -> timedelta:
+    """Return the time from the last look at a memory to its review.
 
     The last look was at the memory's timestamp, or at its recording if it carries on the timestamp of an earlier
     memory.
@@ -400,13 +419,13 @@ def _next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime) -> 
     if since in times:
         recorded = view.first(iri(old["iri"]), jido("recordedAt"))
         since = (parse_moment(plain_value(recorded)) if recorded else None) or since
-    span = due - since if since and due else timedelta()
-    if span <= timedelta():
-        raise InvalidRequest(
-            f"its review was due on {old['expires_on']}, before its own date",
-            hint=f"give the date of the next review: jidomem edit {old['iri']} --confirm --set expires_on=DATE",
-        )
-    return format_timestamp(now + span)
+    return due - since if since and due else timedelta()
+
+
+def needs_review_date(item: Term, view: WriteSnapshot) -> bool:
+    """Return whether *item* is confirmed or accepted only with a date, as its review was due before its own date."""
+    has_date = view.first(item, jido("expiresOn")) is not None
+    return has_date and _review_interval(restated_in(view, plain_value(item)), view) <= timedelta()
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,9 +438,15 @@ class _Unsettling:
 
     @property
     def settled(self) -> list[Term]:
-        """Return all proposals that the acceptance settled: also equal ones, and earlier versions."""
-        accepted = self.view.first(self.proposal, jido("supersededBy"))
-        return _proposals_in(accepted, self.view) if accepted is not None else []
+        """Return all proposals that the acceptance settled: also equal ones, earlier versions, and rejected rivals."""
+        accepted, view = self.view.first(self.proposal, jido("supersededBy")), self.view
+        return [] if accepted is None else [each for each in _ended_by(accepted, view) if view.is_proposed(each)]
+
+    @property
+    def pending(self) -> list[Term]:
+        """Return the proposals to be made pending again, `proposal` last; of several versions the newest."""
+        older = {old for each in self.settled for old in self.view.objects(each, jido("supersedes"))}
+        return [*(each for each in self.settled if each not in older and each != self.proposal), self.proposal]
 
     @property
     def accepted(self) -> Term | None:
@@ -452,6 +477,14 @@ class _Unsettling:
         of_named = {self.named, *_successors(self.named, self.view)}
         return [self.named if old in of_named else old for old in olds if not self.view.is_proposed(old)]
 
+    def links(self, proposal: Term, restored: Mapping[Term, str]) -> dict[str, list[str]]:
+        """Return the relations of *proposal* pending again: on the *restored* memories in place of those that ended."""
+        item, links = plain_value(proposal), {"revives": [plain_value(proposal)]}
+        for name, named in ((name, restated_in(self.view, item).get(name)) for name in _ENDS.values()):
+            kept = [each for each in named or () if iri(each) not in self.settled]
+            links |= {name: [restored.get(iri(each), each) for each in kept]} if kept else {}
+        return links
+
     def check(self, pipeline: Pipeline, agent: Term) -> None:
         """Raise PolicyDenied where a curator accepted the proposal, and *agent* is none."""
         rules = permissions.authority(self.view, pipeline.policy)
@@ -460,21 +493,22 @@ class _Unsettling:
 
     def receipt(self, receipts: Sequence[Receipt]) -> Receipt:
         """Return the receipt of the named memory, else of the proposal, with the others of *receipts* as warnings."""
-        *others, pending = receipts
-        said = [_named(old, "active again", each) for old, each in zip(self.ended, others, strict=False)]
-        if others and not said:
-            said = [f"{plain_value(self.accepted or '')} is withdrawn"]
-        main, at = pending, self.ended.index(self.named) if self.named in self.ended else None
-        if at is not None:
-            main = others[at]
-            said = [*said[:at], *said[at + 1 :], _named(self.proposal, "pending again", pending)]
-        more = [warning for each in (*others, pending) if each is not main for warning in each.warnings]
-        return replace(main, warnings=(*said, *main.warnings, *more))
+        done = [*((old, "active again") for old in self.ended), *((each, "pending again") for each in self.pending)]
+        main = self.named if self.named in self.ended else self.proposal
+        if len(receipts) > len(done) and self.accepted is not None:
+            done.insert(0, (self.accepted, "withdrawn"))
+        paired = [*zip(done, receipts, strict=True)]
+        (receipt,) = [each for (old, _), each in paired if old == main]
+        said = [_named(old, what, each) for (old, what), each in paired if old != main]
+        warnings = [warning for _, each in paired if each is not receipt for warning in each.warnings]
+        return replace(receipt, warnings=(*said, *receipt.warnings, *warnings))
 
 
 def _named(old: Term, what: str, receipt: Receipt) -> str:
     """Return that *old* is *what*, and the name that it has now, unless *receipt* is of a dry run."""
-    return f"{plain_value(old)} is {what}" + (f", as {receipt.iri}" if receipt.commit else "")
+    return f"{plain_value(old)} is {what}" + (
+        f", {'by' if what == 'withdrawn' else 'as'} {receipt.iri}" * bool(receipt.commit)
+    )
 
 
 def _revivals(item: Term, view: WriteSnapshot) -> list[Term]:
@@ -571,7 +605,8 @@ def _replacements(old: Term, view: WriteSnapshot) -> list[str]:
 
 def _withdrew_only(old: Term, end: Term, view: WriteSnapshot) -> bool:
     """Return whether *end* is a marker that withdraws *old* only; the marker of a rollback withdraws several."""
-    return jido("DeletedMarker") in view.types(end) and view.objects(end, jido("invalidates")) == [old]
+    withdrawn = [each for each in view.objects(end, jido("invalidates")) if each == old or not view.is_proposed(each)]
+    return jido("DeletedMarker") in view.types(end) and withdrawn == [old]
 
 
 def _successors(item: Term, view: WriteSnapshot) -> list[Term]:

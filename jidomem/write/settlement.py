@@ -117,15 +117,22 @@ class Settlements:
             reason = settlement.reason or f"rejected in review: {item} holds"
             values = corrections.withdrawal(project_id, view, other, reason)
         else:
+            if other is not None and action == "supersede":
+                self._check_may_reject(iri(other), view)
             fields = self._accepted(iri(item), action, other, view, now)
             fields |= changed_fields(old, settlement.changes or {})
-            values = corrections.confirmation(view, item, reason, fields)
+            command = f"jidomem review {action} {item}{f' --against {other}' if other else ''}"
+            values = corrections.confirmation(view, item, reason, fields, command if action != "accept" else None)
             if is_active and action != "accept":  # its other conflicts stay as they are
                 others = conflict.rivals(iri(item), view) if other else ()
                 options = SubmitOptions(ending=frozenset(map(plain_value, others)) - {other or ""})
-        decision = pipeline.run(pipeline.submission(project_id, values, options), view, now)
-        if decision.receipt.conflicts:
-            raise Conflict(decision.receipt.conflicts)
+        try:
+            decision = pipeline.run(pipeline.submission(project_id, values, options), view, now)
+            if decision.receipt.conflicts:
+                raise Conflict(decision.receipt.conflicts)
+        except Conflict as error:
+            error.hint = _ways(item, action, other, view)
+            raise
         corrections.check_asserted(view, decision.receipt)
         first = old if is_active else restated_in(view, plain_value(first_proposed(iri(item), view)))
         if not (settlement.reason or _is_explained(first, settlement.changes, is_proposed=not is_active)):
@@ -164,8 +171,9 @@ class Settlements:
         self, item: Term, action: str, other: str | None, view: WriteSnapshot, now: datetime
     ) -> dict[str, Any]:
         """Return the fields that assert *item* again, beside or in place of the memories that it disagrees with."""
-        rivals = [iri(other)] if other else _rivals(item, view)
-        if action in ("supersede", "keep-both") and not rivals:
+        rejected = [iri(other)] if other and view.is_proposed(iri(other)) else []  # rival proposals
+        rivals = [iri(other)] if other and not rejected else [] if rejected else _rivals(item, view)
+        if action in ("supersede", "keep-both") and not (rivals or rejected):
             raise InvalidRequest(f"{plain_value(item)} disagrees with no active memory", hint="accept it, or reject it")
         if action == "keep-both" and any(conflict.of_one_origin(item, rival, view) for rival in rivals):
             other = plain_value(rivals[0])
@@ -175,11 +183,13 @@ class Settlements:
             )
         proposed = view.is_proposed(item)
         replaced = [item, *(identical_proposals(item, view) if proposed else [])]
-        old = replaces(item, view) if proposed else []
-        replaced += old if action == "accept" else [each for each in old if not view.has_ended(each)]
+        for old in replaces(item, view) if proposed else []:
+            is_taken = action == "accept" and conflict.place_taken(old, view) is not None
+            replaced += [old] if is_taken or not view.has_ended(old) else []
         replaced += rivals if action == "supersede" else []
         values: dict[str, Any] = {"supersedes": [*dict.fromkeys(map(plain_value, replaced))]}
-        if proposed and (withdrawn := view.objects(item, jido("invalidates"))):
+        withdrawn = view.objects(item, jido("invalidates")) if proposed else []
+        if withdrawn or rejected:
             ended = {each: conflict.end_of_chain(each, view) for each in withdrawn if view.has_ended(each)}
             if action != "accept":
                 withdrawn = [each for each in withdrawn if each not in ended]
@@ -189,7 +199,7 @@ class Settlements:
                 ends = [end for end in ended.values() if end is not None]
                 values["supersedes"] = [each for each in values["supersedes"] if iri(each) not in ends]
                 withdrawn += ends
-            values["invalidates"] = [*dict.fromkeys(map(plain_value, withdrawn))]
+            values["invalidates"] = [*dict.fromkeys(map(plain_value, (*withdrawn, *rejected)))]
         if action == "keep-both":
             values["coexists_with"] = sorted({*map(plain_value, rivals), *coexisting_with(item, view)})
         if not proposed and not view.first(item, jido("expiresOn")) and jido("Assumption") in view.types(item):
@@ -239,6 +249,18 @@ def _rivals(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return the active memories that *item* was proposed against, and those that it conflicts with now."""
     recorded = [other for other in view.objects(item, jido("conflictsWith")) if view.is_current(other)]
     return [*dict.fromkeys([*recorded, *conflict.rivals(item, view)])]
+
+
+def _ways(item: str, action: str, other: str | None, view: WriteSnapshot) -> str:
+    """Return the hint of a settlement that makes a conflict: the commands that settle *item* otherwise."""
+    against = f" --against {other}" if other else ""
+    replacing = f"jidomem review supersede {item}{against}"
+    if action == "keep-both":
+        place = f"jidomem review keep-both {item}{against} --set about=PATH"
+        return f"say where it applies, and the other one does not: {place}; or replace: {replacing}"
+    if not view.is_proposed(iri(item)) or action == "supersede":
+        return "settle the other conflict first: jidomem review --conflicts"
+    return f"choose: {replacing}, to put it in that place; or jidomem review reject {item}"
 
 
 #: The property by which a pending proposal names an active memory -> its name in messages, and the action to assert it.

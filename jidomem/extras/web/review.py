@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from jidomem.curation.review_queue import NEAR, Queue, Waiting, queued, with_endings
-from jidomem.curation.review_text import below
+from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, Queue, Waiting, queued, with_endings
+from jidomem.curation.review_text import below, past
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.extras.web import cards
 from jidomem.extras.web.cards import PageRequest, Screen, compared
@@ -197,12 +197,14 @@ def _looked_at(page: PageRequest, one: Waiting) -> dict[str, Any]:
     offered: Mapping[str, tuple[str, str]] = {} if why_not else OF_TWO if one.other else OF_ONE
     return {
         **one.to_dict(),
+        "past": past(one),
+        "opposed": [{**rival, "link": page.link("review", item=rival["item"])} for rival in one.rivals],
         "sides": [cards.memory_row(page, each) for each in sides],
         "rows": [*compared(compared_fields[0], compared_fields[-1])],
         "ways": {
             name: {"key": key, "text": text}
             for name, (key, text) in offered.items()
-            if _action(name, sides[0]["status"]) in one.actions
+            if _action(name, sides[0]["status"]) in one.actions and (name != "merge" or one.actions != ENDING_ACTIONS)
         },
         "why_not": why_not,
         "beside": [where(each) for each in fields],
@@ -239,7 +241,7 @@ def act(page: PageRequest, form: Mapping[str, str]) -> str:
     try:
         made = _settled(page, way, item, other, reason, form)
     except JidomemError as error:
-        raise cards.explained(page, error, item, other) from error
+        raise cards.explained(page, _on_page(error, way), item, other) from error
     return page.link("review", done=way, made=made, ended=" ".join(_ended(way, item, other)))
 
 
@@ -272,7 +274,7 @@ def _settled_together(
         except JidomemError as error:
             if error.http_status in (401, 403) or error.http_status >= 500:
                 raise  # the other items would get the same error
-            rows.append(cards.refused_row(page, settlement.item, error))
+            rows.append(cards.refused_row(page, settlement.item, _on_page(error, way)))
     if rows:
         done = len(lines) - len(rows)
         raise cards.RefusalNotice(
@@ -281,6 +283,17 @@ def _settled_together(
             rows=rows,
         )
     return f"{way}, {len(lines)} together"
+
+
+def _on_page(error: JidomemError, way: str) -> JidomemError:
+    """Return *error*, of a conflict with a hint for the controls of the page in place of commands."""
+    if isinstance(error, Conflict) and way == "both":
+        error.hint = "say of one of them where it applies, and the other one does not: other files, or another scope"
+    elif isinstance(error, Conflict):
+        error.hint = (
+            "select it below: it is shown beside the memory that it conflicts with, to keep one of them or both"
+        )
+    return error
 
 
 def _iri(outcome: Receipt | JidomemError) -> str:
@@ -308,14 +321,7 @@ def _settled(
             )
         item, other = (item, other) if is_left else (other, item)
     rival = None if status == "proposed" else other  # a proposal itself names all memories it contradicts
-    try:
-        receipt = writer.settle(project, item, _action(way, status), other=rival, reason=reason, changes=changes)
-    except Conflict as error:
-        if way == "both":
-            error.hint = (
-                "say of one of them where it applies, and the other one does not: other files, or another scope"
-            )
-        raise
+    receipt = writer.settle(project, item, _action(way, status), other=rival, reason=reason, changes=changes)
     return receipt.iri
 
 
