@@ -67,7 +67,7 @@ def _level(app: App) -> str:
     return "warning" if app.quiet else "debug" if app.verbose else "info"
 
 
-@click.command(cls=Command, writes=("wait",))
+@click.command(cls=Command, writes=("server agent", "wait"))
 @host_option
 @port_option(8700)
 @click.option(
@@ -109,12 +109,13 @@ def serve(
     """Serve the memory over HTTP until it is stopped (Ctrl-C, SIGTERM): intents, queries, sessions, SPARQL.
 
     Without tokens it serves this machine only; with tokens (jidomem access token add) it serves their holders at any
-    address: put TLS before it. /openapi.json describes the interface.
+    address: put TLS before it. Without tokens, the acting agent settles what is settled on the pages. /openapi.json
+    describes the interface.
 
     Each request is logged on standard error with its id; with -q only failed ones.
 
     Examples:
-      jidomem serve
+      jidomem serve --agent ana
       jidomem serve --port 0 --json --log-level warning
     """
     from jidomem.serve.workers import default_workers
@@ -145,12 +146,13 @@ class _Address:
         return listen(host, port, has_tokens=has_tokens), hosts
 
 
-def _started(app: App, url: str, settings: Settings, log: Log, **more: object) -> None:
-    """Print and log that the server is ready."""
+def _started(app: App, url: str, settings: Settings, log: Log, *, needs_token: bool, **more: object) -> None:
+    """Print and log that the server is ready, and the agent that acts without a token."""
+    acting = "the agent of each token" if needs_token else f"{settings.agent} (--agent NAME for another)"
     show_result(
         app,
         {"url": url, "root": settings.place, "project": settings.project},
-        message=f"serving {settings.place} at {url} (stop with Ctrl-C)",
+        message=f"serving {settings.place} at {url} (stop with Ctrl-C)\nacting agent: {acting}",
     )
     log.add("info", "started", {"url": url, "root": settings.place, "jidomem": jidomem.__version__, **more})
 
@@ -176,7 +178,7 @@ def _serve_alone(
             web_app = create_app(
                 memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins, public_url=public_url
             )
-            _started(app, url_of(listening), settings, log)
+            _started(app, url_of(listening), settings, log, needs_token=keyring.is_needed)
             Thread(target=memory.pool.warm, daemon=True).start()
             operation.catch_up.follow(memory)
 
@@ -234,7 +236,7 @@ def _supervise(
     with listening, Supervisor(listening, options, count, needs_token=needs_token) as supervisor:
         supervisor.start()
         log = open_log(app, form, level, supervisor.shared)
-        _started(app, url_of(listening), loaded, log, workers=count)
+        _started(app, url_of(listening), loaded, log, needs_token=needs_token, workers=count)
         supervisor.run(log)
         log.add("info", "stopping", {})
     log.add("info", "stopped", {})

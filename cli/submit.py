@@ -306,13 +306,12 @@ def edit(
     """Supersede the memory IRI, keeping its other fields; or withdraw, confirm or undo it.
 
     --invalidate needs a --reason. With another summary, the reason replaces the rationale, if there is one, unless you
-    --set it.
+    --set it. --set forbids=PATTERN, requires and check_command replace the checks of a convention.
 
     Examples:
       jidomem edit 1a2b3c4d --supersede "Use Oxigraph 0.5" --reason "faster loading"
       jidomem edit 1a2b3c4d --undo --reason "it lost data"
       jidomem edit 5e6f7a8b --set status=Completed --set assigned_to=ana
-      jidomem edit 3b4c5d6e --set "forbids=print[(]" --reason "only calls"
       jidomem edit 9c0d1e2f --confirm --set expires_on=2030-01-01 --dry-run
       jidomem edit 9c0d1e2f --invalidate --reason "measured wrongly"
     """
