@@ -272,7 +272,7 @@ _WRITING = {
         "--session", metavar="NAME", help="Session (default: $JIDOMEM_SESSION, then a daily one)."
     ),
     "server agent": _option(
-        "--agent", metavar="NAME", help="Agent that acts without a token (default: $JIDOMEM_AGENT, then your user name)."
+        "--agent", metavar="NAME", help="Agent that acts without token (default: $JIDOMEM_AGENT, then your user name)."
     ),
     "client agent": _option(
         "--agent", metavar="NAME", help="Acting agent (default: $JIDOMEM_AGENT, then the name of the client)."
