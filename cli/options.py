@@ -271,9 +271,6 @@ _WRITING = {
     "session": _option(
         "--session", metavar="NAME", help="Session (default: $JIDOMEM_SESSION, then a daily one)."
     ),
-    "server agent": _option(
-        "--agent", metavar="NAME", help="Agent that acts without token (default: $JIDOMEM_AGENT, then your user name)."
-    ),
     "client agent": _option(
         "--agent", metavar="NAME", help="Acting agent (default: $JIDOMEM_AGENT, then the name of the client)."
     ),
@@ -282,6 +279,7 @@ _WRITING = {
         help="Maximum time to wait for another writer (default: 10).",
     ),
 }  # fmt: skip
+_WRITING["server agent"] = _WRITING["agent"]  # of a command that writes only when it is asked to
 _LIMIT_HELP = "Maximum number of rows."
 _PAGED = (
     _option("--limit", type=click.IntRange(1), metavar="N",
