@@ -22,6 +22,7 @@ from jidomem.base.words import chunk_text, digest
 from jidomem.index.cache_file import CacheDatabase, chunks
 from jidomem.index.commit_list import TABLES as COMMIT_TABLES
 from jidomem.index.commit_list import CommitList
+from jidomem.index.list_texts import TABLES as LIST_TEXT_TABLES
 from jidomem.index.projection import TABLES as PROJECTION_TABLES
 from jidomem.index.projection import IndexedProject, Projection
 from jidomem.index.store import Watermark
@@ -187,7 +188,9 @@ CREATE TABLE about (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WIT
 CREATE INDEX about_number ON about (number);
 CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE text USING fts5({_WRITTEN_FIELDS}, tokenize="{TOKENS}");
-{TABLES}{PROJECTION_TABLES}{TALLY_TABLES}{COMMIT_TABLES}"""
+{TABLES}{PROJECTION_TABLES}{TALLY_TABLES}{COMMIT_TABLES}{LIST_TEXT_TABLES}"""
+_LATER_TABLES = f"""{TALLY_TABLES}{COMMIT_TABLES}{LIST_TEXT_TABLES}DROP TABLE content;
+DELETE FROM holder WHERE key >= 'topic:' AND key < 'topic;'"""
 _INSERT_MEMORY = (
     "INSERT INTO memory (number, item, kind, recorded, ended, inactive, agent, session, confidence, valid_from, "
     "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -208,9 +211,9 @@ class _FormerRow(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The write side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
-    FORM = 20
+    FORM = 21
     TABLES = _TABLES
-    UPGRADES: ClassVar[Mapping[int, str]] = {18: TALLY_TABLES + COMMIT_TABLES, 19: COMMIT_TABLES}
+    UPGRADES: ClassVar[Mapping[int, str]] = {18: _LATER_TABLES}
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, marker: int = 0) -> None:
         super().__init__(path, wait, marker)

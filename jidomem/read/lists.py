@@ -382,11 +382,11 @@ class Lists:
 
     def _text(self, query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> str:
         """Return the text of *query*, restricted to the memories with the text that it names, if it names one."""
-        condition = query.contains
-        if condition is None:
+        condition, order = query.contains, query.list_order
+        if condition is None or order is None:
             return query.text
         wanted = plain_value(bindings[condition.parameter])
-        items = self._projected(project, lambda file: file.projection.containing(wanted))
+        items = self._projected(project, lambda file: file.projection.containing(order, wanted))
         if items is None or not all(map(WRITABLE.fullmatch, items)):
             return query.text
         return query.among(f"VALUES ?{condition.variable} {{ {' '.join(items)} }}")
@@ -408,11 +408,12 @@ class Lists:
         if order is None:
             return None
         inactive = not query.takes("includeInactive") or bindings["includeInactive"] == boolean(True)
+        text = plain_value(bindings[query.contains.parameter]) if query.contains else None
 
         def candidates(key: str, count: int) -> list[str] | None:
             if order.pairs and "item" in bindings:
                 return [each for each in self._rivals(project, bindings["item"]) if each >= key][:count]
-            return self._candidates(query, project, key, ticks(bindings["asOf"]), inactive, count, among)
+            return self._candidates(query, project, key, ticks(bindings["asOf"]), inactive, count, among, text)
 
         def run(values: str) -> Iterable[tuple[Term | None, ...]]:
             return self.terms(query, project, bindings, query.among(values))
@@ -429,6 +430,7 @@ class Lists:
         inactive: bool,
         count: int,
         among: Collection[str] | None = None,
+        text: str | None = None,
     ) -> list[str] | None:
         """Return up to *count* keys of a list from *start* on; None where only the engine can order it."""
         order = query.list_order
@@ -438,7 +440,7 @@ class Lists:
             return self._projected(project, lambda file: file.projection.pairs(start, moment, count, among))
         if order.is_of_commits:
             return self._projected(project, lambda file: file.commits.page(start, moment, count))
-        return self._projected(project, lambda file: file.projection.page(order, start, moment, inactive, count))
+        return self._projected(project, lambda file: file.projection.page(order, start, moment, inactive, count, text))
 
     def _rivals(self, project: str, item: Term) -> list[str]:
         """Return the keys of the disagreements of *item* at any time, those with proposals included."""

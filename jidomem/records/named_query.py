@@ -89,7 +89,7 @@ class ListOrder:
     variables are two memories, or only the other one in a query about one memory, and the kind of the disagreement.
 
     With `unless`, `?what property ?variable`, the query excludes nodes at which this property of an active memory
-    points.
+    points. With `contains`, only nodes that contain a text are asked for.
     """
 
     variable: str
@@ -101,6 +101,7 @@ class ListOrder:
     closing: int
     pairs: tuple[str, ...] = ()
     unless: str = ""
+    contains: bool = False
 
     @property
     def is_of_commits(self) -> bool:
@@ -207,12 +208,11 @@ def _expanded(name: str, prologue: str) -> Term:
 class TextCondition:
     """The condition that the text or the topic of the memory `variable` contains the value of `parameter`.
 
-    Memories that meet it are inserted at the offset `opening` of the query, which decides again.
+    The query decides again about those that meet it.
     """
 
     variable: str
     parameter: str
-    opening: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +255,9 @@ class NamedQuery:
 
     def among(self, candidates: str) -> str:
         """Return the text of the query, restricted to *candidates*: a VALUES clause."""
-        order, opening = self.list_order or self.last, self.contains.opening if self.contains else len(self.text)
-        opening, closing = (order.opening, order.closing) if order else (opening, opening)
-        return f"{self.text[:opening]} {candidates} {self.text[closing:]}"
+        order = self.list_order or self.last
+        assert order is not None
+        return f"{self.text[: order.opening]} {candidates} {self.text[order.closing :]}"
 
     def bind(self, values: Mapping[str, object], queries: Container[str] = ()) -> dict[str, Term]:
         """Return a term for every parameter, except one without value and default.
@@ -420,7 +420,10 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
         list_order = _unless(f"{file}:{header['unless'][0]}", header["unless"][1], list_order)
     contains = None
     if "contains" in header:
-        contains = _contains(f"{file}:{header['contains'][0]}", header["contains"][1], params, text)
+        contains = _contains(f"{file}:{header['contains'][0]}", header["contains"][1], params)
+        if list_order is None or list_order.variable != contains.variable:
+            raise _bad(f"{file}:{header['contains'][0]}", "contains: has the variable that over: opens with")
+        list_order = replace(list_order, contains=True)
     last = _last(f"{file}:{header['last'][0]}", header["last"][1], text) if "last" in header else None
     return NamedQuery(name, role, header["summary"][1], params, columns, order, text, list_order, contains, last)
 
@@ -476,11 +479,11 @@ def _unless(where: str, pattern: str, list_order: ListOrder | None) -> ListOrder
     return replace(list_order, unless=pattern)
 
 
-def _contains(where: str, pattern: str, params: Iterable[QueryParameter], text: str) -> TextCondition:
-    match, group = _CONTAINS.fullmatch(pattern), _WHERE.search(text)
-    if match is None or group is None or match[2] not in {param.variable for param in params}:
-        raise _bad(where, "contains: is ?memory ?parameter, of a query that opens with WHERE {")
-    return TextCondition(match[1], match[2], group.end())
+def _contains(where: str, pattern: str, params: Iterable[QueryParameter]) -> TextCondition:
+    match = _CONTAINS.fullmatch(pattern)
+    if match is None or match[2] not in {param.variable for param in params}:
+        raise _bad(where, "contains: is ?memory ?parameter")
+    return TextCondition(match[1], match[2])
 
 
 def _last(where: str, pattern: str, text: str) -> ListOrder:

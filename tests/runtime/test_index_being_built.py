@@ -30,11 +30,16 @@ def test_recall_answers_while_the_index_is_built_and_says_so(tmp_path, monkeypat
         assert len(whole.entries) == 9
 
 
-ASKED = ("facts", "counts", "agent-activity", "commits")
 FORMER_FORM = """DROP TABLE tally; DROP TABLE change; DROP TABLE span; DROP TABLE dated; DROP TABLE committed;
+DROP TABLE list_text; DROP TABLE gram; CREATE TABLE content (number INTEGER PRIMARY KEY, text TEXT);
 PRAGMA user_version = 18;
-DELETE FROM metadata WHERE name IN ('tallies', 'filling');"""
+DELETE FROM list WHERE definition LIKE '%"contains"%'; DELETE FROM metadata WHERE name IN ('tallies', 'filling');"""
 FORMER_LISTS = """DELETE FROM listed; DELETE FROM list; DELETE FROM metadata WHERE name = 'lists';"""
+
+
+def asked(memory):
+    facts = memory.ask("facts-about", limit=20, topic="zebra")
+    return [facts, *(memory.ask(name, limit=20) for name in ("facts", "counts", "agent-activity", "commits"))]
 
 
 @pytest.mark.parametrize("former", [FORMER_FORM, FORMER_LISTS], ids=["form", "lists"])
@@ -44,7 +49,7 @@ def test_recall_answers_while_lists_of_another_version_are_filled_and_no_text_is
     monkeypatch.setattr(search_index, "MAX_AWAITED", 2)
     with jidomem.open(tmp_path, project="p", agent="me") as memory:
         memory.writer.submit_many("p", [intent(summary=f"zebra {number}") for number in range(9)])
-        rows = [memory.ask(name, limit=20) for name in ASKED]
+        rows = asked(memory)
     with sqlite3.connect(tmp_path / "cache" / "text" / "p.sqlite") as store:
         store.executescript(f"{former} CREATE TABLE mark (number INTEGER)")
 
@@ -56,6 +61,6 @@ def test_recall_answers_while_lists_of_another_version_are_filled_and_no_text_is
         assert "index" not in during.metadata
 
         memory.await_index(60.0, lambda added, commits: None)
-        assert [memory.ask(name, limit=20) for name in ASKED] == rows
+        assert asked(memory) == rows
         made = memory.texts.read(Stream("p"), lambda file: [*file.ask("SELECT name FROM sqlite_master")])
         assert ("mark",) in made

@@ -1,0 +1,94 @@
+"""The texts of the nodes of lists that are asked for a text, in the SQLite file of the search text.
+
+A text that few nodes contain is looked up by each three characters of it; for another one a page reads the list in its
+order until it is full.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+#: The `text` of each row of some lists; `gram` has its trigrams.
+TABLES = """CREATE TABLE list_text (number INTEGER PRIMARY KEY, list INTEGER, key TEXT, text TEXT, UNIQUE (list, key));
+CREATE VIRTUAL TABLE gram USING fts5(text, content='', columnsize=0, detail=none, tokenize='trigram case_sensitive 1');
+"""
+#: A text that more nodes contain is common.
+FEW = 2_000
+#: The most trigrams of a text that are looked up.
+_MOST_GRAMS = 40
+_IN = "AND s.number IN (SELECT value FROM json_each(:numbers))"
+_CONTAINS = "(instr(s.text, :text) OR instr(s.text, :topic))"
+_PAGE = f"""SELECT l.key FROM %s ON s.list = l.list AND s.key = l.key
+WHERE l.list = :list AND l.key >= :start AND l.since <= :moment AND (:inactive OR l.until > :moment) %s AND {_CONTAINS}
+ORDER BY l.key LIMIT :count"""
+
+
+class ListTexts:
+    """The texts in the open database *store*."""
+
+    def __init__(self, store: sqlite3.Connection) -> None:
+        self._store = store
+
+    def put(self, number: int, texts: Mapping[str, str]) -> None:
+        """Write the texts of rows of the list *number*, by their keys."""
+        former = {key: (row, text) for row, key, text in self._store.execute(
+            "SELECT number, key, text FROM list_text WHERE list = ? AND key IN (SELECT value FROM json_each(?))",
+            (number, json.dumps([*texts])))}  # fmt: skip
+        changed = {key: text for key, text in texts.items() if former.get(key, (0, None))[1] != text}
+        gone = [former[key] for key in changed if key in former]
+        self._store.executemany("DELETE FROM list_text WHERE number = ?", ((row,) for row, _ in gone))
+        self._store.executemany("INSERT INTO gram (gram, rowid, text) VALUES ('delete', ?, ?)", gone)
+        for key, text in changed.items():
+            row = self._store.execute("INSERT INTO list_text (list, key, text) VALUES (?, ?, ?)", (number, key, text))
+            self._store.execute("INSERT INTO gram (rowid, text) VALUES (?, ?)", (row.lastrowid, text))
+
+    def keys(self, number: int, text: str, topic: str) -> list[str]:
+        """Return the keys of the rows of the list *number* that contain *text* or *topic*."""
+        values = {"list": number, "text": text, "topic": topic}
+        restriction = ""
+        if len(text) >= 3:
+            values |= {"grams": _grams(text, topic)}
+            restriction = "AND s.number IN (SELECT rowid FROM gram WHERE gram MATCH :grams)"
+        rows = self._store.execute(
+            f"SELECT key FROM list_text s WHERE list = :list {restriction} AND {_CONTAINS}", values
+        )
+        return [key for (key,) in rows]
+
+    def page(
+        self, number: int, text: str, topic: str, start: str, moment: int, inactive: bool, count: int
+    ) -> list[str]:
+        """Return up to *count* keys of those rows, as `Projection.page` does."""
+        values: dict[str, Any] = {"list": number, "text": text, "topic": topic, "start": start, "moment": moment,
+                                  "inactive": inactive, "count": count}  # fmt: skip
+        few = self._few(text, topic)
+        if few is None:
+            rows = self._store.execute(_PAGE % ("listed l CROSS JOIN list_text s", ""), values)
+        else:
+            values["numbers"] = json.dumps(few)
+            rows = self._store.execute(_PAGE % ("list_text s CROSS JOIN listed l", _IN), values)
+        return [key for (key,) in rows]
+
+    def _few(self, text: str, topic: str) -> list[int] | None:
+        """Return the numbers of rows that may contain *text* or *topic*; None if these are many."""
+        if len(text) < 3:
+            return None
+        found = self._store.execute("SELECT rowid FROM gram WHERE gram MATCH ? LIMIT ?", (_grams(text, topic), FEW + 1))
+        numbers = [number for (number,) in found]
+        return None if len(numbers) > FEW else numbers
+
+
+def _grams(*texts: str) -> str:
+    """Return the FTS5 expression that matches the trigrams of one of *texts*, each of at least three characters.
+
+    >>> _grams("a bc", "xyz")
+    '("a b" AND " bc") OR ("xyz")'
+    """
+    alternatives = []
+    for text in texts:
+        grams = [*dict.fromkeys(text[at : at + 3] for at in range(len(text) - 2))]
+        quoted = ['"' + gram.replace('"', '""') + '"' for gram in grams[:: len(grams) // _MOST_GRAMS + 1]]
+        alternatives.append(f"({' AND '.join(quoted)})")
+    return " OR ".join(alternatives)
