@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _SET = ("core.fsmonitor=false", "core.quotePath=false", "core.hooksPath=/dev/null", "log.showSignature=false")
 #: Hooks set the variables of the repository; here the folder determines it. A partial clone may name a program that
 #: fetches missing objects, so no protocol is allowed.
-_UNSET_VARIABLES = ("-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "-u", "GIT_PREFIX",
-         "GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")  # fmt: skip
+_UNSET_VARIABLES = frozenset(("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"))
+_VARIABLES = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
 _GIT = ("git", "--no-optional-locks", "--no-pager", *(word for each in _SET for word in ("-c", each)))
-_SECONDS, _NOT_FOUND = 60.0, 127
+_SECONDS = 60.0
 #: The message of git on a repository of another user: its path, and the command that allows it.
 _REFUSED = re.compile(
     rb"detected dubious ownership in repository at '([^\n]+)'\n.*?"
@@ -49,14 +49,16 @@ def ask(
     """
     import subprocess  # takes 2.5 ms, and the guard mostly asks git nothing
 
-    environment = ("env", *_UNSET_VARIABLES, *(() if index is None else (f"GIT_INDEX_FILE={index}",)))
+    environment = {name: value for name, value in os.environ.items() if name not in _UNSET_VARIABLES} | _VARIABLES
+    if index is not None:
+        environment["GIT_INDEX_FILE"] = index
     try:
-        done = subprocess.run([*environment, *_GIT, *words], cwd=folder, input=given, capture_output=True,
+        done = subprocess.run([*_GIT, *words], cwd=folder, env=environment, input=given, capture_output=True,
                               timeout=seconds, check=False)  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
+        if isinstance(error, FileNotFoundError) and error.filename == _GIT[0]:
+            raise InvalidRequest("git is not installed", hint="install git, then try again") from error
         raise InvalidRequest(f"git failed in {folder}: {error}", hint="try it there: git log") from error
-    if done.returncode == _NOT_FOUND:
-        raise InvalidRequest("git is not installed", hint="install git, then try again")
     if refused := _REFUSED.search(done.stderr):
         place, command = (part.decode("utf-8", "replace") for part in refused.groups())
         raise InvalidRequest(f"git refuses the repository {place}: it belongs to another user", hint=command)

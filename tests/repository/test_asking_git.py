@@ -8,6 +8,8 @@ from click.testing import CliRunner
 from conftest import fixed_sources, intent
 
 import jidomem
+from jidomem.errors import InvalidRequest
+from jidomem.repository.git import ask
 from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
@@ -151,3 +153,13 @@ def test_a_tree_that_somebody_made_up_writes_nothing_elsewhere(repository, tmp_p
     CliRunner().invoke(cli, ["ontology", "diff", "--from", commit])
 
     assert not (tmp_path / "x.ttl").exists()
+
+
+def test_a_machine_without_git_and_a_folder_that_is_gone_are_told_apart(tmp_path, monkeypatch):
+    with pytest.raises(InvalidRequest, match=f"git failed in {tmp_path}/gone: .*No such file") as gone:
+        ask(tmp_path / "gone", "status")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InvalidRequest, match="git is not installed") as missing:
+        ask(tmp_path, "status")
+
+    assert [each.value.hint for each in (gone, missing)] == ["try it there: git log", "install git, then try again"]
