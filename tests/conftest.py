@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
+import hypothesis
 import pytest
 from _pytest.doctest import DoctestModule
 
@@ -113,6 +114,7 @@ def pytest_collection_modifyitems(items):
 
 
 SCALE = 1
+hypothesis.settings.register_profile("brief", max_examples=10)  # for tests that another Python runs with all examples
 
 
 def pytest_addoption(parser):
