@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-#: What a newcomer does first, which all of them run; the roots of earlier versions, which the first one runs; and a part
-#: of the tests of each package, which the last one runs.
+#: What a newcomer does first, which all run; the roots of earlier versions, which the first runs; and a part of the
+#: tests of each package, which the last runs.
 SUITES = {
     "3.12": ("cli/test_first_minutes.py", "formats"),
     "3.13": (
