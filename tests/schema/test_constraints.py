@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from conftest import examples
 from deltas import CONSTRAINTS, RULES, delta, entailed
 
 from jidomem.rdf.terms import iri
@@ -11,7 +12,7 @@ from jidomem.rdf.vocab import SHAPE, local_name
 from jidomem.schema.shacl import SH, PyshaclValidator
 from jidomem.schema.shacl_compiler import CompiledValidator
 
-TIMES = 52
+TIMES = examples(20)
 #: Constraints of shapes that only serve another one, which is the one that is reported, or not.
 REPORTED_AS = {
     ("FactHasEvidence", "minCount"): {("PromotedHypothesisHasEvidence", "or")},
@@ -52,7 +53,7 @@ def names(found):
 
 def test_every_constraint_of_every_shape_is_compiled():
     assert COMPILED.left == frozenset()
-    assert len(CONSTRAINTS) * 2 * TIMES >= 5_000
+    assert len(CONSTRAINTS) >= 69
 
 
 @pytest.mark.parametrize(("shape", "parameter"), CONSTRAINTS)
