@@ -13,7 +13,7 @@ from jidomem import Jidomem
 from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.rdf.sparql import MAX_BYTES, check, unknown_graphs, without_service_prefixes
 from jidomem.rdf.turtle import turtle
-from jidomem.rdf.vocab import JIDO, MARKER, graphs_of
+from jidomem.rdf.vocab import JIDO, graphs_of
 from jidomem.read.lists import Page
 from jidomem.read.named_queries import Result, text_columns
 from jidomem.read.playbook import Playbook
@@ -21,7 +21,7 @@ from jidomem.recall.governing import FRESHNESS_COLUMNS, about_patterns
 from jidomem.records.active import STATUSES
 from jidomem.records.named_query import NamedQuery, QueryParameter, snake
 from jidomem_cli.options import ROWS, App, Command, include_inactive_option, pass_app
-from jidomem_cli.output import form_of, read_listed, show_json, show_rows
+from jidomem_cli.output import form_of, read_listed, show_json, show_rows, with_withdrawals
 
 #: Parameters with an option of their own on all commands.
 _OPTIONS = {
@@ -122,10 +122,7 @@ def answer(app: App, memory: Jidomem, name: str, *, include_inactive: bool, para
     columns = text_columns(query, include_inactive=include_inactive) if is_text else query.columns
     if form_of(app) == "table" and not any(row.get("topic") for row in page.rows):
         columns = tuple(column for column in columns if column != "topic")
-    rows = page.rows
-    if form_of(app) == "table":  # a withdrawal marker is not an active memory
-        marker = {"kind": JIDO + MARKER, "status": "active"}
-        rows = [{**row, "status": "withdrawal"} if marker.items() <= row.items() else row for row in rows]
+    rows = with_withdrawals(page.rows) if form_of(app) == "table" else page.rows
     none = "" if rows or include_inactive else _waiting(app, memory, name, params)
     show_rows(app, rows, columns, page.cursor, memory=memory, none=none, left=left)
     abandoned = sum(row.get("status") == _ABANDONED for row in rows)

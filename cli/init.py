@@ -412,7 +412,10 @@ def _next(memory: Jidomem, adopted: Sequence[Adopted], proposals: Sequence[Waiti
     elif any(each.counts()["taken_in"] for each in adopted):
         commands_.append(("jidomem ask decisions", "the active decisions"))
     if proposals:
-        commands_.append(("jidomem review", f"review {_count(len(proposals), 'pending proposal')}"))
+        items = {one.item for one in proposals}
+        listed = sum(entry.iri in items for each in adopted for entry in each.entries)
+        others = "" if listed == len(proposals) else " of the project"  # such as the withdrawal of a removed entry
+        commands_.append(("jidomem review", f"review {_count(len(proposals), 'pending proposal')}{others}"))
         curators = memory.writer.authority(memory.project).curators
         if not curators:
             owner = shlex.quote(memory.settings.owner)

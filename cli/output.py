@@ -24,10 +24,10 @@ from jidomem import Jidomem, Receipt
 from jidomem.base.clock import parse_moment
 from jidomem.base.words import beginning
 from jidomem.errors import JidomemError, PolicyDenied
-from jidomem.rdf.vocab import BASE, JIDO, REDACTED, local_name
+from jidomem.rdf.vocab import BASE, JIDO, MARKER, REDACTED, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import cell, plain, tsv_line
-from jidomem.records.active import state_text
+from jidomem.records.active import ACTIVE, state_text
 from jidomem.records.intent import REPEATS, SimilarMemory, similar_choices
 from jidomem.runtime.settings import OWN
 from jidomem_cli.options import READ, App, clean
@@ -494,6 +494,12 @@ def similar_line(similar: SimilarMemory) -> str:
     differing = f", other values: {', '.join(similar.differences)}" if similar.differences else ""
     likeness = f"likeness {similar.likeness:.2f}{differing}"
     return f"{relation} {short(similar.id)} by {similar.asserted_by} ({likeness}): {similar.text}"
+
+
+def with_withdrawals(rows: Sequence[dict[str, Any]], column: str = "status") -> list[dict[str, Any]]:
+    """Return *rows* for a table, with "withdrawal" in *column* of an asserted marker: it is no active memory."""
+    marker = {"kind": JIDO + MARKER, column: ACTIVE}
+    return [{**row, column: "withdrawal"} if marker.items() <= row.items() else row for row in rows]
 
 
 def show_receipt(

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
+from jidomem.curation.review_cache import open_decisions
 from jidomem.curation.review_queue import (
     LEFT,
     NEAR,
@@ -341,6 +342,8 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     if form_of(app) != "table":
         show_rows(app, rows, _QUEUE_COLUMNS, queue_page.cursor, left=left)
         return
+    if app.cursor is None:
+        _show_open_decisions(app, memory)
     if not rows:
         app.info("nothing to review")
         return
@@ -371,6 +374,14 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
         several = "proposals" if len(offered) > 1 else "proposal"
         many = f"{len(offered):,} {several} ({_kinds(offered)})" if queue_page.cursor is None else "all proposals"
         app.info(f"accept {many} without a conflict: jidomem review{options} accept --all")
+
+
+def _show_open_decisions(app: App, memory: Jidomem) -> None:
+    """Print the number of recorded decisions that nobody has taken: they are no proposals of this review."""
+    if items := open_decisions(memory.reader, memory.project):
+        what = "decision has" if len(items) == 1 else "decisions have"
+        way = f"jidomem edit{acting(app)} {short(items[0])} --set status=accepted, or rejected"
+        app.info(f"{len(items):,} recorded {what} the status proposed; decide one: {way}")
 
 
 def _show_ways(app: App, options: str, waiting: Sequence[Waiting]) -> None:

@@ -34,6 +34,7 @@ from jidomem_cli.output import (
     show_fields,
     show_json,
     show_rows,
+    with_withdrawals,
 )
 
 
@@ -218,7 +219,7 @@ def _show_history(app: App, memory: Jidomem, name: str) -> None:
     rows = memory.reader.history(memory.project, name, as_of=app.as_of, valid_at=app.valid_at)
     columns = memory.playbook.get("history").columns
     if form_of(app) == "table":
-        rows = [{**row, _CHANGES: _below(app, row)} for row in rows]
+        rows = [{**row, _CHANGES: _below(app, row)} for row in with_withdrawals(rows)]
         columns = _HISTORY_COLUMNS
     elif form_of(app) == "md":
         rows = [{**row, _CHANGES: "; ".join(_line(change, None) for change in row[_CHANGES])} for row in rows]
@@ -306,7 +307,7 @@ def diff(app: App, ends: tuple[str, ...], limit: int | None) -> None:
     rows: list[dict[str, Any]] = memory.reader.diff(memory.project, *given, valid_at=app.valid_at)
     shown = rows[:limit]
     if form_of(app) == "table":
-        shown = [{**row, "changes": _revision(app, row)} for row in shown]
+        shown = [{**row, "changes": _revision(app, row)} for row in with_withdrawals(shown, "after")]
     show_rows(app, shown, _CHANGED, below="changes")
     if rows:
         counts = Counter(row["change"] for row in rows)

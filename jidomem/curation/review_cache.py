@@ -88,6 +88,19 @@ def count(reader: MemoryReader, project: str, at: object, *, most: int, as_of: o
     return int(row["n"])
 
 
+def open_decisions(reader: MemoryReader, project: str) -> list[str]:
+    """Return the recorded decisions with the status proposed, which are no proposals: nobody has decided them yet."""
+    return [row["item"] for row in reader.select(project, _OPEN_DECISIONS % graph_iri(project))]
+
+
+_OPEN_DECISIONS = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item WHERE { GRAPH <%s> { ?item jido:decisionStatus "proposed" ; jido:hasAssertionStatus jido:Asserted .
+  FILTER NOT EXISTS { ?item jido:supersededBy|jido:invalidatedBy ?end }
+} } ORDER BY ?item
+"""
+
+
 def _text(reader: MemoryReader, project: str, columns: str, at: object | None, as_of: object, items: str = "") -> str:
     """Return the query for the moment *at*; with None, for all moments, with the start of validity of each item."""
     assumed = " ".join(iri(row["kind"]) for row in reader.select(project, _ASSUMED))

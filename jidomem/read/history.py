@@ -332,7 +332,8 @@ def _event(
 
 
 def _is_same(changes: Rows) -> bool:
-    return all(change["field"] == "verified" for change in changes)
+    """Return whether *changes* are those of a confirmation: the mark of a curator, and the date of the next review."""
+    return all(change["field"] in ("verified", "expires_on") for change in changes)
 
 
 def _also_superseded(memory: Memory, before: Memory, replaced: Sequence[Memory]) -> Rows:

@@ -122,7 +122,9 @@ class PolicyChange:
         target = self.kind or "memories"
         if self.confirms is not None:
             after = f" for {self.days} days" if self.days is not None else ""
-            return f"proposed {target} {self.confirms}{after} {'wait' if self.allows == UNSET else 'are confirmed'}"
+            which = "restated by another agent" if self.confirms == "restated" else f"unopposed{after}"
+            done = "waits for a curator" if self.allows == UNSET else "is confirmed"
+            return f"a proposed {self.kind or 'memory'} {which} {done}"
         if self.scope:
             target += f" of {self.scope}"
         where = f" about {self.path}" if self.path else ""

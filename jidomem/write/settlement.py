@@ -287,11 +287,14 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot, now: datetime
         commands += [f"jidomem review reject {plain_value(other)}" for other in pending]
         raise InvalidRequest(f"{state}; pending on it: {named}", hint=f"choose: {'; '.join(commands)}")
     status = view.first(item, jido("decisionStatus"))
-    if action == "accept" and status is not None and not is_accepted(plain_value(status)):
-        raise InvalidRequest(
-            f"{plain_value(item)} is not a proposal, but a decision with the status {plain_value(status)}",
-            hint=f"to accept the decision: jidomem edit {plain_value(item)} --set status=accepted",
-        )
+    if status is not None and not is_accepted(plain_value(status)):
+        name, stated = plain_value(item), plain_value(status)
+        hint = f"to accept the decision: jidomem edit {name} --set status=accepted"
+        if action == "reject":
+            hint = f"to reject the decision: jidomem edit {name} --set status=rejected"
+            hint += f'; to withdraw the record of it: jidomem edit {name} --invalidate --reason "..."'
+        if action == "accept" or stated == "proposed":
+            raise InvalidRequest(f"{name} is not a proposal, but a decision with the status {stated}", hint=hint)
     if action == "accept" and not _rivals(item, view):
         change = "--set valid_until=DATE" if ended else "--confirm"
         hint = f"to {'renew it' if ended else 'confirm that it still holds'}: jidomem edit {plain_value(item)} {change}"

@@ -883,3 +883,113 @@ def test_a_due_memory_whose_review_was_due_before_its_own_date_is_confirmed_by_t
     )  # fmt: skip
     assert run(*shlex.split(command.replace("DATE", "2999-01-01"))[1:]).exit_code == 0
     assert rows("review") == []
+
+
+def proposed(text, *options, agent="bob"):
+    """The short id of a convention that *agent* proposes."""
+    return run("remember", text, "--type", "convention", *options, "--agent", agent).stdout.strip()[-8:]
+
+
+def test_governing_offers_to_accept_only_the_proposals_without_a_conflict(repository):
+    (repository / "a.py").write_text("")
+    old = run("remember", "Log in JSON", "--type", "convention", "--about", "a.py", "--topic", "log").stdout.strip()
+    for text, agent in (("Log in logfmt", "bob"), ("Log in CSV", "cleo")):
+        assert run("edit", old, "--supersede", text, "--reason", "smaller", "--agent", agent).exit_code == 0
+    alone = proposed("Only here", "--about", "a.py")
+
+    shown = run("governing", "a.py").stderr.splitlines()
+
+    assert f"accept one: jidomem review accept {alone}" in shown
+    assert "in conflict, or with something to decide: 2, see: jidomem review" in shown
+    assert not [line for line in shown if "--all" in line]
+    assert run("review", "accept", alone).exit_code == 0
+    assert not [line for line in run("governing", "a.py").stderr.splitlines() if line.startswith("accept")]
+
+
+def test_of_several_rivals_each_has_a_command_that_accepts_it_and_rejects_the_others(repository):
+    old = run("remember", "Log in JSON", "--type", "convention", "--topic", "log").stdout.strip()[-8:]
+    changes = [("--supersede", "Log in logfmt"), ("--supersede", "Log in CSV"), ("--invalidate",)]
+    ids = [run("edit", old, *change, "--reason", "smaller", "--agent", f"a{number}").stdout.strip()[-8:]
+           for number, change in enumerate(changes)]  # fmt: skip
+    listed = {row["item"][-8:]: row for row in rows("review") if row["rivals"]}
+
+    done = run("review", "accept", "--all")
+
+    assert {*listed} == {*ids}
+    assert "3 left, in conflict with each other: accept one" in done.stderr
+    for item, row in listed.items():
+        both, reject = row["settle"]
+        others = [each["item"][-8:] for each in row["rivals"]]
+        assert both == f"jidomem review accept {item} && jidomem review reject {' '.join(others)}"
+        assert both in done.stderr
+        assert reject == f"jidomem review reject {item}"
+    pairs = [{row["item"][-8:], row["other"][-8:]} for row in rows("review", "--conflicts")]
+    assert sorted(map(sorted, pairs)) == sorted(map(sorted, ({a, b} for a in ids for b in ids if a < b)))
+    for command in listed[ids[2]]["settle"][0].split(" && "):
+        assert run(*shlex.split(command)[1:]).exit_code == 0
+    assert rows("review", "--conflicts") == []
+    assert [row["name"] for row in rows("ask", "conventions")] == ["Tabs", "Spaces"]
+
+
+def test_both_are_kept_with_the_place_of_one(repository):
+    (repository / "lib").mkdir()
+    (repository / "lib" / "b.py").write_text("")
+    item = proposed("Use tabs", "--topic", "indent")
+    assert run("remember", "Use spaces", "--type", "convention", "--topic", "indent").exit_code == 0
+
+    refused = run("review", "keep-both", item)
+    hint = refused.stderr.splitlines()[-1]
+    done = run("review", "keep-both", item, "--set", "about=lib")
+    wrong = run("review", "accept", item, "--set", "about=lib")
+
+    assert (refused.exit_code, done.exit_code, wrong.exit_code) == (5, 0, 2)
+    assert f"jidomem review keep-both {item} --set about=PATH" in hint
+    assert "--set goes with supersede or keep-both of one memory" in wrong.stderr
+    assert {"Use spaces", "Use tabs"} <= {row["name"] for row in rows("ask", "conventions")}
+
+
+def test_the_second_of_two_rivals_is_refused_by_the_name_of_the_first_also_in_a_dry_run(repository):
+    first, second = (proposed(text, "--topic", "queue") for text in ("Jobs run on Kafka", "Jobs run on RabbitMQ"))
+
+    done = run("review", "accept", first, second, "--dry-run")
+
+    assert f"error: accept {second}: convention_clash with {first}: Jobs run on Kafka\n" in done.stderr
+
+
+def test_a_recorded_decision_that_nobody_took_is_named_and_decided_by_its_status(repository):
+    said = ("--type", "architectural_decision", "--rationale", "r", "--status", "proposed")
+    item = run("remember", "Split the repo", *said).stdout.strip()[-8:]
+
+    listed = run("review").stderr
+    accept, reject = (run("review", action, item) for action in ("accept", "reject"))
+    command = f"jidomem edit {item} --set status=accepted"
+
+    assert f"1 recorded decision has the status proposed; decide one: {command}, or rejected\n" in listed
+    assert (accept.exit_code, reject.exit_code) == (2, 2)
+    assert f"to accept the decision: {command}\n" in accept.stderr
+    assert f"to reject the decision: jidomem edit {item} --set status=rejected; to withdraw" in reject.stderr
+    assert run("edit", item, "--set", "status=rejected", "--reason", "no").exit_code == 0
+    assert [row["summary"] for row in rows("ask", "decisions", "status=rejected")] == ["Split the repo"]
+    assert "recorded decision" not in run("review").stderr
+
+
+def test_a_withdrawal_is_called_one_in_history_and_differences_and_another_date_of_review_confirms(repository):
+    fact = run("remember", "the API is free", "--expires-on", "2030-01-01").stdout.strip()[-8:]
+    newer = run("edit", fact, "--confirm", "--set", "expires_on=2031-01-01").stdout.strip()[-8:]
+    assert run("edit", newer, "--invalidate", "--reason", "it costs").exit_code == 0
+
+    events = [(row["event"], row["status"]) for row in rows("show", fact, "--history")]
+    tables = run("show", fact, "--history").stdout, run("journal", "diff", "--as-of", "0").stdout
+
+    assert events == [("asserted", "superseded"), ("confirmed", "invalidated"), ("withdrawn", "active")]
+    for table in tables:
+        (line,) = [line for line in table.splitlines() if "Withdrawn: the API is free" in line]
+        assert line.split()[-1] == "withdrawal"
+
+
+def test_rules_that_confirm_are_told_in_sentences(repository):
+    restated = run("access", "policy", "confirm", "restated", "--kind", "convention").stderr
+    unopposed = run("access", "policy", "confirm", "unopposed", "--kind", "fact", "--days", "3").stderr
+
+    assert "\na proposed convention restated by another agent is confirmed\n" in restated
+    assert "\na proposed fact unopposed for 3 days is confirmed\n" in unopposed

@@ -375,3 +375,23 @@ def test_a_proposal_shows_the_changes_of_the_memory_that_it_replaces(client, mem
     assert end["changes"] == [{"field": "enforcement_level", "before": "Strict", "after": "Advisory"}]
     for line in (f"replaces {strict[-8:]}: no print", "enforcement level: Strict -&gt; Advisory", "reason: annoying"):
         assert line in page
+
+
+def test_the_page_names_rival_proposals_and_after_one_is_accepted_what_to_do_on_it(client, memory):
+    texts = ("Use DuckDB", "Use Parquet")
+    first, second = (
+        memory.writer.submit_intent("p", decision(summary=text, topic="files2"), propose=True).iri for text in texts
+    )
+
+    page = client.get(f"/ui/p/review?item={first}").text
+    refused = client.post("/ui/p/review", data={"act": "accept", "chosen": [first, second]})
+
+    selected, _, pending = page.partition(">Pending<")
+    assert re.search(rf'against the proposal <a href="[^"]*{second[-8:]}"[^>]*>(<[^>]+>)?Use Parquet', selected)
+    for item, text in ((second, texts[1]), (first, texts[0])):
+        assert f"against the proposal {item[-8:]}: {text}" in pending
+    assert "select it below: it is shown beside the memory that it conflicts with" in refused.text
+    assert "supersedes=" not in refused.text
+    rows = client.get("/projects/p/conflicts").get_json()["rows"]
+    (left,) = [row for row in rows if row["item"] == second]
+    assert memory.reader.get_memory("p", left["other"])["properties"]["summary"] == [texts[0]]
