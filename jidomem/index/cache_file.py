@@ -5,12 +5,10 @@ Each file records its format version and a marker of the machine and folder wher
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any, ClassVar, Generic, TypeVar
@@ -28,7 +26,7 @@ CHUNK = 500
 
 
 def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield *values* in chunks of AT_ONCE.
+    """Yield *values* in chunks of CHUNK.
 
     >>> [len(step) for step in chunks(range(501))]
     [500, 1]
@@ -159,7 +157,7 @@ class CacheFolder(Generic[F]):
     """
 
     def __init__(self, folder: Path, content: str, factory: Callable[[str, float, int], F]) -> None:
-        """Use *folder*, made if missing; *what* names the content in errors, *made* opens or makes a file."""
+        """Use *folder*, made if missing; *content* names it in errors, *factory* opens or makes a file."""
         self.folder = folder
         self._content = content
         self._factory = factory
@@ -286,15 +284,9 @@ class CacheFolder(Generic[F]):
             return "nothing can be written"
         return f"it was damaged: {error}"
 
-    @contextmanager
-    def _folder_lock(self) -> Iterator[None]:
-        """Acquire the lock under which processes open and delete the files of this folder."""
-        descriptor = disk.open_file(self.folder / f"{self.folder.name}.lock")
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+    def _folder_lock(self) -> AbstractContextManager[None]:
+        """Return the lock under which processes open and delete the files of this folder."""
+        return files.file_lock(self.folder / f"{self.folder.name}.lock")
 
 
 def _is_emptied(path: Path) -> bool:

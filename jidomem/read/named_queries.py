@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from jidomem.base.clock import format_timestamp
 from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound, nearest_names
-from jidomem.rdf.terms import Term, boolean, date_time, iri, literal, parse_literal, plain_value
+from jidomem.index import OxigraphIndex, Solutions
+from jidomem.rdf import sparql
+from jidomem.rdf.sparql import Dataset, dataset
+from jidomem.rdf.statements import to_value
+from jidomem.rdf.terms import Term, Triple, boolean, date_time, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, conv, graph_iri, graphs_of, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment
@@ -22,25 +26,11 @@ from jidomem.records.active import ACTIVE, STATES, validity
 from jidomem.records.named_query import NamedQuery, to_term
 
 if TYPE_CHECKING:
-    from jidomem.index import OxigraphIndex
+    from jidomem.extras.servers.remote_index import RemoteIndex
+    from jidomem.index.results import AnswerLimits
     from jidomem.read.playbook import Playbook, Rows
     from jidomem.records.intent import Version
     from jidomem.schema.ontology import EffectiveRules
-
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-from jidomem.index import OxigraphIndex, Solutions
-from jidomem.rdf import sparql
-from jidomem.rdf.sparql import Dataset, dataset
-from jidomem.rdf.statements import to_value
-from jidomem.rdf.terms import Triple
-
-if TYPE_CHECKING:
-    from jidomem.extras.servers.remote_index import RemoteIndex
-    from jidomem.index.results import AnswerLimits
-    from jidomem.records.intent import Version
 
 #: The most names that a hint lists if none is similar.
 _LISTED = 10

@@ -472,7 +472,7 @@ def _of_pairs(where: str, pattern: str, order: tuple[str, ...], text: str) -> Li
 
 
 def _unless(where: str, pattern: str, list_order: ListOrder | None) -> ListOrder:
-    """Return *course* with the pattern that excludes nodes."""
+    """Return *list_order* with the pattern that excludes nodes."""
     match = _UNLESS.fullmatch(pattern)
     if list_order is None or list_order.pairs or match is None or match[1] != list_order.variable:
         raise _bad(where, "unless: is ?what PROPERTY ?variable, of the variable that over: opens with")

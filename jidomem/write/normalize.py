@@ -224,7 +224,7 @@ _OBJECT_KEYS = ({"@id"}, {"@value"}, {"@value", "@type"}, {"@value", "@language"
 def written(normalizer: FieldNormalizer, given: list[Any], own: str) -> list[Any]:
     """Return the triples *given* about *own* as [subject IRI, predicate IRI, {"@id"} or {"@value", "@type"}].
 
-    Triples without such a form are refused on *tidy*; raises TooLarge for more than 500 triples.
+    Triples without such a form are refused by *normalizer*; raises TooLarge for more than 500 triples.
     """
     if len(given) > TRIPLES_LIMIT:
         raise TooLarge(

@@ -7,12 +7,15 @@ answered.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
@@ -26,26 +29,18 @@ from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 from pydantic import ValidationError
 
 import jidomem
-from jidomem.errors import JidomemError
+from jidomem.base.words import quoted, visible
+from jidomem.check import terms
+from jidomem.curation.review_queue import queued, with_endings
+from jidomem.errors import InvalidRequest, JidomemError, NotFound
+from jidomem.read.playbook import plain
 from jidomem.serve.mcp.client_session import ClientSession, ClientSessions
-from jidomem.serve.mcp.tools import Tool, ToolResult, call
+from jidomem.serve.mcp.tools import Tool, ToolResult, call, playbook, working_memory
 from jidomem.serve.server_state import Measures, Operation
 from jidomem.serve.wire import for_tools
 
 if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream, WriteStream
-
-
-import json
-from dataclasses import dataclass
-from urllib.parse import unquote
-
-from jidomem.base.words import quoted, visible
-from jidomem.check import terms
-from jidomem.curation.review_queue import queued, with_endings
-from jidomem.errors import InvalidRequest, NotFound
-from jidomem.read.playbook import plain
-from jidomem.serve.mcp.tools import playbook, working_memory
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")

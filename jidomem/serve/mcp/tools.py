@@ -286,7 +286,7 @@ def _repaired(given: Arguments, error: JidomemError) -> Arguments | None:
 
 
 def _move_to_fields(given: Arguments, unknown: list[str]) -> Arguments | None:
-    """Return arguments with those *astray* moved to `fields`, if all of them are fields of an intent."""
+    """Return arguments with the *unknown* ones moved to `fields`, if all of them are fields of an intent."""
     more = given.get("fields", {})
     if not (
         isinstance(more, dict)
