@@ -626,9 +626,9 @@ class Texts:
             self._build_progress.pop(name_of(stream), None)
 
     def _apply(self, file: SearchIndexReader, stream: Stream, target: Watermark) -> bool:
-        """Add the commits up to *now*; return False if another process added some of them.
+        """Add the commits up to *target*; return False if another process added some of them.
 
-        Raises CacheInvalid if *now* does not follow the watermark of the file.
+        Raises CacheInvalid if *target* does not follow the watermark of the file.
         """
         start = file.mark or Watermark()
         if not self._journal.holds(stream, start.version):

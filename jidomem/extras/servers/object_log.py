@@ -211,8 +211,8 @@ class Bucket:
     ) -> str | None:
         """Return the tag of the object once it is durable; None if its tag is not *expected* (None: no object).
 
-        *force* replaces any object. If the condition fails, `is_ours(data, doubt)` decides whether the stored data is that
-        of this put; *doubt* is whether an earlier try may have been served. Raises Failed `outcome_unknown`, which
+        *force* replaces any object. If the condition fails, `is_ours(data, doubt)` decides whether the stored data is
+        that of this put; *doubt* is whether an earlier try may have been served. Raises Failed `outcome_unknown`, which
         names *what*, if the outcome cannot be determined.
         """
         store = self._slow if len(data) > LARGE else self._once
