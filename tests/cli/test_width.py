@@ -1,6 +1,7 @@
 """Lists in a terminal: no line is wider than it is, and nothing of a text is lost to those who ask for all of it."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -60,12 +61,27 @@ def repository(tmp_path, monkeypatch):
     return folder
 
 
+#: Runs commands one after the other, and ends what each writes by a sign that none writes.
+EACH = """
+import json, sys
+from contextlib import suppress
+from jidomem_cli.main import cli
+for words in json.loads(sys.argv[1]):
+    with suppress(SystemExit):
+        cli.main(words)
+    print(end="\\0", flush=True)
+"""
+
+
 def in_a_terminal(*args, columns=WIDTH):
     """What `jidomem ARGS` writes to a terminal of so many columns, and what to standard error."""
+    return written_to_a_terminal([str(Path(sys.executable).parent / "jidomem"), *args], columns)
+
+
+def written_to_a_terminal(command, columns):
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    command = [str(Path(sys.executable).parent / "jidomem"), *args]
     with subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, env=environment | {"NO_COLOR": "1"}) as child:
         os.close(theirs)
         written = b""
@@ -87,14 +103,16 @@ def columns_of(line):
     return sum(1 + (east_asian_width(sign) in "FW") for sign in line)
 
 
-@pytest.mark.parametrize("args", LISTS, ids=" ".join)
-def test_a_list_has_lines_of_the_width_of_the_terminal_at_most(args):
-    printed, _ = in_a_terminal(*args)
+def test_a_list_has_lines_of_the_width_of_the_terminal_at_most():
+    written, stderr = written_to_a_terminal([sys.executable, "-c", EACH, json.dumps(LISTS)], WIDTH)
 
-    assert printed.strip()
-    lines = [line for line in printed.splitlines() if not line.startswith("    jidomem ")]  # commands are to be pasted
-    assert [line for line in lines if columns_of(line) > WIDTH] == []
-    assert "https://jido.ai/memory/" not in printed
+    *lists, end = written.split("\0")
+    assert (len(lists), end) == (len(LISTS), ""), stderr
+    for args, printed in zip(LISTS, lists, strict=True):
+        assert printed.strip(), (args, stderr)
+        lines = [line for line in printed.splitlines() if not line.startswith("    jidomem ")]  # to be pasted
+        assert [line for line in lines if columns_of(line) > WIDTH] == [], args
+        assert "https://jido.ai/memory/" not in printed, args
 
 
 @pytest.mark.parametrize("columns", [1, 20, 40, 61, 200])
