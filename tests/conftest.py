@@ -10,9 +10,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
-import hypothesis
 import pytest
 from _pytest.doctest import DoctestModule
+
+os.environ["HYPOTHESIS_NO_PLUGINS"] = "1"  # there is that of trio, which no test uses: a quarter of a second to import
+import hypothesis
 
 import jidomem
 from jidomem.base.clock import Sources

@@ -7,8 +7,9 @@ except for `entry`, which reads the files of the ontology for the line of a decl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,7 @@ def entry(schema: Schema, term: Term, overlay: Sequence[Path] = ()) -> TermEntry
         iri=plain_value(term),
         kind=_kind(schema, term),
         label=_text(rows, LABEL),
-        definition=_text(rows, iri(_SKOS + "definition")) or _text(rows, iri(RDFS + "comment")),
+        definition=_definition(rows),
         example=_text(rows, iri(_SKOS + "example")),
         note=_text(rows, iri(_SKOS + "scopeNote")),
         deprecated=term in schema.deprecated,
@@ -170,6 +171,16 @@ def entry(schema: Schema, term: Term, overlay: Sequence[Path] = ()) -> TermEntry
         path=path,
         line=line,
     )
+
+
+def summaries(schema: Schema) -> Iterator[tuple[str, str, str]]:
+    """Yield the kind, IRI and definition, else label, of each declared term, by one pass over the ontology."""
+    rows: dict[Term, list[Triple]] = {}
+    for row in (*schema.triples, *schema.rules):
+        rows.setdefault(row[0], []).append(row)
+    for term in glossary_terms(schema):
+        about = rows.get(term, [])
+        yield _kind(schema, term), plain_value(term), _definition(about) or _text(about, LABEL)
 
 
 def definitions(schema: Schema) -> dict[Term, str]:
@@ -259,11 +270,18 @@ def _place(term: Term, overlay: Sequence[Path]) -> tuple[str | None, int | None]
     ]
     for path in (*files.ontology_files(), *files.shape_files(), *own):
         data = path.read_bytes()
-        if local_name(term).encode() in data:
-            source = FileSource(str(path), data)
-            if TYPE in {predicate for _, predicate, _ in source.about.get(term, ())}:
-                return str(path), line_in(by_subject(source.stated), UnplacedFinding(term, "", "info", "", TYPE))
+        if local_name(term).encode() in data and term in (lines := _lines(str(path), data)):
+            return str(path), lines[term]
     return None, None
+
+
+@lru_cache(maxsize=16)  # a page of the ontology asks for each term in turn
+def _lines(path: str, data: bytes) -> dict[Term, int | None]:
+    """Return the line at which a file declares each of its terms."""
+    source = FileSource(path, data)
+    by = by_subject(source.stated)
+    declared = dict.fromkeys(subject for subject, predicate, _ in source.triples if predicate == TYPE)
+    return {term: line_in(by, UnplacedFinding(term, "", "info", "", TYPE)) for term in declared}
 
 
 def _text(rows: Iterable[Triple], predicate: Term) -> str:
@@ -271,6 +289,10 @@ def _text(rows: Iterable[Triple], predicate: Term) -> str:
         (value for _, verb, value in rows if verb == predicate), key=lambda text: (not text.endswith("@en"), text)
     )
     return plain_value(texts[0]) if texts else ""
+
+
+def _definition(rows: Collection[Triple]) -> str:
+    return _text(rows, iri(_SKOS + "definition")) or _text(rows, iri(RDFS + "comment"))
 
 
 def _listed(terms: Iterable[Term]) -> tuple[str, ...]:

@@ -130,3 +130,16 @@ def test_a_term_is_given_as_turtle_that_says_the_same(root):
 
     rows = {(str(q.subject), str(q.predicate), str(q.object)) for q in ox.parse(text, format=ox.RdfFormat.TURTLE)}
     assert rows == {row for row in ontology.load().triples if row[0] == jido("Decision")}
+
+
+def test_the_summary_of_a_term_is_its_definition_else_its_label(root):
+    labelled = "my:Spoon a owl:Class ; rdfs:subClassOf jido:Fact ; rdfs:label 'a spoon'@en .\n"
+    (root / "ontology" / "more.ttl").write_text(OVERLAY.partition("my:Recipe")[0] + labelled)
+    schema = ontology.load([root])
+
+    told = {name: (kind, text) for kind, name, text in terms.summaries(schema)}
+
+    assert told["https://my.example/kitchen#Recipe"] == ("class", "How to cook something.")
+    assert told["https://my.example/kitchen#Spoon"] == ("class", "a spoon")
+    each = [terms.entry(schema, term, [root]) for term in terms.glossary_terms(schema)]
+    assert told == {one.iri: (one.kind, one.definition or one.label) for one in each}

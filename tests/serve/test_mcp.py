@@ -26,6 +26,7 @@ from mcp_types import Implementation
 
 import jidomem
 from jidomem.base.clock import Sources
+from jidomem.check import terms
 from jidomem.rdf.vocab import GUIDE_TYPES, SEVERITY, local_name
 from jidomem.read.derived import session, sessions
 from jidomem.read.playbook import plain
@@ -516,7 +517,9 @@ def test_resources_and_prompts_are_listed_read_and_refused(desks, mode):
     texts, prompts, prompt, errors = talk(create_server(desks, TOOLS), asks, mode=mode)
 
     assert texts["memory://briefing"].text.startswith("# What p remembers")
-    assert "ArchitecturalDecision" in texts["memory://ontology"].text
+    for name in ("ArchitecturalDecision", "summary", "High"):
+        term = terms.entry(desks.memory.schema, terms.find(desks.memory.schema, name))
+        assert f'- {term.kind} `{term.iri}`: "{term.definition[:200]}' in texts["memory://ontology"].text
     assert "open-tasks" in [each["name"] for each in json.loads(texts["memory://playbook"].text)]
     assert json.loads(texts["memory://conflicts"].text) == []
     assert json.loads(texts["item"].text)["iri"] == iri

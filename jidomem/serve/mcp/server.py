@@ -394,12 +394,9 @@ class Resource:
 
 
 def _ontology(session: ClientSession) -> str:
-    schema, folders = session.memory.schema, [session.memory.settings.root]
-    lines = [f"# The terms of this memory, version {schema.version}\n"]
-    for term in terms.glossary_terms(schema):
-        entry = terms.entry(schema, term, folders)
-        lines.append(f"- {entry.kind} `{entry.iri}`: {quoted(entry.definition or entry.label, 300)[0]}")
-    return "\n".join(lines) + "\n"
+    schema = session.memory.schema
+    lines = [f"- {kind} `{name}`: {quoted(text, 300)[0]}\n" for kind, name, text in terms.summaries(schema)]
+    return f"# The terms of this memory, version {schema.version}\n\n{''.join(lines)}"
 
 
 def _briefing(session: ClientSession) -> str:
