@@ -6,6 +6,7 @@ With a commit all its ancestors are listed, so those that are lacking are reache
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from jidomem.index.projection import RECORDED, ticks, timed
 from jidomem.index.store import OxigraphIndex, Watermark
@@ -23,30 +24,35 @@ class CommitList:
 
     def __init__(self, store: sqlite3.Connection) -> None:
         self._store = store
-        self._marks: list[Watermark] | None = None  # the watermarks of the graphs whose commits are listed
+        self.marks: list[Watermark] | None = None  # the watermarks of the graphs whose commits are listed
 
     def lacking(self, index: OxigraphIndex, project: str) -> int:
         """Return how many commits of *project* in the index may be lacking."""
         marks = _marks(index, project)
-        if marks == self._marks:
+        if marks == self.marks:
             return 0
         if all(self._has(_key_of(head)) for mark in marks for head in mark.version.heads):
-            self._marks = marks
+            self.marks = marks
             return 0
         listed = self._store.execute("SELECT COUNT(*) FROM committed").fetchone()[0]
         return max(1, sum(mark.commits for mark in marks) - int(listed))
 
-    def update(self, index: OxigraphIndex, project: str) -> None:
-        """List the commits of *project* in the index that are lacking, in the caller's write transaction."""
+    def update(self, index: OxigraphIndex, project: str) -> list[Watermark]:
+        """List the commits of *project* that are lacking, in the caller's write transaction; return what was read.
+
+        Once that is committed, the caller may set it as `marks`: a head that is not in the index cannot be listed.
+        """
         marks = _marks(index, project)
-        for graph, mark in zip(graphs_of(project), marks, strict=True):
-            for head in mark.version.heads:
-                self._add(index, graph, head)
-        self._marks = marks
+        former: Sequence[Watermark | None] = self.marks or [None] * len(marks)
+        for graph, mark, before in zip(graphs_of(project), marks, former, strict=True):
+            for head in mark.version.heads if mark != before else ():
+                if not self._has(_key_of(head)):
+                    self._add(index, graph, head)
+        return marks
 
     def page(self, start: str, moment: int, count: int) -> list[str] | None:
         """Return up to *count* keys, from *start* on, of commits made by *moment*; None if the list lacks commits."""
-        if self._marks is None:
+        if self.marks is None:
             return None
         start = max(start, timed(moment, "", newest_first=True))
         text = "SELECT key FROM committed WHERE key >= ? ORDER BY key LIMIT ?"

@@ -1,8 +1,7 @@
 """The search index: texts of memories, entries and turns for full-text search, one SQLite file a stream in `cache/`.
 
 It is kept up to date with the index. The vectors of a model are in a separate file, each under the digest of its text.
-Texts that are in no journal are searched in memory. After a failure the embedder gets fewer texts at a time, until the
-text that it refuses is identified.
+Texts that are in no journal are searched in memory. After a failure the embedder gets fewer texts at a time.
 """
 
 from __future__ import annotations
@@ -573,7 +572,8 @@ class Texts:
             if not waits and lacking > MAX_AWAITED:
                 raise _BuildNeeded
             with file.writing():
-                file.commits.update(self._index, stream.project)
+                marks = file.commits.update(self._index, stream.project)
+            file.commits.marks = marks
 
     def _fill_lists(self, file: SearchIndexReader, stream: Stream, *, waits: bool) -> None:
         """Fill the lists of this program version, for the classes of the present ontology, and the tallies."""
@@ -646,6 +646,8 @@ class Texts:
                 if file.mark != mark:
                     return False
                 self._write_documents(file, stream, fresh)
+                if stream.name == "memory":
+                    file.commits.update(self._index, stream.project)
                 mark, count = mark.after(fresh), count + len(fresh)
                 file.set_metadata(mark=mark.term)
         if count != target.commits - start.commits:
