@@ -24,7 +24,7 @@ from platformdirs import user_data_dir
 
 import jidomem
 from jidomem.check.report import command as workflow_command
-from jidomem.curation.review_queue import Waiting, queue
+from jidomem.curation.review_queue import Waiting, acceptable, queue
 from jidomem.curation.review_text import commands
 from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound
 from jidomem.exchange.sync_plan import CHANGES, LocalChange, PendingChange, SyncPlan, SyncStep
@@ -424,8 +424,10 @@ def _next(memory: Jidomem, adopted: Sequence[Adopted], proposals: Sequence[Waiti
             commands_.append(
                 ("jidomem review --conflicts", f"resolve {_count(opposed, 'conflict')} with active memories")
             )
-        if opposed < len(proposals) and (not curators or memory.writer.is_curator(memory.project)):
-            commands_.append(("jidomem review accept --all", "accept the others" if opposed else "accept them"))
+        some = acceptable(memory.reader, memory.project, proposals)[""]
+        if some and (not curators or memory.writer.is_curator(memory.project)):
+            purpose = "accept them" if len(some) == len(proposals) else "accept those without a conflict"
+            commands_.append(("jidomem review accept --all", purpose))
     if not adopted:
         commands_.append(('jidomem remember "what an agent should know"', "record the first memory"))
     return [*commands_, ("git add .jidomem", "commit the memory with the code")] if memory.tree else commands_
