@@ -105,8 +105,17 @@ def pytest_collect_file():
     return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
-#: Files of tests that take long: the last minute of a run is for short ones, so that no worker waits for another.
-LONG = ("test_pythons.py", "test_accepted_is_checked.py", "test_stateful.py", "test_kill.py", "test_query_law.py")
+#: Files of tests that take long: the last minute of a run is for short ones, so that no worker waits for another, and
+#: a file that has a browser stays with one worker.
+LONG = (
+    "test_pythons.py",
+    "test_docs_site.py",
+    "test_pages.py",
+    "test_accepted_is_checked.py",
+    "test_stateful.py",
+    "test_kill.py",
+    "test_query_law.py",
+)
 
 
 @pytest.hookimpl(trylast=True)

@@ -97,8 +97,8 @@ def test_what_was_just_submitted_is_in_the_answer(client):
 )
 def test_a_query_without_end_is_cut_stops_working_and_holds_up_nobody(server, client, text, codes):
     with ThreadPoolExecutor(1) as aside, Client(server.url) as other:
-        cut = aside.submit(asked, other, text, timeout=1.5)
-        while not wait([cut], 0.02).done:
+        cut = aside.submit(asked, other, text, timeout=1.0)
+        while not wait([cut], 0.1).done:
             assert len(client.get("/projects/p/queries/facts?limit=3")["rows"]) == 3
         status, media, body = cut.result()
 
@@ -155,9 +155,9 @@ def test_no_child_outlives_the_server(tmp_path, stop):
     with running(tmp_path / "root") as process, Client(process.url) as client, ThreadPoolExecutor(1) as aside:
         client.submit([intent(summary=f"fact {number}") for number in range(100)])
         cut = aside.submit(asked, client, CROSS)
-        while not any(cpu(child) > 80 for child in children(process)):
+        while not any(cpu(child) > 50 for child in children(process)):
             assert not cut.done()
-            time.sleep(0.02)
+            time.sleep(0.1)
         left = children(process)
         process.send_signal(stop)
         assert cut.exception() is not None or cut.result()[0] == 503

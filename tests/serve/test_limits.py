@@ -86,7 +86,7 @@ def test_what_would_never_end_is_cut_and_its_worker_gone_while_others_are_served
     with ThreadPoolExecutor(1) as aside, Client(server.url) as asking, Client(server.url) as other:
         cut = aside.submit(asking.ask, "POST", "/sparql", urlencode({"query": text}), FORM)
         served = 0
-        while not wait([cut], 0.02).done or not served:
+        while not wait([cut], 0.1).done or not served:
             served += len(other.get("/projects/p/queries/facts?limit=3")["rows"])
         status, headers, body = cut.result()
 

@@ -9,9 +9,9 @@ PATIENCE = 120  # seconds, after which a thread that still waits will do so for 
 
 
 def test_who_writes_reads_it_at_once_and_nobody_waits_without_end(tmp_path, scale):
-    command = [sys.executable, str(CROWD), str(tmp_path / "root"), str(6 * scale)]
+    command = [sys.executable, str(CROWD), str(tmp_path / "root"), str(4 * scale)]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=6 * scale + PATIENCE)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=4 * scale + PATIENCE)
 
     assert done.returncode == 0, done.stderr
     count, held = done.stdout.split()

@@ -16,7 +16,7 @@ from jidomem.rdf.vocab import graph_iri, jido
 SCRIPT = Path(__file__).with_name("submitter.py")
 HANDS = Path(__file__).with_name("hands.py")
 STREAM = Stream("p")
-KILLS = 25
+KILLS = 16
 WRITERS, WRITES = 8, 60
 AT_ONCE = 2
 
