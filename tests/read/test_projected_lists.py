@@ -133,7 +133,7 @@ def answers(memory, moments):
 
 #: A history of another seed is not simpler, so failures are not shrunk.
 HISTORIES = settings(
-    max_examples=examples(3),
+    max_examples=examples(2),
     deadline=None,
     phases=[Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],

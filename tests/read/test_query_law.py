@@ -283,7 +283,7 @@ def test_every_question_that_is_about_memories_or_sessions_takes_a_moment_of_the
     assert {query.role for query in without if query.name not in ("commits", "policy-changes")} == {"code"}
 
 
-@settings(max_examples=examples(5), deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(st.integers(0, 2**32))
 def test_every_question_asked_as_of_a_moment_answers_as_the_memory_did_then(seed):
     random = Random(seed)
