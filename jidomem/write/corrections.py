@@ -16,7 +16,7 @@ from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.file_anchor import ANCHOR, anchors_of
-from jidomem.records.intent import MemoryUpdateIntent, Receipt
+from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, MemoryUpdateIntent, Receipt
 from jidomem.write import conflict, permissions
 from jidomem.write.context import WriteContext
 from jidomem.write.pipeline import PROPOSED_PREFIX, Pipeline
@@ -189,6 +189,7 @@ class Corrections:
                 ended = _Unsettling(named, proposal, view).ended
                 if len(ended) != 1:
                     raise
+                _check_unchanged(named, ended[0], fields)
                 named = ended[0]
         old, ends = _undo_target(named, view)
         again = [_pending_again(each, view) for each in _proposals_in(old, view)]  # an undone undo accepts it again
@@ -233,7 +234,7 @@ class Corrections:
             changes = {name: fields[name] for name in fields if name != "supersedes" or not restored}
             changes = changes if is_named else author
             values = self._carried(view, plain_value(proposal), changes) | {"reason": reason}
-            values |= undone.links(proposal, restored) | changes
+            values |= undone.links(proposal, restored | undone.active_again) | changes
             # as it was: it may name a memory that was replaced since, as a conflict for the curator
             is_same = changes.keys() <= _AUTHOR | {"idempotency_key"}
             options = replace(self._as_seen(view, proposal, changes), propose=True, as_it_was=is_same)
@@ -471,11 +472,23 @@ class _Unsettling:
 
     @property
     def ended(self) -> list[Term]:
-        """Return the asserted memories that the acceptance ended; the named one in place of its last version."""
-        first = self.view.first(self.proposal, jido("supersededBy"))
-        olds = [] if first is None or self.accepted is None else _ended_by(first, self.view)
+        """Return the asserted memories to restore: those that the acceptance ended, and that are not active again.
+
+        The named one is in place of its last version.
+        """
         of_named = {self.named, *_successors(self.named, self.view)}
-        return [self.named if old in of_named else old for old in olds if not self.view.is_proposed(old)]
+        return [self.named if old in of_named else old for old, back in self._olds.items() if back is None]
+
+    @property
+    def active_again(self) -> dict[Term, str]:
+        """Return the memories that the acceptance ended and that are active again -> their present IRI."""
+        return {old: plain_value(back) for old, back in self._olds.items() if back is not None}
+
+    @property
+    def _olds(self) -> dict[Term, Term | None]:
+        view, first = self.view, self.view.first(self.proposal, jido("supersededBy"))
+        olds = [] if first is None else [old for old in _ended_by(first, view) if not view.is_proposed(old)]
+        return {old: _active_again(old, view, self.accepted) for old in olds}
 
     def links(self, proposal: Term, restored: Mapping[Term, str]) -> dict[str, list[str]]:
         """Return the relations of *proposal* pending again: on the *restored* memories in place of those that ended."""
@@ -486,7 +499,12 @@ class _Unsettling:
         return links
 
     def check(self, pipeline: Pipeline, agent: Term) -> None:
-        """Raise PolicyDenied where a curator accepted the proposal, and *agent* is none."""
+        """Raise PolicyDenied where a curator accepted the proposal, and *agent* is none.
+
+        Raises InvalidRequest where the named memory is active again.
+        """
+        for old in {self.named, *_successors(self.named, self.view)} & self.active_again.keys():
+            raise _back_already(self.named, iri(self.active_again[old]))
         rules = permissions.authority(self.view, pipeline.policy)
         if self.accepted and permissions.curated_end([plain_value(self.proposal)], (), rules, self.view):
             permissions.check_curates("undo what a curator accepted", plain_value(agent), rules, pipeline.speaker)
@@ -519,6 +537,25 @@ def _revivals(item: Term, view: WriteSnapshot) -> list[Term]:
     return found
 
 
+def _active_again(old: Term, view: WriteSnapshot, accepted: Term | None) -> Term | None:
+    """Return the active memory other than *accepted* that revived the ended *old*, its successor, or an equal one."""
+    revived = (conflict.end_of_chain(each, view) for each in _revivals(old, view)[1:])
+    keys = (key for key in view.objects(old, CONFLICT_KEY) if plain_value(key).startswith(IDENTICAL))
+    equal = (each for key in keys for each in view.subjects(CONFLICT_KEY, key) if view.is_current(each))
+    return next((each for each in (*revived, *equal) if each not in (None, accepted)), None)
+
+
+def _check_unchanged(named: Term, old: Term, fields: Mapping[str, Any]) -> None:
+    """Raise InvalidRequest for *fields* of *named* where only the restoration of *old* would be proposed."""
+    names = ", ".join(sorted(fields.keys() - _AUTHOR - {"idempotency_key"}))
+    if names and named != old:
+        raise InvalidRequest(
+            f"{plain_value(named)} is undone by a curator only; your undo proposes the memory that it ended, so"
+            f" {names} would change {plain_value(old)}",
+            hint=f"undo it without other fields; to change that memory: jidomem edit {plain_value(old)} --undo",
+        )
+
+
 def _pending_again(proposal: Term, view: WriteSnapshot) -> Term | None:
     """Return the pending proposal that an undo made of the settled *proposal*; None if there is none."""
     again = (each for each in _revivals(proposal, view)[1:] if view.is_proposed(each) and not view.has_ended(each))
@@ -538,12 +575,12 @@ def _settled_proposal(item: Term, view: WriteSnapshot) -> Term | None:
     """
     if view.is_proposed(item) and _pending_again(item, view) is None:
         item = next(each for each in reversed(_revivals(item, view)) if view.is_proposed(each))
-    chain, ends, marker = [item, *_successors(item, view)], [item], jido("DeletedMarker")
+    chain, ends = [item, *_successors(item, view)], [item]
     if view.has_ended(item) and view.is_proposed(item):
         ends = chain[1:2]
     elif view.has_ended(item):
-        ends = [end for old in chain for end in view.objects(old, jido("invalidatedBy")) if marker in view.types(end)]
-        ends = [*filter(view.is_current, [*chain[-1:], *ends])]
+        ends = [*chain[-1:], *(end for old in chain for end in view.objects(old, jido("invalidatedBy")))]
+        ends = [end for end in ends if conflict.end_of_chain(end, view) in (end, None)]
     for end in ends:
         if settled := _proposals_in(end, view):
             older = {old for each in settled for old in view.objects(each, jido("supersedes"))}
@@ -594,13 +631,18 @@ def _replacements(old: Term, view: WriteSnapshot) -> list[str]:
     for position, link in enumerate(chain):
         revived = view.objects(link, jido("revives"))
         if old in revived and view.is_current(link):
-            hint = "to replace it: supersede that one"
-            raise InvalidRequest(f"{plain_value(old)} is active again, as {plain_value(link)}", hint=hint)
+            raise _back_already(old, link)
         undone = {ended for earlier in chain[:position] for ended in view.objects(earlier, jido("supersedes"))}
-        if undone.intersection(revived) - {old}:
+        if undone.intersection(revived) - {old, *chain}:
             return []  # a joint replacement of several memories was undone for another one
     markers = [end for end in view.objects(old, jido("invalidatedBy")) if _withdrew_only(old, end, view)]
     return [plain_value(end) for end in (*chain[-1:], *markers) if view.is_current(end)]
+
+
+def _back_already(old: Term, back: Term) -> InvalidRequest:
+    """Return the refusal to restore *old*, which is active again as *back*."""
+    hint = "to replace it: supersede that one"
+    return InvalidRequest(f"{plain_value(old)} is active again, as {plain_value(back)}", hint=hint)
 
 
 def _withdrew_only(old: Term, end: Term, view: WriteSnapshot) -> bool:

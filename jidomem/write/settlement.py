@@ -18,6 +18,7 @@ from jidomem.write.batch import Batches
 from jidomem.write.context import WriteContext
 from jidomem.write.corrections import (
     ACCEPTED,
+    OWN,
     Corrections,
     changed_fields,
     coexisting_with,
@@ -82,10 +83,11 @@ class Settlements:
             raise InvalidRequest(f"{action!r} settles nothing", hint=f"one of: {', '.join(ACTIONS)}")
         if settlement.changes and action not in ("supersede", "keep-both"):
             raise InvalidRequest(f"{action} takes no changes", hint="leave out `changes`")
-        if authorship := sorted({"asserted_by", "asserted_in"} & {*(settlement.changes or ())}):
+        if taken := sorted({"asserted_by", "asserted_in", *OWN} & {*(settlement.changes or ())}):
             raise InvalidRequest(
-                f"a settlement takes no {' or '.join(authorship)} in `changes`: the curator is the author of a change",
-                hint=f"leave out {' and '.join(authorship)}",
+                f"a settlement takes no {' or '.join(taken)} in `changes`: the curator is the author of a change, and"
+                " the action has its relations",
+                hint=f"leave out {' and '.join(taken)}; the other memory is `other` (--against), the reason `reason`",
             )
         restated_in(view, item)  # raises NotFound
         if other is not None:

@@ -77,6 +77,16 @@ def test_an_undo_is_undone_in_turn(memory):
     assert status(memory, old, new, back, again) == ["superseded"] * 3 + ["active"]
 
 
+def test_undoing_in_turn_by_any_name_leaves_one_version_active(memory):
+    old = kept(memory, summary="the port is 80")
+    new = revised(memory, old, summary="the port is 90")
+
+    for item, summary in [(old, 80), (new, 90)] * 3:
+        memory.writer.undo("p", item, reason="back")
+
+        assert [row["summary"] for row in memory.reader.ask("facts", project="p")] == [f"the port is {summary}"]
+
+
 def test_an_agent_only_proposes_to_revive_what_a_curator_ended(memory):
     first, other, third = (kept(memory, summary=text) for text in ("one", "two", "three"))
     memory.writer.agent = "rita"
@@ -108,6 +118,24 @@ def test_an_agent_does_not_undo_what_a_curator_accepted(memory):
             memory.writer.undo("p", item, reason="no")
         assert refusal.value.hint == "ask rita"
     assert status(memory, accepted) == ["active"]
+
+
+def test_an_agent_changes_no_other_memory_by_the_fields_of_a_proposal_that_it_undoes(memory):
+    old = kept(memory, summary="the port is 80")
+    proposal = memory.writer.submit_intent("p", intent(summary="the port is 443", supersedes=[old]), propose=True).iri
+    memory.writer.agent = "rita"
+    accepted = memory.writer.settle("p", proposal, "accept", reason="measured").iri
+
+    memory.writer.agent = "ana"
+    for item in (proposal, accepted):
+        with pytest.raises(InvalidRequest, match=f"would change {old}") as refusal:
+            memory.writer.undo("p", item, reason="no", summary="the port is 8443", topic="port")
+        assert (refusal.value.detail.split(" ")[0], "summary, topic" in refusal.value.detail) == (item, True)
+        assert f"jidomem edit {old} --undo" in refusal.value.hint
+
+    restored = memory.writer.undo("p", old, reason="no", summary="the port is 8080").iri
+    assert shown(memory, restored)["properties"]["summary"] == ["the port is 8080"]
+    assert memory.writer.undo("p", proposal, reason="no", asserted_by="bob").status == "proposed"
 
 
 def test_undoing_what_replaced_several_brings_each_back_by_itself(memory):

@@ -403,6 +403,67 @@ def test_undoing_the_acceptance_of_what_replaced_several_restores_each(memory):
     assert [*map(len, (receipt.warnings, memory.reader.ask("conflicts", project="p")))] == [2, 0]
 
 
+def accepted_with_a_withdrawal(memory):
+    """The acceptance of a proposal that replaced one memory and withdrew another."""
+    old, other = kept(memory, summary="the port is 80"), kept(memory, summary="the host is a")
+    proposed = kept(memory, propose=True, summary="b:443", supersedes=[old], invalidates=[other])
+    accepted = settle(memory, proposed, "accept", reason="measured")
+    return {"old": old, "other": other, "proposed": proposed, "accepted": accepted}
+
+
+@pytest.mark.parametrize("name", ["old", "proposed", "accepted"])
+@pytest.mark.parametrize("by", ["revival", "its successor", "an equal one"])
+def test_what_is_active_again_already_is_not_restored_by_undoing_the_acceptance(memory, name, by):
+    named = accepted_with_a_withdrawal(memory)
+    back = kept(memory, summary="the host is a", **({} if by == "an equal one" else {"revives": [named["other"]]}))
+    if by == "its successor":
+        back = memory.writer.revise("p", back, changes={"summary": "the host is c"}, reason="moved").iri
+
+    memory.writer.undo("p", named[name], reason="a mistake")
+
+    (pending,) = memory.reader.ask("proposals", project="p")
+    facts = {row["fact"]: row["summary"] for row in memory.reader.ask("facts", project="p")}
+    assert sorted(facts.values()) == [f"the host is {'c' if by == 'its successor' else 'a'}", "the port is 80"]
+    assert said(memory, pending["item"], "invalidates") == [iri(back)]
+    assert {*said(memory, pending["item"], "supersedes")} == {*map(iri, facts)} - {iri(back)}
+
+
+@pytest.mark.parametrize("name", ["old", "other", "proposed", "accepted"])
+def test_an_acceptance_that_also_withdrew_a_memory_is_undone_by_the_name_of_any(memory, name):
+    named = accepted_with_a_withdrawal(memory)
+
+    memory.writer.undo("p", named[name], reason="a mistake")
+
+    (pending,) = memory.reader.ask("proposals", project="p")
+    facts = {row["summary"]: iri(row["fact"]) for row in memory.reader.ask("facts", project="p")}
+    assert {*facts} == {"the port is 80", "the host is a"}
+    assert said(memory, pending["item"], "supersedes") == [facts["the port is 80"]]
+    assert said(memory, pending["item"], "invalidates") == [facts["the host is a"]]
+
+
+@pytest.mark.parametrize("name", ["old", "proposed"])
+def test_an_acceptance_that_was_withdrawn_is_undone_by_each_name_alike(memory, name):
+    named = {"old": kept(memory, summary="the port is 80")}
+    named["proposed"] = kept(memory, propose=True, summary="the port is 443", supersedes=[named["old"]])
+    memory.writer.invalidate("p", settle(memory, named["proposed"], "accept"), reason="wrong")
+
+    memory.writer.undo("p", named[name], reason="a mistake")
+
+    (restored,), (pending,) = (memory.reader.ask(query, project="p") for query in ("facts", "proposals"))
+    assert (restored["summary"], pending["summary"]) == ("the port is 80", "the port is 443")
+    assert said(memory, pending["item"], "supersedes") == [iri(restored["fact"])]
+
+
+def test_what_is_active_again_is_no_name_to_undo_the_acceptance(memory):
+    named = accepted_with_a_withdrawal(memory)
+    restored = kept(memory, summary="the host is a", revives=[named["other"]])
+
+    error = refusal(memory.writer.undo, "p", named["other"], summary="the host is b")
+
+    assert error.detail == f"{named['other']} is active again, as {restored}"
+    assert status(memory, named["accepted"]) == "active"
+
+
 def test_the_newest_version_is_pending_again_where_several_were_settled(memory):
     first = kept(memory, propose=True, summary="one")
     second = kept(memory, propose=True, summary="two", supersedes=[first])
@@ -633,3 +694,15 @@ def test_a_settlement_takes_no_author(memory):
 
     with pytest.raises(InvalidRequest, match="takes no asserted_by in `changes`"):
         settle(memory, item, "supersede", other=other, changes={"asserted_by": "ben"}, reason="measured")
+
+
+@pytest.mark.parametrize("action", ["supersede", "keep-both"])
+@pytest.mark.parametrize("name", ["supersedes", "invalidates", "coexists_with", "revives", "iri", "reason"])
+def test_a_settlement_takes_no_relations(memory, action, name):
+    old, new = rivals(memory)
+    third = kept(memory, summary="cats are nice")
+
+    error = refusal(settle, memory, new, action, changes={name: "urn:x" if name in ("iri", "reason") else [third]})
+
+    assert error.detail.startswith(f"a settlement takes no {name} in `changes`")
+    assert [status(memory, item) for item in (old, new, third)] == ["active", "proposed", "active"]
