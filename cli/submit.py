@@ -335,6 +335,8 @@ def edit(
     except JidomemError as refusal:
         options: Options | None = partial(_withdrawals, reason=reason) if invalidate else as_changes
         fields = {**given_fields(changes, _CHECKS), **({"reason": reason} if reason else {})}
+        if checks := [f"--set {name}=PATTERN" for name in _CHECKS if name in fields]:
+            refusal.hint = refusal.hint.replace("`extra_triples`", " and ".join(checks))
         hint = ""
         if not (invalidate or undo):
             with suppress(JidomemError):  # a field may name no memory: the refusal is shown with its own hint
@@ -396,6 +398,6 @@ def _with_checks(memory: Jidomem, item: str, fields: dict[str, Any]) -> dict[str
         return fields
     replaced = {*given, *(name.replace("jido:", JIDO) for name in given), f"{JIDO}verified"}
     old = memory.writer.restated(memory.project, item).get("extra_triples", [])
-    triples = [triple for triple in fields.get("extra_triples", old) if triple[0] not in replaced]
+    triples = [triple for triple in fields.get("extra_triples", old) if not triple or str(triple[0]) not in replaced]
     triples += [[name, {"@value": value}] for name, values in given.items() for value in values]
     return {**fields, "extra_triples": triples}

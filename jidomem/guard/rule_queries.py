@@ -10,9 +10,10 @@ from typing import Any
 
 from jidomem.base.clock import format_timestamp
 from jidomem.guard.rules import Check, Rule, RuleInputs, Rules, file_state
+from jidomem.index.cache_file import chunks
 from jidomem.journal.commit import COMMIT, stem
 from jidomem.journal.journal import Stream
-from jidomem.rdf.terms import plain_value
+from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import BASE, TYPE_OF_CLASS, graph_iri, jido, local_name
 from jidomem.recall.governing import earlier_names
 from jidomem.recall.nearness import BINDING, force, is_note
@@ -204,9 +205,10 @@ class _RuleRows:
         """The values of `_VERSIONS` of all memories with a check, by memory and property; confirmers settle."""
         checked = {item for name in ("forbids", "requires", "command") for item in self._by[name]}
         values = defaultdict[tuple[str, str], set[str]](set)
-        for row in self._select(_VERSIONS % " ".join(f"<{item}>" for item in sorted(checked))):
-            name = local_name(row["name"])
-            values[row["item"], "settledBy" if name == "confirmedBy" else name].add(row["value"])
+        for some in chunks(sorted(checked)):  # the length of a query is limited
+            for row in self._select(_VERSIONS % " ".join(map(iri, some))):
+                name = local_name(row["name"])
+                values[row["item"], "settledBy" if name == "confirmedBy" else name].add(row["value"])
         return values
 
     def _judged(self, item: str) -> list[set[str]]:

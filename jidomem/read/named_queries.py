@@ -300,8 +300,8 @@ def _names(index: OxigraphIndex, project: str, folder: str) -> set[str]:
 def text_columns(query: NamedQuery, *, include_inactive: bool) -> tuple[str, ...]:
     """Return the columns of *query* as CSV or TSV: also `memory_status` if inactive memories may be listed."""
     lists_memories = any(name in _MEMORY_COLUMNS for name in query.columns)
-    has_status = not lists_memories or "status" in query.columns
-    return query.columns if has_status or not include_inactive else (*query.columns, MEMORY_STATUS)
+    has_status = "status" in query.columns and "task" not in query.columns  # a task has a status of its own
+    return (*query.columns, MEMORY_STATUS) if include_inactive and lists_memories and not has_status else query.columns
 
 
 def _common_parameters(

@@ -33,6 +33,8 @@ from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import names_a_thing, value_of
 
 _ABOUT = jido("about")
+_VALID_FROM, _VALID_UNTIL = jido("validFrom"), jido("validUntil")
+_DATED, _RECORDED = jido("hasTimestamp"), jido("recordedAt")
 #: Fields of author, time and relations, not of content.
 NOT_CONTENT = {
     "iri", "asserted_by", "asserted_in", "timestamp", "idempotency_key", "supersedes", "invalidates", "coexists_with",
@@ -400,11 +402,13 @@ def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:
 def _overlap(intent: MemoryUpdateIntent, item: Term, view: WriteSnapshot) -> bool:
     """Return whether there is a moment at which *intent* and *item* are both valid.
 
-    Without `valid_from` an intent is valid from its timestamp on.
+    Without `valid_from`, from its timestamp on.
     """
     start, end = parse_moment(intent.valid_from or intent.timestamp), parse_moment(intent.valid_until)
-    since, until = (_moment(view.first(item, jido(name))) for name in ("validFrom", "validUntil"))
-    return not (start and until and until <= start) and not (since and end and end <= since)
+    since = _moment(view.first(item, _VALID_FROM) or view.first(item, _DATED) or view.first(item, _RECORDED))
+    until = _moment(view.first(item, _VALID_UNTIL))
+    starts, ends = [each for each in (start, since) if each], [each for each in (end, until) if each]
+    return not (starts and ends) or max(starts) < min(ends)
 
 
 def _moment(term: Term | None) -> datetime | None:

@@ -117,6 +117,8 @@ def test_inactive_memories_have_their_status_in_each_text_format(form):
     assert with_inactive["The gate was open"] == "expired"
     assert "" in with_inactive.values()
     assert all("memory_status" not in row for row in read())
+    assert "memory_status" in run("ask", "tasks", "--include-inactive", "--format", form).stdout.splitlines()[0]
+    assert "memory_status" not in run("ask", "decisions", "--include-inactive", "--format", form).stdout
 
 
 def test_a_memory_is_judged_at_the_moment_of_the_world_that_is_asked_about():

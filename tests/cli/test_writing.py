@@ -640,5 +640,8 @@ def test_an_edit_replaces_the_patterns_of_a_convention():
 
     shown = json.loads(run("show", new, "--json").stdout)["properties"]
     assert (sorted(shown["forbidsPattern"]), shown["requiresPattern"]) == (["foobar", "fool"], ["x"])
+    refused = run("edit", new, "--set", "forbids=(", "--reason", "r")
+    assert "correct --set forbids=PATTERN and resubmit" in refused.stderr
+    assert run("edit", new, "--set", "forbids=x", "--set", "extra_triples=[[]]", "--reason", "r").exit_code == 2
     last = run("edit", new, "--set", "forbids=", "--reason", "no pattern").stdout.strip()
     assert "forbidsPattern" not in json.loads(run("show", last, "--json").stdout)["properties"]

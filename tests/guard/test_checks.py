@@ -230,6 +230,22 @@ def test_an_accepted_check_counts_after_other_agents_confirm_it_but_not_with_ano
     assert answers == [True, True, True, False, False]
 
 
+def test_more_checks_than_one_query_can_name_are_judged_in_a_project_with_a_curator(repository):
+    rules = [
+        convention(f"Rule {number}", f"src/m{number}.py", forbidsPattern=f"bad{number}[(]") for number in range(1_100)
+    ]
+    with jidomem.open(repository / ".jidomem", agent="rita") as memory:
+        memory.writer.submit_many("p", rules)
+    run("access", "policy", "grant", "rita", "curator", "--agent", "rita", "--reason", "she judges")
+    (repository / "src" / "m5.py").write_text("bad5(1)\n")
+
+    answer = run("guard", "src/m5.py")
+
+    assert answer.exit_code == 0, answer.stderr
+    assert "Rule 5" in answer.stdout
+    assert '"its check waits for a curator"' in answer.stdout  # recorded by an agent that is no curator
+
+
 def test_a_proposal_checks_nothing(repository):
     run("access", "policy", "set", "--preset", "curated")
     keep(repository, convention("No print", "src", forbidsPattern="print"))

@@ -758,13 +758,18 @@ windows = pytest.mark.parametrize(
         ({"valid_until": "2027-01-01"}, {"valid_from": "2027-01-01"}, False),
         ({"valid_from": "2028-01-01"}, {"valid_until": "2027-01-01"}, False),
         ({"valid_from": "2028-01-01"}, {}, True),
-        ({"valid_until": "2020-01-01"}, {"valid_from": "2019-01-01"}, True),
+        ({"valid_until": "2020-01-01"}, {"valid_from": "2019-01-01"}, False),  # the first was over when it was dated
+        ({"valid_until": "2020-01-01"}, {"timestamp": "2019-01-01"}, False),
+        ({"valid_until": "2020-01-01", "timestamp": "2019-01-01"}, {"valid_from": "2018-01-01"}, True),
     ],
 )
+orders = pytest.mark.parametrize("is_reversed", [False, True])
 
 
+@orders
 @windows
-def test_memories_that_are_never_valid_at_one_moment_do_not_disagree(memory, first, second, do_meet):
+def test_memories_that_are_never_valid_at_one_moment_do_not_disagree(memory, first, second, do_meet, is_reversed):
+    first, second = (second, first) if is_reversed else (first, second)
     memory.writer.submit_intent("p", intent(topic="store", **first))
     given = intent(summary="another", topic="store", **second)
     if do_meet:
@@ -773,8 +778,10 @@ def test_memories_that_are_never_valid_at_one_moment_do_not_disagree(memory, fir
         assert memory.writer.submit_intent("p", given).status == "asserted"
 
 
+@orders
 @windows
-def test_memories_that_are_never_valid_at_one_moment_are_not_listed_as_conflicts(tmp_path, first, second, do_meet):
+def test_memories_never_valid_at_one_moment_are_not_listed_as_conflicts(tmp_path, first, second, do_meet, is_reversed):
+    first, second = (second, first) if is_reversed else (first, second)
     with open_with(tmp_path, '[conflicts]\nfact = "warn"\n') as warned:
         warned.writer.submit_intent("p", intent(topic="store", **first))
         warned.writer.submit_intent("p", intent(summary="another", topic="store", **second))
