@@ -59,7 +59,8 @@ CREATE INDEX node_id ON node (id) WHERE id IS NOT NULL;
 CREATE INDEX node_reversed_id ON node (reversed_id) WHERE reversed_id IS NOT NULL;
 CREATE INDEX node_short_id ON node (short_id) WHERE short_id IS NOT NULL;
 CREATE TABLE list (number INTEGER PRIMARY KEY, definition TEXT UNIQUE, is_sortable INTEGER, ahead INTEGER DEFAULT 0);
-CREATE TABLE listed (list INTEGER, key TEXT, since INTEGER, until INTEGER, PRIMARY KEY (list, key)) WITHOUT ROWID;
+CREATE TABLE listed (list INTEGER, key TEXT, since INTEGER, until INTEGER, due INTEGER, PRIMARY KEY (list, key))
+  WITHOUT ROWID;
 CREATE TABLE holder (key TEXT, number INTEGER, PRIMARY KEY (key, number)) WITHOUT ROWID;
 CREATE TABLE successor (old INTEGER, new INTEGER, withdraws INTEGER, PRIMARY KEY (old, new)) WITHOUT ROWID;
 CREATE INDEX successor_new ON successor (new);
@@ -84,7 +85,7 @@ _LINE = """WITH RECURSIVE line (number) AS (VALUES (?)
   UNION SELECT new FROM successor JOIN line ON old = number AND NOT withdraws)
 SELECT number, item, since, until FROM line JOIN node USING (number) WHERE number <> ?"""
 _PAGE = """SELECT key FROM listed WHERE list = ? AND key >= ? AND since <= ? AND (? OR until > ?)
-ORDER BY key LIMIT ?"""
+AND (due IS NULL OR due <= ?) ORDER BY key LIMIT ?"""
 _PAIRS = """SELECT key FROM pair WHERE key >= :start AND since <= :moment AND until > :moment %s
 ORDER BY key LIMIT :count"""
 _SOME = "SELECT number FROM node WHERE item IN (SELECT value FROM json_each(:items))"
@@ -323,12 +324,20 @@ class Projection:
         return nodes
 
     def page(
-        self, order: ListOrder, start: str, moment: int, inactive: bool, count: int, text: str | None = None
+        self,
+        order: ListOrder,
+        start: str,
+        moment: int,
+        inactive: bool,
+        count: int,
+        *,
+        text: str | None = None,
+        due: int | None = None,
     ) -> list[str] | None:
         """Return up to *count* keys of a list, from *start* on, of nodes recorded by *moment* and, unless *inactive*,
         active then; None if the list needs the order of the SPARQL engine.
 
-        With *text* only nodes that contain it, as in `containing`.
+        With *text* only nodes that contain it, as in `containing`; with *due* none that is due later.
         """
         row = self._list(order)
         if row is None:
@@ -337,7 +346,9 @@ class Projection:
             start = max(start, timed(moment + row[1], "", newest_first=True))
         if text is not None:
             return self._texts.page(row[0], loose(text), _topic(text), start, moment, inactive, count)
-        rows = self._store.execute(_PAGE, (row[0], start, moment, inactive, moment, count))
+        rows = self._store.execute(
+            _PAGE, (row[0], start, moment, inactive, moment, FOREVER if due is None else due, count)
+        )
         return [key for (key,) in rows]
 
     def pairs(self, start: str, moment: int, count: int, among: Collection[str] | None = None) -> list[str]:
@@ -456,9 +467,9 @@ class Projection:
                 ahead = max((key_parts(key, newest_first=True)[0] - nodes[name].since for name, key in keys), default=0)
                 self._store.execute("UPDATE list SET ahead = MAX(ahead, ?) WHERE number = ?", (ahead, number))
             rows = ((number, key, nodes[name].since,
-                     _listed_until(order, nodes[name], source.referrers(pointer, name) if pointer else ()))
-                    for name, key in keys)  # fmt: skip
-            self._store.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?)", rows)
+                     _listed_until(order, nodes[name], source.referrers(pointer, name) if pointer else ()),
+                     _due(order, nodes[name])) for name, key in keys)  # fmt: skip
+            self._store.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?)", rows)
             if order.contains:
                 self._texts.put(number, {key: _content(nodes[name].statements) for name, key in keys})
 
@@ -569,8 +580,9 @@ def _node_term(item: str) -> Term:
 def _definition(order: ListOrder) -> str:
     """Return everything that decides the rows of a list, as JSON: not its position in the text of the query."""
     fields = asdict(order) | {"opening": 0, "closing": 0}
-    if not order.contains:  # as before there were such lists
-        del fields["contains"]
+    for name in ("contains", "due"):  # a list without them is as before there were such lists
+        if not fields[name]:
+            del fields[name]
     return json.dumps(fields, sort_keys=True)
 
 
@@ -621,6 +633,12 @@ def _listed_until(order: ListOrder, node: ProjectedNode, referrers: Iterable[Int
     """Return until when a node is listed: until something ends it, or refers to it for good."""
     is_hidden = (node.is_proposed or not node.is_accepted) and not order.proposals
     return NEVER if is_hidden else valid_since(referrers, node.until)
+
+
+def _due(order: ListOrder, node: ProjectedNode) -> int | None:
+    """Return the moment before which a node is not listed; None if there is none, or only the engine compares it."""
+    moments = [ticks(at) for name in order.due_properties for at in node.statements.get(name, ())]
+    return min((at for at in moments if at is not None), default=None) if None not in moments else None
 
 
 def _convention(statements: Statements) -> Convention | None:

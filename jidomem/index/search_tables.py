@@ -190,6 +190,7 @@ CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE text USING fts5({_WRITTEN_FIELDS}, tokenize="{TOKENS}");
 {TABLES}{PROJECTION_TABLES}{TALLY_TABLES}{COMMIT_TABLES}{LIST_TEXT_TABLES}"""
 _LATER_TABLES = f"""{TALLY_TABLES}{COMMIT_TABLES}{LIST_TEXT_TABLES}DROP TABLE content;
+ALTER TABLE listed ADD COLUMN due INTEGER;
 DELETE FROM holder WHERE key >= 'topic:' AND key < 'topic;'"""
 _INSERT_MEMORY = (
     "INSERT INTO memory (number, item, kind, recorded, ended, inactive, agent, session, confidence, valid_from, "
@@ -211,7 +212,7 @@ class _FormerRow(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The write side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
-    FORM = 21
+    FORM = 22
     TABLES = _TABLES
     UPGRADES: ClassVar[Mapping[int, str]] = {18: _LATER_TABLES}
 

@@ -284,8 +284,8 @@ class Lists:
 
     def over(self, query: NamedQuery, project: str) -> list[str] | None:
         """Return the keys of all candidates of *query*, at any moment; None where only the engine has them."""
-        moment = ticks(to_term(FOREVER, "dateTime", "as_of"))
-        return self._candidates(query, project, "", moment, True, maxsize)
+        bindings = {"asOf": to_term(FOREVER, "dateTime", "as_of")}
+        return self._candidates(query, project, bindings, "", True, maxsize)
 
     def ids(self, project: str, signs: str, most: int) -> list[str]:
         """Return up to *most* memories of *project* whose id begins or ends with *signs*, sorted."""
@@ -370,7 +370,7 @@ class Lists:
             return None
         inactive, count = bindings.get("includeInactive") == boolean(True), end or maxsize
         while True:
-            page = partial(_page, order, moment, inactive, count)
+            page = partial(_page, order, "", moment, inactive, count, None, None)
             keys = self._texts().read_lagging(Stream(project), page, (), MAX_CANDIDATES)
             if keys is None:
                 return None
@@ -408,12 +408,11 @@ class Lists:
         if order is None:
             return None
         inactive = not query.takes("includeInactive") or bindings["includeInactive"] == boolean(True)
-        text = plain_value(bindings[query.contains.parameter]) if query.contains else None
 
         def candidates(key: str, count: int) -> list[str] | None:
             if order.pairs and "item" in bindings:
                 return [each for each in self._rivals(project, bindings["item"]) if each >= key][:count]
-            return self._candidates(query, project, key, ticks(bindings["asOf"]), inactive, count, among, text)
+            return self._candidates(query, project, bindings, key, inactive, count, among)
 
         def run(values: str) -> Iterable[tuple[Term | None, ...]]:
             return self.terms(query, project, bindings, query.among(values))
@@ -425,22 +424,24 @@ class Lists:
         self,
         query: NamedQuery,
         project: str,
+        bindings: Mapping[str, Term],
         start: str,
-        moment: int | None,
         inactive: bool,
         count: int,
         among: Collection[str] | None = None,
-        text: str | None = None,
     ) -> list[str] | None:
         """Return up to *count* keys of a list from *start* on; None where only the engine can order it."""
-        order = query.list_order
+        order, moment = query.list_order, ticks(bindings["asOf"])
         if order is None or moment is None:
             return None
         if order.pairs:
             return self._projected(project, lambda file: file.projection.pairs(start, moment, count, among))
         if order.is_of_commits:
             return self._projected(project, lambda file: file.commits.page(start, moment, count))
-        return self._projected(project, lambda file: file.projection.page(order, start, moment, inactive, count, text))
+        text = plain_value(bindings[query.contains.parameter]) if query.contains else None
+        due = ticks(bindings["validAt"]) if order.due and "validAt" in bindings else None
+        page = partial(_page, order, start, moment, inactive, count, text, due)
+        return self._projected(project, page)
 
     def _rivals(self, project: str, item: Term) -> list[str]:
         """Return the keys of the disagreements of *item* at any time, those with proposals included."""
@@ -454,8 +455,17 @@ class Lists:
         return self._texts().read(Stream(project), use, catches_up=False)
 
 
-def _page(order: ListOrder, moment: int, inactive: bool, count: int, file: SearchIndexReader) -> list[str] | None:
-    return file.projection.page(order, "", moment, inactive, count)
+def _page(
+    order: ListOrder,
+    start: str,
+    moment: int,
+    inactive: bool,
+    count: int,
+    text: str | None,
+    due: int | None,
+    file: SearchIndexReader,
+) -> list[str] | None:
+    return file.projection.page(order, start, moment, inactive, count, text=text, due=due)
 
 
 def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:

@@ -28,7 +28,7 @@ ANY = "any"
 
 _HEADER = lazy(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
 _KEYS = ("summary", "params", "columns", "order")
-_OPTIONAL_KEYS = ("over", "unless", "contains", "last")
+_OPTIONAL_KEYS = ("over", "unless", "due", "contains", "last")
 _UNSTEADY = lazy(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
 _WHERE = lazy(r"^(?!#).*\bWHERE \{", re.MULTILINE)
 _OVER = lazy(r"(?:\{ )?\?(\w+)\s.*")
@@ -42,6 +42,7 @@ _PART = lazy(
     r" (?P<how>;|FILTER NOT EXISTS|OPTIONAL)(?: \{ \?(?P<of>\w+))? "
     rf"(?P<name>{_NAME}) (?P<value>\?\w+|{_NAME})(?: \}})?(?= |$)"
 )
+_PATH = lazy(rf"{_NAME}(?:\|{_NAME})*")
 _UNLESS = lazy(rf"\?\w+ {_NAME} \?(\w+)")
 _CONTAINS = lazy(r"\?(\w+) \?(\w+)")
 _UNION = lazy(r"\{ [^{}]* \}(?: UNION \{ [^{}]* \})+")
@@ -89,7 +90,8 @@ class ListOrder:
     variables are two memories, or only the other one in a query about one memory, and the kind of the disagreement.
 
     With `unless`, `?what property ?variable`, the query excludes nodes at which this property of an active memory
-    points. With `contains`, only nodes that contain a text are asked for.
+    points. With `due`, properties with moments, it excludes nodes of which all these moments are after `?validAt`. With
+    `contains`, only nodes that contain a text are asked for.
     """
 
     variable: str
@@ -102,6 +104,7 @@ class ListOrder:
     pairs: tuple[str, ...] = ()
     unless: str = ""
     contains: bool = False
+    due: str = ""
 
     @property
     def is_of_commits(self) -> bool:
@@ -122,6 +125,11 @@ class ListOrder:
     def pointer(self) -> Term | None:
         """Return the property by which an active memory excludes its value; None without one."""
         return _expanded(self.unless.split(" ")[1], self.prologue) if self.unless else None
+
+    @property
+    def due_properties(self) -> tuple[Term, ...]:
+        """Return the properties of `due`."""
+        return tuple(_expanded(name, self.prologue) for name in self.due.split("|") if name)
 
     @property
     def openings(self) -> tuple[Opening, ...] | None:
@@ -418,6 +426,8 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
         list_order = _list_order(f"{file}:{header['over'][0]}", header["over"][1], order, text)
     if "unless" in header:
         list_order = _unless(f"{file}:{header['unless'][0]}", header["unless"][1], list_order)
+    if "due" in header:
+        list_order = _due(f"{file}:{header['due'][0]}", header["due"][1], list_order, params)
     contains = None
     if "contains" in header:
         contains = _contains(f"{file}:{header['contains'][0]}", header["contains"][1], params)
@@ -477,6 +487,13 @@ def _unless(where: str, pattern: str, list_order: ListOrder | None) -> ListOrder
     if list_order is None or list_order.pairs or match is None or match[1] != list_order.variable:
         raise _bad(where, "unless: is ?what PROPERTY ?variable, of the variable that over: opens with")
     return replace(list_order, unless=pattern)
+
+
+def _due(where: str, properties: str, list_order: ListOrder | None, params: Iterable[QueryParameter]) -> ListOrder:
+    """Return *list_order* with the properties before whose moments a node is not listed."""
+    if list_order is None or not _PATH.fullmatch(properties) or "validAt" not in {param.name for param in params}:
+        raise _bad(where, "due: is PROPERTY|PROPERTY ..., of a query with over: and the parameter validAt")
+    return replace(list_order, due=properties)
 
 
 def _contains(where: str, pattern: str, params: Iterable[QueryParameter]) -> TextCondition:

@@ -32,8 +32,9 @@ def test_recall_answers_while_the_index_is_built_and_says_so(tmp_path, monkeypat
 
 FORMER_FORM = """DROP TABLE tally; DROP TABLE change; DROP TABLE span; DROP TABLE dated; DROP TABLE committed;
 DROP TABLE list_text; DROP TABLE gram; CREATE TABLE content (number INTEGER PRIMARY KEY, text TEXT);
-PRAGMA user_version = 18;
-DELETE FROM list WHERE definition LIKE '%"contains"%'; DELETE FROM metadata WHERE name IN ('tallies', 'filling');"""
+ALTER TABLE listed DROP COLUMN due; PRAGMA user_version = 18;
+DELETE FROM list WHERE definition LIKE '%"contains"%' OR definition LIKE '%"due"%';
+DELETE FROM metadata WHERE name IN ('tallies', 'filling');"""
 FORMER_LISTS = """DELETE FROM listed; DELETE FROM list; DELETE FROM metadata WHERE name = 'lists';"""
 
 
