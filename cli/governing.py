@@ -200,15 +200,17 @@ def _print_review(app: App, memory: Jidomem, pending: Sequence[RelatedMemory], *
     """Print the command that accepts the *pending* proposals; without any, and no other row, their number."""
     if app.quiet or (not pending and not is_empty):
         return
-    count = len(memory.reader.ask("proposals", project=memory.project)) if memory.journal.knows(memory.project) else 0
+    rows = memory.reader.ask("proposals", project=memory.project) if memory.journal.knows(memory.project) else []
+    count = len({row["item"] for row in rows})
     if pending:
         # imported late: they load the modules of writing commands
-        from jidomem.curation.review_queue import acceptable, queue
+        from jidomem.curation.review_queue import acceptable, proposals_in
         from jidomem_cli.errors import place
 
         items, review = {one.item for one in pending}, f"jidomem review{place(app)}"
-        waiting = queue(memory.reader, memory.project, memory.sources.now())
-        some = acceptable(memory.reader, memory.project, [one for one in waiting if one.item in items])[""]
+        about = [row for row in rows if row["item"] in items]
+        waiting = proposals_in(memory.reader, memory.project, memory.sources.now(), about)
+        some = acceptable(memory.reader, memory.project, waiting)[""]
         if some:
             ids = " ".join(short(one.item) for one in some[:_MAX_RELATED])
             app.info(f"accept {'one' if len(some) == 1 else 'those without a conflict'}: {review} accept {ids}")

@@ -157,7 +157,8 @@ def queued(
     now = (parse_moment(plain_value(start.as_of)) or now) if start else now
     cache = review_cache(reader, project)
     view = present_rows(reader, project)
-    candidates = [*_disagreements(reader, project, view), *_proposals(reader, project, cache, view)]
+    proposals = _proposals(reader.ask("proposals", project=project), cache, view)
+    candidates = [*_disagreements(reader, project, view), *proposals]
     known = cache.known([*dict.fromkeys(_named(candidates))])
     opposed = {frozenset((row["item"], row["other"])) for row in candidates}
     apart = [pair for pair in near if frozenset((pair.item, pair.other)) not in opposed]
@@ -174,6 +175,17 @@ def queued(
         return Queue(waiting, None, len(queue_rows))
     place = PagePosition(json.dumps(left[len(rows) - 1][0]))
     return Queue(waiting, str(Cursor(to_term(now, "dateTime", "now"), len(rows), question, place)), len(queue_rows))
+
+
+def proposals_in(reader: MemoryReader, project: str, now: datetime, rows: Sequence[Mapping[str, Any]]) -> list[Waiting]:
+    """Return the items of the queue for the *rows* of the named query `proposals`, in their order.
+
+    Their dependents are not counted.
+    """
+    cache, view = review_cache(reader, project), present_rows(reader, project)
+    candidates = _proposals(rows, cache, view)
+    known = cache.known([*dict.fromkeys(_named(candidates))])
+    return [_waiting(row, known, {}, now, view) for row in candidates if row["item"] in known]
 
 
 def _named(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -365,9 +377,8 @@ def _disagreements(reader: MemoryReader, project: str, view: WriteSnapshot) -> l
     return [*pairs.values()]
 
 
-def _proposals(reader: MemoryReader, project: str, cache: ReviewCache, view: WriteSnapshot) -> list[dict[str, Any]]:
+def _proposals(rows: Sequence[Mapping[str, Any]], cache: ReviewCache, view: WriteSnapshot) -> list[dict[str, Any]]:
     proposals: dict[str, dict[str, Any]] = {}
-    rows = reader.ask("proposals", project=project)
     rivals: dict[str, dict[str, None]] = {}
     for row in rows:
         rivals.setdefault(row["item"], {}).update({row["conflict"]: None} if row["conflict"] else {})

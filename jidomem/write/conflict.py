@@ -6,7 +6,7 @@ others. docs/conflicts.md has the rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -46,8 +46,6 @@ _MOST_WARNED = 3
 #: The most decisions about one place that are compared, newest first.
 _MOST_READ = 50
 _DECISION_CLASSES = frozenset(iri(type_uri(kind)) for kind in DECISIONS)
-#: The field by which a proposal ends a memory -> the fields by which others would end it otherwise.
-_RIVAL_ENDS: Mapping[str, Sequence[str]] = {"supersedes": ("supersedes", "invalidates"), "invalidates": ("supersedes",)}
 #: The words of the warning of an active decision about the same place.
 NEARBY = " is an active decision about "
 WHY: Mapping[str, str] = {
@@ -294,20 +292,43 @@ def place_taken(item: Term, view: WriteSnapshot) -> Term | None:
 def proposed_rivals(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return the pending proposals that would conflict with the proposal *item*, were both accepted.
 
-    They share a conflict key, or end the same memory, which has one successor or is withdrawn. Proposals identical to
-    *item*, and two withdrawals, are no rivals.
+    They share a conflict key, or end the same memory, which has one successor or is withdrawn. Versions of *item*,
+    proposals identical to it, and two withdrawals are no rivals.
     """
     if not _is_proposed(item, view):
         return []
     is_pending, is_proposed = partial(_is_pending, view=view), partial(_is_proposed, view=view)
     rivals = [*_by_keys(item, view, is_pending)] if is_pending(item) else []
-    for field, others in _RIVAL_ENDS.items():
-        for old in view.objects(item, jido(field)):
-            rivals += (each for other in others for each in view.subjects(jido(other), old) if is_proposed(each))
+    replaced = replaces(item, view)
+    for old in replaced:
+        rivals += [*_replacing(old, view), *filter(is_proposed, view.subjects(jido("invalidates"), old))]
+    for old in view.objects(item, jido("invalidates")):
+        rivals += _replacing(old, view)
+    versions = {item, *replaced, *_replacing(item, view)}
     same = {key for key in view.objects(item, CONFLICT_KEY) if plain_value(key).startswith(IDENTICAL)}
-    return [
-        rival for rival in dict.fromkeys(rivals) if rival != item and same.isdisjoint(view.objects(rival, CONFLICT_KEY))
-    ]
+    others = (rival for rival in dict.fromkeys(rivals) if rival not in versions)
+    return [rival for rival in others if same.isdisjoint(view.objects(rival, CONFLICT_KEY))]
+
+
+def replaces(item: Term, view: WriteSnapshot) -> list[Term]:
+    """Return the memories that *item* supersedes, and those that a pending proposal among them supersedes."""
+    replaced: dict[Term, None] = {}
+    pending = [item]
+    while pending:
+        for other in view.objects(pending.pop(), jido("supersedes")):
+            if other not in replaced and _is_proposed(other, view):
+                pending.append(other)
+            replaced[other] = None
+    return [*replaced]
+
+
+def _replacing(item: Term, view: WriteSnapshot) -> list[Term]:
+    """Return the pending proposals that supersede *item*, and those that supersede one of these."""
+    found = [item]
+    for old in found:
+        new = view.subjects(jido("supersedes"), old)
+        found += [each for each in new if each not in found and _is_proposed(each, view)]
+    return found[1:]
 
 
 def _is_pending(item: Term, view: WriteSnapshot) -> bool:
@@ -343,11 +364,11 @@ def newer_proposal(item: Term, view: WriteSnapshot) -> Term | None:
 
 
 def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] | None = None) -> Iterable[Term]:
-    """Yield the active memories that share a key with *item* and are not in its coexists_with.
+    """Yield the active memories that share a key with *item*, are valid when it is, and are not in its coexists_with.
 
     *is_rival* selects other memories than the active ones.
     """
-    own_keys = view.objects(item, CONFLICT_KEY)
+    own_keys, dates = view.objects(item, CONFLICT_KEY), _dates(item, view)
     values = {key for key in own_keys if plain_value(key).startswith("value-is:")}
     coexists = view.objects(item, jido("coexistsWith"))
     for key in sorted(own_keys):
@@ -359,7 +380,7 @@ def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] |
             else:
                 clashes = kind != CLASH or _convention(item, view).clashes(_convention(rival, view))
                 differs = clashes and rival not in coexists
-            if differs:
+            if differs and _overlap(dates, rival, view):
                 yield rival
 
 
@@ -409,6 +430,13 @@ def _overlap(intent: MemoryUpdateIntent, item: Term, view: WriteSnapshot) -> boo
     until = _moment(view.first(item, _VALID_UNTIL))
     starts, ends = [each for each in (start, since) if each], [each for each in (end, until) if each]
     return not (starts and ends) or max(starts) < min(ends)
+
+
+def _dates(item: Term, view: WriteSnapshot) -> MemoryUpdateIntent:
+    """Return an intent with the dates of validity of *item* only."""
+    found = (view.first(item, each) for each in (_VALID_FROM, _DATED, _VALID_UNTIL))
+    since, dated, until = (None if date is None else parse_literal(date).text for date in found)
+    return MemoryUpdateIntent(valid_from=since, timestamp=dated, valid_until=until)
 
 
 def _moment(term: Term | None) -> datetime | None:

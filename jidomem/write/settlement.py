@@ -109,6 +109,8 @@ class Settlements:
             _check_unsettled(iri(item), action, view, now)
         if action != "reject" and view.is_proposed(iri(item)):
             _check_is_newest(iri(item), view)
+        if other is not None and action in ("accept", "supersede") and view.is_proposed(iri(other)):
+            _check_opposes(iri(item), iri(other), view)
         reason, options, is_active = settlement.reason or _REASONS[action], DEFAULT_OPTIONS, view.is_current(iri(item))
         if action == "reject":
             self._check_may_reject(iri(item), view)
@@ -185,7 +187,7 @@ class Settlements:
             )
         proposed = view.is_proposed(item)
         replaced = [item, *(identical_proposals(item, view) if proposed else [])]
-        for old in replaces(item, view) if proposed else []:
+        for old in conflict.replaces(item, view) if proposed else []:
             is_taken = action == "accept" and conflict.place_taken(old, view) is not None
             replaced += [old] if is_taken or not view.has_ended(old) else []
         replaced += rivals if action == "supersede" else []
@@ -379,6 +381,17 @@ def _check_is_newest(item: Term, view: WriteSnapshot) -> None:
         )
 
 
+def _check_opposes(item: Term, other: Term, view: WriteSnapshot) -> None:
+    """Raise InvalidRequest unless *item* and the proposal *other*, which is to be rejected for it, disagree."""
+    rivals = [*conflict.proposed_rivals(item, view), *_rivals(other, view)]
+    if item not in ended_by(other, view) and item not in rivals and other not in rivals:
+        name, rejected = plain_value(item), plain_value(other)
+        raise InvalidRequest(
+            f"{rejected} is a proposal that does not disagree with {name}",
+            hint=f"settle each by itself: jidomem review accept {name}; jidomem review reject {rejected}",
+        )
+
+
 def _check_pair(settlement: Settlement, item: Term, other: Term, view: WriteSnapshot) -> None:
     """Raise InvalidRequest unless *item* and *other* are two, neither has ended, and the one that stays is active."""
     if item == other:
@@ -398,24 +411,13 @@ def _check_pair(settlement: Settlement, item: Term, other: Term, view: WriteSnap
         )
 
 
-def replaces(item: Term, view: WriteSnapshot) -> list[Term]:
-    """Return the memories that *item* supersedes, and those that a pending proposal among them supersedes."""
-    replaced: dict[Term, None] = {}
-    pending = [item]
-    while pending:
-        for other in view.objects(pending.pop(), jido("supersedes")):
-            if other not in replaced and view.is_proposed(other) and not view.has_ended(other):
-                pending.append(other)
-            replaced[other] = None
-    return [*replaced]
-
-
 def ended_by(item: Term, view: WriteSnapshot) -> dict[Term, bool]:
     """Return the memories that the proposal *item* replaces or withdraws, and whether it withdraws them.
 
     Memories that ended already are left out, unless all did.
     """
-    ended = dict.fromkeys(replaces(item, view), False) | dict.fromkeys(view.objects(item, jido("invalidates")), True)
+    withdrawn = view.objects(item, jido("invalidates"))
+    ended = dict.fromkeys(conflict.replaces(item, view), False) | dict.fromkeys(withdrawn, True)
     return {old: is_withdrawn for old, is_withdrawn in ended.items() if not view.has_ended(old)} or ended
 
 

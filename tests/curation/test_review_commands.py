@@ -1,5 +1,6 @@
 """The commands that a review offers are accepted, whatever became of what a proposal was made on."""
 
+from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import pytest
@@ -7,7 +8,7 @@ from conftest import START, decision, fixed_sources, intent
 
 import jidomem
 from jidomem.base.clock import format_timestamp
-from jidomem.curation.review_queue import acceptable, queue, with_endings, with_rivals
+from jidomem.curation.review_queue import acceptable, proposals_in, queue, with_endings, with_rivals
 from jidomem.curation.review_text import commands, todo
 from jidomem.errors import JidomemError
 from jidomem.read.memory_detail import short_id
@@ -157,3 +158,52 @@ def test_the_lines_of_a_review_name_the_proposals_that_each_conflicts_with(memor
     for one, other in (waiting, waiting[::-1]):
         block = text[: text.index(f"skip {one.item}")].rpartition("\n\n")[2]
         assert f"#   against the proposal {short_id(other.item)}: {other.summary}\n" in block
+
+
+@pytest.mark.parametrize("end", ["deprecation", "withdrawal"])
+def test_a_newer_version_of_a_proposal_is_a_rival_of_what_else_ends_the_memory(memory, end):
+    old = memory.writer.submit_intent("p", decision(summary="Use CSV", topic="files")).iri
+    first = propose(memory, old, "change")
+    second = memory.writer.submit_intent(
+        "p", decision(summary="Use XML", topic="formats", supersedes=[first]), propose=True
+    ).iri
+    other = propose(memory, old, end)
+    waiting = queue(memory.reader, "p", memory.sources.now())
+
+    found = acceptable(memory.reader, "p", waiting)
+
+    rivals = {one.item: [each["item"] for each in one.rivals] for one in with_rivals(memory.reader, "p", waiting)}
+    assert rivals == {first: [], second: [other], other: [second]}
+    assert {key: {one.item for one in some} for key, some in found.items() if some} == {
+        "version": {first}, "rival": {second, other},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("is_active", [False, True])
+def test_a_proposal_that_is_valid_only_after_another_memory_does_not_oppose_it(memory, is_active):
+    fields = decision(summary="Use CSV", topic="files", valid_until="2027-06-01")
+    before = memory.writer.submit_intent("p", intent(**fields), propose=not is_active).iri
+    after, beside = (
+        memory.writer.submit_intent("p", decision(summary=text, topic="files", valid_from=date), propose=True).iri
+        for text, date in (("Use JSON", "2027-06-01"), ("Use XML", "2027-05-31"))
+    )
+    waiting = queue(memory.reader, "p", memory.sources.now())
+
+    opposed = {one.item: (one.other, [each["item"] for each in one.rivals])
+               for one in with_rivals(memory.reader, "p", waiting)}  # fmt: skip
+
+    assert opposed.pop(after) == (None, [beside])
+    if not is_active:
+        assert opposed.pop(before) == (None, [beside])
+    assert opposed == {beside: (before, [after]) if is_active else (None, sorted([before, after]))}
+    memory.writer.settle("p", beside, "reject", reason="no")
+    assert len(acceptable(memory.reader, "p", queue(memory.reader, "p", memory.sources.now()))[""]) == 2 - is_active
+
+
+def test_some_proposals_are_judged_as_in_the_whole_queue(memory):
+    old = memory.writer.submit_intent("p", decision(summary="Use CSV", topic="files")).iri
+    made = [propose(memory, old, kind) for kind in PROPOSALS]
+    whole = {one.item: replace(one, leaning=0) for one in queue(memory.reader, "p", memory.sources.now())}
+    for item in made:
+        rows = [row for row in memory.reader.ask("proposals", project="p") if row["item"] == item]
+        assert proposals_in(memory.reader, "p", memory.sources.now(), rows) == [whole[item]]

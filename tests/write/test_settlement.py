@@ -706,3 +706,18 @@ def test_a_settlement_takes_no_relations(memory, action, name):
 
     assert error.detail.startswith(f"a settlement takes no {name} in `changes`")
     assert [status(memory, item) for item in (old, new, third)] == ["active", "proposed", "active"]
+
+
+@pytest.mark.parametrize(("is_active", "action"), [(False, "supersede"), (True, "supersede"), (True, "accept")])
+def test_a_proposal_that_does_not_disagree_is_not_rejected_for_another_memory(memory, is_active, action):
+    item = kept(memory, propose=not is_active, summary="the port is 80", topic="port")
+    other = kept(memory, propose=True, summary="cats are nice", topic="cats")
+    rival = kept(memory, propose=True, summary="the port is 90", topic="port")
+
+    error = refusal(settle, memory, item, action, other=other)
+
+    assert error.detail == f"{other} is a proposal that does not disagree with {item}"
+    assert f"jidomem review reject {other}" in error.hint
+    assert status(memory, other) == "proposed"
+    settle(memory, item, action, other=rival, reason="measured")
+    assert status(memory, rival) == "invalidated"
