@@ -579,7 +579,7 @@ def _settled_proposal(item: Term, view: WriteSnapshot) -> Term | None:
     if view.has_ended(item) and view.is_proposed(item):
         ends = chain[1:2]
     elif view.has_ended(item):
-        ends = [*chain[-1:], *(end for old in chain for end in view.objects(old, jido("invalidatedBy")))]
+        ends = [*chain[1:][-1:], *(end for old in chain for end in view.objects(old, jido("invalidatedBy")))]
         ends = [end for end in ends if conflict.end_of_chain(end, view) in (end, None)]
     for end in ends:
         if settled := _proposals_in(end, view):
@@ -636,7 +636,21 @@ def _replacements(old: Term, view: WriteSnapshot) -> list[str]:
         if undone.intersection(revived) - {old, *chain}:
             return []  # a joint replacement of several memories was undone for another one
     markers = [end for end in view.objects(old, jido("invalidatedBy")) if _withdrew_only(old, end, view)]
-    return [plain_value(end) for end in (*chain[-1:], *markers) if view.is_current(end)]
+    ends = (*chain[-1:], *markers, *_restored_since(old, view))
+    return [*dict.fromkeys(plain_value(end) for end in ends if view.is_current(end))]
+
+
+def _restored_since(old: Term, view: WriteSnapshot) -> list[Term]:
+    """Return the active memories that revived what *old* had superseded once *old* had ended, or their successors."""
+    revivals = (each for was in view.objects(old, jido("supersedes")) for each in _revivals(was, view)[1:])
+    ended = max(_recorded(end, view) for link in _ENDS for end in view.objects(old, jido(link)))
+    ends = (conflict.end_of_chain(each, view) for each in revivals if _recorded(each, view) >= ended)
+    return [end for end in ends if end is not None]
+
+
+def _recorded(item: Term, view: WriteSnapshot) -> str:
+    recorded = view.first(item, jido("recordedAt"))
+    return plain_value(recorded) if recorded is not None else ""
 
 
 def _back_already(old: Term, back: Term) -> InvalidRequest:

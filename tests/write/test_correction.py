@@ -120,6 +120,30 @@ def test_an_agent_does_not_undo_what_a_curator_accepted(memory):
     assert status(memory, accepted) == ["active"]
 
 
+def test_undoing_a_withdrawal_ends_again_what_was_restored_in_the_meantime(memory):
+    old = kept(memory, summary="the port is 80")
+    new = revised(memory, old, summary="the port is 90")
+    memory.writer.invalidate("p", new, reason="wrong")
+    back = memory.writer.undo("p", old).iri
+
+    memory.writer.undo("p", new, reason="90 after all")
+
+    assert [row["summary"] for row in memory.reader.ask("facts", project="p")] == ["the port is 90"]
+    assert status(memory, back) == ["superseded"]
+
+
+def test_undoing_the_undos_of_a_joint_replacement_ends_what_each_restored(memory):
+    olds = [kept(memory, summary=text) for text in ("one", "two", "three")]
+    joint = kept(memory, summary="all", supersedes=olds)
+    beside = kept(memory, summary="three", revives=olds[2:])  # beside the active replacement: it stays
+    backs = [memory.writer.undo("p", old, reason="apart").iri for old in olds[:2]]
+
+    memory.writer.undo("p", joint, reason="one matter")
+
+    assert {row["summary"] for row in memory.reader.ask("facts", project="p")} == {"three", "all"}
+    assert status(memory, beside, *backs) == ["active", "superseded", "superseded"]
+
+
 def test_an_agent_changes_no_other_memory_by_the_fields_of_a_proposal_that_it_undoes(memory):
     old = kept(memory, summary="the port is 80")
     proposal = memory.writer.submit_intent("p", intent(summary="the port is 443", supersedes=[old]), propose=True).iri

@@ -445,7 +445,9 @@ def test_an_acceptance_that_also_withdrew_a_memory_is_undone_by_the_name_of_any(
 def test_an_acceptance_that_was_withdrawn_is_undone_by_each_name_alike(memory, name):
     named = {"old": kept(memory, summary="the port is 80")}
     named["proposed"] = kept(memory, propose=True, summary="the port is 443", supersedes=[named["old"]])
-    memory.writer.invalidate("p", settle(memory, named["proposed"], "accept"), reason="wrong")
+    accepted = settle(memory, named["proposed"], "accept")
+    memory.writer.invalidate("p", accepted, reason="wrong")
+    memory.writer.invalidate("p", memory.writer.undo("p", accepted).iri, reason="wrong")  # its withdrawal was undone
 
     memory.writer.undo("p", named[name], reason="a mistake")
 
