@@ -97,13 +97,12 @@ def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[
     proposal is counted as the memory that superseded it. Of the markers that withdraw memories only pending ones are
     counted.
     """
-    if all(each is None for each in moment.values()):
-        by_kind = _now(reader, project)
-    else:
-        by_kind = {}
-        for row in reader.ask("counts", project=project, **moment):
-            if row["status"] != _SETTLED:
-                by_kind.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
+    is_now = all(each is None for each in moment.values())
+    rows = reader.counted_at_once("counts", project) if is_now else reader.ask("counts", project=project, **moment)
+    by_kind: dict[str, dict[str, int]] = _now(reader, project) if rows is None else {}
+    for row in rows or ():
+        if row["status"] != _SETTLED:
+            by_kind.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
     markers = by_kind.pop(MARKER, {})
     if "pending" in markers:
         by_kind[MARKER] = {"pending": markers["pending"]}

@@ -349,14 +349,29 @@ class Lists:
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], start: int, end: int | None
     ) -> Rows | None:
         """Return the rows of a query by the tallies; None where only the engine has them, or a large file is built."""
-
-        def use(file: SearchIndexReader) -> Rows | None:
-            rows = counted_rows(query, file.tallies, self._index, project, bindings)
-            return None if rows is None else _valued(query, islice(rows, start, end))
-
         with suppress(Busy):
+            use = partial(self._counted_by, query, project, bindings, start, end)
             return None if self._texts is None else self._texts().read_soon(Stream(project), use, catches_up=False)
         return None
+
+    def counted_at_once(self, query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> Rows | None:
+        """Return the rows of a query that the tallies answer; None without an up-to-date search file."""
+        if self._texts is None or not is_counted(query):
+            return None
+        use = partial(self._counted_by, query, project, bindings, 0, None)
+        return self._texts().read_lagging(Stream(project), use, (), MAX_CANDIDATES)
+
+    def _counted_by(
+        self,
+        query: NamedQuery,
+        project: str,
+        bindings: Mapping[str, Term],
+        start: int,
+        end: int | None,
+        file: SearchIndexReader,
+    ) -> Rows | None:
+        rows = counted_rows(query, file.tallies, self._index, project, bindings)
+        return None if rows is None else _valued(query, islice(rows, start, end))
 
     def _with_last(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], end: int | None

@@ -112,6 +112,14 @@ class NamedQueries:
         page = self._lists.page(query, project, bound, limit, start)
         return replace(page, rows=self._annotate(query, project, bindings, page.rows, start.as_of))
 
+    def counted_at_once(self, name: str, project: str) -> Rows | None:
+        """Return the present rows of a query that counts memories; None without an up-to-date search file."""
+        self._catch_up(project)
+        query = self._playbook.get(name)
+        bindings = query.bind(_common_parameters(query, project, None, None, include_inactive=False))
+        moment = self._default_valid_at(query, project, bindings)
+        return self._lists.counted_at_once(query, project, _at(bindings, moment))
+
     def _project(self) -> str:
         """Return the default project, else the only one there is; raises InvalidRequest if there are others."""
         if self._default_project is not None:

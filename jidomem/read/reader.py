@@ -108,6 +108,10 @@ class MemoryReader:
         """
         return self._queries.page(name, project=project, **options)
 
+    def counted_at_once(self, name: str, project: str) -> Rows | None:
+        """Return the present rows of a named query that counts memories; None without an up-to-date search file."""
+        return self._queries.counted_at_once(name, project)
+
     def list_active_architectural_decisions(self, project_id: str, **options: Any) -> Rows:
         """Return decision and summary of each architectural decision; options are those of `ask`."""
         return self.ask("active-decisions", project=project_id, **options)

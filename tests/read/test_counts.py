@@ -1,4 +1,4 @@
-"""The counts of the present and those as of a moment are computed differently, and agree."""
+"""The counts of the present, without a search file and with one, and those as of a moment agree."""
 
 from random import Random
 
@@ -32,10 +32,11 @@ def test_what_there_is_now_is_what_there_is_as_of_the_last_moment(seed):
     for number, news in enumerate(drawn_history(Random(seed))):
         ours = [{**piece, **OURS} if isinstance(piece, dict) else piece for piece in news]
         index.apply(CONTEXT, str(number), scribe.commit(number, ours)[CONTEXT])
-    reader = reader_of(index)
+    reader = reader_of(index, projected=False)
 
     now = counts(reader, "demo", as_of=None, valid_at=None)
 
+    assert now == counts(reader_of(index), "demo")
     assert now == counts(reader, "demo", as_of=at(59))
     accepted = reader.select("demo", ACCEPTED)
     assert sum(sum(of.values()) for of in now.values()) + len(accepted) == len(
