@@ -300,7 +300,10 @@ class OxigraphIndex:
         self.triples_loaded = 0
         self.ontology = ""
         self.generation = 0
+        self._is_in_memory = store is None
         self._store = ox.Store() if store is None else store
+        #: The ontology as lines and digest, if in memory it is loaded only once it is read: writers mostly do not.
+        self._unread: tuple[bytes, str] | None = None
         self._marks = marks(self._store)
         self._pending = PendingCommits()
         self._buffered_bytes = self._bulk_loads = 0
@@ -420,7 +423,10 @@ class OxigraphIndex:
             self._pending.clear()
             self._since_backup = None
             changed = {graph for graph, _ in self._marks.items() ^ other._marks.items()}
+            if self.ontology and self._unread is None:  # a reader may be about to read it
+                other._load_unread()
             self._marks, self._store = other._marks, other._store
+            self._unread, self._is_in_memory = other._unread, other._is_in_memory
             self.triples_loaded, self.ontology = other.triples_loaded, other.ontology
             self._notify_reset(sorted(changed))
 
@@ -429,9 +435,10 @@ class OxigraphIndex:
         with self._lock:
             self._pending.flush(self._insert)
             self._since_backup = None
+            self._load_unread()
             self._store.dump(passage, ox.RdfFormat.N_QUADS)
             store.bulk_load(path=passage, format=ox.RdfFormat.N_QUADS, lenient=True)
-            self._store = store
+            self._store, self._is_in_memory = store, False
 
     def backup(self, folder: str) -> Mapping[str, Watermark]:
         """Write a copy of the store on disk to *folder*, which must not exist, and return the watermarks.
@@ -467,6 +474,7 @@ class OxigraphIndex:
 
     def dump(self, graph: str, sink: Any) -> None:
         """Write *graph* as N-Triples to *sink*, a file, in no particular order."""
+        self._load_ontology([graph])
         self.apply_pending()
         self._read(lambda store: store.dump(sink, ox.RdfFormat.N_TRIPLES, from_graph=ox.NamedNode(graph)))
 
@@ -476,8 +484,22 @@ class OxigraphIndex:
         with self._lock:
             if digest != self.ontology:
                 self._since_backup = None
+            if self._unread is not None or (self._is_in_memory and not self.ontology):
+                self._unread = text, digest
+            else:
+                write_ontology(self._store, text, digest)
             self.ontology = digest
-            write_ontology(self._store, text, digest)
+
+    def _load_ontology(self, graphs: Iterable[str]) -> None:
+        """Load the ontology if it is among *graphs*, which are about to be read, and is not loaded yet."""
+        if self._unread is not None and ONTOLOGY_GRAPH in graphs:
+            with self._lock:
+                self._load_unread()
+
+    def _load_unread(self) -> None:
+        if self._unread is not None:
+            write_ontology(self._store, *self._unread)
+            self._unread = None
 
     def triples(
         self,
@@ -496,6 +518,8 @@ class OxigraphIndex:
         self, graph: str, subject: Term | None, predicate: Term | None, value: Term | None, most: int | None = None
     ) -> list[Triple]:
         """Return the triples of *graph* that match, without those of pending commits; at most *most* (default: all)."""
+        if self._unread is not None:
+            self._load_ontology([graph])
         s = None if subject is None else node(subject)
         p = None if predicate is None else node(predicate)
         o = None if value is None else node(value)
@@ -532,6 +556,7 @@ class OxigraphIndex:
 
         Raises InvalidRequest `malformed_query`, with line and column, when *sparql* does not parse.
         """
+        self._load_ontology([*graphs, *(named or ())])
         self.apply_pending()
         return self._read(lambda store: plain(self._query(store, sparql, graphs, named, bindings)))
 
@@ -556,6 +581,7 @@ class OxigraphIndex:
         def answer(store: Any) -> Serialized:
             return results.write_result(self._query(store, sparql, graphs, named, bindings), rows_as, graph_as, within)
 
+        self._load_ontology([*graphs, *(named or ())])
         self.apply_pending()
         return self._read(answer)
 
