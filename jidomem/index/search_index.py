@@ -26,7 +26,7 @@ from jidomem.index.search_tables import SearchIndexReader
 from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.rdf.terms import Term, iri, plain_value
-from jidomem.rdf.vocab import LABEL, jido
+from jidomem.rdf.vocab import LABEL, graphs_of, jido
 
 if TYPE_CHECKING:
     from jidomem.index.search_documents import Document
@@ -423,12 +423,8 @@ class Texts:
         name, end = name_of(stream), monotonic_time() + seconds
         while (builder := self._builders.get(name)) is not None and builder.is_alive() and monotonic_time() < end:
             builder.join(min(1.0, seconds))
-            if (added := self.build_progress(stream))[1]:
+            if (added := self._build_progress.get(name_of(stream), (0, 0)))[1]:
                 progress(*added)
-
-    def build_progress(self, stream: Stream) -> tuple[int, int]:
-        """Return the number of commits that were added to a file that is being built, and of all."""
-        return self._build_progress.get(name_of(stream), (0, 0))
 
     def part(self, stream: Stream, file: SearchIndexReader) -> tuple[int, int] | None:
         """Return the number of commits whose memories the *file* of *stream* has, and of all; None if it has all."""
@@ -568,12 +564,17 @@ class Texts:
             self._fill(file, stream)
         while file.mark != target and not self._apply(file, stream, target):
             pass
-        if stream.name == "memory" and (lacking := file.commits.lacking(self._index, stream.project)):
+        if stream.name == "memory" and (marks := self._marks(stream)) != file.commits.marks:
+            lacking = file.commits.lacking(marks)
             if not waits and lacking > MAX_AWAITED:
                 raise _BuildNeeded
-            with file.writing():
-                marks = file.commits.update(self._index, stream.project)
+            if lacking:
+                with file.writing():
+                    file.commits.update(self._index, marks)
             file.commits.marks = marks
+
+    def _marks(self, stream: Stream) -> dict[str, Watermark]:
+        return {graph: self._index.mark(graph) for graph in graphs_of(stream.project)}
 
     def _fill_lists(self, file: SearchIndexReader, stream: Stream, *, waits: bool) -> None:
         """Fill the lists of this program version, for the classes of the present ontology, and the tallies."""
@@ -647,7 +648,7 @@ class Texts:
                     return False
                 self._write_documents(file, stream, fresh)
                 if stream.name == "memory":
-                    file.commits.update(self._index, stream.project)
+                    file.commits.update(self._index, self._marks(stream))
                 mark, count = mark.after(fresh), count + len(fresh)
                 file.set_metadata(mark=mark.term)
         if count != target.commits - start.commits:

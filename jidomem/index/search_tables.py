@@ -20,14 +20,12 @@ from jidomem.base.clock import nonce
 from jidomem.base.stems import TOKENS, Stemmer
 from jidomem.base.words import chunk_text, digest
 from jidomem.index.cache_file import CacheDatabase, chunks
-from jidomem.index.commit_list import TABLES as COMMIT_TABLES
-from jidomem.index.commit_list import CommitList
 from jidomem.index.list_texts import TABLES as LIST_TEXT_TABLES
 from jidomem.index.projection import TABLES as PROJECTION_TABLES
 from jidomem.index.projection import IndexedProject, Projection
 from jidomem.index.store import Watermark
+from jidomem.index.tallies import COMMIT_TABLES, CommitList, Tallies
 from jidomem.index.tallies import TABLES as TALLY_TABLES
-from jidomem.index.tallies import Tallies
 from jidomem.records.search import FIELD_WEIGHTS, CorpusStats, Match
 
 if TYPE_CHECKING:

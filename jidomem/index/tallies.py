@@ -5,6 +5,9 @@ lengths, so a number at a moment is a sum of some hundred spans, and of the chan
 are in the SQLite file of the search text; the search index (`jidomem.index.search_index`) brings them up to date.
 
 What a memory is counted as follows the queries `counts` and `agent-activity`.
+
+The commits of all streams of a project are listed newest first. With a commit all its ancestors are listed, so those
+that are lacking are reached from the heads.
 """
 
 from __future__ import annotations
@@ -15,10 +18,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from jidomem.index.projection import FOREVER, PROPOSED, RECORDED, STATUS, IndexedProject, Statements, ticks
-from jidomem.rdf.terms import Term, is_iri, literal, plain_value
+from jidomem.index.projection import FOREVER, PROPOSED, RECORDED, STATUS, IndexedProject, Statements, ticks, timed
+from jidomem.index.store import OxigraphIndex, Watermark
+from jidomem.journal.commit import COMMIT
+from jidomem.rdf.terms import Term, date_time, iri, is_iri, literal, plain_value
 from jidomem.rdf.vocab import DECISION_STATUS, TYPE, jido
 from jidomem.records.active import ACCEPTED, ACTIVE
+from jidomem.records.intent import CommitRef
 
 #: A `change` adds a memory to a group, or removes it; a later recorded time of a memory that is in it adds none. The
 #: `items` of a `span` are the sum of the changes in the moments at >> LEVELS[level] = place. A memory of a group with
@@ -287,3 +293,59 @@ def _agent(term: Term) -> str:
     if not is_iri(term):
         raise Odd(term)
     return plain_value(term)
+
+
+COMMIT_TABLES = "CREATE TABLE committed (key TEXT PRIMARY KEY) WITHOUT ROWID;\n"
+_PARENT = jido("parent")
+
+
+class CommitList:
+    """The commits in the open database *store*."""
+
+    def __init__(self, store: sqlite3.Connection) -> None:
+        self._store = store
+        self.marks: Mapping[str, Watermark] | None = None  # graph -> the watermark up to which its commits are listed
+
+    def lacking(self, marks: Mapping[str, Watermark]) -> int:
+        """Return how many commits up to *marks*, the watermark of each graph, may be lacking."""
+        if all(self._has(_key_of(head)) for mark in marks.values() for head in mark.version.heads):
+            return 0
+        listed = self._store.execute("SELECT COUNT(*) FROM committed").fetchone()[0]
+        return max(1, sum(mark.commits for mark in marks.values()) - int(listed))
+
+    def update(self, index: OxigraphIndex, marks: Mapping[str, Watermark]) -> None:
+        """List the lacking commits up to *marks*, in the caller's write transaction.
+
+        Once that is committed, the caller sets `marks`: a head that is not in the index cannot be listed.
+        """
+        former = self.marks or {}
+        for graph, mark in marks.items():
+            for head in mark.version.heads if mark != former.get(graph) else ():
+                if not self._has(_key_of(head)):
+                    self._add(index, graph, head)
+
+    def page(self, start: str, moment: int, count: int) -> list[str] | None:
+        """Return up to *count* keys, from *start* on, of commits made by *moment*; None if the list lacks commits."""
+        if self.marks is None:
+            return None
+        start = max(start, timed(moment, "", newest_first=True))
+        text = "SELECT key FROM committed WHERE key >= ? ORDER BY key LIMIT ?"
+        return [key for (key,) in self._store.execute(text, (start, count))]
+
+    def _has(self, key: str) -> bool:
+        return any(self._store.execute("SELECT 1 FROM committed WHERE key = ?", (key,)))
+
+    def _add(self, index: OxigraphIndex, graph: str, head: CommitRef) -> None:
+        """List a head and its ancestors up to those that are listed; a commit that is not in the index is none."""
+        waiting: list[Term] = [iri(f"{COMMIT}{head.id}")]
+        while waiting:
+            commit = waiting.pop()
+            moments = [ticks(at) for _, _, at in index.triples(graph, commit, RECORDED)]
+            keys = [timed(at, plain_value(commit), newest_first=True) for at in moments if at is not None]
+            if keys and not all(map(self._has, keys)):
+                self._store.executemany("INSERT OR IGNORE INTO committed VALUES (?)", ((key,) for key in keys))
+                waiting += [parent for _, _, parent in index.triples(graph, commit, _PARENT)]
+
+
+def _key_of(head: CommitRef) -> str:
+    return timed(ticks(date_time(head.recorded_at)) or 0, f"{COMMIT}{head.id}", newest_first=True)

@@ -2,7 +2,8 @@
 
 A page of an ordered list takes its candidates from the projection, in batches, and runs the query over each batch, so
 the query decides which of them are rows. A cursor names the moment of the first page, so all pages of one answer are
-consistent while others write.
+consistent while others write. Queries that count memories are answered by the tallies (`jidomem.index.tallies`) with
+the rows of their SPARQL: the engine reads every memory for them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import binascii
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,12 +34,11 @@ from jidomem.index.projection import (
     ticks,
     timed,
 )
+from jidomem.index.tallies import COUNTED_BY, Tallies
 from jidomem.journal.journal import Stream
 from jidomem.rdf.statements import to_value
-from jidomem.rdf.terms import Term, boolean, iri, literal, plain_value
-from jidomem.rdf.vocab import graphs_of
-from jidomem.read.counted import is_counted
-from jidomem.read.counted import rows as counted_rows
+from jidomem.rdf.terms import Term, boolean, integer, iri, literal, plain_value
+from jidomem.rdf.vocab import graph_iri, graphs_of, jido
 from jidomem.records.named_query import FOREVER, ListOrder, NamedQuery, to_term
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from jidomem.index.search_index import Texts
     from jidomem.index.search_tables import SearchIndexReader
     from jidomem.read.playbook import Rows
+
 
 #: The most candidates in one batch.
 MAX_CANDIDATES = 1024
@@ -485,3 +486,45 @@ def _page(
 
 def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:
     return [dict(zip(query.columns, map(to_value, row), strict=True)) for row in rows]
+
+
+def _by_status(tallies: Tallies, kinds: Collection[str], moment: int, valid_at: int | None) -> Iterator[Row]:
+    for kind, status, number in tallies.by_status(kinds, moment, valid_at):
+        yield iri(kind), literal(status), integer(number)
+
+
+def _by_agent(tallies: Tallies, kinds: Collection[str], moment: int, valid_at: int | None) -> Iterator[Row]:
+    for agent, kind, number, first, last in tallies.by_agent(kinds, moment, valid_at):
+        yield iri(agent), iri(kind), integer(number), moment_term(first), moment_term(last)
+
+
+#: Named query -> its question in the tallies, and the function that returns its rows, each with all its columns.
+_ROWS: Mapping[str, tuple[str, Callable[[Tallies, Collection[str], int, int | None], Iterator[Row]]]] = {
+    "counts": ("status", _by_status),
+    "agent-activity": ("agent", _by_agent),
+}
+
+
+def is_counted(query: NamedQuery) -> bool:
+    """Return whether the tallies answer *query*: one of the playbook's own that counts memories."""
+    return query.name in _ROWS and not query.is_isolated
+
+
+def counted_rows(
+    query: NamedQuery, tallies: Tallies, index: OxigraphIndex, project: str, bindings: Mapping[str, Term]
+) -> Iterator[Row] | None:
+    """Return the rows of *query*; None where only the engine has them.
+
+    That is so if a memory has a value of another form than the writer gives, or is in another graph of *project*.
+    """
+    question, of = _ROWS[query.name]
+    moment, valid_at = ticks(bindings["asOf"]), bindings.get("validAt")
+    others = [graph for graph in graphs_of(project) if graph != graph_iri(project)]
+    is_elsewhere = any(
+        any(index.triples(graph, None, name, most=1)) for graph in others for name in COUNTED_BY[question]
+    )
+    if moment is None or is_elsewhere or not tallies.has_all():
+        return None
+    classes = IndexedProject(index, project).subclasses(jido("MemoryItem"))
+    kinds = {plain_value(name) for name in classes if name is not None}
+    return of(tallies, kinds, moment, None if valid_at is None else ticks(valid_at))
