@@ -627,7 +627,7 @@ class Texts:
             self._build_progress.pop(name_of(stream), None)
 
     def _apply(self, file: SearchIndexReader, stream: Stream, target: Watermark) -> bool:
-        """Add the commits up to *target*; False if another process added some. Raises CacheInvalid if none can follow."""
+        """Add the commits up to *target*; False if another process added some. Raises CacheInvalid if none follow."""
         start = file.mark or Watermark()
         if not self._journal.holds(stream, start.version):
             raise CacheInvalid("another branch was checked out")
