@@ -118,6 +118,7 @@ def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
 def _project(app: App, memory: Jidomem, name: str) -> dict[str, Any]:
     version: Version = memory.catch_up(name) if app.as_of is None else memory.reader.version(name, app.as_of)
     streams = [stream for stream in memory.journal.streams() if stream.project == name]
+    conflicts = _conflicts(app, memory, name)  # first, as a list builds a damaged search file again, and says why
     by_kind = counts(memory.reader, name, as_of=app.as_of, valid_at=app.valid_at)
     due = _due(app, memory, name)
     return {
@@ -127,7 +128,7 @@ def _project(app: App, memory: Jidomem, name: str) -> dict[str, Any]:
         "counts": by_kind,
         "history": count_entries(memory.reader, name, as_of=app.as_of),
         "waiting": pending(memory.reader, name, as_of=app.as_of),
-        "conflicts": _conflicts(app, memory, name),
+        "conflicts": conflicts,
         "due": due,
         "due_or_more": due == _COUNTED,
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),

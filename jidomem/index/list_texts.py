@@ -18,11 +18,13 @@ CREATE VIRTUAL TABLE gram USING fts5(text, content='', columnsize=0, detail=none
 #: A text that more nodes contain is common.
 FEW = 2_000
 #: The most trigrams of a text that are looked up.
-_MOST_GRAMS = 40
-_IN = "AND s.number IN (SELECT value FROM json_each(:numbers))"
+_MOST_GRAMS = 12
 _CONTAINS = "(instr(s.text, :text) OR instr(s.text, :topic))"
+#: The tables in the order in which they are read.
+_ALL = "listed l CROSS JOIN list_text s"
+_SOME = "json_each(:numbers) n CROSS JOIN list_text s ON s.number = n.value CROSS JOIN listed l"
 _PAGE = f"""SELECT l.key FROM %s ON s.list = l.list AND s.key = l.key
-WHERE l.list = :list AND l.key >= :start AND l.since <= :moment AND (:inactive OR l.until > :moment) %s AND {_CONTAINS}
+WHERE l.list = :list AND l.key >= :start AND l.since <= :moment AND (:inactive OR l.until > :moment) AND {_CONTAINS}
 ORDER BY l.key LIMIT :count"""
 
 
@@ -48,14 +50,13 @@ class ListTexts:
     def keys(self, number: int, text: str, topic: str) -> list[str]:
         """Return the keys of the rows of the list *number* that contain *text* or *topic*."""
         values = {"list": number, "text": text, "topic": topic}
-        restriction = ""
+        table = "list_text s"
         if len(text) >= 3:
-            values |= {"grams": _grams(text, topic)}
-            restriction = "AND s.number IN (SELECT rowid FROM gram WHERE gram MATCH :grams)"
-        rows = self._store.execute(
-            f"SELECT key FROM list_text s WHERE list = :list {restriction} AND {_CONTAINS}", values
-        )
-        return [key for (key,) in rows]
+            table = "(SELECT rowid AS number FROM gram WHERE gram MATCH :grams) CROSS JOIN list_text s USING (number)"
+            values["grams"] = _grams(text, topic)
+        return [
+            key for (key,) in self._store.execute(f"SELECT key FROM {table} WHERE list = :list AND {_CONTAINS}", values)
+        ]
 
     def page(
         self, number: int, text: str, topic: str, start: str, moment: int, inactive: bool, count: int
@@ -64,11 +65,9 @@ class ListTexts:
         values: dict[str, Any] = {"list": number, "text": text, "topic": topic, "start": start, "moment": moment,
                                   "inactive": inactive, "count": count}  # fmt: skip
         few = self._few(text, topic)
-        if few is None:
-            rows = self._store.execute(_PAGE % ("listed l CROSS JOIN list_text s", ""), values)
-        else:
+        if few is not None:
             values["numbers"] = json.dumps(few)
-            rows = self._store.execute(_PAGE % ("list_text s CROSS JOIN listed l", _IN), values)
+        rows = self._store.execute(_PAGE % (_ALL if few is None else _SOME), values)
         return [key for (key,) in rows]
 
     def _few(self, text: str, topic: str) -> list[int] | None:

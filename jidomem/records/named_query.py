@@ -351,7 +351,7 @@ def moment_of(value: object, name: str) -> str | None:
 def judged_at(now: datetime, as_of: object, valid_at: object) -> str:
     """Return the moment at which validity and due dates are judged: *valid_at*, else *now* or an earlier *as_of*.
 
-    >>> judged_at(datetime(2026, 11, 21, tzinfo=UTC), "2026-11-20", None)
+    >>> judged_at(datetime.fromisoformat("2026-11-21T00:00:00+00:00"), "2026-11-20", None)
     '2026-11-20T00:00:00.000000Z'
     """
     given, known = moment_of(valid_at, "valid_at"), moment_of(as_of, "as_of")

@@ -82,7 +82,7 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
                 content[name] = value if names_a_thing(value) else normal_text(value)
             else:
                 content[name] = _comparable(value)
-    content |= {"about": about, "extra_triples": _without_subject(intent)}
+    content |= {"about": about, "extra_triples": _without_subject(intent) if intent.extra_triples else []}
     conflict_keys = [f"{IDENTICAL}{digest(content)}", duplicate(intent.type, intent.summary or "", topic, about)]
     kind, scope = family(intent.type), intent.convention_scope
     if kind == "decision" and topic:
@@ -415,8 +415,6 @@ def _comparable(value: Any) -> Any:
 
 def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:
     """Return the extra triples with `this` for the memory's own IRI, so that two new IRIs compare equal."""
-    if not intent.extra_triples:
-        return []
     return sorted((["this" if s == intent.iri else s, p, o] for s, p, o in intent.extra_triples), key=str)
 
 

@@ -239,7 +239,8 @@ def proposal_reason(
         return None, [(item, _CONFIRMED, iri(intent.asserted_by or ""))]
     if untrusted and confirmed and permission.proposed_because is None and not waits:
         return None, [(item, _CONFIRMED, curator) for curator in confirmed]
-    confirmed_end = None if permission.is_curator or confirmed else _confirmed_end(intent, view)
+    ends_none = not (intent.supersedes or intent.invalidates)
+    confirmed_end = None if ends_none or permission.is_curator or confirmed else _confirmed_end(intent, view)
     reason = permission.proposed_because or untrusted or confirmed_end
     marks = [(item, jido("proposedBecause"), literal(reason))] if reason else []
     for node in [item, *alternative_nodes(intent)] if untrusted else ():
