@@ -66,7 +66,9 @@ def test_a_changed_module_is_compiled_with_that_one_change():
 
 
 def test_what_no_test_notices_is_listed_and_too_much_of_it_fails_while_no_file_changes(tmp_path):
-    (tmp_path / "odd.py").write_text(CODE)
+    code = f"EDGES = [] + []\n{CODE}"  # lists have no difference: the changed module cannot be imported
+    (tmp_path / "odd.py").write_text(code)
+    (tmp_path / "conftest.py").write_text("import odd\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --disable-plugin-autoload\n")  # as in this checkout
     (tmp_path / "test_odd.py").write_text(
         "from odd import larger\n\n\ndef test_larger():\n    assert larger(1, 2) == larger(2, 1) == 2\n"
@@ -79,11 +81,11 @@ def test_what_no_test_notices_is_listed_and_too_much_of_it_fails_while_no_file_c
 
     assert ran.stdout.splitlines() == [
         "left out, for it fails without any change: test_odd.py::test_broken",
-        "survived: odd.py:2: a > b -> a >= b",
-        "odd: 4 of 5 killed (80%), 5 there are",
+        "survived: odd.py:3: a > b -> a >= b",
+        "odd: 5 of 6 killed (83%), 6 there are",
     ], ran.stderr
     assert ran.returncode == 1
-    assert (tmp_path / "odd.py").read_text() == CODE
+    assert (tmp_path / "odd.py").read_text() == code
     assert refused.returncode == 2
     assert "even: name one of odd, or a file of theirs" in refused.stderr
 
