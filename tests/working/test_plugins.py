@@ -111,6 +111,7 @@ def test_the_four_abilities_are_directives():  # A132
         MemoryQuery, MemoryUpsert, MemoryDelete, MemoryUpsert,
     ]  # fmt: skip
     assert (recalled.query, kept.items[0].embedding, gone.keys) == ({"text": "rust", "top_k": 3}, (1.0,), ("a", "b"))
+    assert rag.remember("a", "x").items[0].embedding is None
     assert world_get(agent, "summary")["content"] == "user: we ship on Friday"
     assert (directives[0].items[0].key, directives[0].items[0].value) == ("rag:summary", "user: we ship on Friday")
     assert {each.provider for each in (recalled, kept, gone, *directives)} == {"vector"}

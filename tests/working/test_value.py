@@ -1,6 +1,8 @@
 """A value of short-term memory as text, and the way back; what changes in a memory that is known."""
 
 import json
+from dataclasses import FrozenInstanceError, is_dataclass
+from dataclasses import fields as fields_of
 from datetime import UTC, datetime
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from jidomem import create_memory
 from jidomem.errors import InvalidRequest
 from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS
-from jidomem.working import tiers
+from jidomem.working import agent, container, memory, thread, tiers
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 JIDO, STRING = "https://jido.ai/ontology#", "http://www.w3.org/2001/XMLSchema#string"
@@ -330,3 +332,19 @@ def test_a_value_that_changes_while_it_is_read_is_refused():
     with pytest.raises(InvalidRequest, match="the value changed while it was read") as refusal:
         tiers.text_of(Growing(a=1))
     assert refusal.value.hint == "store a copy of it"
+
+
+VALUES = [
+    cls
+    for module in (agent, container, memory, thread, tiers)
+    for cls in vars(module).values()
+    if is_dataclass(cls) and isinstance(cls, type) and cls.__module__ == module.__name__
+]
+
+
+@pytest.mark.parametrize("cls", VALUES, ids=lambda cls: cls.__name__)
+def test_no_field_of_a_value_can_be_set(cls):
+    value = object.__new__(cls)
+
+    with pytest.raises(FrozenInstanceError):
+        setattr(value, fields_of(cls)[0].name, None)
