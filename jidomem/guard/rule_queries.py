@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from jidomem.base.clock import format_timestamp
+from jidomem.curation.review_cache import rows_about
 from jidomem.guard.rules import Check, Rule, RuleInputs, Rules, file_state
-from jidomem.index.cache_file import chunks
 from jidomem.journal.commit import COMMIT, stem
 from jidomem.journal.journal import Stream
-from jidomem.rdf.terms import iri, plain_value
+from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import BASE, TYPE_OF_CLASS, graph_iri, jido, local_name
 from jidomem.recall.governing import earlier_names
 from jidomem.recall.nearness import BINDING, force, is_note
@@ -56,11 +56,11 @@ _PAIRS = {
     "FILTER NOT EXISTS { ?own jido:settledBy ?other } } }",
 }
 #: What the acceptance of a check depends on: the versions replaced, who settled or confirmed them, and their levels.
-_VERSIONS = """SELECT ?item ?name ?value WHERE {
+_VERSIONS = """SELECT ?item ?name ?value WHERE { GRAPH <%s> {
   VALUES ?item { %s }
   VALUES ?name { jido:supersedes jido:settledBy jido:confirmedBy jido:hasEnforcementLevel }
   ?item ?name ?value
-}"""
+} }"""
 _KEYS = "SELECT ?item ?key WHERE { ?item jido:conflictKey ?key }"
 _SUCCESSORS = "SELECT ?old ?new WHERE { ?old jido:supersededBy|jido:invalidatedBy ?new }"
 #: The classes of nodes beside memories in commits; they govern no file.
@@ -143,7 +143,7 @@ class _RuleRows:
                 result[row["item"]].append(row)
             return result
 
-        self._select = select
+        self._reader, self._project = memory.reader, project
         self._by = {name: pairs(text) for name, text in _PAIRS.items()}
         self._curators = memory.writer.authority(project).curators
         self._keys, self._successors = select(_KEYS), select(_SUCCESSORS)
@@ -205,10 +205,9 @@ class _RuleRows:
         """The values of `_VERSIONS` of all memories with a check, by memory and property; confirmers settle."""
         checked = {item for name in ("forbids", "requires", "command") for item in self._by[name]}
         values = defaultdict[tuple[str, str], set[str]](set)
-        for some in chunks(sorted(checked)):  # the length of a query is limited
-            for row in self._select(_VERSIONS % " ".join(map(iri, some))):
-                name = local_name(row["name"])
-                values[row["item"], "settledBy" if name == "confirmedBy" else name].add(row["value"])
+        for row in rows_about(self._reader, self._project, _PREFIX + _VERSIONS, sorted(checked)):
+            name = local_name(row["name"])
+            values[row["item"], "settledBy" if name == "confirmedBy" else name].add(row["value"])
         return values
 
     def _judged(self, item: str) -> list[set[str]]:

@@ -34,7 +34,7 @@ from jidomem.index.projection import (
     ticks,
     timed,
 )
-from jidomem.index.tallies import COUNTED_BY, Tallies
+from jidomem.index.tallies import BY_AGENT, BY_STATUS, COUNTED_BY, Tallies
 from jidomem.journal.journal import Stream
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, boolean, integer, iri, literal, plain_value
@@ -500,8 +500,8 @@ def _by_agent(tallies: Tallies, kinds: Collection[str], moment: int, valid_at: i
 
 #: Named query -> its question in the tallies, and the function that returns its rows, each with all its columns.
 _ROWS: Mapping[str, tuple[str, Callable[[Tallies, Collection[str], int, int | None], Iterator[Row]]]] = {
-    "counts": ("status", _by_status),
-    "agent-activity": ("agent", _by_agent),
+    "counts": (BY_STATUS, _by_status),
+    "agent-activity": (BY_AGENT, _by_agent),
 }
 
 
