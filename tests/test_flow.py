@@ -1,11 +1,11 @@
-"""The ways of an intent and of a query: few files and calls, in the order of docs/architecture.md."""
+"""The ways of an intent, a query and a recall: few files and calls, in the order of docs/architecture.md."""
 
 import re
 from functools import partial
 from pathlib import Path
 
 import pytest
-from conftest import intent
+from conftest import ToyEmbedder, intent
 
 import jidomem
 from bench.house import trace
@@ -13,7 +13,7 @@ from jidomem import MemoryUpdateIntent
 from jidomem.serve.app import create_app
 
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
-_FUNCTION = re.compile(r"`((?:base|write|journal|index|read|records|runtime|serve)\.[a-z_]+(?:\.\w+)+)`")
+_FUNCTION = re.compile(r"`((?:base|write|journal|index|read|recall|records|runtime|serve)\.[a-z0-9_]+(?:\.\w+)+)`")
 
 
 def walk(title):
@@ -71,6 +71,19 @@ def test_a_request_for_a_page_of_facts_follows_the_walk_of_the_page(tmp_path):
         client = create_app(memory).test_client()
         request = trace(lambda: client.get("/projects/p/queries/facts?limit=2"))
     steps = walk("The way of a query")
+
+    assert len(steps) > 15
+    follow(steps, request.calls)
+
+
+def test_a_request_for_a_recall_follows_the_walk_of_the_page(tmp_path):
+    with jidomem.open(tmp_path / ".jidomem", project="p", embedder=ToyEmbedder()) as memory:
+        for number in range(3):
+            memory.writer.submit_intent("p", fact(f"the build needs Rust 1.{number}"))
+        memory.embedding.embed("p")
+        client = create_app(memory).test_client()
+        request = trace(lambda: client.post("/projects/p/recall", json={"query": "what does the build need?"}))
+    steps = walk("The way of a recall")
 
     assert len(steps) > 15
     follow(steps, request.calls)
