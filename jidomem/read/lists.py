@@ -357,10 +357,9 @@ class Lists:
 
     def counted_at_once(self, query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> Rows | None:
         """Return the rows of a query that the tallies answer; None without an up-to-date search file."""
-        if self._texts is None or not is_counted(query):
+        if not is_counted(query):
             return None
-        use = partial(self._counted_by, query, project, bindings, 0, None)
-        return self._texts().read_lagging(Stream(project), use, (), MAX_CANDIDATES)
+        return self._read_at_once(project, partial(self._counted_by, query, project, bindings, 0, None))
 
     def _counted_by(
         self,
@@ -382,12 +381,11 @@ class Lists:
         As many nodes are inserted as give enough rows. None without an up-to-date list of them: the engine finds them.
         """
         order = query.last
-        if order is None or self._texts is None or (moment := ticks(bindings["asOf"])) is None:
+        if order is None or (moment := ticks(bindings["asOf"])) is None:
             return None
         inactive, count = bindings.get("includeInactive") == boolean(True), end or maxsize
         while True:
-            page = partial(_page, order, "", moment, inactive, count, None, None)
-            keys = self._texts().read_lagging(Stream(project), page, (), MAX_CANDIDATES)
+            keys = self._last_nodes(project, order, moment, inactive, count)
             if keys is None:
                 return None
             text = query.among(_values(order, keys)) + ("" if end is None else f"\nLIMIT {end:d}")
@@ -395,6 +393,10 @@ class Lists:
             if len(rows) == end or len(keys) < count:
                 return rows
             count *= 2
+
+    def _last_nodes(self, project: str, order: ListOrder, moment: int, inactive: bool, count: int) -> list[str] | None:
+        """Return the first *count* nodes whose rows come last; None without an up-to-date search file."""
+        return self._read_at_once(project, lambda file: file.projection.page(order, "", moment, inactive, count))
 
     def _text(self, query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> str:
         """Return the text of *query*, restricted to the memories with the text that it names, if it names one."""
@@ -456,8 +458,10 @@ class Lists:
             return self._projected(project, lambda file: file.commits.page(start, moment, count))
         text = plain_value(bindings[query.contains.parameter]) if query.contains else None
         due = ticks(bindings["validAt"]) if order.due and "validAt" in bindings else None
-        page = partial(_page, order, start, moment, inactive, count, text, due)
-        return self._projected(project, page)
+        return self._projected(
+            project,
+            lambda file: file.projection.page(order, start, moment, inactive, count, text=text, due=due),
+        )
 
     def _rivals(self, project: str, item: Term) -> list[str]:
         """Return the keys of the disagreements of *item* at any time, those with proposals included."""
@@ -470,18 +474,9 @@ class Lists:
             return None
         return self._texts().read(Stream(project), use, catches_up=False)
 
-
-def _page(
-    order: ListOrder,
-    start: str,
-    moment: int,
-    inactive: bool,
-    count: int,
-    text: str | None,
-    due: int | None,
-    file: SearchIndexReader,
-) -> list[str] | None:
-    return file.projection.page(order, start, moment, inactive, count, text=text, due=due)
+    def _read_at_once(self, project: str, use: Callable[[SearchIndexReader], T | None]) -> T | None:
+        """Return `use(file)` for the search file of *project*; None without one, or if much is to be added first."""
+        return None if self._texts is None else self._texts().read_lagging(Stream(project), use, (), MAX_CANDIDATES)
 
 
 def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:
