@@ -7,17 +7,22 @@ have in common; `python -m bench.neighbours` fits it to the labelled notes of `t
 The near pairs of a project are active memories of which one repeats the other or is on the same matter. The pairs of
 near vectors are stored with the vectors, and judged here by their words, status and links; memories with one text have
 one vector.
+
+Memories that are rows of one table, such as "billing listens on port 8000", "search listens on port 8007", are near by
+their words and vectors, yet on different matters: they are no neighbours and no near pairs (`are_rows_of_table`).
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice, product
 from math import exp, log
-from typing import NamedTuple
+from operator import eq
+from typing import NamedTuple, TypeVar
 
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE
@@ -85,6 +90,10 @@ class Statement:
     stems: tuple[str, ...]
     digests: tuple[bytes, ...] = ()
     piece: str = ""
+
+
+#: A memory that is compared, in the search file or written since.
+Compared = TypeVar("Compared", SummaryRow, Statement, SummaryRow | Statement)
 
 
 class NewText(NamedTuple):
@@ -162,6 +171,8 @@ class NeighbourSearch:
         best = sorted((item for item in shares if shares[item] >= least), key=lambda item: (-shares[item], item))
         allowed = (gathered[item] for item in best if not self._is_excluded(item))
         candidates = [*islice(allowed, GATHERED if self._least else None)]
+        if self._new is None:
+            candidates = self._without_rows(candidates)
         self._read_weights(file, chain.from_iterable(each.stems for each in candidates))
         if self._new is None:
             likeness = {each.item: self._likeness(each.stems, None) for each in candidates}
@@ -177,7 +188,7 @@ class NeighbourSearch:
         vector = self._new.embed(self._new.text) if self._new and self._compared else None
         cosines = {} if vector is None or self._new is None else self._cosines(self._new, vector, read)
         near = []
-        for each in self._compared.values():
+        for each in self._without_rows([*self._compared.values()]):
             cosine = max((cosines[piece] for piece in each.digests if piece in cosines), default=None)
             near.append(Neighbour(each.item, each.summary, each.agent, self._likeness(each.stems, cosine)))
         near.sort(key=lambda each: (-each.likeness, each.item))
@@ -198,6 +209,13 @@ class NeighbourSearch:
         if made:
             cosines |= new.vectors.cosines(self._stream, vector, made)
         return cosines
+
+    def _without_rows(self, candidates: list[Compared]) -> list[Compared]:
+        """Return *candidates* without other rows of a table of which the statement is a row."""
+        if not self._least:
+            return candidates
+        texts = [self._stems, *(tuple(each.stems) for each in candidates)]
+        return [each for each in candidates if not are_rows_of_table(self._stems, each.stems, texts)]
 
     def _by_words(self, file: SearchIndexReader, least: float) -> list[SummaryRow]:
         """Return the memories with the rarest stems in common that have at least this sum of weights."""
@@ -258,12 +276,99 @@ class NeighbourSearch:
 
 
 def likeness_of_pairs(file: SearchIndexReader, pairs: Sequence[tuple[SearchRow, SearchRow, float]]) -> list[float]:
-    """Return the likeness of each pair of memories of *file*, given with the cosine of their vectors."""
+    """Return the likeness of each pair of memories of *file*, given with the cosine of their vectors.
+
+    It is 0 for two rows of a table.
+    """
     rows = {row.number: row for one, other, _ in pairs for row in (one, other)}
     stems = {number: significant(row.fields[_SUMMARY].split()) for number, row in rows.items()}
     holding = file.holding({*chain.from_iterable(stems.values())})
     weights = _weights(holding, file.metadata("memories") or 0, {})
-    return [_likeness(stems[one.number], stems[other.number], weights, cosine) for one, other, cosine in pairs]
+    partners: dict[int, dict[int, None]] = {}
+    for one, other, _ in pairs:
+        partners.setdefault(one.number, {})[other.number] = None
+        partners.setdefault(other.number, {})[one.number] = None
+    likeness = []
+    for one, other, cosine in pairs:
+        texts = [stems[number] for number in _connected((one.number, other.number), partners)]
+        is_table = are_rows_of_table(stems[one.number], stems[other.number], texts)
+        likeness.append(0.0 if is_table else _likeness(stems[one.number], stems[other.number], weights, cosine))
+    return likeness
+
+
+def _connected(pair: tuple[int, int], partners: Mapping[int, Iterable[int]]) -> list[int]:
+    """Return up to TABLE_READ numbers that *partners* connect with *pair*, the nearest first."""
+    reached = dict.fromkeys(pair)
+    for number in (queue := [*pair]):
+        for partner in partners[number]:
+            if partner not in reached and len(reached) < TABLE_READ:
+                reached[partner] = None
+                queue.append(partner)
+    return [*reached]
+
+
+#: The fewest statements that are rows of a table, and the most that are read to see whether there is one.
+TABLE, TABLE_READ = 4, 32
+#: The share of its rows that have another value in a column which names the matter of a row; the share that have the
+#: same word in any other place.
+_NAMING, _SAME = 0.75, 0.75
+_NUMBER = re.compile(r"[\d_.,:%]+")
+
+
+def are_rows_of_table(one: Sequence[str], other: Sequence[str], texts: Iterable[Sequence[str]]) -> bool:
+    """Return whether two statements are rows of a table among *texts*, and on different matters; all as stems.
+
+    A table is four or more statements that differ in the same places from the end, its columns. Columns with a value
+    of its own for nearly each row name the matters: two rows that differ in all of them are on different matters, and
+    two rows with one name and different values contradict each other. Where no column does, the first columns together
+    name the matter. Numbers alone name none, nor does the last word as the only column: several values of one
+    thing contradict each other.
+
+    >>> ports = [f"{name} listen port {80 + n}".split() for n, name in enumerate(["bill", "search", "mail", "auth"])]
+    >>> are_rows_of_table(ports[0], ports[1], ports)
+    True
+    >>> changed = "bill listen port 99".split()
+    >>> are_rows_of_table(ports[0], changed, [*ports, changed])
+    False
+    >>> pools = [f"pool has {n} thread".split() for n in range(6)]
+    >>> are_rows_of_table(pools[0], pools[1], pools)
+    False
+    """
+    size = min(len(one), len(other))  # some may follow a heading: "Ports: billing listens on port 8000"
+    one, other = one[-size:], other[-size:]
+    tails = (tuple(text[-size:]) for text in texts if len(text) >= size)
+    rows = [*dict.fromkeys(tail for tail in tails if 2 * _matches(one, tail) >= size)]
+    if len(rows) < TABLE:
+        return False
+    places = [Counter(row[place] for row in rows) for place in range(size)]
+    columns = [place for place in range(size) if places[place].most_common(1)[0][1] < _SAME * len(rows)]
+    differing = {place for place in range(size) if one[place] != other[place]}
+    if not differing or not differing.issubset(columns):
+        return False
+    single: Iterator[tuple[int, ...]] = ((place,) for place in columns)
+    naming = [key for key in single if _distinct(rows, key) >= _NAMING * len(rows)]
+    if not naming:
+        naming = [*islice((key for key in _prefixes(columns) if _distinct(rows, key) >= _NAMING * len(rows)), 1)]
+    names = {place for key in naming for place in key}
+    if names == {size - 1} == {*columns} or all(_is_number(row[place]) for row in rows for place in names):
+        return False
+    return all(not differing.isdisjoint(key) for key in naming)
+
+
+def _matches(one: Sequence[str], other: Sequence[str]) -> int:
+    return sum(map(eq, one, other))
+
+
+def _prefixes(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    return (tuple(columns[:end]) for end in range(2, len(columns) + 1))
+
+
+def _distinct(rows: Iterable[Sequence[str]], places: Sequence[int]) -> int:
+    return len({tuple(row[place] for place in places) for row in rows})
+
+
+def _is_number(word: str) -> bool:
+    return _NUMBER.fullmatch(word) is not None
 
 
 def significant(stems: Iterable[str]) -> tuple[str, ...]:

@@ -283,3 +283,13 @@ def test_without_an_embedder_there_are_no_pairs(tmp_path):
 
         assert opened.embedding is None
         assert opened.near_pairs() == []
+
+
+def test_the_rows_of_a_table_are_no_pairs_but_two_rows_with_one_name_are(memory):
+    names = ("billing", "search", "mail", "orders", "stock", "audit", "cart", "proxy", "label", "fraud", "score")
+    for place, name in enumerate(names):
+        remember(memory, f"The {name} service is owned by team {('Ant', 'Bee', 'Cat')[place % 3]}")
+    older = remember(memory, "The price service is owned by team Dog")
+    newer = remember(memory, "The price service is owned by team Elk")
+
+    assert pairs(memory) == [(newer, older)]

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from conftest import intent
 
+import jidomem
 from bench.neighbours import cases
 from jidomem.journal.journal import Stream
 from jidomem.models.local_embedder import LocalEmbedder
@@ -121,3 +122,53 @@ def test_of_many_neighbours_the_three_nearest_are_returned(memory):
 
     assert len(found) == 3
     assert near(memory, "The choir votes by a show of hands today", limit=1) == found[:1]
+
+
+PORTS = [f"The {name} service listens on port {8000 + 7 * place}" for place, name in
+         enumerate(("billing", "search", "mail", "orders", "stock", "audit", "cart", "proxy"))]  # fmt: skip
+
+
+@pytest.mark.parametrize("embedder", [None, "local"])
+def test_another_row_of_a_table_is_no_neighbour_but_a_row_with_the_same_name_is(tmp_path, monkeypatch, embedder):
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", embedder or "none")
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "config.toml").write_text('[on_similar]\nfact = "ask"\n')
+    with jidomem.open(root, project="p") as memory:
+        memory.similar_within = 60.0
+        written = [memory.remember(text) for text in PORTS]
+        if memory.embedding is not None:
+            memory.embedding.embed("p")
+
+        another = memory.remember("The vault service listens on port 9000")
+        changed = memory.remember("The mail service listens on port 9001")
+        titled = memory.remember("Ports: The cart service listens on port 9002")
+
+    assert [bool(receipt.similar) for receipt in written] == [False, True, True] + 5 * [False]  # three are no table
+    assert another.similar == ()
+    assert [each.id for each in changed.similar] == [written[2].iri]
+    assert changed.similar[0].differences == ("9001 / 8014",)
+    assert [each.id for each in titled.similar] == [written[6].iri]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"The pool has {number} threads" for number in (5, 8, 10, 20, 30)],  # one thing with several values
+        [f"The release manager is {name}" for name in ("Anna", "Bernd", "Carl", "Dora", "Emil")],
+        [f"In 202{year} the upload limit was {year}0 MB" for year in (1, 2, 3, 4, 5)],  # numbers name no thing
+    ],
+)
+def test_several_values_of_one_thing_are_no_table(memory, texts):
+    written = {write(memory, text) for text in texts[1:]}
+
+    assert set(near(memory, texts[0])) <= written
+    assert len(near(memory, texts[0])) == 3
+
+
+def test_rows_that_two_columns_name_are_compared_by_both(memory):
+    regions, services = ("Bonn", "Calais", "Dover"), ("mail", "search", "audit")
+    rows = {(service, region): write(memory, f"Queue of {service} in {region} has {len(service) + len(region)} workers")
+            for service in services for region in regions}  # fmt: skip
+
+    assert near(memory, "Queue of mail in Dover has 99 workers") == [rows["mail", "Dover"]]
