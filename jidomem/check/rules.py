@@ -31,7 +31,8 @@ from jidomem.check.report import (
 )
 from jidomem.check.sources import FileSource, TripleSource, line_of_error, read
 from jidomem.errors import Failed, InvalidRequest, JidomemError, nearest_names
-from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index.results import Solutions
+from jidomem.index.store import OxigraphIndex
 from jidomem.rdf import sparql, vocab
 from jidomem.rdf.sparql import refuse_graphs
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value

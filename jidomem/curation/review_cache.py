@@ -11,8 +11,8 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from jidomem.index import OxigraphIndex
 from jidomem.index.projection import IndexedProject
+from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, ONTOLOGY_GRAPH, REDACTED, graph_iri, jido, local_name, type_of
 from jidomem.read.reader import MemoryReader

@@ -24,7 +24,7 @@ from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, SourceVersion, 
 from jidomem.exchange.memory_md import Find
 from jidomem.exchange.other_formats import STATEMENT
 from jidomem.exchange.sync_plan import SourceEntry, SyncPlan, SyncStep, end_of, key_in, moved_records, plan
-from jidomem.index import OxigraphIndex
+from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import Term, iri, is_iri, plain_value
 from jidomem.rdf.vocab import JIDO, LABEL, REDACTED, TYPE, UNDATED, graph_iri, jido, local_name
 from jidomem.read.reader import MemoryReader

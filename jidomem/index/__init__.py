@@ -2,8 +2,3 @@
 
 It imports the journal. Start with `follower`.
 """
-
-from jidomem.index.results import Answer, Serialized, Solutions
-from jidomem.index.store import Observer, OxigraphIndex
-
-__all__ = ["Answer", "Observer", "OxigraphIndex", "Serialized", "Solutions"]

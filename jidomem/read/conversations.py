@@ -14,8 +14,9 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from jidomem.base.clock import format_timestamp, parse_moment
-from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index.results import Solutions
 from jidomem.index.search_documents import ENTRY
+from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, Triple, literal, plain_value
 from jidomem.rdf.vocab import TYPE, conv, jido

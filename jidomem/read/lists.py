@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from jidomem.base.bounded_dict import BoundedDict
 from jidomem.errors import Busy, InvalidRequest
-from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.projection import (
     UNDATED,
     WRITABLE,
@@ -34,6 +33,8 @@ from jidomem.index.projection import (
     ticks,
     timed,
 )
+from jidomem.index.results import Solutions
+from jidomem.index.store import OxigraphIndex
 from jidomem.index.tallies import BY_AGENT, BY_STATUS, COUNTED_BY, Tallies
 from jidomem.journal.journal import Stream
 from jidomem.rdf.statements import to_value

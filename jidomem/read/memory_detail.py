@@ -15,8 +15,9 @@ from typing import Any
 
 from jidomem.base.words import normal_text, shortened
 from jidomem.errors import NotFound, nearest_names
-from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.projection import SHORT
+from jidomem.index.results import Solutions
+from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, graph_iri, jido, local_name, type_and_class

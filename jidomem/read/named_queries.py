@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from jidomem.base.clock import format_timestamp
 from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound, nearest_names
-from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index.results import Solutions
+from jidomem.index.store import OxigraphIndex
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import Dataset, dataset
 from jidomem.rdf.statements import to_value

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.words import excerpt, topic_key
 from jidomem.errors import NotFound
-from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.projection import KINDS
+from jidomem.index.results import Solutions
+from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, iri, is_iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import GRAPHS, LABEL, TYPE, conv, graph_iri, jido, local_name

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from jidomem.base import clock
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
-from jidomem.index import OxigraphIndex
 from jidomem.index.results import AnswerLimits
+from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.sparql import Dataset
 from jidomem.rdf.terms import Term, Triple
 from jidomem.read import memory_detail

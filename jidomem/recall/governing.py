@@ -28,7 +28,7 @@ from jidomem.repository.freshness import UNCHANGED, Freshness, freshness, neares
 from jidomem.repository.worktree import Addresses, Worktree, matches, path_below
 
 if TYPE_CHECKING:
-    from jidomem.index import OxigraphIndex
+    from jidomem.index.store import OxigraphIndex
     from jidomem.read.reader import MemoryReader
 
 Row = dict[str, Any]

@@ -16,10 +16,11 @@ from typing import Any
 from jidomem.base.clock import parse_moment
 from jidomem.base.words import TELL_LITTLE, answer_sentences, quoted_name
 from jidomem.errors import InvalidRequest, NotFound, did_you_mean
-from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index.results import Solutions
 from jidomem.index.search_documents import ENTRY, TURN, namespace
 from jidomem.index.search_index import Readable, Texts, TextsSoFar
 from jidomem.index.search_tables import OwnerFilter, SearchFilter
+from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, date_time, iri, plain_value
 from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, MARKER, REDACTED, TYPE_ALIASES, jido, local_name

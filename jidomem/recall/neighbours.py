@@ -26,9 +26,9 @@ from typing import NamedTuple, TypeVar
 
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE
-from jidomem.index import OxigraphIndex
 from jidomem.index.search_index import VectorIndex
 from jidomem.index.search_tables import SearchFilter, SearchIndexReader, SearchRow, SummaryRow
+from jidomem.index.store import OxigraphIndex
 from jidomem.index.vectors import Vectors
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri

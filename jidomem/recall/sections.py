@@ -11,7 +11,7 @@ from typing import Any
 
 from jidomem.base.words import excerpt, quoted, quoted_name, shortened, slug
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.index import OxigraphIndex
+from jidomem.index.store import OxigraphIndex
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import BASE, REDACTED, jido, local_name

@@ -17,8 +17,8 @@ from jidomem.base.clock import Sources, format_timestamp, parse_moment
 from jidomem.base.words import slug, tokens
 from jidomem.entries.store import NO_OPTIONS, Options, check_spelling
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound, TooLarge
-from jidomem.index import OxigraphIndex
 from jidomem.index.search_tables import SearchFilter
+from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.read.conversations import EntryCache, turn, turns

@@ -11,7 +11,7 @@ from typing import Any
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, PolicyDenied
-from jidomem.index import Solutions
+from jidomem.index.results import Solutions
 from jidomem.journal.journal import Stream
 from jidomem.rdf import vocab
 from jidomem.rdf.statements import to_value

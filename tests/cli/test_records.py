@@ -8,7 +8,7 @@ from cli_world import FACT, MEMORY, OLD, rows, run, stand_in
 
 import jidomem
 from jidomem.exchange.sync_plan import SourceEntry
-from jidomem.index import OxigraphIndex
+from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import iri
 from jidomem_cli.fields import entries_now
 

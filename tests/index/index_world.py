@@ -3,9 +3,10 @@
 from datetime import UTC, datetime, timedelta
 
 from jidomem.base.clock import format_timestamp
-from jidomem.index import OxigraphIndex, follower
+from jidomem.index import follower
 from jidomem.index.follower import IndexFollower
 from jidomem.index.snapshots import Clones
+from jidomem.index.store import OxigraphIndex
 from jidomem.journal.commit import Commit, build
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.records.intent import Version

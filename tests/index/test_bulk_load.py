@@ -8,8 +8,8 @@ import pyoxigraph as ox
 import pytest
 from index_world import STREAM, commit_on
 
-from jidomem.index import OxigraphIndex
 from jidomem.index import store as oxigraph
+from jidomem.index.store import OxigraphIndex
 from jidomem.records.intent import Version
 
 COMMITS, SUBJECTS = 12, 40

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jidomem.base.stems import Stemmer
-from jidomem.index import OxigraphIndex
 from jidomem.index.projection import IndexedProject
 from jidomem.index.search_tables import SearchIndexReader
+from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import graph_iri, jido
 

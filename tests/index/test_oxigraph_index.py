@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from index_world import as_stored, commit_on
 
 from jidomem.errors import InvalidRequest
-from jidomem.index import OxigraphIndex, Serialized, Solutions
-from jidomem.index.results import GRAPH_FORMATS
-from jidomem.index.store import Watermark, trig
+from jidomem.index.results import GRAPH_FORMATS, Serialized, Solutions
+from jidomem.index.store import OxigraphIndex, Watermark, trig
 from jidomem.journal.commit import advance
 from jidomem.rdf.terms import parse_literal
 from jidomem.rdf.vocab import ONTOLOGY_GRAPH

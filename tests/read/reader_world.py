@@ -7,11 +7,12 @@ import pyoxigraph as ox
 from jidomem.base import clock
 from jidomem.base.stems import Stemmer
 from jidomem.errors import NotFound
-from jidomem.index import OxigraphIndex
 from jidomem.index.projection import IndexedProject
 from jidomem.index.search_tables import SearchIndexReader
+from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.vocab import GRAPHS, graph_iri
-from jidomem.read import MemoryReader, Playbook
+from jidomem.read.playbook import Playbook
+from jidomem.read.reader import MemoryReader
 from jidomem.records.intent import CommitRef, Version
 from jidomem.records.policy import Policy
 from jidomem.schema import ontology

@@ -11,8 +11,7 @@ from jidomem.check.check import check_files
 from jidomem.errors import Failed, NotFound, PolicyDenied
 from jidomem.rdf import sparql
 from jidomem.rdf.vocab import graph_iri
-from jidomem.read import Playbook
-from jidomem.read.playbook import GATES
+from jidomem.read.playbook import GATES, Playbook
 from jidomem.records.named_query import parse
 from jidomem.schema import ontology
 
@@ -120,7 +119,7 @@ def test_every_shipped_query_declares_the_jido_prefix():  # C094
 def test_the_playbook_page_is_what_the_files_say():
     written = Playbook().markdown()
     assert (ROOT / "docs" / "reference" / "playbook.md").read_text("utf-8") == written, (
-        'write it again: python -c "from jidomem.read import Playbook;'
+        'write it again: python -c "from jidomem.read.playbook import Playbook;'
         " open('docs/reference/playbook.md', 'w').write(Playbook().markdown())\""
     )
 

@@ -24,7 +24,7 @@ from jidomem.journal.commit import build
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import date_time, iri, literal
 from jidomem.rdf.vocab import LABEL, TYPE, jido
-from jidomem.read import MemoryReader
+from jidomem.read.reader import MemoryReader
 from jidomem.records.named_query import FOREVER, moment_of, to_term
 from jidomem.records.policy import Policy
 from jidomem.schema import ontology

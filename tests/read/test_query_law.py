@@ -13,7 +13,7 @@ from jidomem.base.clock import parse_moment
 from jidomem.errors import NotFound
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import graph_iri, jido
-from jidomem.read import Playbook
+from jidomem.read.playbook import Playbook
 
 PLAYBOOK = Playbook()
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"

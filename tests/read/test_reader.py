@@ -7,7 +7,7 @@ from reader_world import needed, new_index, reader_of, short, shortened, triples
 
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf.vocab import graph_iri
-from jidomem.read import MemoryReader
+from jidomem.read.reader import MemoryReader
 
 J = "https://jido.ai/ontology#"
 M = "https://jido.ai/memory/"

@@ -13,7 +13,7 @@ from jidomem.extras.servers.remote_index import RemoteIndex, endpoint
 from jidomem.journal.journal import FileJournal
 from jidomem.rdf.terms import ntriples_line
 from jidomem.rdf.vocab import graph_iri
-from jidomem.read import Playbook
+from jidomem.read.playbook import Playbook
 
 CASES = Path(__file__).parents[1] / "queries" / "cases"
 SHIPPED = {query.name: query for query in Playbook()}

@@ -13,7 +13,7 @@ from test_query_law import CONTEXT, Scribe, drawn_history
 from jidomem.errors import Failed
 from jidomem.rdf.terms import literal
 from jidomem.rdf.vocab import jido
-from jidomem.read import Playbook
+from jidomem.read.playbook import Playbook
 from jidomem.records import named_query as queries
 from jidomem.records.intent import Version
 

@@ -17,8 +17,8 @@ from jidomem.guard.guard import Guard
 from jidomem.journal import commit as commits
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import BASE
-from jidomem.read import Playbook
 from jidomem.read.derived import counts, pending
+from jidomem.read.playbook import Playbook
 from jidomem.records import active
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import load

@@ -14,9 +14,8 @@ from typing import Any
 from jidomem.base.words import misspelling_of, visible
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, NotFound, Violation, nearest_names
 from jidomem.rdf.vocab import DECISION_STATUS, ERROR_STATUS, GUIDE_TYPES, SEVERITY, TASK_STATUS
-from jidomem.read import Playbook
 from jidomem.read.derived import count_entries, counts, pending
-from jidomem.read.playbook import plain
+from jidomem.read.playbook import Playbook, plain
 from jidomem.recall.briefing import markdown
 from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.records.active import STATUSES
