@@ -26,11 +26,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "recall": ("recall:recall", "Find memories by words."),
     "ask": ("ask:ask", "Ask a named question, or in SPARQL; list the questions."),
     "show": ("show:show", "Show one memory, its history or its reasons."),
-    "governing": ("governing:governing", "List the memories that govern files."),
+    "governing": ("ask:governing", "List the memories that govern files."),
     "review": ("review:review", "List and decide pending proposals and conflicts."),
     "check": ("check:check", "Check the memory against its rules, as CI does."),
     "guard": ("guard:guard", "Show the rules for files before an edit; stop a strict violation."),
-    "ontology": ("check:ontology", "Look up terms; validate and propose your own."),
+    "ontology": ("ontology:ontology", "Look up terms; validate and propose your own."),
     "serve": ("serve:serve", "Serve the memory over HTTP."),
     "mcp": ("serve:mcp", "Serve the memory to agents over MCP."),
     "status": ("status:status", "Report the root, its projects and, with --doctor, what is wrong."),
@@ -193,7 +193,7 @@ agent = LazyGroup(
         "conversation": ("agents:conversation", "Record the turns of a session, and read them back."),
         "working": ("agents:working", "Show and change the working memory of an agent."),
         "memoryos": ("memory_os:memory_os", "Record and retrieve conversations with MemoryOS."),
-        "briefing": ("governing:briefing", "Print the memories an agent needs first."),
+        "briefing": ("ask:briefing", "Print the memories an agent needs first."),
     },
 )
 access = LazyGroup(

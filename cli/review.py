@@ -44,6 +44,8 @@ from jidomem.curation.review_text import (
     ending,
     marks,
     parse,
+    past_pairs,
+    pending_pairs,
     settled_text,
     todo,
     without_settled,
@@ -53,7 +55,6 @@ from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import is_number
 from jidomem.records.active import ACTIVE, ENDED, UNACCEPTED, is_accepted
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
-from jidomem_cli.conflicts import show_conflicts
 from jidomem_cli.errors import acting, print_error, print_refusal
 from jidomem_cli.fields import entries_now, given_fields, memory_iri, with_memory_paths
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
@@ -151,7 +152,7 @@ def review(
         raise InvalidRequest("--limit and --cursor are for lists", hint="leave out --limit and --cursor")
     memory = app.open() if action or source else app.read()
     if conflicts:
-        show_conflicts(app, memory)
+        _show_conflicts(app, memory)
         return 0
     if all_:
         return _accept_all(app, memory, reason, dry_run)
@@ -182,6 +183,34 @@ def review(
     else:
         _list(app, memory, queue_page)
     return 0
+
+
+_CONFLICT_COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")
+
+
+def _show_conflicts(app: App, memory: Jidomem) -> None:
+    """Print the conflicting pairs, with proposals; at present also the commands to settle them."""
+    if app.as_of is None and app.valid_at is None:
+        now, agent = memory.sources.now(), memory.writer.agent
+        every = pending_pairs(memory.reader, memory.project, now, acting(app), agent)
+    else:
+        every = past_pairs(memory.reader, memory.project, as_of=app.as_of, valid_at=app.valid_at)
+    rows = [row for row in every if row["other"]]
+    others = len(every) - len(rows)
+    if form_of(app) != "table":
+        show_rows(app, rows, _CONFLICT_COLUMNS)
+        return
+    for row in rows:
+        click.echo(row["kind"])
+        for item, summary in (("item", "summary"), ("other", "other_summary")):
+            click.echo(fit_line(app, f"  {short(row[item])}  {clean(row[summary] or '')}", PIPED))
+        for command in row["settle"]:
+            click.echo(f"    {command}")
+    if not rows:
+        app.info("none")
+    if others:
+        several = "proposals have" if others > 1 else "proposal has"
+        app.info(f"{others:,} more {several} no conflict: jidomem review{acting(app)}")
 
 
 def _pending_id(memory: Jidomem, name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from bench.house import definitions, is_everyday, modules, prose
+from bench.house import definitions, is_everyday, modules, prose, source_figures
 from jidomem import errors
 
 ROOT = Path(__file__).parent.parent
@@ -189,6 +189,11 @@ def impure_imports(path):
         or name in IMPURE_MODULES
         or (name.startswith("jidomem.base.clock.") and name not in PURE_FUNCTIONS_OF_TIME)
     ]
+
+
+def test_the_house_has_at_most_230_modules_and_the_command_line_25():  # without packages that have a docstring only
+    figures = source_figures()
+    assert (figures["modules in jidomem/"] <= 230, figures["modules in cli/"] <= 25) == (True, True), figures
 
 
 def test_no_module_has_more_than_700_lines():  # 150 to 450 is normal; beyond 700 it holds a second concept

@@ -1,4 +1,4 @@
-"""The review queue as editable text, one line a memory, and the parser of the edited lines."""
+"""The review queue as editable text, one line a memory, the parser of the edited lines, and the conflicting pairs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
-from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, Waiting
+from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, Waiting, queue, with_rivals
 from jidomem.errors import InvalidRequest, JidomemError
-from jidomem.rdf.vocab import BASE, local_name
+from jidomem.rdf.vocab import BASE, REDACTED, local_name
 from jidomem.read.history import Rewording
 from jidomem.read.memory_detail import short_id
+from jidomem.read.reader import MemoryReader
 from jidomem.records.active import ACTIVE
 from jidomem.records.intent import Receipt
 from jidomem.write.canonical import is_absolute, written
@@ -386,3 +388,59 @@ def counted(settled: Sequence[Settled]) -> str:
         more = f" and {len(refused) - NAMED} more" if len(refused) > NAMED else ""
         counts.append(f"refused {len(refused)}: {', '.join(refused[:NAMED])}{more}")
     return ", ".join(counts) + "; dry run, nothing was written" * is_dry
+
+
+def pending_pairs(
+    reader: MemoryReader, project: str, now: datetime, place: str = "", agent: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the present conflicts and proposals: kind, both memories with their summaries, and `settle`, the commands.
+
+    A proposal has a row for each rival, and one without an other memory if it has none; two rival proposals have one.
+    """
+    waiting = with_rivals(reader, project, queue(reader, project, now))
+    rows = [_pending_pair(one, place, agent) for one in waiting if one.kind == "conflict"]
+    seen = set[str]()
+    for one in waiting:
+        if one.kind == "proposal":
+            seen.add(one.item)
+            row = _pending_pair(one, place, agent)
+            rivals = [each for each in one.rivals if each["item"] not in seen]
+            pairs = [{**row, "other": each["item"], "other_summary": each["summary"]} for each in rivals]
+            rows += [row] if one.other or not one.rivals else pairs
+    return rows
+
+
+def _pending_pair(one: Waiting, place: str, agent: str | None) -> dict[str, Any]:
+    kind = one.why if one.kind == "conflict" else one.kind
+    pair = _pair(kind, one.item, one.summary, one.other, one.other_summary)
+    return {**pair, "settle": [command for command, _ in commands(one, place, agent)]}
+
+
+def past_pairs(reader: MemoryReader, project: str, *, as_of: object, valid_at: object) -> list[dict[str, Any]]:
+    """Return the conflicts and proposals of a moment as `pending_pairs` does, without commands.
+
+    A pair has one row, with the first kind of its conflicts.
+    """
+    moments = {"as_of": as_of, "valid_at": valid_at}
+    pairs: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in reader.ask("conflicts", project=project, **moments):
+        pairs.setdefault(
+            (row["a"], row["b"]), _pair(row["kind"], row["a"], row["a_summary"], row["b"], row["b_summary"])
+        )
+    proposals = [
+        _pair("proposal", row["item"], row["summary"], row["conflict"], _summary(reader, project, row["conflict"]))
+        for row in reader.ask("proposals", project=project, **moments)
+    ]
+    return [*pairs.values(), *proposals]
+
+
+def _pair(kind: str, item: str, summary: str, other: str | None, other_summary: str | None) -> dict[str, Any]:
+    named = {"kind": kind, "item": item, "summary": summary, "other": other, "other_summary": other_summary}
+    return {**named, "settle": []}
+
+
+def _summary(reader: MemoryReader, project: str, item: str | None) -> str | None:
+    if item is None:
+        return None
+    summaries: list[str] = reader.get_memory(project, item)["properties"].get("summary", [])
+    return summaries[0] if summaries else REDACTED
