@@ -174,7 +174,7 @@ def _memory_at(memory: Jidomem, path: str, line: int) -> str | None:
 def _standing(memory: Jidomem, item: str) -> int:
     """Return 0 for an active memory, 1 for a proposal, 2 for another one."""
     status = str(memory.reader.get_memory(memory.project, item)["status"])
-    return {"active": 0, "proposed": 1}.get(status, 2)
+    return {"active": 0, "pending": 1}.get(status, 2)
 
 
 def given_fields(changes: Iterable[str], lists: Collection[str] = ()) -> dict[str, Any]:

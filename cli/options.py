@@ -293,7 +293,7 @@ dry_run_option = click.option(
 )
 include_inactive_option = click.option(
     "--include-inactive", is_flag=True,
-    help="Include memories that are not active: superseded, rejected, proposed, expired.",
+    help="Include memories that are not active: superseded, pending, rejected, expired.",
 )  # fmt: skip
 about_option = click.option(
     "--about", multiple=True, metavar="PATH", help="File, folder, pattern or module it is about; repeatable."

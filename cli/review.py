@@ -52,8 +52,8 @@ from jidomem.curation.review_text import (
 )
 from jidomem.errors import Conflict, ConflictItem, InvalidRequest, PolicyDenied
 from jidomem.read.history import Rewording, rewordings
-from jidomem.read.memory_detail import is_number
-from jidomem.records.active import ACTIVE, ENDED, UNACCEPTED, is_accepted
+from jidomem.read.memory_detail import has_ended, is_number
+from jidomem.records.active import ACTIVE, UNACCEPTED, is_accepted
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
 from jidomem_cli.errors import acting, print_error, print_refusal
 from jidomem_cli.fields import entries_now, given_fields, memory_iri, with_memory_paths
@@ -561,10 +561,10 @@ def _apply_review(app: App, memory: Jidomem, text: str, dry_run: bool) -> int:
     def end_of(name: str) -> str | None:
         try:
             item = memory.reader.whole_id(memory.project, name)
-            status = str(memory.reader.get_memory(memory.project, item)["status"])
+            ended = memory.reader.get_memory(memory.project, item)
         except JidomemError:
             return None
-        return status if status in ENDED else None
+        return str(ended["status"]) if has_ended(ended) else None
 
     present = partial(present_name, view=present_rows(memory.reader, memory.project))
     text, settled = without_settled(text, waiting, end_of, present)

@@ -19,6 +19,7 @@ from jidomem.rdf.vocab import REDACTED, jido, local_name
 from jidomem.read.derived import trust
 from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, node_texts, rewordings
 from jidomem.read.playbook import plain
+from jidomem.records.active import PENDING
 from jidomem_cli.errors import place
 from jidomem_cli.fields import memory_path
 from jidomem_cli.options import READ, ROWS, App, Command, clean, limit_option, pass_app
@@ -129,7 +130,7 @@ def _reworded(memory: Jidomem, record: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the sentences that a proposal changes in each memory that it is to replace: before ("was") and after
     ("now").
     """
-    if record["status"] != "proposed":
+    if record["status"] != PENDING:
         return []
     replaced = record["properties"].get("supersedes", ())
     changes = rewordings(memory.reader, memory.project, record["iri"], replaced)

@@ -17,7 +17,7 @@ from jidomem.rdf.vocab import BASE, REDACTED, local_name
 from jidomem.read.history import Rewording
 from jidomem.read.memory_detail import short_id
 from jidomem.read.reader import MemoryReader
-from jidomem.records.active import ACTIVE
+from jidomem.records.active import ACTIVE, PENDING, SUPERSEDED
 from jidomem.records.intent import Receipt
 from jidomem.write.canonical import is_absolute, written
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
@@ -180,7 +180,7 @@ def past(one: Waiting) -> str:
 def ending(end: Mapping[str, Any]) -> str:
     """Return a memory of `Waiting.ends` in words."""
     verb, status = "withdraws" if end["is_withdrawn"] else "replaces", end["status"]
-    kind = "" if status == ACTIVE else " the proposal" if status == "proposed" else f" the {status}"
+    kind = "" if status == ACTIVE else " the proposal" if status == PENDING else f" the {status}"
     return f"{verb}{kind} {short_id(end['item'])}: {end['summary']}"
 
 
@@ -222,7 +222,7 @@ def without_settled(
         if ends and _match(words[1:], known, names, present) is None:
             lines[number - 1] = ""
             end = end_of(ids[0])
-            is_other = end == ("superseded" if words[0] == "reject" else "invalidated")
+            is_other = (end == SUPERSEDED) == (words[0] == "reject")
             settled[number] = f"{words[0]} {short_id(ids[0])}{f', which is {end}' if is_other else ''}"
     return "\n".join(lines), settled
 

@@ -14,7 +14,7 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import LONGEST_TEXT, is_remark
 from jidomem.rdf.terms import Term, Triple, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import JIDO, LABEL, TYPE, XSD, conv, jido, local_name
-from jidomem.records.active import is_accepted
+from jidomem.records.active import ACTIVE, state
 from jidomem.records.search import FIELD_WEIGHTS, NAMESPACE
 
 #: field -> properties of the memory with its texts.
@@ -29,6 +29,7 @@ _MEMORY_FIELDS = {
 _LEADS = {"evidence": (jido("derivedFrom"), LABEL), "alternatives": (jido("hasAlternative"), jido("summary"))}
 _RECORDED, _STATUS, _ALTERNATIVE = jido("recordedAt"), jido("hasAssertionStatus"), jido("hasAlternative")
 _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
+_PROPOSED = jido("Proposed")
 
 
 class TripleReader(Protocol):
@@ -45,15 +46,16 @@ class Document:
     """A memory, entry or turn: `texts` are in the order of FIELD_WEIGHTS; all moments are in one form.
 
     `ended` is when an asserted memory first superseded or withdrew it, `successors` superseded it. `inactive` is the
-    other reason why it is not active: proposed, rejected or deprecated. `about` has the IRIs it is about. `text` is its
-    verbatim text, up to a length. A text of a conversation has its speakers, time, conversation (`talk`) and `place`,
-    the sort key within the conversation.
+    other reason why it is not active: pending, or a decision status. `rejected` is when an asserted memory first
+    withdrew the proposal. `about` has the IRIs it is about. `text` is its verbatim text, up to a length. A text of a
+    conversation has its speakers, time, conversation (`talk`) and `place`, the sort key within the conversation.
     """
 
     item: str
     types: tuple[str, ...]
     recorded: str
     ended: str | None = None
+    rejected: str | None = None
     inactive: str | None = None
     agent: str = ""
     session: str = ""
@@ -113,6 +115,7 @@ def memory_document(index: TripleReader, graph: str, item: Term) -> Document | N
         types=tuple(map(plain_value, statements.get(TYPE, ()))),
         recorded=moments[0],
         ended=min(ends.values(), default=None),
+        rejected=rejected_at(index, graph, statements),
         inactive=_inactive(statements),
         agent=value("assertedBy"),
         session=value("assertedIn"),
@@ -128,11 +131,16 @@ def memory_document(index: TripleReader, graph: str, item: Term) -> Document | N
 
 
 def _inactive(statements: dict[Term, list[Term]]) -> str | None:
-    """Return why a memory that nothing ended is not active: proposed, or its decision status; None if it is active."""
-    if jido("Proposed") in statements[_STATUS]:
-        return "proposed"
+    """Return why a memory that nothing ended is not active: pending, or its decision status; None if it is active."""
     stated = next((parse_literal(term).text for term in statements.get(jido("decisionStatus"), ())), None)
-    return None if is_accepted(stated) else stated
+    known = state(stated, is_proposal=_PROPOSED in statements[_STATUS])
+    return None if known == ACTIVE else known
+
+
+def rejected_at(index: TripleReader, graph: str, statements: Mapping[Term, Collection[Term]]) -> str | None:
+    """Return when an asserted memory first withdrew the proposal with these *statements*; None for another memory."""
+    ends = statements.get(_ENDS[1], ()) if _PROPOSED in statements.get(_STATUS, ()) else ()
+    return min(filter(None, (_end_recorded_at(index, graph, end) for end in ends)), default=None)
 
 
 def _end_recorded_at(index: TripleReader, graph: str, end: Term) -> str | None:

@@ -23,13 +23,16 @@ from jidomem.index.cache_file import CacheDatabase, chunks
 from jidomem.index.list_texts import TABLES as LIST_TEXT_TABLES
 from jidomem.index.projection import TABLES as PROJECTION_TABLES
 from jidomem.index.projection import IndexedProject, Projection
+from jidomem.index.search_documents import Document, rejected_at
 from jidomem.index.store import Watermark
-from jidomem.index.tallies import COMMIT_TABLES, CommitList, Tallies
+from jidomem.index.tallies import COMMIT_TABLES, EMPTY, CommitList, Tallies
 from jidomem.index.tallies import TABLES as TALLY_TABLES
+from jidomem.index.timeline import FACET_INDEX, REJECTED_COLUMN
+from jidomem.rdf.terms import plain_value
+from jidomem.records.active import PENDING
 from jidomem.records.search import FIELD_WEIGHTS, CorpusStats, Match
 
 if TYPE_CHECKING:
-    from jidomem.index.search_documents import Document
     from jidomem.rdf.terms import Term
     from jidomem.records.named_query import ListOrder
 
@@ -177,10 +180,9 @@ CREATE TABLE metadata (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE kind (number INTEGER PRIMARY KEY, types TEXT UNIQUE);
 CREATE TABLE memory (number INTEGER PRIMARY KEY, item TEXT UNIQUE, kind INTEGER, recorded TEXT, ended TEXT,
   inactive TEXT, agent TEXT, session TEXT, confidence TEXT, valid_from TEXT, valid_until TEXT, successors TEXT,
-  length INTEGER);
+  length INTEGER, rejected TEXT);
 CREATE INDEX memory_recorded ON memory (recorded, length);
-CREATE INDEX memory_facets ON memory (session, kind, agent, recorded, ended, inactive, valid_from, valid_until);
-CREATE INDEX memory_from ON memory (valid_from) WHERE valid_from IS NOT NULL;
+{FACET_INDEX}CREATE INDEX memory_from ON memory (valid_from) WHERE valid_from IS NOT NULL;
 CREATE INDEX memory_until ON memory (valid_until) WHERE valid_until IS NOT NULL;
 CREATE TABLE about (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WITHOUT ROWID;
 CREATE INDEX about_number ON about (number);
@@ -189,10 +191,14 @@ CREATE VIRTUAL TABLE text USING fts5({_WRITTEN_FIELDS}, tokenize="{TOKENS}");
 {TABLES}{PROJECTION_TABLES}{TALLY_TABLES}{COMMIT_TABLES}{LIST_TEXT_TABLES}"""
 _LATER_TABLES = f"""{TALLY_TABLES}{COMMIT_TABLES}{LIST_TEXT_TABLES}DROP TABLE content;
 ALTER TABLE listed ADD COLUMN due INTEGER;
-DELETE FROM holder WHERE key >= 'topic:' AND key < 'topic;'"""
+DELETE FROM holder WHERE key >= 'topic:' AND key < 'topic;';
+"""
+#: For a file that has proposals in other states; `SearchIndexWriter.fill` states them again.
+_STATED_AGAIN = REJECTED_COLUMN + EMPTY
+_STATE_PROPOSAL = "UPDATE memory SET inactive = ?, rejected = ? WHERE item = ?"
 _INSERT_MEMORY = (
     "INSERT INTO memory (number, item, kind, recorded, ended, inactive, agent, session, confidence, valid_from, "
-    "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "valid_until, successors, length, rejected) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _INSERT_TEXT = f"INSERT INTO text(rowid, {_WRITTEN_FIELDS}) VALUES (?{', ?' * len(FIELD_WEIGHTS)})"
 _FORMER_ROWS = f"""SELECT m.item, m.number, m.length, {_WRITTEN_FIELDS} FROM memory m JOIN text ON text.rowid = m.number
@@ -210,9 +216,9 @@ class _FormerRow(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The write side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
-    FORM = 22
+    FORM = 23
     TABLES = _TABLES
-    UPGRADES: ClassVar[Mapping[int, str]] = {18: _LATER_TABLES}
+    UPGRADES: ClassVar[Mapping[int, str]] = {18: _LATER_TABLES + _STATED_AGAIN, 22: _STATED_AGAIN}
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, marker: int = 0) -> None:
         super().__init__(path, wait, marker)
@@ -271,6 +277,9 @@ class SearchIndexWriter(CacheDatabase):
         self.projection.fill(filling["lists"], nodes, source)
         if not self.metadata("tallies"):
             self.tallies.update({name: node.statements for name, node in nodes.items()}, source)
+            rows = ((PENDING, rejected_at(source, source.graph, node.statements), plain_value(name))
+                    for name, node in nodes.items() if node.is_proposed)  # fmt: skip
+            self._store.executemany(_STATE_PROPOSAL, rows)
         if nodes:
             self.set_metadata(filling={**filling, "after": last})
         else:
@@ -366,7 +375,7 @@ class SearchIndexWriter(CacheDatabase):
         return (
             number, document.item, self._kind(" ".join(document.types)), document.recorded, document.ended,
             document.inactive, document.agent, document.session, document.confidence, document.valid_from,
-            document.valid_until, "\n".join(document.successors), lengths[number],
+            document.valid_until, "\n".join(document.successors), lengths[number], document.rejected,
         )  # fmt: skip
 
     def _kind(self, types: str) -> int:

@@ -23,7 +23,7 @@ from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import COMMIT
 from jidomem.rdf.terms import Term, date_time, iri, is_iri, literal, plain_value
 from jidomem.rdf.vocab import DECISION_STATUS, TYPE, jido
-from jidomem.records.active import ACCEPTED, ACTIVE
+from jidomem.records.active import ACCEPTED, ACTIVE, INVALIDATED, PENDING, REJECTED, SUPERSEDED
 from jidomem.records.intent import CommitRef
 
 #: A `change` adds a memory to a group, or removes it; a later recorded time of a memory that is in it adds none. The
@@ -40,13 +40,18 @@ CREATE TABLE span (tally INTEGER, level INTEGER, place INTEGER, items INTEGER, P
 CREATE TABLE dated (tally INTEGER, node INTEGER, since INTEGER, until INTEGER, valid_from INTEGER, valid_until INTEGER,
   PRIMARY KEY (tally, node)) WITHOUT ROWID;
 """
+#: Empties these tables of a file in which memories were counted otherwise; they are filled again.
+EMPTY = """DELETE FROM tally;
+DELETE FROM change;
+DELETE FROM span;
+DELETE FROM dated;
+DELETE FROM metadata WHERE name = 'tallies';
+"""
 #: The lengths of spans, as powers of two, in microseconds: 203 days, 9.5 hours, 67 seconds.
 LEVELS = (44, 35, 26)
 #: The questions: memories by kind and status, and by agent and kind. ODD has the memories that only the engine counts.
 BY_STATUS, BY_AGENT, ODD = "status", "agent", "odd"
-INVALIDATED, SUPERSEDED, SETTLED, PENDING, EXPIRED, SCHEDULED = (
-    "invalidated", "superseded", "settled", "pending", "expired", "scheduled",
-)  # fmt: skip
+EXPIRED, SCHEDULED = "expired", "scheduled"
 
 _NUMBERS = "SELECT item, number FROM node WHERE item IN (SELECT value FROM json_each(?))"
 _FORMER = "SELECT node, tally, at, items FROM change WHERE node IN (SELECT value FROM json_each(?))"
@@ -250,10 +255,11 @@ def _states(name: Term, statements: Statements, start: int, source: IndexedProje
     for asserted in statements.get(STATUS, ()):
         if asserted == PROPOSED:
             yield from () if _is_listed(name, source) else ((PENDING, start, replaced),)
+            yield REJECTED, withdrawn, FOREVER
         else:
             yield from ((status, start, replaced) for status in standings or (ACTIVE,))
-        yield SETTLED if asserted == PROPOSED else SUPERSEDED, replaced, withdrawn
-        yield INVALIDATED, withdrawn, FOREVER
+            yield INVALIDATED, withdrawn, FOREVER
+        yield SUPERSEDED, replaced, withdrawn
 
 
 def _end(ends: Iterable[Term], source: IndexedProject) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from jidomem.rdf.vocab import type_and_class
-from jidomem.records.active import ACTIVE, UNACCEPTED
+from jidomem.records.active import ACTIVE, PENDING, UNACCEPTED
 
 if TYPE_CHECKING:
     from jidomem.index.search_tables import SearchIndexReader
@@ -18,10 +18,15 @@ if TYPE_CHECKING:
 #: The attributes by which memories are counted and filtered.
 FACETS = ("kind", "agent", "session", "state")
 #: The states of `jidomem.records.active`, with superseded and invalidated as one.
-STATES = (ACTIVE, *UNACCEPTED, "expired", "scheduled", "ended")
-_STATE = """CASE WHEN m.ended <= :moment THEN 'ended' WHEN m.inactive IS NOT NULL THEN m.inactive
+STATES = (ACTIVE, PENDING, *UNACCEPTED, "expired", "scheduled", "ended")
+_STATE = """CASE WHEN m.rejected <= :moment THEN 'rejected' WHEN m.ended <= :moment THEN 'ended'
+WHEN m.inactive IS NOT NULL THEN m.inactive
 WHEN m.valid_until <= :valid_at THEN 'expired' WHEN m.valid_from > :valid_at THEN 'scheduled' ELSE 'active' END"""
-#: Grouped in the order of a database index, so that SQLite does not sort.
+#: The database index by which memories are grouped, so that SQLite does not sort; and what adds a column to it.
+FACET_INDEX = """CREATE INDEX memory_facets
+  ON memory (session, kind, agent, recorded, ended, rejected, inactive, valid_from, valid_until);
+"""
+REJECTED_COLUMN = f"ALTER TABLE memory ADD COLUMN rejected TEXT;\nDROP INDEX memory_facets;\n{FACET_INDEX}"
 _GROUPS = f"""SELECT m.session, m.kind, m.agent, COUNT(*),
 {", ".join(f"SUM({_STATE} = '{state}')" for state in STATES[1:])}
 FROM memory m WHERE m.recorded <= :moment %s GROUP BY m.session, m.kind, m.agent"""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jidomem.errors import NotFound
 from jidomem.rdf.terms import Term, iri, literal
 from jidomem.rdf.vocab import BASE, MARKER, TRUST, TRUST_OF_SOURCE, graph_iri, local_name
-from jidomem.records.active import UNACCEPTED
+from jidomem.records.active import INVALIDATED, PENDING, REJECTED, SUPERSEDED, UNACCEPTED
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.records.policy import PRESETS, AccessPolicy, Policy, PolicyChange, unsettled
 
@@ -27,21 +27,15 @@ _LISTED = (
     '{ ?decision jido:hasAlternative ?item FILTER(STRSTARTS(STR(?item), CONCAT(STR(?decision), "/alternatives/"))) }'
 )
 _WAITING = f"?item jido:hasAssertionStatus jido:Proposed ; a ?kind {_UNLESS % _ANY}"
-#: Proposals that an accepted memory superseded: they were never active.
-_SETTLED = "settled"
 _LISTED_PROPOSED = "listed"
-_NOT_COUNTED = (_SETTLED, _LISTED_PROPOSED)
 #: One query for each count: one index of the store answers it in seconds for a million memories. One query for all
 #: counts takes minutes.
 _COUNTED = (
     ("all", "?item a ?kind"),
-    ("invalidated", f"?item jido:invalidatedBy ?end ; a ?kind . {_ENDED}"),
-    (
-        "superseded",
-        f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_ASSERTED_FILTER}",
-    ),
-    (_SETTLED, f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_PROPOSED}"),
-    ("pending", f"{_WAITING} FILTER NOT EXISTS {_LISTED}"),
+    (INVALIDATED, f"?item jido:invalidatedBy ?end ; a ?kind . {_ENDED} {_ASSERTED_FILTER}"),
+    (REJECTED, f"?item jido:invalidatedBy ?end ; a ?kind . {_ENDED} {_PROPOSED}"),
+    (SUPERSEDED, f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'}"),
+    (PENDING, f"{_WAITING} FILTER NOT EXISTS {_LISTED}"),
     (_LISTED_PROPOSED, f"{_WAITING} FILTER EXISTS {_LISTED}"),
     *((status, f"?item jido:decisionStatus {literal(status)} ; a ?kind {_ASSERTED_FILTER} {_UNLESS % _ANY}")
       for status in UNACCEPTED),
@@ -92,20 +86,17 @@ SELECT ?kind WHERE { ?kind rdfs:subClassOf* jido:MemoryItem }
 def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[str, int]]:
     """Return the number of memories of each kind and state at a *moment*, or now: kind -> state -> count.
 
-    The states are active, superseded, invalidated, pending (awaiting a curator's review), by the status of decisions
-    proposed, rejected and deprecated, and expired or scheduled: not valid at `valid_at`, by default now. An accepted
-    proposal is counted as the memory that superseded it. Of the markers that withdraw memories only pending ones are
-    counted.
+    The states are those of `jidomem.records.active`; validity is judged at `valid_at`, by default now. An accepted
+    proposal is superseded. Of the markers that withdraw memories only pending ones are counted.
     """
     is_now = all(each is None for each in moment.values())
     rows = reader.counted_at_once("counts", project) if is_now else reader.ask("counts", project=project, **moment)
     by_kind: dict[str, dict[str, int]] = _now(reader, project) if rows is None else {}
     for row in rows or ():
-        if row["status"] != _SETTLED:
-            by_kind.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
+        by_kind.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
     markers = by_kind.pop(MARKER, {})
-    if "pending" in markers:
-        by_kind[MARKER] = {"pending": markers["pending"]}
+    if PENDING in markers:
+        by_kind[MARKER] = {PENDING: markers[PENDING]}
     return dict(sorted(by_kind.items()))
 
 
@@ -143,8 +134,8 @@ def _now(reader: MemoryReader, project: str) -> dict[str, dict[str, int]]:
 
 def _by_status(counts: dict[str, int]) -> dict[str, int]:
     """Return the counts with the total replaced by the number of active memories: those neither ended nor pending."""
-    ended = {status: count for status, count in counts.items() if status not in ("all", *_NOT_COUNTED)}
-    active = counts["all"] - sum(ended.values()) - sum(counts.get(status, 0) for status in _NOT_COUNTED)
+    ended = {status: count for status, count in counts.items() if status not in ("all", _LISTED_PROPOSED)}
+    active = counts["all"] - sum(ended.values()) - counts.get(_LISTED_PROPOSED, 0)
     return {"active": active, **ended} if active else ended
 
 

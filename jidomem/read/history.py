@@ -23,7 +23,7 @@ from jidomem.rdf.vocab import BASE, GRAPHS, JIDO, LABEL, MARKER, TYPE, conv, gra
 from jidomem.read.lists import Page
 from jidomem.read.playbook import Rows
 from jidomem.records import intent
-from jidomem.records.active import ACCEPTED, ACTIVE, is_accepted
+from jidomem.records.active import ACCEPTED, INVALIDATED, REJECTED, SUPERSEDED, state
 from jidomem.records.intent import FIELD_PROPERTIES, CommitRef, Version, parse_version
 from jidomem.records.named_query import FOREVER, to_term
 
@@ -117,9 +117,10 @@ def _shown(text: str, start: int, longest: int) -> str:
 
 
 _DECIDED = jido("decisionStatus")
-_ENDS = {jido("supersededBy"): "superseded", jido("invalidatedBy"): "invalidated"}
+_ENDS = {jido("supersededBy"): SUPERSEDED, jido("invalidatedBy"): INVALIDATED}
 _MARK, _PROPOSED = jido("hasAssertionStatus"), jido("Proposed")
 _RECORDED, _SUMMARY = jido("recordedIn"), jido("summary")
+_OF_ENDED = (TYPE, _SUMMARY, _MARK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,21 +191,21 @@ def _feed_entry(commit: Commit, version: Version, index: OxigraphIndex) -> FeedE
         for item, properties in by_subject.items()
         if own in properties[_RECORDED] and properties[_MARK]
     ]
-    ended: dict[str, list[dict[str, Any]]] = {"superseded": [], "invalidated": []}
+    ended: dict[str, list[dict[str, Any]]] = {SUPERSEDED: [], INVALIDATED: []}
     for item, properties in by_subject.items():
         for predicate, status in _ENDS.items():
             for by in properties[predicate]:
-                current = {each: [t[2] for t in index.triples(commit.graph, item, each)] for each in (TYPE, _SUMMARY)}
-                ended[status].append({**_feed_row(item, current, status, True), "by": plain_value(by)})
+                current = {each: [t[2] for t in index.triples(commit.graph, item, each)] for each in _OF_ENDED}
+                is_rejected = status == INVALIDATED and _PROPOSED in current[_MARK]
+                row = _feed_row(item, current, REJECTED if is_rejected else status, True)
+                ended[status].append({**row, "by": plain_value(by)})
     lists = {name: tuple(rows) for name, rows in ended.items()}
     return FeedEntry(version, commit.id, commit.recorded_at, commit.redacted, tuple(added), **lists)
 
 
 def _status(properties: Mapping[Term, list[Term]]) -> str:
-    if _PROPOSED in properties[_MARK]:
-        return "proposed"
     stated = parse_literal(properties[_DECIDED][0]).text if properties[_DECIDED] else None
-    return stated if stated is not None and not is_accepted(stated) else ACTIVE
+    return state(stated, is_proposal=_PROPOSED in properties[_MARK])
 
 
 def _feed_row(item: Term, properties: Mapping[Term, list[Term]], status: str, may_lack: bool) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, graph_iri, jido, local_name, type_and_class
-from jidomem.records.active import ACTIVE, ENDED, is_accepted, validity
+from jidomem.records.active import ACTIVE, PENDING, state, validity
 from jidomem.records.file_anchor import anchors_of, path_of
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.repository.record_files import number_of_name, record_name
@@ -181,6 +181,11 @@ def load_memory(
     return _load_item(index, project, item, as_of, valid_at).to_dict(now if valid_at is None else None)
 
 
+def has_ended(memory: Mapping[str, Any]) -> bool:
+    """Return whether an asserted memory superseded or withdrew the *memory* of `load_memory` by then."""
+    return bool(memory["superseded_by"] or memory["invalidated_by"])
+
+
 def triples(
     index: OxigraphIndex, project: str, item: str, as_of: object = None, valid_at: object = None
 ) -> list[Triple]:
@@ -262,9 +267,9 @@ def _by_source(
 
 
 def _standing(index: OxigraphIndex, project: str, item: Term, moment: Term) -> int:
-    """Return 2 for an active memory, 1 for a proposed one, and 0 for an ended one."""
-    status = _Item(index, project, plain_value(item), moment).to_dict(None)["status"]
-    return 0 if status in ENDED else 1 if status == "proposed" else 2
+    """Return 2 for an active memory, 1 for a pending one, and 0 for an ended one."""
+    memory = _Item(index, project, plain_value(item), moment).to_dict(None)
+    return 0 if has_ended(memory) else 1 if memory["status"] == PENDING else 2
 
 
 def _by_part(ids: FindIds, index: OxigraphIndex, project: str, short: str, moment: Term) -> list[str]:
@@ -408,18 +413,15 @@ class _Item:
         }
 
     def _status(self, now: Callable[[], str] | None) -> str:
-        if self._ends["invalidated_by"]:
-            return "invalidated"
-        if self._ends["superseded_by"]:
-            return "superseded"
-        if jido("Proposed") in self._properties.get(jido("hasAssertionStatus"), []):
-            return "proposed"
-        stated = next((parse_literal(term).text for term in self._properties.get(jido("decisionStatus"), [])), None)
-        if stated is not None and not is_accepted(stated):
-            return stated
+        known = state(
+            next((parse_literal(term).text for term in self._properties.get(jido("decisionStatus"), [])), None),
+            is_proposal=jido("Proposed") in self._properties.get(jido("hasAssertionStatus"), []),
+            is_withdrawn=bool(self._ends["invalidated_by"]),
+            is_replaced=bool(self._ends["superseded_by"]),
+        )
         since, until = (self._moments(name) for name in ("validFrom", "validUntil"))
-        if now is None or not (since or until):
-            return ACTIVE
+        if known != ACTIVE or now is None or not (since or until):
+            return known
         moment = min(self._as_of, now())
         return validity(max(since, default=None), min(until, default=None), moment)
 

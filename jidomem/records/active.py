@@ -19,13 +19,15 @@ from jidomem.rdf.vocab import DECISION_STATUS, local_name
 
 ACTIVE = "active"
 ACCEPTED = "accepted"
-#: The states of a memory that is not active and has not ended, by its decision status.
+#: The states of a proposal that no curator accepted; an accepted one is superseded by the accepted memory.
+PENDING, REJECTED = "pending", "rejected"
+#: The states of an asserted memory that is not active and has not ended, by its decision status.
 UNACCEPTED = tuple(status for status in DECISION_STATUS if status != ACCEPTED)
-ENDED = ("invalidated", "superseded")
+INVALIDATED, SUPERSEDED = ENDED = "invalidated", "superseded"
 #: Every state of a memory; the first that applies is its state.
-STATES = (*ENDED, *UNACCEPTED, "expired", "scheduled", ACTIVE)
-#: Every status of a decision by which a list can be filtered: its own, or that of its end.
-STATUSES = (*DECISION_STATUS, *ENDED)
+STATES = (*ENDED, PENDING, *UNACCEPTED, "expired", "scheduled", ACTIVE)
+#: Every status of a decision by which a list can be filtered: its own, that of its end, or that of a proposal.
+STATUSES = (*DECISION_STATUS, PENDING, *ENDED)
 
 
 def is_accepted(decision_status: str | None) -> bool:
@@ -35,6 +37,25 @@ def is_accepted(decision_status: str | None) -> bool:
     (True, True, False)
     """
     return decision_status in (None, ACCEPTED)
+
+
+def state(
+    decision_status: str | None, *, is_proposal: bool, is_withdrawn: bool = False, is_replaced: bool = False
+) -> str:
+    """Return the state of a memory apart from its validity.
+
+    >>> state("proposed", is_proposal=False), state("proposed", is_proposal=True)
+    ('proposed', 'pending')
+    >>> state(None, is_proposal=True, is_withdrawn=True), state(None, is_proposal=True, is_replaced=True)
+    ('rejected', 'superseded')
+    """
+    if is_withdrawn:
+        return REJECTED if is_proposal else INVALIDATED
+    if is_replaced:
+        return SUPERSEDED
+    if is_proposal:
+        return PENDING
+    return ACTIVE if decision_status is None or is_accepted(decision_status) else decision_status
 
 
 def state_text(status: str, state: str | None) -> str:
@@ -138,10 +159,10 @@ class Inactive:
     def notice(self, option: str = "include_inactive=true") -> str:
         """Return the sentence on the number of them and the *option* that shows them; empty for none.
 
-        >>> Inactive({"proposed": 1}, 1).notice("--include-inactive")
-        '1 inactive record matches better than the first hit (1 proposed): add --include-inactive'
-        >>> Inactive({"proposed": 1, "superseded": 2}, 1).notice("--all")
-        '3 inactive records match, 1 of them better than the first hit (1 proposed, 2 superseded): add --all'
+        >>> Inactive({"pending": 1}, 1).notice("--include-inactive")
+        '1 inactive record matches better than the first hit (1 pending): add --include-inactive'
+        >>> Inactive({"pending": 1, "superseded": 2}, 1).notice("--all")
+        '3 inactive records match, 1 of them better than the first hit (1 pending, 2 superseded): add --all'
         >>> Inactive({"rejected": 1}, 0).notice("--include-inactive")
         '1 inactive record matches, ranked below the first hit (1 rejected): add --include-inactive'
         >>> Inactive({"rejected": 1}).notice()

@@ -383,7 +383,7 @@ def _object(properties: dict[str, Any], required: tuple[str, ...]) -> dict[str, 
 _READY = {200: "The answer.", 503: "An index is behind its journal, or a journal is damaged; the same, and which."}
 _ASKING = {
     **MOMENTS,
-    "include_inactive": "Also memories that are not active: superseded, rejected, proposed, expired.",
+    "include_inactive": "Also memories that are not active: superseded, pending, rejected, expired.",
     "status": "For lists of decisions: the decisions of this status alone, active or not.",
     "limit": "Rows of one page, at most.",
     "cursor": "The cursor of the page before.",
@@ -561,7 +561,7 @@ ROUTES: tuple[Route, ...] = (
         takes={
             "file": "A path relative to the folder of the root; may be repeated.",
             "limit": "Memories per file, at most (default: 10); count is the total.",
-            "include_inactive": "Include superseded, withdrawn and proposed memories.",
+            "include_inactive": "Include superseded, withdrawn and pending memories.",
             **MOMENTS,
             **AT,
         },

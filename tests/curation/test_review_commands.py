@@ -109,7 +109,7 @@ def test_of_two_that_would_end_one_memory_otherwise_neither_is_accepted_with_the
 
     assert {one.item for one in found["rival"]} == {deprecation, withdrawal}
     statuses = [memory.reader.get_memory("p", item)["status"] for item in (old, withdrawal, deprecation)]
-    assert statuses == ["invalidated", "superseded", "invalidated"]
+    assert statuses == ["invalidated", "superseded", "rejected"]
     assert queue(memory.reader, "p", memory.sources.now()) == []
     memory.writer.undo("p", old, reason="a mistake")
     assert len(queue(memory.reader, "p", memory.sources.now())) == 2  # both are pending again

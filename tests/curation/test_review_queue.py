@@ -190,7 +190,7 @@ def test_what_somebody_settled_since_stops_no_other_line_of_a_review(memory):
     first, second, third, _ = waits = waiting(memory)
     settle(memory, first.item, "accept", other=first.other)
     settle(memory, second.item, "reject")
-    ends = ("superseded", "invalidated")
+    ends = ("superseded", "invalidated", "rejected")
     ended = lambda item: state if (state := status(memory, item)) in ends else None  # noqa: E731
 
     left, settled = without_settled(offered, waiting(memory), ended)

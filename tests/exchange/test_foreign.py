@@ -97,7 +97,7 @@ def test_each_entry_of_a_real_file_is_proposed_with_its_source_and_is_in_force_n
         told = described(memory, iri)
         source = {"ExternalDocumentSource", "ToolSource"} & {told["properties"]["hasSourceType"][0].split("#")[-1]}
         labels = memory.reader.select("p", f"SELECT ?l {{ <{told['properties']['derivedFrom'][0]}> ?p ?l }}")
-        assert (told["status"], told["properties"]["localId"], len(source)) == ("proposed", [entry.key], 1)
+        assert (told["status"], told["properties"]["localId"], len(source)) == ("pending", [entry.key], 1)
         assert any(str(row["l"]).startswith(name) for row in labels)
     for question in ("facts", "open-tasks", "open-errors", "conventions"):
         assert memory.reader.ask(question, project="p") == []
@@ -146,9 +146,9 @@ def test_an_issue_that_changed_before_it_was_accepted_replaces_its_proposal_and_
 
     assert [row["item"] for row in memory.reader.ask("proposals", project="p")] == [back]
     assert [described(memory, item)["status"] for item in (old, new, back)] == [
-        "invalidated",
-        "invalidated",
-        "proposed",
+        "rejected",
+        "rejected",
+        "pending",
     ]
     assert described(memory, back)["properties"]["previousImport"] == [new]
     assert kept(bring_in(memory, beads.read("i", lines(first)))) == []
@@ -196,7 +196,7 @@ def test_an_accepted_observation_that_changed_is_proposed_in_its_place_and_a_rem
     ]
     assert (gone.change, gone.summary) == ("removed", "Ana (person): reviews on Fridays")
     assert described(memory, gone.iri)["properties"]["invalidates"] == [items[gone.summary]]
-    assert {described(memory, each.iri)["status"] for each in (new, gone)} == {"proposed"}
+    assert {described(memory, each.iri)["status"] for each in (new, gone)} == {"pending"}
 
 
 def test_markdown_gives_a_memory_for_each_entry_by_the_heading_it_stands_below():

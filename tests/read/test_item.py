@@ -46,8 +46,8 @@ def test_a_memory_is_shown_whole_as_plain_values(reader):
     [
         ("store-sqlite", "superseded", ["store-oxigraph"], []),
         ("lock-server", "invalidated", [], ["no-lock-server"]),
-        ("one-file", "proposed", [], []),
-        ("old-proposal", "invalidated", [], ["proposal-settled"]),
+        ("one-file", "pending", [], []),
+        ("old-proposal", "rejected", [], ["proposal-settled"]),
         ("dangling", "active", [], []),  # a missing memory ends nothing
     ],
 )

@@ -61,12 +61,13 @@ class Model:
         return [at for end in ends for at in self.moments(end, "recordedAt") if at <= moment]
 
     def status(self, item, moment):
+        is_proposal = (item, NS.hasAssertionStatus, NS.Proposed) in self.said
         if self.ended(item, "invalidatedBy", moment):
-            return "invalidated"
+            return "rejected" if is_proposal else "invalidated"
         if self.ended(item, "supersededBy", moment):
             return "superseded"
-        if (item, NS.hasAssertionStatus, NS.Proposed) in self.said:
-            return "proposed"
+        if is_proposal:
+            return "pending"
         stated = str(self.said.value(item, NS.decisionStatus, default="accepted"))
         return "active" if stated == "accepted" else stated
 
@@ -100,11 +101,6 @@ class Model:
             if status == "active" and item not in valid:
                 is_over = any(until <= world for until in self.moments(item, "validUntil"))
                 status = "expired" if is_over else "scheduled"
-            is_proposal = (item, NS.hasAssertionStatus, NS.Proposed) in self.said
-            if is_proposal and status == "superseded":
-                continue  # an accepted proposal is counted as the memory that superseded it
-            if is_proposal and status == "proposed":
-                status = "pending"
             if kind == "DeletedMarker" and status != "pending":
                 continue  # a marker withdraws a memory, and is not counted itself
             of = found.setdefault(kind, {})

@@ -35,7 +35,7 @@ def test_no_memory_is_trusted_further_than_any_it_is_derived_from(graph):
             own = TRUST.index(TRUST_OF_SOURCE.get(source, "ordinary"))
             assert levels[n] == min([own, *(levels[parent] for parent in parents if parent < n)])
             status = memory.reader.get_memory("p", kept[n])["status"]
-            assert (status == "proposed") == (TRUST[levels[n]] == "untrusted")
+            assert (status == "pending") == (TRUST[levels[n]] == "untrusted")
 
 
 def test_the_memory_that_takes_the_trust_away_is_named_and_a_curator_gives_it_back(memory):
@@ -57,7 +57,7 @@ def test_an_alternative_is_trusted_no_further_than_its_decision(memory):
     ).iri
     concluded = memory.writer.submit_intent("p", intent(evidence=[f"{rash}/alternatives/2"])).iri
     assert trust(memory.reader, "p", concluded) == ("untrusted", rash)
-    assert status(memory, concluded) == "proposed"
+    assert status(memory, concluded) == "pending"
 
     accepted = memory.writer.acting_as("rita", "curator").settle("p", rash, "accept").iri
     rests = memory.writer.submit_intent("p", intent(summary="so it is", evidence=[f"{accepted}/alternatives/1"])).iri
@@ -76,4 +76,4 @@ def test_a_curator_lends_no_word_to_what_they_only_propose(tmp_path, way):
         concluded = memory.writer.submit_intent("p", intent(evidence=[given])).iri
 
         assert [trust(memory.reader, "p", item)[0] for item in (given, concluded)] == ["untrusted"] * 2
-        assert [status(memory, item) for item in (given, concluded)] == ["proposed"] * 2
+        assert [status(memory, item) for item in (given, concluded)] == ["pending"] * 2

@@ -92,7 +92,7 @@ def test_a_proposal_stands_nowhere_but_among_what_waits_and_is_marked(told):
     lines = [line for line in told.briefing("p").text.splitlines() if "Obey me" in line]
 
     assert len(lines) == 1
-    assert re.search(r" proposal: .*proposed", lines[0])
+    assert re.search(r" proposal: .*pending", lines[0])
 
 
 def test_what_is_not_trusted_and_what_rests_on_it_stands_nowhere_however_much_of_it_waits(told):

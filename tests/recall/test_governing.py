@@ -111,7 +111,7 @@ def test_a_proposal_governs_nothing_until_it_is_asked_for(governed):
     rows = governed.governing("src/db/pool.py", project="p", include_inactive=True)
 
     assert "trust me" not in [row["summary"] for row in governed.governing("src/db/pool.py", project="p")]
-    assert [row["standing"] for row in rows if row["summary"] == "trust me"] == ["proposed"]
+    assert [row["standing"] for row in rows if row["summary"] == "trust me"] == ["pending"]
 
 
 def test_what_a_pattern_names_besides_is_found_in_the_list_of_patterns_as_in_all(governed):

@@ -1,13 +1,16 @@
 """Recall of a large memory that was not searched before answers from the memories added to the index so far."""
 
 import sqlite3
+from datetime import timedelta
 
 import pytest
 from conftest import intent
 
 import jidomem
+from jidomem.base.clock import format_timestamp, now
 from jidomem.errors import Busy
 from jidomem.index import search_index
+from jidomem.index.timeline import overview
 from jidomem.journal.journal import Stream
 from jidomem.recall.briefing import markdown
 
@@ -30,27 +33,44 @@ def test_recall_answers_while_the_index_is_built_and_says_so(tmp_path, monkeypat
         assert len(whole.entries) == 9
 
 
-FORMER_FORM = """DROP TABLE tally; DROP TABLE change; DROP TABLE span; DROP TABLE dated; DROP TABLE committed;
+FORMER_FACETS = """DROP INDEX memory_facets; ALTER TABLE memory DROP COLUMN rejected; CREATE INDEX memory_facets
+ON memory (session, kind, agent, recorded, ended, inactive, valid_from, valid_until);"""
+FORMER_FORM = (
+    """DROP TABLE tally; DROP TABLE change; DROP TABLE span; DROP TABLE dated; DROP TABLE committed;
 DROP TABLE list_text; DROP TABLE gram; CREATE TABLE content (number INTEGER PRIMARY KEY, text TEXT);
 ALTER TABLE listed DROP COLUMN due; PRAGMA user_version = 18;
 DELETE FROM list WHERE definition LIKE '%"contains"%' OR definition LIKE '%"due"%';
 DELETE FROM metadata WHERE name IN ('tallies', 'filling');"""
+    + FORMER_FACETS
+)
+#: The form before: an accepted proposal was settled, a rejected one invalidated, a pending one proposed.
+FORMER_STATES = f"""{FORMER_FACETS} UPDATE memory SET inactive = 'proposed' WHERE inactive = 'pending';
+UPDATE tally SET name = replace(replace(name, 'superseded', 'settled'), 'rejected', 'invalidated');
+PRAGMA user_version = 22;"""
 FORMER_LISTS = """DELETE FROM listed; DELETE FROM list; DELETE FROM metadata WHERE name = 'lists';"""
 
 
 def asked(memory):
     facts = memory.ask("facts-about", limit=20, topic="zebra")
-    return [facts, *(memory.ask(name, limit=20) for name in ("facts", "counts", "agent-activity", "commits"))]
+    later = format_timestamp(now() + timedelta(days=1))
+    states = memory.texts.read(Stream("p"), lambda file: overview(
+        file, {}, moment=None, valid_at=later, after=None, count=1).facets["state"])  # fmt: skip
+    return [facts, states, *(memory.ask(name, limit=20) for name in ("facts", "counts", "agent-activity", "commits"))]
 
 
-@pytest.mark.parametrize("former", [FORMER_FORM, FORMER_LISTS], ids=["form", "lists"])
+@pytest.mark.parametrize("former", [FORMER_FORM, FORMER_STATES, FORMER_LISTS], ids=["form", "states", "lists"])
 def test_recall_answers_while_lists_of_another_version_are_filled_and_no_text_is_indexed_again(
     tmp_path, monkeypatch, former
 ):
     monkeypatch.setattr(search_index, "MAX_AWAITED", 2)
     with jidomem.open(tmp_path, project="p", agent="me") as memory:
         memory.writer.submit_many("p", [intent(summary=f"zebra {number}") for number in range(9)])
+        for action in ("accept", "reject", None):
+            proposal = memory.writer.submit_intent("p", intent(summary=f"mare {action}"), propose=True).iri
+            if action is not None:
+                memory.writer.settle("p", proposal, action)
         rows = asked(memory)
+        assert rows[1] == {"active": 11, "ended": 1, "rejected": 1, "pending": 1}
     with sqlite3.connect(tmp_path / "cache" / "text" / "p.sqlite") as store:
         store.executescript(f"{former} CREATE TABLE mark (number INTEGER)")
 

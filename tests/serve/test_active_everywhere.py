@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from collections import Counter
 
 import anyio
 import pytest
@@ -14,6 +15,7 @@ import jidomem
 from jidomem.base.clock import Sources, format_timestamp, now
 from jidomem.errors import InvalidRequest
 from jidomem.guard.guard import Guard
+from jidomem.index.timeline import overview
 from jidomem.journal import commit as commits
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import BASE
@@ -41,8 +43,8 @@ KEPT = {
     "superseded": {},
     "withdrawn": {},
 }
-STATE = {"undecided": "proposed", "pending": "proposed", "withdrawn": "invalidated", "unstated": "active",
-         "accepted": "active"}  # fmt: skip
+STATE = {"undecided": "proposed", "withdrawn": "invalidated", "unstated": "active", "accepted": "active",
+         "refused": "rejected", "taken": "superseded"}  # fmt: skip
 
 
 def chosen(name, **fields):
@@ -67,7 +69,10 @@ def iris(repository):
     with jidomem.open(repository / ".jidomem") as memory:
         writer = memory.writer
         found = {name: writer.submit_intent("p", chosen(name, **fields)).iri for name, fields in KEPT.items()}
-        found["pending"] = writer.submit_intent("p", chosen("pending"), propose=True).iri
+        for name in ("pending", "refused", "taken"):
+            found[name] = writer.submit_intent("p", chosen(name), propose=True).iri
+        writer.settle("p", found["refused"], "reject")
+        writer.settle("p", found["taken"], "accept")
         writer.submit_intent("p", chosen("successor", supersedes=[found["superseded"]]))
         writer.invalidate("p", found["withdrawn"], reason="wrong")
     return found
@@ -120,7 +125,9 @@ PLACES = {
     },
     "ask governing": lambda: at_command_line("ask", "governing", "file=src/a.py", "--json"),
     "memory decisions": lambda: at_command_line("ask", "decisions", "--json"),
-    "memory changed": lambda: at_command_line("ask", "changed-files", "--json") + "quagga accepted quagga unstated",
+    "memory changed": lambda: (
+        at_command_line("ask", "changed-files", "--json") + "quagga accepted quagga unstated quagga taken"
+    ),
     "governing": lambda: at_command_line("governing", "src/a.py", "--json"),
     "recall": lambda: at_command_line("recall", "quagga", "--json", "--limit", "100"),
     "recall for an agent": lambda: at_command_line("recall", "quagga", "--format", "md", "--limit", "100"),
@@ -144,7 +151,8 @@ PLACES = {
 def test_only_active_decisions_are_shown(iris, place):  # C088
     text = re.sub("Withdrawn: quagga \\w+", "", PLACES[place]())
 
-    assert {name for name in (*KEPT, "pending") if f"quagga {name}" in text} == {"accepted", "unstated"}
+    names = (*KEPT, "pending", "refused", "taken")
+    assert {name for name in names if f"quagga {name}" in text} == {"accepted", "unstated", "taken"}
 
 
 def test_every_named_query_shows_active_memories_by_the_one_definition():
@@ -173,11 +181,12 @@ def test_every_named_query_shows_active_memories_by_the_one_definition():
 @pytest.mark.parametrize(
     ("status", "of"),
     [
-        ("accepted", {"accepted", "unstated", "expired", "scheduled", "successor"}),
-        ("rejected", {"rejected"}),
+        ("accepted", {"accepted", "unstated", "expired", "scheduled", "successor", "taken"}),
+        ("rejected", {"rejected", "refused"}),
         ("deprecated", {"deprecated"}),
-        ("proposed", {"undecided", "pending"}),
-        ("superseded", {"superseded"}),
+        ("proposed", {"undecided"}),
+        ("pending", {"pending"}),
+        ("superseded", {"superseded", "taken"}),
         ("invalidated", {"withdrawn"}),
     ],
 )
@@ -221,10 +230,37 @@ def test_counts_tell_the_decisions_that_are_not_active_from_those_that_are(iris)
         waiting = pending(memory.reader, "p")
 
     assert now_["ArchitecturalDecision"] == then["ArchitecturalDecision"] == {
-        "active": 3, "rejected": 1, "deprecated": 1, "proposed": 1, "pending": 1, "superseded": 1,
+        "active": 4, "rejected": 2, "deprecated": 1, "proposed": 1, "pending": 1, "superseded": 2,
         "invalidated": 1, "expired": 1, "scheduled": 1,
     }  # fmt: skip
     assert waiting == 1
+
+
+def states_of_the_timeline(memory, as_of):
+    """How many decisions the page has in each state."""
+    moments = {"moment": as_of and format_timestamp(as_of), "valid_at": format_timestamp(as_of or now())}
+    chosen = {"kind": "ArchitecturalDecision"}
+    read = memory.texts.read(Stream("p"), lambda file: overview(file, chosen, **moments, after=None, count=1))
+    return read.facets["state"]
+
+
+def test_counts_lists_the_history_and_the_timeline_have_one_word_for_each_state(iris):
+    with jidomem.open() as memory:
+        reader = memory.reader
+        moments = [None, *(reader.get_memory("p", iris[name])["recorded_at"] for name in ("withdrawn", "refused"))]
+        for as_of in moments:
+            rows = reader.ask("timeline", project="p", include_inactive=True, as_of=as_of)
+            decisions = [row for row in rows if row["kind"].endswith("ArchitecturalDecision")]
+            states = {row["item"]: row["status"] for row in decisions}
+            changed = {row["item"]: row["after"] for row in reader.diff("p", "0", as_of)}
+            facets = states_of_the_timeline(memory, as_of)
+            ended = [states.pop(item) for item in [*states] if states[item] in active.ENDED]
+
+            counted = Counter(states.values()) + Counter(ended)
+            assert counts(reader, "p", as_of=as_of)["ArchitecturalDecision"] == counted
+            assert facets == Counter(states.values()) + Counter({"ended": len(ended)})
+            assert {item: changed[item] for item in states} == states
+            assert {item: reader.get_memory("p", item, as_of=as_of)["status"] for item in states} == states
 
 
 @pytest.mark.parametrize("status", ["rejected", "deprecated", "proposed"])

@@ -222,7 +222,7 @@ def test_a_form_with_one_item_is_answered_and_again_with_the_same(client, memory
     answers = [client.post("/ui/p/review", data=form) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [303, 303]
     assert answers[0].headers["Location"] == answers[1].headers["Location"]
-    assert memory.reader.get_memory("p", known["proposal"])["status"] != "proposed"
+    assert memory.reader.get_memory("p", known["proposal"])["status"] != "pending"
 
 
 def test_two_are_kept_where_the_judge_lets_them_stand_and_nothing_is_written_where_not(client, memory, known):
@@ -339,7 +339,7 @@ def test_a_proposal_that_disagrees_is_kept_in_the_place_of_what_it_disagrees_wit
     assert done.status_code == 303
     assert memory.reader.get_memory("p", rival)["status"] == "superseded"
     assert memory.reader.get_memory("p", proposal)["status"] == "superseded"
-    assert memory.reader.get_memory("p", against)["status"] == "proposed"
+    assert memory.reader.get_memory("p", against)["status"] == "pending"
 
 
 def test_the_page_shows_file_and_line_what_a_proposal_changes_and_the_id_of_what_is_accepted(client, memory):

@@ -60,9 +60,10 @@ def test_a_commit_says_what_it_added_superseded_and_invalidated(client, memory):
     old = memory.writer.submit_intent("p", decision(summary="Use files", topic="store"))
     new = memory.writer.submit_intent("p", decision(topic="store", supersedes=[old.iri]))
     gone = memory.writer.invalidate("p", new.iri, reason="wrong")
-    memory.writer.submit_intent("p", intent(summary="perhaps"), propose=True)
+    proposal = memory.writer.submit_intent("p", intent(summary="perhaps"), propose=True)
+    memory.writer.settle("p", proposal.iri, "reject")
 
-    first, second, third, fourth = feed(client)
+    first, second, third, fourth, fifth = feed(client)
 
     assert first == {
         "version": str(old.version), "commit": old.commit, "recorded_at": old.version.recorded_at, "redacted": False,
@@ -76,7 +77,8 @@ def test_a_commit_says_what_it_added_superseded_and_invalidated(client, memory):
         (new.iri, "invalidated", gone.iri)
     ]
     assert [(each["kind"], each["redacted"]) for each in third["added"]] == [("DeletedMarker", False)]
-    assert [(each["summary"], each["status"]) for each in fourth["added"]] == [("perhaps", "proposed")]
+    assert [(each["summary"], each["status"]) for each in fourth["added"]] == [("perhaps", "pending")]
+    assert [(each["summary"], each["status"]) for each in fifth["invalidated"]] == [("perhaps", "rejected")]
 
 
 def test_the_feed_goes_on_after_any_version_it_told(client, memory):

@@ -416,7 +416,7 @@ def test_who_may_not_confirm_is_told_why_and_who_may(tmp_path, monkeypatch, agen
             memory.writer.confirm("p", proposal.iri)
 
         assert refusal.value.hint == hint
-        assert status(memory, proposal.iri) == ["proposed"]
+        assert status(memory, proposal.iri) == ["pending"]
 
 
 def test_confirming_a_proposal_that_disagrees_names_the_active_memory(tmp_path):
@@ -428,7 +428,7 @@ def test_confirming_a_proposal_that_disagrees_names_the_active_memory(tmp_path):
             memory.writer.confirm("p", proposal)
 
         assert [found.iri for found in refusal.value.conflicts] == [there]
-        assert status(memory, there, proposal) == ["active", "proposed"]
+        assert status(memory, there, proposal) == ["active", "pending"]
 
 
 @pytest.mark.parametrize("way", [

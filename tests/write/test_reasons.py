@@ -214,7 +214,7 @@ def test_the_acceptance_of_another_agent_is_undone_for_a_reason_only_and_the_pro
     memory.writer.agent = "ben"
     again = memory.writer.undo("p", proposal).iri
 
-    assert (agents(memory, again), state(memory, again)) == (("cleo", "ben"), "proposed")
+    assert (agents(memory, again), state(memory, again)) == (("cleo", "ben"), "pending")
 
 
 def test_a_retry_of_a_confirmation_gets_the_first_receipt(memory):

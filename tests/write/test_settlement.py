@@ -212,7 +212,7 @@ def test_many_are_settled_in_one_commit_each_judged_with_those_before_it_in_view
     assert memory.catch_up("p").position == before.position + 1
     assert [type(each) for each in (again, none)] == [InvalidRequest, NotFound]
     assert "settled already" in again.detail
-    assert memory.reader.get_memory("p", third)["status"] == "proposed"
+    assert memory.reader.get_memory("p", third)["status"] == "pending"
 
 
 def test_a_dry_run_of_many_keeps_nothing_and_answers_as_they_would_be(memory):
@@ -707,7 +707,7 @@ def test_a_settlement_takes_no_relations(memory, action, name):
     error = refusal(settle, memory, new, action, changes={name: "urn:x" if name in ("iri", "reason") else [third]})
 
     assert error.detail.startswith(f"a settlement takes no {name} in `changes`")
-    assert [status(memory, item) for item in (old, new, third)] == ["active", "proposed", "active"]
+    assert [status(memory, item) for item in (old, new, third)] == ["active", "pending", "active"]
 
 
 @pytest.mark.parametrize(("is_active", "action"), [(False, "supersede"), (True, "supersede"), (True, "accept")])
@@ -720,6 +720,6 @@ def test_a_proposal_that_does_not_disagree_is_not_rejected_for_another_memory(me
 
     assert error.detail == f"{other} is a proposal that does not disagree with {item}"
     assert f"jidomem review reject {other}" in error.hint
-    assert status(memory, other) == "proposed"
+    assert status(memory, other) == "pending"
     settle(memory, item, action, other=rival, reason="measured")
-    assert status(memory, rival) == "invalidated"
+    assert status(memory, rival) == "rejected"

@@ -24,8 +24,7 @@ from jidomem.check import terms
 from jidomem.errors import JidomemError, NotFound, PolicyDenied
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import BASE, MARKER, REDACTED, jido, local_name
-from jidomem.read.memory_detail import short_id
-from jidomem.records.active import ENDED
+from jidomem.read.memory_detail import has_ended, short_id
 from jidomem.records.named_query import moment_of
 from jidomem.runtime.root import Jidomem
 from jidomem.schema.ontology import Schema
@@ -333,7 +332,7 @@ def memory_row(page: PageRequest, memory: Mapping[str, Any]) -> dict[str, Any]:
 
 def badges(page: PageRequest, memory: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the badges of a memory: conflicts, and dates that are over, or soon."""
-    if memory["status"] in ENDED:
+    if has_ended(memory):
         return []
     now = parse_moment(page.as_of) if page.as_of else page.memory.sources.now()
     assert now is not None

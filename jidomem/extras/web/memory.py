@@ -23,9 +23,8 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Triple
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import BASE, REDACTED, TYPE_OF_CLASS, jido, local_name
-from jidomem.read.memory_detail import short_id
+from jidomem.read.memory_detail import has_ended, short_id
 from jidomem.read.provenance import CONFLICTS, Around, NodeLink, around, is_mentioned, on_topic
-from jidomem.records.active import ENDED
 from jidomem.records.recall import RecallRequest
 from jidomem.serve import wire
 from jidomem.serve.server_state import RequestContext
@@ -72,7 +71,7 @@ def show_memory(page: PageRequest, id: str) -> Mapping[str, Any]:  # noqa: A002 
             if why[name]
         ],
         "properties": _properties(memory["properties"]),
-        "acts": {} if page.as_of or why_not else {name: ACTS[name] for name in _possible(memory["status"])},
+        "acts": {} if page.as_of or why_not else {name: ACTS[name] for name in _possible(memory)},
         "why_not": why_not,
         "done": page.given.get("done"),
         "whole": wire.flag(page.given, "whole"),
@@ -98,8 +97,8 @@ def _linked(page: PageRequest, one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _possible(status: str) -> tuple[str, ...]:
-    return ("undo",) if status in ENDED else ("supersede", "invalidate", "confirm")
+def _possible(memory: Mapping[str, Any]) -> tuple[str, ...]:
+    return ("undo",) if has_ended(memory) else ("supersede", "invalidate", "confirm")
 
 
 def act(page: PageRequest, form: Mapping[str, str], id: str) -> str:  # noqa: A002 - the name of the part of the path

@@ -13,7 +13,7 @@ from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.extras.web import cards
 from jidomem.extras.web.cards import PageRequest, Screen, compared
 from jidomem.rdf.vocab import JIDO, SCOPE
-from jidomem.records.active import ACTIVE
+from jidomem.records.active import ACTIVE, PENDING
 from jidomem.records.intent import Receipt
 from jidomem.write.settlement import Settlement
 
@@ -225,9 +225,7 @@ def _action(way: str, status: str) -> str:
     """Return the writer's name of a decision; to keep a proposal means to supersede the other memory."""
     if way in OF_ONE:
         return way
-    return {"left": "supersede" if status == "proposed" else "accept", "right": "reject"}.get(
-        way, _OF_BOTH.get(way, "")
-    )
+    return {"left": "supersede" if status == PENDING else "accept", "right": "reject"}.get(way, _OF_BOTH.get(way, ""))
 
 
 def act(page: PageRequest, form: Mapping[str, str]) -> str:
@@ -265,7 +263,7 @@ def _settled_together(
     for line in lines:
         item, _, other = line.partition(" ")
         status = page.memory.reader.get_memory(page.project, item)["status"]
-        rival = None if status == "proposed" else other or None  # a proposal itself names all memories it contradicts
+        rival = None if status == PENDING else other or None  # a proposal itself names all memories it contradicts
         settlements.append(Settlement(item, _action(way, status), other=rival, reason=reason))
     outcomes = page.site.writer.settle_many(page.project, settlements)
     for line, settlement, outcome in zip(lines, settlements, outcomes, strict=True):
@@ -315,12 +313,12 @@ def _settled(
         changes = together(writer.restated(project, item), writer.restated(project, other), form)
     elif way == "both" and other is not None:
         is_left, changes = apart(writer.restated(project, item), writer.restated(project, other), form)
-        if not is_left and status == "proposed":
+        if not is_left and status == PENDING:
             raise InvalidRequest(
                 "the left one is a proposal, which this would assert", hint="say where the left one applies"
             )
         item, other = (item, other) if is_left else (other, item)
-    rival = None if status == "proposed" else other  # a proposal itself names all memories it contradicts
+    rival = None if status == PENDING else other  # a proposal itself names all memories it contradicts
     receipt = writer.settle(project, item, _action(way, status), other=rival, reason=reason, changes=changes)
     return receipt.iri
 

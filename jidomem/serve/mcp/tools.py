@@ -483,7 +483,7 @@ TOOLS: tuple[Tool, ...] = (
             "invalidate": _TRUTH,
             "confirm": _TRUTH,
             "undo": _TRUTH,
-            "set": {**_OBJECT, "description": "Such as status, severity."},
+            "set": {**_OBJECT, "description": "Such as status."},
             "reason": _TEXT,
             "dry_run": _TRUTH,
         },
