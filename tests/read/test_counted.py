@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from reader_world import new_index, reader_of
 from test_query_law import CONTEXT, HISTORY, Scribe, at, drawn_history
 
+from jidomem.index.tallies import BY_AGENT, BY_STATUS, EXPIRED, SCHEDULED
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import date_time, iri, literal
 from jidomem.rdf.vocab import TYPE, jido
@@ -118,6 +119,21 @@ def without_rivals(rows):
     return [{name: value for name, value in row.items() if name != "conflicts_with"} for row in rows]
 
 
+def assert_read_from_the_file(tallied, engine):
+    """Assert that the rows are those of the search file: names changed there are changed in them."""
+    file = tallied.texts.files["demo"]
+    with file.writing():
+        [*file.ask("UPDATE tally SET name = name || '~' WHERE question = ?", (BY_STATUS,))]
+        [*file.ask("UPDATE tally SET name = 'urn:file:' || name WHERE question = ?", (BY_AGENT,))]
+    counts, activity = (engine.ask(name, project="demo") for name in COUNTED)
+    marked = [
+        row if row["status"] in (EXPIRED, SCHEDULED) else {**row, "status": f"{row['status']}~"} for row in counts
+    ]
+    assert sorted(map(str, tallied.ask("counts", project="demo"))) == sorted(map(str, marked)) != []
+    marked = [{**row, "agent": f"urn:file:{row['agent']}"} for row in activity]
+    assert sorted(map(str, tallied.ask("agent-activity", project="demo"))) == sorted(map(str, marked)) != []
+
+
 def has_all(reader):
     return reader.texts.read(Stream("demo"), lambda file: file.tallies.has_all())
 
@@ -132,6 +148,7 @@ def test_counts_of_a_written_history_are_what_the_engine_finds_at_any_moment(see
             index.apply(graph, str(number), rows)
         assert_counted(tallied, engine, random)
     assert has_all(tallied)
+    assert_read_from_the_file(tallied, engine)
 
 
 @settings(max_examples=examples(10), deadline=None, phases=UNSHRUNK)
@@ -145,6 +162,7 @@ def test_counts_of_statements_in_any_order_are_what_the_engine_finds(seed):
         index.apply(CONTEXT, str(number), said[start:end])
         assert_counted(tallied, engine, random)
     assert has_all(tallied)
+    assert_read_from_the_file(tallied, engine)
 
 
 @pytest.mark.parametrize(
