@@ -57,10 +57,11 @@ class CacheDatabase:
         self._store.execute("PRAGMA synchronous=NORMAL")
         self._store.execute("PRAGMA cache_size=-16000")
 
-    def fits(self) -> bool:
+    def fits(self, because: str = "") -> bool:
         """Return whether the file is of this format and was made here.
 
-        An empty file is initialised first, one of a former format that has an upgrade is upgraded.
+        An empty file is initialised first, with the reason why it is made; one of a former format that has an upgrade
+        is upgraded.
         """
         if self._is_current():
             return True
@@ -72,6 +73,8 @@ class CacheDatabase:
             for statement in filter(str.strip, (upgrade or self.TABLES).split(";\n")):
                 self._store.execute(statement)
             self.initialise()
+            if upgrade is None:
+                self.set_metadata(because=because)
             self._store.execute(f"PRAGMA application_id = {self._marker}")
             self._store.execute(f"PRAGMA user_version = {self.FORM}")
         return True
@@ -138,6 +141,8 @@ F = TypeVar("F", bound=CacheDatabase)
 
 #: Busy timeout in seconds: another process may fill a whole file in one transaction.
 BUSY_TIMEOUT = 60.0
+#: The reason to build a file that did not exist.
+ABSENT = "there was none"
 #: Attempts to build a file before `use` fails.
 TRIES = 4
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -166,17 +171,17 @@ class CacheFolder(Generic[F]):
         self._unwritable: set[str] = set()
         self._locks: dict[str, RLock] = {}
 
-    def use(self, name: str, use: Callable[[F, str], T]) -> T:
-        """Return `use(file, because)`: *because* is the reason why the file was built again, if it was.
+    def use(self, name: str, use: Callable[[F], T]) -> T:
+        """Return `use(file)`; the metadata `because` of the file is the reason why it was built.
 
         If *use* raises CacheInvalid or the file is damaged, the file is discarded and *use* is called again with a new
         one, in memory if the disk cannot be written. Raises Busy if another process writes for too long.
         """
-        reason = "there was none"
+        reason = ABSENT
         with self.lock(name):
             for _ in range(TRIES):
                 try:
-                    return use(self.open_file(name), reason)
+                    return use(self.open_file(name, reason))
                 except CacheInvalid as invalid:
                     reason = str(invalid)
                 except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # its text may quote damaged bytes
@@ -188,8 +193,11 @@ class CacheFolder(Generic[F]):
         hint = "check the disk: df, and its health"
         raise Failed(f"the {self._content} of {name} cannot be stored: {reason}", hint=hint)
 
-    def open_file(self, name: str) -> F:
-        """Return a file, opened again if another process has replaced it on disk; raises CacheInvalid."""
+    def open_file(self, name: str, reason: str = ABSENT) -> F:
+        """Return a file, opened again if another process has replaced it on disk; raises CacheInvalid.
+
+        A file that does not exist is made for this *reason*.
+        """
         path = self.path(name)
         if name in self._open and self._file_ids[name] not in (None, _file_id(path)):
             self.close_file(name)
@@ -201,7 +209,7 @@ class CacheFolder(Generic[F]):
             except OSError as error:
                 self._unwritable.add(name)
                 raise CacheInvalid("nothing can be written") from error
-        if not self._open[name].fits():
+        if not self._open[name].fits(reason):
             raise CacheInvalid("it was of another form, or made elsewhere")
         return self._open[name]
 

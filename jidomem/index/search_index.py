@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jidomem.journal.journal import FileJournal, Stream
     from jidomem.records.intent import Version
     from jidomem.records.interfaces import Vector
-    from jidomem.records.named_query import ListOrder
+    from jidomem.records.named_query import ListSource
 
 MAX_BATCH = 64
 #: Attempts to embed a single text before it is skipped.
@@ -329,14 +329,14 @@ class Texts:
         journal: FileJournal,
         index: OxigraphIndex,
         catch_up: Callable[[str], Version],
-        orders: Callable[[], Iterable[ListOrder]] = tuple,
+        lists: ListSource,
     ) -> None:
         """Open the files below *root*; *catch_up* brings *index* up to date with a project, or raises if unknown.
 
-        The file of memories also has the lists of *orders*.
+        The file of memories also has *lists*.
         """
         self._root = root
-        self._orders = orders
+        self._lists = lists
         self._projects: dict[str, IndexedProject] = {}
         self._journal = journal
         self._index = index
@@ -389,10 +389,10 @@ class Texts:
             if catches_up and not self.files.is_open(name):
                 self._catch_up(stream.project)  # raises for an unknown project, before a file is made
 
-            def use_current(file: SearchIndexReader, reason: str) -> T:
+            def use_current(file: SearchIndexReader) -> T:
                 if catches_up:
                     self._catch_up(stream.project)  # on each attempt: a file that was discarded is filled from here
-                self._bring_up_to_date(file, stream, reason, waits=waits)
+                self._bring_up_to_date(file, stream, waits=waits)
                 with file.reading():
                     return use(file)
 
@@ -439,7 +439,7 @@ class Texts:
         if not self._is_being_built(name):
             return self.read(stream, use)
 
-        def use_part(file: SearchIndexReader, reason: str) -> T:
+        def use_part(file: SearchIndexReader) -> T:
             with file.reading():
                 return use(file)
 
@@ -457,7 +457,7 @@ class Texts:
         if self._is_being_built(name):
             return None
 
-        def use_present(file: SearchIndexReader, reason: str) -> tuple[bool, T | None]:
+        def use_present(file: SearchIndexReader) -> tuple[bool, T | None]:
             with file.reading():
                 mark, present = file.mark, self._index.mark(stream.graph)
                 lacking = range(mark.commits + 1 if mark else 1, present.commits + 1)
@@ -544,7 +544,7 @@ class Texts:
         with suppress(JidomemError, OSError, RuntimeError, sqlite3.Error):  # the next read starts a build again
             self.read(stream, lambda file: None)
 
-    def _bring_up_to_date(self, file: SearchIndexReader, stream: Stream, reason: str, *, waits: bool) -> None:
+    def _bring_up_to_date(self, file: SearchIndexReader, stream: Stream, *, waits: bool) -> None:
         """Bring the file up to date with the index.
 
         Raises CacheInvalid if it must be built again, and _BuildNeeded if that takes long and the caller does not wait.
@@ -557,7 +557,7 @@ class Texts:
         if file.mark is None:
             with file.writing():
                 if file.mark is None:
-                    file.set_metadata(mark=Watermark(cleared=target.cleared).term, began=target.term, because=reason)
+                    file.set_metadata(mark=Watermark(cleared=target.cleared).term, began=target.term)
         if stream.name == "memory":
             self._fill_lists(file, stream, waits=waits)
         while not file.metadata("is_whole"):
@@ -577,12 +577,13 @@ class Texts:
         return {graph: self._index.mark(graph) for graph in graphs_of(stream.project)}
 
     def _fill_lists(self, file: SearchIndexReader, stream: Stream, *, waits: bool) -> None:
-        """Fill the lists of this program version, for the classes of the present ontology, and the tallies."""
+        """Fill the lists, for the classes of the present ontology, and the tallies."""
         source = self._project(stream)
         ontology = source.refresh()
-        if not file.has_lists(ontology):
+        digest = self._lists.orders_digest()
+        if not file.has_lists(ontology, digest):
             with file.writing():
-                file.include(self._orders(), ontology)
+                file.include(self._lists.orders(), ontology, digest)
         try:
             while filled := file.filled:
                 if not waits and filled[1] - filled[0] > MAX_AWAITED:

@@ -15,7 +15,6 @@ from heapq import merge
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from jidomem import __version__
 from jidomem.base.clock import nonce
 from jidomem.base.stems import TOKENS, Stemmer
 from jidomem.base.words import chunk_text, digest
@@ -251,17 +250,17 @@ class SearchIndexWriter(CacheDatabase):
         self._count_lost_pieces(self.passages.delete(row.number for row in old))
         self._count(self._delete_texts(old), -len(old), -sum(row.length for row in old))
 
-    def include(self, orders: Iterable[ListOrder], ontology: str) -> None:
-        """Add the lists of *orders*; `fill` fills the new ones, and under another *ontology* than before all."""
+    def include(self, orders: Iterable[ListOrder], ontology: str, digest: str) -> None:
+        """Add the lists of *orders*, with this *digest*; `fill` fills the new ones, under another *ontology* all."""
         is_changed = self.metadata("ontology") not in (None, ontology)
         lists = {*self.projection.include(orders, rebuilds=is_changed), *self._filling.get("lists", ())}
         is_complete = not lists and self.metadata("tallies")
         filling = None if is_complete else {"lists": sorted(lists), "after": 0}
-        self.set_metadata(ontology=ontology, lists=__version__, filling=filling)
+        self.set_metadata(ontology=ontology, lists=digest, filling=filling)
 
-    def has_lists(self, ontology: str) -> bool:
-        """Return whether the file has the lists of this program version under this *ontology*, filled or not."""
-        return (self.metadata("ontology"), self.metadata("lists")) == (ontology, __version__)
+    def has_lists(self, ontology: str, digest: str) -> bool:
+        """Return whether the file has the lists of orders with this *digest* under this *ontology*, filled or not."""
+        return (self.metadata("ontology"), self.metadata("lists")) == (ontology, digest)
 
     @property
     def filled(self) -> tuple[int, int] | None:

@@ -317,7 +317,7 @@ class Vectors:
         return self._use(stream, lambda file: file.reached)
 
     def _use(self, stream: Stream, use: Callable[[VectorFile], T]) -> T:
-        return self._files.use(self._name(stream), lambda file, reason: use(file))
+        return self._files.use(self._name(stream), use)
 
     def _with_vectors(self, stream: Stream, use: Callable[[VectorFile, VectorSet], T]) -> T:
         """Return `use(file, vectors)`, where *vectors* has all vectors of the file in memory."""
@@ -325,7 +325,7 @@ class Vectors:
 
         name = self._name(stream)
 
-        def load(file: VectorFile, reason: str) -> T:
+        def load(file: VectorFile) -> T:
             with file.reading():
                 sweep = int(file.metadata("swept") or 0)
                 loaded_file, loaded_sweep, vectors = self._vector_sets.get(name, (None, 0, VectorSet(0)))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, cached_property, partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -89,6 +90,10 @@ class Playbook:
         """Return the order of each list that an index keeps."""
         return [order for query in self for order in (query.list_order, query.last) if order is not None]
 
+    def orders_digest(self) -> str:
+        """Return a digest that changes with every order, without parsing a query: that of the shipped files."""
+        return _shipped_digest()
+
     def markdown(self) -> str:
         """Return the text of docs/reference/playbook.md: one Markdown table for each role."""
         return _INTRODUCTION + "".join(_section(role, queries) for role, queries in self.roles().items())
@@ -138,6 +143,15 @@ def read(file: Path) -> NamedQuery:
 @cache  # shipped files do not change while a process runs
 def _shipped_files() -> Mapping[str, Path]:
     return {file.stem: file for file in files.query_files() if file.parent.name != GATES}
+
+
+@cache
+def _shipped_digest() -> str:
+    digest = blake2b(digest_size=16)
+    for file in _shipped_files().values():
+        text = file.read_bytes()
+        digest.update(f"{file.name} {len(text)}\n".encode() + text)
+    return digest.hexdigest()
 
 
 _shipped = cache(read)

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from typing import Protocol
 
 from jidomem.base.clock import format_timestamp, impossible_day, parse_moment
 from jidomem.base.json_values import is_unicode
@@ -140,6 +141,16 @@ class ListOrder:
     def conditions(self) -> Conditions | None:
         """Return the conditions for a node to be listed; None where only the engine can decide."""
         return _conditions(self.variable, self.time, self.pattern, self.prologue)
+
+
+class ListSource(Protocol):
+    """The lists that are kept in order: their orders, and a digest that is another one if an order is."""
+
+    def orders(self) -> list[ListOrder]:
+        """Return the order of each list."""
+
+    def orders_digest(self) -> str:
+        """Return the digest; it is compared at each read of a list."""
 
 
 #: Properties, and the value of one of them, None for any; a value of `a` includes its subclasses.

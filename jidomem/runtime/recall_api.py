@@ -5,7 +5,7 @@ The search index, the vectors and the ranking are loaded when a recall first nee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import BASE, TYPE, jido, local_name
 from jidomem.records.active import ACTIVE, STATES
-from jidomem.records.named_query import ListOrder, moment_of
+from jidomem.records.named_query import ListSource, moment_of
 from jidomem.runtime import settings
 
 if TYPE_CHECKING:
@@ -59,17 +59,16 @@ class RecallApi:
         read_log: ReadLog | None,
         agents: AgentApi,
         embedder: Embedder | None,
-        orders: Callable[[], Iterable[ListOrder]],
+        lists: ListSource,
     ) -> None:
         """Search *index* after *catch_up* has brought it up to date, and record in *read_log* which memories are shown.
 
-        *agents* has the pages of MemoryOS, *embedder* replaces that of *config*, *orders* are those of the lists
-        beside the texts.
+        *agents* has the pages of MemoryOS, *embedder* replaces that of *config*, *lists* are those beside the texts.
         """
         self._settings, self._place, self._sources = config, place, sources
         self._journal, self._index, self._catch_up = journal, index, catch_up
         self._rules, self._tree, self._reader, self._read_log = rules, tree, reader, read_log
-        self._agents, self._embedder, self._orders = agents, embedder, orders
+        self._agents, self._embedder, self._lists = agents, embedder, lists
         self._pages: dict[tuple[str, str], Pages] = {}
         self._near_pairs: dict[str, tuple[object, list[NearPair]]] = {}
         #: Seconds for which each recall embeds texts before it answers; None: in the background.
@@ -227,7 +226,7 @@ class RecallApi:
         """Return the search index, whose files are below `cache/`."""
         from jidomem.index.search_index import Texts
 
-        return Texts(self._settings.root, self._journal, self._index, self._catch_up, self._orders)
+        return Texts(self._settings.root, self._journal, self._index, self._catch_up, self._lists)
 
     @property
     def embedding(self) -> Embedding | None:

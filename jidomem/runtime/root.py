@@ -141,7 +141,7 @@ class Jidomem:
             self.read_log,
             self._agents,
             embedder,
-            self.playbook.orders,
+            self.playbook,
         )
         chat = settings.chat_model(given)
         judge = ProposalJudge(chat, lambda: self.writer) if chat is not None else None

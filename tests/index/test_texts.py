@@ -7,7 +7,9 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from conftest import intent
@@ -15,6 +17,7 @@ from conftest import intent
 import jidomem
 from jidomem.errors import Busy
 from jidomem.index import search_index
+from jidomem.index.projection import FOREVER
 from jidomem.journal.journal import FileJournal, Stream
 
 SECRET = "swordfish"
@@ -153,6 +156,43 @@ def test_a_redaction_that_was_merged_from_elsewhere_takes_the_text_out_here(root
         assert found(after, "quagga") == {"quagga one", "quagga two"}
         assert after.texts.status(Stream("p"))["made_because"] == "a text was redacted in the journal"
     assert SECRET.encode() not in cached_bytes(root)
+
+
+@pytest.mark.parametrize(
+    "count", [lambda reader: reader.counted_at_once("counts", "p"), lambda reader: reader.ask("counts", project="p")]
+)
+def test_a_count_that_discards_a_damaged_file_leaves_the_reason_for_the_status(root, memory, count):
+    found(memory, "quagga")
+    memory.close()
+    written_out(cache(root))
+    nonsense(cache(root))
+
+    with opened(root) as counting:
+        count(counting.reader)
+
+    with opened(root) as after:
+        assert after.texts.status(Stream("p"))["made_because"].startswith("it was damaged: ")
+        assert len(found(after, "quagga")) == 3
+        assert after.texts.status(Stream("p"))["made_because"].startswith("it was damaged: ")
+
+
+def test_lists_are_filled_where_their_definition_changed_and_kept_where_only_their_digest_did(root, memory):
+    facts = memory.playbook.get("facts").list_order
+    newest = replace(memory.playbook.get("timeline").list_order, pattern=f"{facts.pattern} ; jido:recordedAt ?recorded")
+
+    def read(digest, order, use):
+        source = SimpleNamespace(orders=lambda: [order], orders_digest=lambda: digest)
+        with closing(search_index.Texts(root, memory.journal, memory.index, memory.catch_up, source)) as texts:
+            return texts.read(Stream("p"), use)
+
+    def page(order):
+        return lambda file: file.projection.page(order, "", FOREVER, True, 10)
+
+    newest = replace(newest, variable=facts.variable)
+    assert len(read("1", facts, page(facts))) == 3
+    assert len(read("2", newest, page(newest))) == 3  # another definition of the list
+    read("2", newest, lambda file: [*file.ask("DELETE FROM listed")])
+    assert read("3", newest, page(newest)) == []  # the same under another digest
 
 
 def test_another_branch_is_another_memory(root, memory, tmp_path):

@@ -96,7 +96,7 @@ class ProjectedIndex:
             self.news[source.graph] = {subject for subject, _, _ in self.index.triples(source.graph)}
         file, ontology = self.files[project], source.refresh()
         with file.writing():
-            file.include(self.playbook.orders(), ontology)
+            file.include(self.playbook.orders(), ontology, self.playbook.orders_digest())
             while file.filled:
                 file.fill(source)
             file.update_nodes(self.news.get(source.graph, ()), source)
