@@ -187,17 +187,18 @@ class Tallies:
     def _put(self, nodes: Mapping[int, Collection[Membership]]) -> None:
         tallies = self._numbered({(each.question, each.name, each.dates is not None) for some in nodes.values()
                                   for each in some})  # fmt: skip
-        changes: set[tuple[int, int, int, int]] = set()
+        items: Counter[tuple[int, int, int]] = Counter()
         dated: list[tuple[int | None, ...]] = []
         for node, memberships in nodes.items():
             for each in memberships:
                 tally = tallies[each.question, each.name, each.dates is not None]
                 first, *later = each.since
-                changes |= {(node, tally, first, 1), *((node, tally, at, 0) for at in later)}
-                if each.until != FOREVER:
-                    changes.add((node, tally, each.until, -1))
+                items.update({(node, tally, first): 1, **{(node, tally, at): 0 for at in later}})
+                if each.until != FOREVER:  # the same moment at which it may enter the group again
+                    items[node, tally, each.until] -= 1
                 if each.dates is not None:
                     dated.append((tally, node, first, each.until, *each.dates))
+        changes = {(*key, number) for key, number in items.items()}
         former = {*self._store.execute(_FORMER, (json.dumps([*nodes]),))}
         gone, new = former - changes, changes - former
         keys = [(tally, node) for node, tally, _, _ in gone]
