@@ -28,7 +28,7 @@ from jidomem.records.named_query import to_term
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.records.recall import NearPair
 from jidomem.write import conflict
-from jidomem.write.corrections import first_proposed, needs_review_date
+from jidomem.write.corrections import needs_review_date
 from jidomem.write.settlement import ACTIONS, Settlement, ended_by, ends_strict
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.writer import MemoryWriter
@@ -333,7 +333,7 @@ def _endings(
          "changes": [] if is_withdrawn else revisions.changes(old, memory)}
         for old, is_withdrawn in zip(memories, ended.values(), strict=True)
     ]  # fmt: skip
-    first = plain_value(first_proposed(iri(item), view))
+    first = plain_value(conflict.first_proposed(iri(item), view))
     why = memory if first == item else reader.get_memory(project, first)
     return {"ends": tuple(ends), "reason": reason(why, memories)}
 

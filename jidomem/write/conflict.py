@@ -588,3 +588,47 @@ def _conflict(kind: str, intent: MemoryUpdateIntent, other: str, view: WriteSnap
         if other_about and other_about < set(map(normal_text, intent.about)):
             why += ", without all the places of the other"
     return ConflictItem(other, kind, summary, why, {})
+
+
+def revivals(item: Term, view: WriteSnapshot) -> list[Term]:
+    """Return *item* and the memories that revive it, directly or not."""
+    found = [item]
+    for one in found:
+        found += [each for each in view.subjects(jido("revives"), one) if each not in found]
+    return found
+
+
+def pending_again(proposal: Term, view: WriteSnapshot) -> Term | None:
+    """Return the pending proposal that an undo made of the settled *proposal*; None if there is none."""
+    again = (each for each in revivals(proposal, view)[1:] if view.is_proposed(each) and not view.has_ended(each))
+    return next(again, None)
+
+
+def ended(end: Term, view: WriteSnapshot) -> list[Term]:
+    """Return the memories that *end* superseded or withdrew."""
+    return sorted(old for link in ("supersedes", "invalidates") for old in view.objects(end, jido(link)))
+
+
+def proposals_in(end: Term, view: WriteSnapshot) -> list[Term]:
+    """Return the proposals that the asserted memory *end* superseded."""
+    if view.is_proposed(end):
+        return []
+    return sorted(old for old in view.objects(end, jido("supersedes")) if view.is_proposed(old))
+
+
+def first_proposed(item: Term, view: WriteSnapshot) -> Term:
+    """Return the proposal that *item* makes pending again after an undo, else *item*: its reason is the proposer's."""
+    seen = {item}
+    while revived := [old for old in view.objects(item, jido("revives")) if view.is_proposed(old) and old not in seen]:
+        item = revived[0]
+        seen.add(item)
+    return item
+
+
+def successors(item: Term, view: WriteSnapshot) -> list[Term]:
+    """Return the memories that superseded *item*, one after another."""
+    chain: list[Term] = []
+    while (after := view.first(item, jido("supersededBy"))) is not None and after not in chain:
+        chain.append(after)
+        item = after
+    return chain

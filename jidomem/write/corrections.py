@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -13,15 +13,23 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import cut
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, iri, plain_value
+from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.file_anchor import ANCHOR, anchors_of
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, MemoryUpdateIntent, Receipt
 from jidomem.write import conflict, permissions
 from jidomem.write.context import WriteContext
+from jidomem.write.normalize import FieldNormalizer
 from jidomem.write.pipeline import PROPOSED_PREFIX, Pipeline
 from jidomem.write.snapshot import WriteSnapshot
-from jidomem.write.submission import DEFAULT_OPTIONS, AnySubmission, Decision, Submission, SubmitOptions
+from jidomem.write.submission import (
+    DEFAULT_OPTIONS,
+    Decision,
+    Retry,
+    Submission,
+    SubmitOptions,
+    correction_digest,
+)
 from jidomem.write.triples import restated_in
 
 _SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repeats
@@ -78,17 +86,19 @@ class Corrections:
         self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any
     ) -> Receipt:
         """See `MemoryWriter.confirm`."""
-        view = self._context.snapshot(project_id)
+        view, retry = self._context.snapshot(project_id), self._retry(project_id, "confirm", item, reason, fields)
+        if (first := retry.first(view)) is not None:
+            return first
         values = self.confirmation(view, item, reason, fields)
         if view.is_proposed(iri(item)):
             self.check_asserted(view, self._submit(project_id, values, dry_run=True))
-            old = restated_in(view, plain_value(first_proposed(iri(item), view)))
+            old = restated_in(view, plain_value(conflict.first_proposed(iri(item), view)))
             if not (reason or old.get("reason") or old.get("rationale")):
                 acting = self._context.pipeline.node(values["asserted_by"], "agents")
                 agents = {acting, *view.recorded_by(iri(item))}
                 ended = {*values["supersedes"], *values.get("invalidates", ())} - {item}
                 permissions.check_explained(ended, agents, view)
-        return self._submit(project_id, values, dry_run=dry_run)
+        return self._submit(project_id, values, SubmitOptions(request=retry.request), dry_run=dry_run)
 
     def withdrawal(self, project_id: str, view: WriteSnapshot, item: str, reason: str | None) -> dict[str, Any]:
         """Return the intent of a marker that withdraws *item*."""
@@ -179,30 +189,71 @@ class Corrections:
         self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any
     ) -> Receipt:
         """See `MemoryWriter.undo`."""
+        retry = self._retry(project_id, "undo", item, reason, fields)
+        if (first := retry.first(self._context.snapshot(project_id))) is not None:
+            return first
+        try:
+            return self._undone(project_id, item, retry, reason, fields, dry_run=dry_run)
+        except JidomemError:  # another request with this key may have been served since
+            if (first := retry.first(self._context.snapshot(project_id))) is not None:
+                return first
+            raise
+
+    def _retry(self, project_id: str, way: str, item: str, reason: str | None, fields: Mapping[str, Any]) -> Retry:
+        """Return how a correction with the idempotency key in *fields* is recognised; of one without key nothing is."""
+        pipeline, key = self._context.pipeline, fields.get("idempotency_key")
+        normalizer = FieldNormalizer(pipeline.rules.schema, pipeline.literal)
+        key = normalizer.text("idempotency_key", key) if isinstance(key, str) else None
+        if not key:
+            return Retry()
+        agent = plain_value(pipeline.node(fields.get("asserted_by", self._context.agent), "agents"))
+        permissions.check_author(agent, self._context.snapshot(project_id), pipeline.policy, pipeline.speaker)
+        return Retry(agent, key, correction_digest(way, item, reason, fields))
+
+    def _undone(
+        self,
+        project_id: str,
+        item: str,
+        retry: Retry,
+        reason: str | None,
+        fields: Mapping[str, Any],
+        *,
+        dry_run: bool,
+    ) -> Receipt:
         view = self._context.snapshot(project_id)
         restated_in(view, item)  # raises NotFound
         named = iri(item)
         if (proposal := _settled_proposal(named, view)) is not None:
+            undone = _Unsettling(named, proposal, view)
             try:
-                return self._unsettled(project_id, _Unsettling(named, proposal, view), reason, fields, dry_run=dry_run)
+                return self._unsettled(project_id, undone, retry, reason, fields, dry_run=dry_run)
             except PolicyDenied:  # of what a curator ended, an agent proposes the restoration
-                ended = _Unsettling(named, proposal, view).ended
+                ended = undone.ended
                 if len(ended) != 1:
                     raise
                 _check_unchanged(named, ended[0], fields)
                 named = ended[0]
         old, ends = _undo_target(named, view)
-        again = [_pending_again(each, view) for each in _proposals_in(old, view)]  # an undone undo accepts it again
+        again = [
+            conflict.pending_again(each, view) for each in conflict.proposals_in(old, view)
+        ]  # an undone undo accepts it again
         values = self._carried(view, plain_value(old), fields) | {
             "revives": [plain_value(old)],
             "supersedes": [*ends, *(plain_value(each) for each in again if each is not None)],
             "reason": reason,
         }
-        options = self._as_seen(view, old, fields)
-        return self._submit(project_id, values | fields, options, dry_run=dry_run)
+        options = replace(self._as_seen(view, old, fields), request=retry.request)
+        return self._submit(project_id, {**values, **fields}, options, dry_run=dry_run)
 
     def _unsettled(
-        self, project_id: str, undone: _Unsettling, reason: str | None, fields: Mapping[str, Any], *, dry_run: bool
+        self,
+        project_id: str,
+        undone: _Unsettling,
+        retry: Retry,
+        reason: str | None,
+        fields: Mapping[str, Any],
+        *,
+        dry_run: bool,
     ) -> Receipt:
         """Undo the settlement of a proposal in one commit; return the receipt of the named memory, or of the proposal.
 
@@ -211,7 +262,8 @@ class Corrections:
         InvalidRequest where the accepted memory was itself replaced, PolicyDenied where a curator accepted it and the
         agent is none.
         """
-        pipeline, view, submissions = self._context.pipeline, undone.view, list[AnySubmission]()
+        pipeline, view, submissions = self._context.pipeline, undone.view, list[_UndoStep]()
+        receipts = list[Receipt]()
         agent = pipeline.node(fields.get("asserted_by", self._context.agent), "agents")
         undone.check(pipeline, agent)
         accepted = undone.accepted
@@ -224,32 +276,37 @@ class Corrections:
             changes = fields if old == undone.named else author
             values = self._carried(view, plain_value(old), changes) | {"reason": reason, **changes}
             values |= {"iri": new, "revives": [plain_value(old)], "supersedes": [] if submissions else ends}
-            options = replace(self._as_seen(view, old, changes), ending=frozenset(restored.values()))
-            submissions.append(_UndoStep(self, pipeline.submission(project_id, values, options), undone.named, old))
+            options = replace(self._as_seen(view, old, changes), ending=frozenset(restored.values()), request="")
+            submission = pipeline.submission(project_id, values, options)
+            submissions.append(_UndoStep(self, submission, undone.named, old, len(submissions), receipts))
         if accepted is not None and not restored:
             marker = self.withdrawal(project_id, view, plain_value(accepted), reason) | author
-            submissions.append(_UndoStep(self, pipeline.submission(project_id, marker), accepted, accepted))
+            submission = pipeline.submission(project_id, marker)
+            submissions.append(_UndoStep(self, submission, accepted, accepted, 0, receipts))
         for proposal in undone.pending:
             is_named = proposal == undone.proposal and undone.named not in restored
-            changes = {name: fields[name] for name in fields if name != "supersedes" or not restored}
-            changes = changes if is_named else author
+            changes = author
+            if is_named:
+                changes = {name: fields[name] for name in fields if name != "supersedes" or not restored}
             values = self._carried(view, plain_value(proposal), changes) | {"reason": reason}
             values |= undone.links(proposal, restored | undone.active_again) | changes
             # as it was: it may name a memory that was replaced since, as a conflict for the curator
             is_same = changes.keys() <= _AUTHOR | {"idempotency_key"}
-            options = replace(self._as_seen(view, proposal, changes), propose=True, as_it_was=is_same)
+            options = replace(self._as_seen(view, proposal, changes), propose=True, as_it_was=is_same, request="")
             submission = pipeline.submission(project_id, values, options)
-            submissions.append(_UndoStep(self, submission, undone.named, None))
+            submissions.append(_UndoStep(self, submission, undone.named, None, len(submissions), receipts))
+        if not dry_run:  # the whole receipt is known with the last memory
+            submissions[-1] = replace(submissions[-1], seal=lambda: retry.triples(undone.receipt(receipts)))
         queue = self._context.queues.of(project_id)
         try:
             if dry_run:
-                receipts = [each.receipt for each in queue.dry_run(pipeline, lambda view, now: submissions)]
+                done = [each.receipt for each in queue.dry_run(pipeline, lambda view, now: submissions)]
             else:
-                receipts = queue.submit_atomic(pipeline, submissions)
+                done = queue.submit_atomic(pipeline, submissions)
         except JidomemError as refusal:
             refusal.position = None  # the caller gave no list
             raise
-        return undone.receipt(receipts)
+        return undone.receipt(done, is_dry=dry_run)
 
     def _as_seen(self, view: WriteSnapshot, old: Term, changes: Mapping[str, Any]) -> SubmitOptions:
         """Return the options that keep the recorded files of *old*, unless *changes* imply another look at them."""
@@ -342,12 +399,18 @@ class Corrections:
 
 @dataclass(frozen=True, slots=True)
 class _UndoStep:
-    """A submission of the undo of a settlement by the name *named*: of *old*, asserted again, or of the proposal."""
+    """A submission of the undo of a settlement by the name *named*: of *old*, asserted again, or of the proposal.
+
+    Its receipt is at `position` in `receipts`, those of all steps. `seal` returns what the last step records besides.
+    """
 
     corrections: Corrections
     submission: Submission
     named: Term
     old: Term | None
+    position: int
+    receipts: list[Receipt]
+    seal: Callable[[], list[Triple]] | None = None
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         """Return the decision; raises Conflict or PolicyDenied where what is to be asserted would only be proposed.
@@ -367,7 +430,8 @@ class _UndoStep:
                 detail = f"{old} would be active again: {detail}"
                 hint = f'undo it by that name, to settle this: jidomem edit {old} --undo --reason "..."'
             raise InvalidRequest(detail, hint=hint, code=refusal.code) from None
-        return decision
+        self.receipts[self.position :] = [decision.receipt]  # a step may be judged again
+        return decision if self.seal is None else replace(decision, triples=(*decision.triples, *self.seal()))
 
 
 def changed_fields(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -441,7 +505,7 @@ class _Unsettling:
     def settled(self) -> list[Term]:
         """Return all proposals that the acceptance settled: also equal ones, earlier versions, and rejected rivals."""
         accepted, view = self.view.first(self.proposal, jido("supersededBy")), self.view
-        return [] if accepted is None else [each for each in _ended_by(accepted, view) if view.is_proposed(each)]
+        return [] if accepted is None else [each for each in conflict.ended(accepted, view) if view.is_proposed(each)]
 
     @property
     def pending(self) -> list[Term]:
@@ -459,10 +523,10 @@ class _Unsettling:
         accepted = view.first(proposal, jido("supersededBy"))
         if accepted is None:
             return None
-        if (again := _pending_again(proposal, view)) is not None:
+        if (again := conflict.pending_again(proposal, view)) is not None:
             hint = f"to settle that one: jidomem review accept {plain_value(again)}, or reject"
             raise InvalidRequest(f"{plain_value(proposal)} is pending again, as {plain_value(again)}", hint=hint)
-        current = next((each for each in _revivals(accepted, view) if view.is_current(each)), None)
+        current = next((each for each in conflict.revivals(accepted, view) if view.is_current(each)), None)
         if current is None and (newer := conflict.end_of_chain(accepted, view)) is not None:
             raise InvalidRequest(
                 f"{plain_value(proposal)} was accepted as {plain_value(accepted)}, which {plain_value(newer)} replaced",
@@ -476,7 +540,7 @@ class _Unsettling:
 
         The named one is in place of its last version.
         """
-        of_named = {self.named, *_successors(self.named, self.view)}
+        of_named = {self.named, *conflict.successors(self.named, self.view)}
         return [self.named if old in of_named else old for old, back in self._olds.items() if back is None]
 
     @property
@@ -487,7 +551,7 @@ class _Unsettling:
     @property
     def _olds(self) -> dict[Term, Term | None]:
         view, first = self.view, self.view.first(self.proposal, jido("supersededBy"))
-        olds = [] if first is None else [old for old in _ended_by(first, view) if not view.is_proposed(old)]
+        olds = [] if first is None else [old for old in conflict.ended(first, view) if not view.is_proposed(old)]
         return {old: _active_again(old, view, self.accepted) for old in olds}
 
     def links(self, proposal: Term, restored: Mapping[Term, str]) -> dict[str, list[str]]:
@@ -503,13 +567,13 @@ class _Unsettling:
 
         Raises InvalidRequest where the named memory is active again.
         """
-        for old in {self.named, *_successors(self.named, self.view)} & self.active_again.keys():
+        for old in {self.named, *conflict.successors(self.named, self.view)} & self.active_again.keys():
             raise _back_already(self.named, iri(self.active_again[old]))
         rules = permissions.authority(self.view, pipeline.policy)
         if self.accepted and permissions.curated_end([plain_value(self.proposal)], (), rules, self.view):
             permissions.check_curates("undo what a curator accepted", plain_value(agent), rules, pipeline.speaker)
 
-    def receipt(self, receipts: Sequence[Receipt]) -> Receipt:
+    def receipt(self, receipts: Sequence[Receipt], *, is_dry: bool = False) -> Receipt:
         """Return the receipt of the named memory, else of the proposal, with the others of *receipts* as warnings."""
         done = [*((old, "active again") for old in self.ended), *((each, "pending again") for each in self.pending)]
         main = self.named if self.named in self.ended else self.proposal
@@ -517,29 +581,19 @@ class _Unsettling:
             done.insert(0, (self.accepted, "withdrawn"))
         paired = [*zip(done, receipts, strict=True)]
         (receipt,) = [each for (old, _), each in paired if old == main]
-        said = [_named(old, what, each) for (old, what), each in paired if old != main]
+        said = [_named(old, what, "" if is_dry else each.iri) for (old, what), each in paired if old != main]
         warnings = [warning for _, each in paired if each is not receipt for warning in each.warnings]
         return replace(receipt, warnings=(*said, *receipt.warnings, *warnings))
 
 
-def _named(old: Term, what: str, receipt: Receipt) -> str:
-    """Return that *old* is *what*, and the name that it has now, unless *receipt* is of a dry run."""
-    return f"{plain_value(old)} is {what}" + (
-        f", {'by' if what == 'withdrawn' else 'as'} {receipt.iri}" * bool(receipt.commit)
-    )
-
-
-def _revivals(item: Term, view: WriteSnapshot) -> list[Term]:
-    """Return *item* and the memories that revive it, directly or not."""
-    found = [item]
-    for one in found:
-        found += [each for each in view.subjects(jido("revives"), one) if each not in found]
-    return found
+def _named(old: Term, what: str, name: str) -> str:
+    """Return that *old* is *what*, and the *name* that it has now, if any."""
+    return f"{plain_value(old)} is {what}" + f", {'by' if what == 'withdrawn' else 'as'} {name}" * bool(name)
 
 
 def _active_again(old: Term, view: WriteSnapshot, accepted: Term | None) -> Term | None:
     """Return the active memory other than *accepted* that revived the ended *old*, its successor, or an equal one."""
-    revived = (conflict.end_of_chain(each, view) for each in _revivals(old, view)[1:])
+    revived = (conflict.end_of_chain(each, view) for each in conflict.revivals(old, view)[1:])
     keys = (key for key in view.objects(old, CONFLICT_KEY) if plain_value(key).startswith(IDENTICAL))
     equal = (each for key in keys for each in view.subjects(CONFLICT_KEY, key) if view.is_current(each))
     return next((each for each in (*revived, *equal) if each not in (None, accepted)), None)
@@ -556,33 +610,22 @@ def _check_unchanged(named: Term, old: Term, fields: Mapping[str, Any]) -> None:
         )
 
 
-def _pending_again(proposal: Term, view: WriteSnapshot) -> Term | None:
-    """Return the pending proposal that an undo made of the settled *proposal*; None if there is none."""
-    again = (each for each in _revivals(proposal, view)[1:] if view.is_proposed(each) and not view.has_ended(each))
-    return next(again, None)
-
-
-def _ended_by(end: Term, view: WriteSnapshot) -> list[Term]:
-    """Return the memories that *end* superseded or withdrew."""
-    return sorted(old for link in _ENDS.values() for old in view.objects(end, jido(link)))
-
-
 def _settled_proposal(item: Term, view: WriteSnapshot) -> Term | None:
     """Return the proposal whose settlement *item* is or has: itself, or the one that *item* accepted or rejected.
 
     Of an ended memory it is the proposal whose acceptance ended it or its last version. Of several versions it is the
     newest, of equal ones that of the author of the accepted memory.
     """
-    if view.is_proposed(item) and _pending_again(item, view) is None:
-        item = next(each for each in reversed(_revivals(item, view)) if view.is_proposed(each))
-    chain, ends = [item, *_successors(item, view)], [item]
+    if view.is_proposed(item) and conflict.pending_again(item, view) is None:
+        item = next(each for each in reversed(conflict.revivals(item, view)) if view.is_proposed(each))
+    chain, ends = [item, *conflict.successors(item, view)], [item]
     if view.has_ended(item) and view.is_proposed(item):
         ends = chain[1:2]
     elif view.has_ended(item):
         ends = [*chain[1:][-1:], *(end for old in chain for end in view.objects(old, jido("invalidatedBy")))]
         ends = [end for end in ends if conflict.end_of_chain(end, view) in (end, None)]
     for end in ends:
-        if settled := _proposals_in(end, view):
+        if settled := conflict.proposals_in(end, view):
             older = {old for each in settled for old in view.objects(each, jido("supersedes"))}
             authors = set(view.objects(end, jido("assertedBy")))
             newest = [each for each in settled if each not in older] or settled
@@ -593,27 +636,11 @@ def _settled_proposal(item: Term, view: WriteSnapshot) -> Term | None:
     return rejected[0] if len(rejected) == 1 and view.is_proposed(rejected[0]) and view.is_current(item) else None
 
 
-def _proposals_in(end: Term, view: WriteSnapshot) -> list[Term]:
-    """Return the proposals that the asserted memory *end* superseded."""
-    if view.is_proposed(end):
-        return []
-    return sorted(old for old in view.objects(end, jido("supersedes")) if view.is_proposed(old))
-
-
-def first_proposed(item: Term, view: WriteSnapshot) -> Term:
-    """Return the proposal that *item* makes pending again after an undo, else *item*: its reason is the proposer's."""
-    seen = {item}
-    while revived := [old for old in view.objects(item, jido("revives")) if view.is_proposed(old) and old not in seen]:
-        item = revived[0]
-        seen.add(item)
-    return item
-
-
 def _undo_target(item: Term, view: WriteSnapshot) -> tuple[Term, list[str]]:
     """Return the memory to restate to undo *item*, and the memories that the new one supersedes."""
     if any(view.objects(item, jido(link)) for link in _ENDS):
         return item, _replacements(item, view)
-    replaced = _ended_by(item, view)
+    replaced = conflict.ended(item, view)
     if view.is_current(item) and len(replaced) == 1:
         return replaced[0], [plain_value(item)]
     if view.is_current(item) and replaced:
@@ -627,7 +654,7 @@ def _undo_target(item: Term, view: WriteSnapshot) -> tuple[Term, list[str]]:
 
 def _replacements(old: Term, view: WriteSnapshot) -> list[str]:
     """Return the active memories in place of *old*: the end of its chain; raises InvalidRequest if it was revived."""
-    chain = _successors(old, view)
+    chain = conflict.successors(old, view)
     for position, link in enumerate(chain):
         revived = view.objects(link, jido("revives"))
         if old in revived and view.is_current(link):
@@ -642,7 +669,7 @@ def _replacements(old: Term, view: WriteSnapshot) -> list[str]:
 
 def _restored_since(old: Term, view: WriteSnapshot) -> list[Term]:
     """Return the active memories that revived what *old* had superseded once *old* had ended, or their successors."""
-    revivals = (each for was in view.objects(old, jido("supersedes")) for each in _revivals(was, view)[1:])
+    revivals = (each for was in view.objects(old, jido("supersedes")) for each in conflict.revivals(was, view)[1:])
     ended = max(_recorded(end, view) for link in _ENDS for end in view.objects(old, jido(link)))
     ends = (conflict.end_of_chain(each, view) for each in revivals if _recorded(each, view) >= ended)
     return [end for end in ends if end is not None]
@@ -663,11 +690,3 @@ def _withdrew_only(old: Term, end: Term, view: WriteSnapshot) -> bool:
     """Return whether *end* is a marker that withdraws *old* only; the marker of a rollback withdraws several."""
     withdrawn = [each for each in view.objects(end, jido("invalidates")) if each == old or not view.is_proposed(each)]
     return jido("DeletedMarker") in view.types(end) and withdrawn == [old]
-
-
-def _successors(item: Term, view: WriteSnapshot) -> list[Term]:
-    chain: list[Term] = []
-    while (after := view.first(item, jido("supersededBy"))) is not None and after not in chain:
-        chain.append(after)
-        item = after
-    return chain

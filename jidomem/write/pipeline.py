@@ -94,7 +94,7 @@ def none_absent(paths: Iterable[str]) -> Mapping[str, str | None]:
 class Draft(NamedTuple):
     """An intent in its one written form, with the given `proposal`, the fields `filled` in, and warnings.
 
-    `request` is the digest that identifies a retry, empty for an intent without idempotency key.
+    `request` is the digest that identifies a retry, empty for an intent that leaves no receipt for one.
     """
 
     proposal: MemoryUpdateIntent
@@ -216,13 +216,13 @@ class Pipeline:
             view.add_new(iri(intent.iri or ""), ())
         if with_author is not proposal:
             filled["asserted_by"] = intent.asserted_by
-        request = request_digest(given) if intent.idempotency_key else ""
+        request = request_digest(given, submission.options.request) if intent.idempotency_key else ""
         return Draft(proposal, intent, filled, warnings, request)
 
     def _first_receipt(self, draft: Draft, view: WriteSnapshot) -> Receipt | None:
         """Return the receipt of the first intent with the key of the intent; None for a new key, or without a key."""
         permissions.check_author(draft.intent.asserted_by, view, self.rules.policy, self.speaker)
-        return first_receipt(draft.intent, draft.request, view) if draft.intent.idempotency_key else None
+        return first_receipt(draft.intent, draft.request, view) if draft.request else None
 
     def _validate(
         self, draft: Draft, submission: Submission, view: WriteSnapshot
@@ -315,7 +315,7 @@ class Pipeline:
         receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
         rows += triples.relate(intent, comparison.status, [each.iri for each in conflicts] if conflicts else ())
         rows += [*self._key_triples(intent, keys), *comparison.marks]
-        if intent.idempotency_key:
+        if draft.request:
             rows += retry_triples(iri(receipt.iri), intent, draft.request, receipt)
         return self.decision(receipt, rows, view)
 
@@ -498,7 +498,7 @@ class Pipeline:
         text = f"{same} of {' and '.join(authors)} says this already: nothing was added; to agree, confirm that memory"
         is_own = vocab.local_name(intent.asserted_by or "") in authors
         receipt = Receipt(same, commit, version, "deduplicated", warnings=() if is_own else (text,))
-        if not intent.idempotency_key:
+        if not draft.request:
             return Decision(receipt)
         node = iri(f"{vocab.BASE}submissions/{self.new_id()}")
         return self.decision(receipt, submission_triples(node, intent, draft.request, receipt), view)

@@ -22,7 +22,6 @@ from jidomem.write.corrections import (
     Corrections,
     changed_fields,
     coexisting_with,
-    first_proposed,
     without_verified,
 )
 from jidomem.write.permissions import check_explained
@@ -138,7 +137,7 @@ class Settlements:
             error.hint = _ways(item, action, other, view)
             raise
         corrections.check_asserted(view, decision.receipt)
-        first = old if is_active else restated_in(view, plain_value(first_proposed(iri(item), view)))
+        first = old if is_active else restated_in(view, plain_value(conflict.first_proposed(iri(item), view)))
         if not (settlement.reason or _is_explained(first, settlement.changes, is_proposed=not is_active)):
             agents = {self._context.agent_node, *([] if is_active else view.recorded_by(iri(item)))}
             ended = {*values.get("supersedes", ()), *values.get("invalidates", ())}

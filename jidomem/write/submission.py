@@ -41,7 +41,8 @@ class SubmitOptions:
     memory whose source was moved, with its confirmations. `imported` permits undeclared values, which earlier
     releases accepted, and keeps the author; `settlers` has the agents that settled each imported memory, by its IRI.
     `respelt` has the paths of about with the separators of Windows, and how they are stored. `near` has the memories
-    that the intent is near to, and for which it becomes a proposal.
+    that the intent is near to, and for which it becomes a proposal. `request` is the digest by which a retry is
+    recognised, by default that of the intent; with "" the intent leaves no receipt for a retry.
     """
 
     blobs: Mapping[str, str] | None = None
@@ -55,6 +56,7 @@ class SubmitOptions:
     settlers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     respelt: Mapping[str, str] = field(default_factory=dict)
     near: tuple[str, ...] = ()
+    request: str | None = None
 
 
 DEFAULT_OPTIONS = SubmitOptions()
@@ -99,10 +101,19 @@ REFUSED = Decision(Receipt("", None, Version(), "refused"))
 _KEY, _DIGEST, _RECEIPT = jido("idempotencyKey"), jido("requestDigest"), jido("receipt")
 
 
-def request_digest(proposal: MemoryUpdateIntent) -> str:
-    """Return the digest of a request as given; a retry may come from a later session."""
+def request_digest(proposal: MemoryUpdateIntent, given: str | None = None) -> str:
+    """Return the digest of a request: *given*, else that of the intent; a retry may come from a later session."""
+    return _digest(proposal.to_dict()) if given is None else given
+
+
+def correction_digest(way: str, item: str, reason: str | None, fields: Mapping[str, Any]) -> str:
+    """Return the digest of a correction as given: its intent depends on the present state of memory."""
+    return _digest({**fields, "way": way, "item": item, "reason": reason})
+
+
+def _digest(request: Mapping[str, Any]) -> str:
     ignored = ("idempotency_key", "asserted_in")
-    values = {name: value for name, value in proposal.to_dict().items() if name not in ignored}
+    values = {name: value for name, value in request.items() if name not in ignored}
     return digest(json.loads(json.dumps(values, default=str)))
 
 
@@ -161,3 +172,30 @@ def commit_of(node: Term, view: WriteSnapshot) -> tuple[str | None, Version]:
     moment = canonical.moment(plain_value(recorded_at)) or ""  # a store may have shortened it
     head = CommitRef(moment, local_name(commit).rsplit(":", 1)[-1], int(parse_literal(position).text))
     return head.id, Version((head,))
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How a correction of *agent* with the idempotency *key* is recognised when it is sent again, by its *request*.
+
+    One without a key is not recognised.
+    """
+
+    agent: str = ""
+    key: str = ""
+    request: str = ""
+
+    def first(self, view: WriteSnapshot) -> Receipt | None:
+        """Return the receipt of the first one; None for a new one.
+
+        Raises IdempotencyMismatch when the key was used for another request.
+        """
+        return first_receipt(self._intent, self.request, view)
+
+    def triples(self, receipt: Receipt) -> list[Triple]:
+        """Return the triples that let a retry get *receipt*."""
+        return retry_triples(iri(receipt.iri), self._intent, self.request, receipt) if self.key else []
+
+    @property
+    def _intent(self) -> MemoryUpdateIntent:
+        return MemoryUpdateIntent(idempotency_key=self.key, asserted_by=self.agent)

@@ -278,6 +278,18 @@ def test_who_corrects_what_was_replaced_is_shown_what_took_its_place_and_no_call
     assert not kept.is_error
 
 
+def test_the_retry_of_an_undo_with_its_key_gets_the_first_answer_also_in_a_later_session(desks):
+    old = desks.memory.writer.submit_intent("p", intent(summary="the port is 80")).iri
+    desks.memory.writer.correct("p", old, supersede="the port is 443", reason="it moved")
+    call = ("revise", {"id": old, "undo": True, "reason": "it is not", "set": {"idempotency_key": "k"}})
+
+    first, again, (later,) = *called(desks, call, call), called(desks, call)
+
+    assert not first.is_error
+    told = [{**each.structured_content, "similar": None} for each in (first, again, later)]
+    assert told[0] == told[1] == told[2]
+
+
 STORE = {"topic": "store", "rationale": "it embeds", "about": ["src"], "detailed_explanation": "Measured in May."}
 JENA = {"text": "Use Jena", "type": "architectural_decision", "rationale": "tooling", "topic": "store", "about": ["b"]}
 

@@ -164,7 +164,9 @@ def test_a_memory_is_corrected_over_http_as_it_is_in_python(client, memory):
     _, done = revise(task, set={"status": "Completed"}, reason="merged", asserted_by="ben")
     code, newer = revise(ITEM, supersede="Use Oxigraph 0.5", reason="faster", headers={"Idempotency-Key": "k"})
     again = revise(ITEM, supersede="Use Oxigraph 0.5", reason="faster", headers={"Idempotency-Key": "k"})
-    _, back = revise("00000001", undo=True, reason="slower")
+    undo = {"undo": True, "reason": "slower", "headers": {"Idempotency-Key": "u"}}
+    restored, retried = revise("00000001", **undo), revise("00000001", **undo)
+    back = restored[1]
     _, confirmed = revise(back["iri"], confirm=True, set={"expires_on": "2030-01-01"})
     _, marker = revise(confirmed["iri"], invalidate=True, reason="wrong")
 
@@ -172,6 +174,7 @@ def test_a_memory_is_corrected_over_http_as_it_is_in_python(client, memory):
     assert shown(done["iri"])["properties"]["hasTaskStatus"] == ["https://jido.ai/ontology#Completed"]
     assert shown(done["iri"])["properties"]["settledBy"] == ["https://jido.ai/agents/ben"]
     assert (code, again[1]["iri"]) == (201, newer["iri"])
+    assert (restored[0], {**retried[1], "similar": None}) == (retried[0], {**back, "similar": None})
     assert shown(back["iri"])["properties"]["revives"] == [ITEM]
     assert shown(confirmed["iri"])["invalidated_by"] == [marker["iri"]]
     for values, status, said in (

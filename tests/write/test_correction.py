@@ -1,5 +1,6 @@
 """Correction without deletion: a wrong memory ends, a right one is restored, and nothing is rewritten."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,7 +9,7 @@ from writing import held, open_with
 
 import jidomem
 from jidomem.base.clock import format_timestamp
-from jidomem.errors import Conflict, IntentRefused, InvalidRequest, NotFound, PolicyDenied
+from jidomem.errors import Conflict, IdempotencyMismatch, IntentRefused, InvalidRequest, NotFound, PolicyDenied
 
 CURATED = '[agents.rita]\nrole = "Reviewer"\ncapabilities = ["CanReviewCode"]\n'
 
@@ -750,3 +751,47 @@ def test_a_convention_named_by_its_summary_has_the_new_summary_as_its_name(memor
     new = memory.writer.correct("p", old, supersede="Use spaces", reason="team vote").iri
 
     assert memory.reader.ask("strict-conventions", project="p") == [{"conv": new, "name": after}]
+
+
+def retried(memory, correct, item, **fields):
+    """The receipts of a correction, of a retry, and of one in a memory that was opened again, without what is near."""
+    first, again = (correct(memory.writer)("p", item, idempotency_key="k-1", **fields) for _ in range(2))
+    with jidomem.open(memory.settings.root, agent="ana") as later:
+        third = correct(later.writer)("p", item, idempotency_key="k-1", **fields)
+        assert [len(later.reader.log("p").rows)] == [len(memory.reader.log("p").rows)]
+    return [replace(each, similar=None) for each in (first, again, third)]
+
+
+@pytest.mark.parametrize("by", ["old", "new"])
+def test_the_retry_of_an_undo_gets_the_receipt_of_the_first(memory, by):
+    named = {"old": kept(memory, summary="one")}
+    named["new"] = revised(memory, named["old"], summary="two")
+
+    first, again, later = retried(memory, lambda writer: writer.undo, named[by], reason="back")
+
+    assert first == again == later
+    assert status(memory, first.iri) == ["active"]
+    with pytest.raises(IdempotencyMismatch):
+        memory.writer.undo("p", named[by], reason="another", idempotency_key="k-1")
+
+
+@pytest.mark.parametrize("by", ["old", "other", "proposal", "accepted"])
+def test_the_retry_of_the_undo_of_an_acceptance_names_all_that_the_first_restored(memory, by):
+    named = {"old": kept(memory, summary="the port is 80"), "other": kept(memory, summary="the host is a")}
+    ends = {"supersedes": [named["old"]], "invalidates": [named["other"]]}
+    named["proposal"] = memory.writer.submit_intent("p", intent(summary="b:443", **ends), propose=True).iri
+    named["accepted"] = memory.writer.settle("p", named["proposal"], "accept", reason="measured").iri
+
+    first, again, later = retried(memory, lambda writer: writer.undo, named[by], reason="back")
+
+    assert first == again == later
+    assert len([text for text in first.warnings if "again, as" in text]) == 2
+    assert len(memory.reader.ask("proposals", project="p")) == 1
+
+
+def test_the_retry_of_a_confirmation_gets_the_receipt_of_the_first(memory):
+    old = kept(memory, expires_on=START + timedelta(days=30))
+
+    first, again, later = retried(memory, lambda writer: writer.confirm, old)
+
+    assert first == again == later
