@@ -151,10 +151,11 @@ def detect(
     intent: MemoryUpdateIntent,
     keys: Mapping[str, str],
     view: WriteSnapshot,
+    now: datetime,
     is_functional: Callable[[Term], bool],
     under: UniqueKey | None = None,
 ) -> tuple[list[ConflictItem], list[str]]:
-    """Return the unsettled conflicts of the normal *intent*, and warnings about similar memories.
+    """Return the unsettled conflicts of the normal *intent*, recorded *now*, and warnings about similar memories.
 
     A decision that is rejected, deprecated or proposed is not active, and conflicts with nothing.
     """
@@ -172,7 +173,7 @@ def detect(
             continue
         for item in _holders(key, view):
             other = plain_value(item)
-            if other in settled or other in conflicts or not _overlap(intent, item, view):
+            if other in settled or other in conflicts or not _overlap(intent, now, item, view):
                 continue
             if _clashes(kind, intent, item, view) and not _coexists(intent, other, view):
                 conflicts[other] = _conflict(kind, intent, other, view)
@@ -181,7 +182,7 @@ def detect(
         for item in _holders(slot, view):
             other = plain_value(item)
             differs = literal(value) not in view.objects(item, CONFLICT_KEY)
-            if other not in settled and differs and _overlap(intent, item, view):
+            if other not in settled and differs and _overlap(intent, now, item, view):
                 conflicts.setdefault(other, _conflict("contradiction", intent, other, view))
                 exclusive.add(other)
     for other in _unknown(under, view) if under else ():
@@ -196,7 +197,7 @@ def detect(
         if plain_value(item) not in settled and plain_value(item) not in conflicts
     ][:_MOST_WARNED]
     if is_decision and can_be_active:
-        warnings += _decisions_nearby(intent, {*settled, *conflicts}, view)
+        warnings += _decisions_nearby(intent, {*settled, *conflicts}, view, now)
     if not conflicts:
         return [], warnings
     settlement = _settlement(intent, conflicts.values(), ends)
@@ -228,7 +229,9 @@ def _places(item: Term, view: WriteSnapshot) -> set[str]:
     return {normal_text(plain_value(value)) for value in view.objects(item, _ABOUT)}
 
 
-def _decisions_nearby(intent: MemoryUpdateIntent, compared: Collection[str], view: WriteSnapshot) -> list[str]:
+def _decisions_nearby(
+    intent: MemoryUpdateIntent, compared: Collection[str], view: WriteSnapshot, now: datetime
+) -> list[str]:
     """Return warnings of active decisions about the same files or things as the decision *intent*.
 
     Decisions on other topics do not conflict, and an imported decision has a topic of its own. *compared* memories and
@@ -242,7 +245,7 @@ def _decisions_nearby(intent: MemoryUpdateIntent, compared: Collection[str], vie
         for item in reversed(view.instances(_ABOUT, term, _DECISION_CLASSES)[-_MOST_READ:]):
             other = plain_value(item)
             is_new = other not in nearby and other not in compared and other not in intent.coexists_with
-            if is_new and view.is_active(item) and _overlap(intent, item, view):
+            if is_new and view.is_active(item) and _overlap(intent, now, item, view):
                 nearby[other] = place
     warnings = [
         f"{other}{NEARBY}{place} too: {_summary(other, view)}; if yours takes its place:"
@@ -369,6 +372,7 @@ def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] |
     *is_rival* selects other memories than the active ones.
     """
     own_keys, dates = view.objects(item, CONFLICT_KEY), _dates(item, view)
+    recorded = _moment(view.first(item, _RECORDED))
     values = {key for key in own_keys if plain_value(key).startswith("value-is:")}
     coexists = view.objects(item, jido("coexistsWith"))
     for key in sorted(own_keys):
@@ -380,7 +384,7 @@ def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] |
             else:
                 clashes = kind != CLASH or _convention(item, view).clashes(_convention(rival, view))
                 differs = clashes and rival not in coexists
-            if differs and _overlap(dates, rival, view):
+            if differs and _overlap(dates, recorded, rival, view):
                 yield rival
 
 
@@ -418,12 +422,12 @@ def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:
     return sorted((["this" if s == intent.iri else s, p, o] for s, p, o in intent.extra_triples), key=str)
 
 
-def _overlap(intent: MemoryUpdateIntent, item: Term, view: WriteSnapshot) -> bool:
+def _overlap(intent: MemoryUpdateIntent, recorded: datetime | None, item: Term, view: WriteSnapshot) -> bool:
     """Return whether there is a moment at which *intent* and *item* are both valid.
 
-    Without `valid_from`, from its timestamp on.
+    Each is without `valid_from` from its timestamp on, and undated from when it is *recorded*, as in conflicts.rq.
     """
-    start, end = parse_moment(intent.valid_from or intent.timestamp), parse_moment(intent.valid_until)
+    start, end = parse_moment(intent.valid_from or intent.timestamp) or recorded, parse_moment(intent.valid_until)
     since = _moment(view.first(item, _VALID_FROM) or view.first(item, _DATED) or view.first(item, _RECORDED))
     until = _moment(view.first(item, _VALID_UNTIL))
     starts, ends = [each for each in (start, since) if each], [each for each in (end, until) if each]

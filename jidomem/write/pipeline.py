@@ -185,7 +185,7 @@ class Pipeline:
             keys = conflict.keys(intent)
             same = None if options.as_it_was else conflict.identical(intent, keys, view)
             if same is None:
-                comparison = self._compare(intent, keys, statements, permission, options, view)
+                comparison = self._compare(intent, keys, statements, permission, options, view, now)
                 if comparison.status == triples.PROPOSED:
                     same = conflict.proposed_already(intent, keys, view)
             if same is not None:
@@ -256,13 +256,12 @@ class Pipeline:
         permission: permissions.Permission,
         options: SubmitOptions,
         view: WriteSnapshot,
+        now: datetime,
     ) -> Comparison:
         """Stage 3: return whether the intent is asserted or proposed beside the active memories; raises Conflict."""
-        conflicts, close = conflict.detect(intent, keys, view, self._is_functional, options.under)
+        conflicts, close = conflict.detect(intent, keys, view, now, self._is_functional, options.under)
         if options.ending:
-            conflicts = [
-                each for each in conflicts if each.kind == "stale_supersession" or each.iri not in options.ending
-            ]
+            conflicts = [one for one in conflicts if one.kind == "stale_supersession" or one.iri not in options.ending]
         status = self._status(intent, conflicts, statements.described, options, view)
         confirmed = permissions.confirmations(intent, view) if options.relocates else ()
         proposed_because, marks = permissions.proposal_reason(

@@ -1,12 +1,19 @@
 """Memories whose time of assertion is unknown."""
 
+import shutil
+from datetime import timedelta
+
 import pytest
+from conftest import START, fixed_sources, intent
 
 import jidomem
-from jidomem.errors import IntentRefused
+from jidomem.curation.review_queue import present_rows
+from jidomem.errors import Conflict, IntentRefused
 from jidomem.exchange import documents as exporting
 from jidomem.exchange.importer import import_document
 from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import iri
+from jidomem.write.conflict import rivals
 
 PROJECT = "shop"
 DECISION = {
@@ -69,7 +76,7 @@ def test_only_yes_says_that_a_memory_is_undated(memory):
 
 
 def test_an_undated_memory_stays_undated_in_an_export(memory, tmp_path):
-    iri = memory.writer.submit_intent(PROJECT, UNDATED).iri
+    item = memory.writer.submit_intent(PROJECT, UNDATED).iri
     data = exporting.turtle(PROJECT, [*memory.journal.read(Stream(PROJECT, "memory"))], memory.schema.version)
 
     with jidomem.open(tmp_path / "other") as other:
@@ -77,5 +84,58 @@ def test_an_undated_memory_stays_undated_in_an_export(memory, tmp_path):
         again = import_document(other.writer, other.schema, PROJECT, "shop.ttl", data)
 
         assert (report.refusals, [entry.outcome for entry in again.entries]) == ([], [None])
-        assert properties(other, iri)["isUndated"] == [True]
-        assert "hasTimestamp" not in properties(other, iri)
+        assert properties(other, item)["isUndated"] == [True]
+        assert "hasTimestamp" not in properties(other, item)
+
+
+NO_DATE = {"extra_triples": [["jido:isUndated", True]]}
+PAST = {"timestamp": "2026-01-01", "valid_until": "2026-02-01"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "disagree"),
+    [
+        (PAST, NO_DATE, False),  # it is over when the other is recorded
+        (NO_DATE, PAST, False),
+        (NO_DATE, {"valid_until": "2026-11-30"}, True),
+        (NO_DATE, NO_DATE, True),
+        (NO_DATE | {"valid_until": "2026-12-01"}, {"valid_from": "2027-01-01"}, False),
+        ({"valid_from": "2027-01-01"}, NO_DATE, True),
+    ],
+)
+def test_a_write_and_the_list_of_conflicts_count_an_undated_memory_from_its_recording(
+    tmp_path, first, second, disagree
+):
+    def opened(name, hour):
+        return jidomem.open(tmp_path / name, project=PROJECT, sources=fixed_sources(START + timedelta(hours=hour)))
+
+    def fact(number, dates):
+        port = {"iri": f"urn:m:{number}", "topic": "port", "summary": f"port {number}", "applies_to_project": PROJECT}
+        return intent(**port, **dates)
+
+    with opened("one", 0) as memory:
+        memory.writer.submit_intent(PROJECT, fact(0, {}) | {"topic": "another"})
+    shutil.copytree(tmp_path / "one" / "projects", tmp_path / "two" / "projects")
+    with opened("one", 1) as memory:
+        memory.writer.submit_intent(PROJECT, fact(1, first))
+        try:
+            memory.writer.submit_intent(PROJECT, fact(2, second), dry_run=True)
+            is_refused = False
+        except Conflict:
+            is_refused = True
+    with opened("two", 2) as memory:
+        memory.writer.submit_intent(PROJECT, fact(2, second))
+    shutil.copytree(tmp_path / "two" / "projects", tmp_path / "one" / "projects", dirs_exist_ok=True)
+    with opened("one", 3) as merged:
+        listed = merged.ask("conflicts")
+
+    assert (is_refused, len(listed)) == (disagree, disagree)
+
+
+def test_a_proposal_without_a_date_has_no_conflict_with_what_ended_before_it_was_made(memory):
+    memory.writer.submit_intent(PROJECT, DECISION | PAST | {"topic": "queue"})
+    other = DECISION | NO_DATE | {"topic": "queue", "summary": "Use a log"}
+    proposal = memory.writer.submit_intent(PROJECT, other, propose=True)
+    assert proposal.status == "proposed"
+
+    assert rivals(iri(proposal.iri), present_rows(memory.reader, PROJECT)) == []

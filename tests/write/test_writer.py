@@ -82,7 +82,7 @@ def test_each_stage_stands_alone(memory):  # C081
     empty = WriteSnapshot(lambda s, p, o: [])
     validate.require_fields(normal, "p")
     validate.check_references(normal, empty, memory.settings.policy, list)
-    assert conflict.detect(normal, conflict.keys(normal), empty, lambda prop: False) == ([], [])
+    assert conflict.detect(normal, conflict.keys(normal), empty, START, lambda prop: False) == ([], [])
     described = triples.describe(normal)
     assert (iri(MEMORY + "1"), TYPE, jido("ArchitecturalDecision")) in described
     assert validate.check_terms(described, empty, memory.schema, memory.settings.policy) == []
