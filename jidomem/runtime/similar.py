@@ -117,6 +117,23 @@ class ReceiptSearch:
         finally:
             self.slots.release()
 
+    def are_near(self, project: str, one: Proposal, other: Proposal) -> bool:
+        """Return whether two memories are a near pair of the review, or near to each other as receipts tell it."""
+        first, second = map(_parsed, (one, other))
+        pairs = self._recall.near_pairs(project, embeds=False)
+        if any({pair.item, pair.other} == {first.iri, second.iri} for pair in pairs):
+            return True
+        return self._is_neighbour(project, first, second) or self._is_neighbour(project, second, first)
+
+    def _is_neighbour(self, project: str, new: MemoryUpdateIntent, old: MemoryUpdateIntent) -> bool:
+        """Return whether a receipt of *new* would now show the active memory *old*, if there were no nearer ones."""
+        with suppress(JidomemError):  # while the search file is built, no memories are compared
+            self._catch_up(project)
+            stream = Stream(project)
+            moment = self._index.mark(stream.graph).version.recorded_at
+            return bool(self._search(stream, new, self._statement(new, None), (), moment, only=old.iri))
+        return False
+
     def close(self) -> None:
         """Begin no search; wait for those that are running, but not for long."""
         if self._is_closed:
@@ -169,9 +186,18 @@ class ReceiptSearch:
         return Statement(receipt.iri if receipt else "", str(author), summary, stems, (digest(piece),), piece)
 
     def _search(
-        self, stream: Stream, intent: MemoryUpdateIntent, new: Statement, known: Iterable[str], moment: str
+        self,
+        stream: Stream,
+        intent: MemoryUpdateIntent,
+        new: Statement,
+        known: Iterable[str],
+        moment: str,
+        only: str | None = None,
     ) -> Similar:
-        """Return the memories of *stream* active at *moment* that are similar to *new*, without those *known*."""
+        """Return the memories of *stream* active at *moment* that are similar to *new*, without those *known*.
+
+        With *only*, no other memory is compared.
+        """
         from jidomem.recall import neighbours
         from jidomem.write.canonical import is_short_id
 
@@ -195,7 +221,7 @@ class ReceiptSearch:
                 for write in writes
                 if write.statement and neighbours.is_comparable([type_uri(kind)], [type_uri(write.kind)])
             ]
-            return search.gather(file, recent, lambda item: _is_named(item, ended, whole))
+            return search.gather(file, recent, lambda item: only not in (None, item) or _is_named(item, ended, whole))
 
         if not self._read(stream, gather):
             return None

@@ -258,6 +258,12 @@ def _decisions_nearby(
     return warnings
 
 
+def are_nearby(item: Term, other: Term, view: WriteSnapshot) -> bool:
+    """Return whether two active memories are decisions about the same file or thing, as a warning tells the writer."""
+    is_decision = all(not set(_DECISION_CLASSES).isdisjoint(view.types(each)) for each in (item, other))
+    return is_decision and not _places(item, view).isdisjoint(_places(other, view))
+
+
 def rivals(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return the active memories that would conflict with the proposal *item*, were it asserted now, by its keys.
 

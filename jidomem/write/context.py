@@ -44,6 +44,9 @@ class SimilarSearch(Protocol):
         The caller has acquired one of the `slots`, which is released at the end.
         """
 
+    def are_near(self, project: str, one: Proposal, other: Proposal) -> bool:
+        """Return whether two memories are a near pair of the review, or near to each other as receipts tell it."""
+
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -69,13 +69,29 @@ class Settlements:
         self, project_id: str, settlements: Sequence[Settlement], *, dry_run: bool = False
     ) -> list[Outcome]:
         """See `MemoryWriter.settle_many`."""
-        submissions = [_SettlementSubmission(self, project_id, settlement) for settlement in settlements]
+        accepted = frozenset(each.item for each in settlements if each.action == "accept" and each.other is None)
+        submissions = [
+            SettlementSubmission(self, project_id, each, self._are_near(project_id, each), accepted)
+            for each in settlements
+        ]
         return self._batches.commit_together(project_id, lambda outcomes: submissions, dry_run=dry_run)
 
+    def _are_near(self, project_id: str, settlement: Settlement) -> bool:
+        """Return whether the two memories of a settlement do not disagree, but are near to each other."""
+        if settlement.other is None or (search := self._context.search) is None:
+            return False
+        view = self._context.snapshot(project_id)
+        try:
+            one, other = (restated_in(view, present_name(each, view)) for each in (settlement.item, settlement.other))
+        except JidomemError:  # it is refused later
+            return False
+        return not _disagree(iri(one["iri"]), iri(other["iri"]), view) and search.are_near(project_id, one, other)
+
     def decision(
-        self, project_id: str, settlement: Settlement, pipeline: Pipeline, view: WriteSnapshot, now: datetime
+        self, submission: SettlementSubmission, pipeline: Pipeline, view: WriteSnapshot, now: datetime
     ) -> Decision:
         """Return the decision on the memory that settles one item; raises what `MemoryWriter.settle` raises."""
+        project_id, settlement = submission.project, submission.settlement
         corrections = self._corrections
         item, action, other = settlement.item, settlement.action, settlement.other
         if action not in ACTIONS:
@@ -104,10 +120,14 @@ class Settlements:
             if other != settlement.other and item in coexisting_with(iri(other), view):
                 raise _settled_already(settlement, iri(settlement.other or ""), view)
             _check_pair(settlement, iri(item), iri(other), view)
+            if not (submission.are_near or view.is_proposed(iri(other))):
+                _check_listed(action, iri(item), iri(other), view)
         elif action in ("accept", "reject") and view.is_current(iri(item)) and not self._is_due(iri(item), view, now):
             _check_unsettled(iri(item), action, view, now)
         if action != "reject" and view.is_proposed(iri(item)):
             _check_is_newest(iri(item), view)
+        if action == "accept" and other is None:
+            _check_no_rivals(iri(item), submission.accepted, view)
         if other is not None and action in ("accept", "supersede") and view.is_proposed(iri(other)):
             _check_opposes(iri(item), iri(other), view)
         reason, options, is_active = settlement.reason or _REASONS[action], DEFAULT_OPTIONS, view.is_current(iri(item))
@@ -211,15 +231,18 @@ class Settlements:
 
 
 @dataclass(frozen=True, slots=True)
-class _SettlementSubmission:
-    """A settlement as a submission."""
+class SettlementSubmission:
+    """A settlement as a submission, with whether its memories are near, and the items *accepted* in the same call."""
 
     settlements: Settlements
     project: str
     settlement: Settlement
+    are_near: bool
+    accepted: frozenset[str]
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
-        return self.settlements.decision(self.project, self.settlement, pipeline, view, now)
+        """See `Settlements.decision`."""
+        return self.settlements.decision(self, pipeline, view, now)
 
 
 _REASONS = {
@@ -389,6 +412,59 @@ def _check_opposes(item: Term, other: Term, view: WriteSnapshot) -> None:
             f"{rejected} is a proposal that does not disagree with {name}",
             hint=f"settle each by itself: jidomem review accept {name}; jidomem review reject {rejected}",
         )
+
+
+#: The beginning of the hint of rivals accepted in one call.
+ACCEPT_ONE = "accept one: "
+
+
+def _check_no_rivals(item: Term, accepted: Collection[str], view: WriteSnapshot) -> None:
+    """Raise InvalidRequest if a pending rival of the proposal *item* is among those *accepted* in the same call."""
+    name = plain_value(item)
+    rivals = [other for other in map(plain_value, conflict.proposed_rivals(item, view)) if other in accepted]
+    if rivals:
+        both = sorted([name, *rivals])
+        ways = [f"jidomem review supersede {one} --against {other}" for one, other in (both[:2], both[1::-1])]
+        if len(rivals) > 1:
+            ways = [f"jidomem review accept {name} && jidomem review reject {' '.join(rivals)}"]
+        raise InvalidRequest(
+            f"{' and '.join(both)} are in conflict with each other, so none of them was accepted",
+            hint=f"{ACCEPT_ONE}{'; or '.join(ways)}",
+            code="conflict",
+        )
+
+
+def _disagree(item: Term, other: Term, view: WriteSnapshot) -> bool:
+    """Return whether two memories are or were a conflict, or were told as one when they were written."""
+    return (
+        other in _rivals(item, view)
+        or item in _rivals(other, view)
+        or conflict.of_one_origin(item, other, view)
+        or conflict.are_nearby(item, other, view)
+        or plain_value(other) in coexisting_with(item, view)
+    )
+
+
+#: Action -> the command that does the same to any two active memories, on purpose.
+_ON_PURPOSE: Mapping[str, str] = {
+    "accept": '; to withdraw {other} all the same: jidomem edit {other} --invalidate --reason "..."',
+    "reject": '; to withdraw {item} all the same: jidomem edit {item} --invalidate --reason "..."',
+    "supersede": "; to replace both all the same: jidomem edit {item} --set supersedes={item} --set supersedes={other}"
+    ' --reason "..."',
+    "keep-both": "",
+}
+
+
+def _check_listed(action: str, item: Term, other: Term, view: WriteSnapshot) -> None:
+    """Raise InvalidRequest unless the review lists *item* and the active *other* as a pair: one id may be mistyped."""
+    if _disagree(item, other, view):
+        return
+    name, rival = plain_value(item), plain_value(other)
+    detail = f"{name} and {rival} are no pair of the review: they do not disagree, and are not near to each other"
+    hint = "the pairs: jidomem review"
+    if known := [plain_value(each) for each in _rivals(item, view)]:
+        hint = f"{name} disagrees with {known[0]}: jidomem review {action} {name} --against {known[0]}"
+    raise InvalidRequest(detail, hint=hint + _ON_PURPOSE[action].format(item=name, other=rival))
 
 
 def _check_pair(settlement: Settlement, item: Term, other: Term, view: WriteSnapshot) -> None:

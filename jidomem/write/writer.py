@@ -459,9 +459,9 @@ class MemoryWriter:
         *accept* confirms it: a proposal is asserted, a due memory stays active, and *other* is withdrawn. *reject*
         withdraws it. *supersede* asserts it in place of the memories that it disagrees with, *keep-both* beside them,
         with a distinct scope; *changes* are fields to set with either. Raises InvalidRequest for a memory that cannot
-        be settled so, such as an active one on which nothing is pending, Conflict for a settlement that makes a
-        conflict, PolicyDenied for an agent that may only propose, and what `submit_intent` raises; then nothing is
-        written.
+        be settled so, such as an active one on which nothing is pending, or an *other* that neither disagrees with it
+        nor is near to it, Conflict for a settlement that makes a conflict, PolicyDenied for an agent that may only
+        propose, and what `submit_intent` raises; then nothing is written.
         """
         settlement = Settlement(item, action, other, reason, changes)
         return self._settlements.settle(project_id, settlement, dry_run=dry_run)

@@ -390,6 +390,11 @@ def test_the_page_names_rival_proposals_and_after_one_is_accepted_what_to_do_on_
     assert re.search(rf'against the proposal <a href="[^"]*{second[-8:]}"[^>]*>(<[^>]+>)?Use Parquet', selected)
     for item, text in ((second, texts[1]), (first, texts[0])):
         assert f"against the proposal {item[-8:]}: {text}" in pending
+    assert "accept one of them alone, then reject the others" in refused.text
+    assert "jidomem review" not in refused.text
+    assert [memory.reader.get_memory("p", item)["status"] for item in (first, second)] == ["pending"] * 2
+    client.post("/ui/p/review", data={"act": "accept", "chosen": [first]})
+    refused = client.post("/ui/p/review", data={"act": "accept", "chosen": [second]})
     assert "select it below: it is shown beside the memory that it conflicts with" in refused.text
     assert "supersedes=" not in refused.text
     rows = client.get("/projects/p/conflicts").get_json()["rows"]

@@ -89,7 +89,7 @@ def test_undoing_in_turn_by_any_name_leaves_one_version_active(memory):
 
 
 def test_an_agent_only_proposes_to_revive_what_a_curator_ended(memory):
-    first, other, third = (kept(memory, summary=text) for text in ("one", "two", "three"))
+    first, other, third = (kept(memory, summary=text) for text in ("the port is 80", "the port is the 80", "three"))
     memory.writer.agent = "rita"
     memory.writer.settle("p", first, "accept", other=other, reason="measured")
     revised(memory, third, summary="THREE")

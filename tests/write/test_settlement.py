@@ -661,7 +661,7 @@ def test_a_stale_settlement_ends_no_version_that_its_curator_did_not_see(memory,
     elif meanwhile == "confirm":
         stale, newer = item, memory.writer.confirm("p", item).iri
     elif meanwhile == "accept":
-        third, item = kept(memory, summary="three"), kept(memory, propose=True, summary="the port is 81")
+        third, item = kept(memory, summary="port 80 there"), kept(memory, propose=True, summary="port 80 here")
         stale, newer = item, settle(memory, item, "keep-both", other=third, changes=changes)
     else:
         stale, rival = (item, other) if meanwhile == "keep-both" else (other, item)
@@ -723,3 +723,76 @@ def test_a_proposal_that_does_not_disagree_is_not_rejected_for_another_memory(me
     assert status(memory, other) == "pending"
     settle(memory, item, action, other=rival, reason="measured")
     assert status(memory, rival) == "rejected"
+
+
+ON_PURPOSE = {
+    "accept": "jidomem edit {other} --invalidate --reason", "reject": "jidomem edit {item} --invalidate --reason",
+    "supersede": "jidomem edit {item} --set supersedes={item} --set supersedes={other} --reason", "keep-both": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("action", ON_PURPOSE)
+@pytest.mark.parametrize("is_proposal", [False, True])
+def test_a_memory_that_is_in_no_pair_with_the_item_is_not_ended_by_a_mistyped_id(memory, action, is_proposal):
+    old, new = rivals(memory)
+    item = kept(memory, summary="Ship weekly") if not is_proposal else new
+    other = kept(memory, summary="the lunch is at noon")
+    before = files(memory.settings.root)
+
+    error = refusal(settle, memory, item, action, other=other, reason="typed")
+
+    assert files(memory.settings.root) == before
+    if not (is_proposal and action == "accept"):  # a proposal is not asserted by that action, whatever the pair
+        assert error.detail.startswith(f"{item} and {other} are no pair of the review")
+        assert ON_PURPOSE[action].format(item=item, other=other) in error.hint
+        assert (f"jidomem review {action} {item} --against {old}" in error.hint) == is_proposal
+
+
+def test_the_command_that_replaces_any_two_memories_on_purpose_does_so(memory):
+    item, other = kept(memory, summary="Ship weekly"), kept(memory, summary="the lunch is at noon")
+
+    made = memory.writer.correct("p", item, changes={"supersedes": [item, other]}, reason="merged").iri
+
+    assert [status(memory, each) for each in (item, other, made)] == ["superseded", "superseded", "active"]
+
+
+def test_a_pair_that_another_curator_kept_is_told_to_be_settled_and_is_settled_again_by_its_new_name(tmp_path):
+    with open_with(tmp_path, '[conflicts]\ndecision = "warn"\n') as memory:
+        given = {"type": "decision", "rationale": "r", "topic": "store"}
+        item, other = (kept(memory, summary=text, **given) for text in ("Use Oxigraph", "Keep files"))
+        new = settle(memory, item, "keep-both", other=other, reason="both", changes={"about": ["search"]})
+
+        error = refusal(settle, memory, item, "accept", other=other, reason="late")
+        settle(memory, new, "accept", other=other, reason="after all")
+
+        assert error.detail == f"{item} is settled already: it was replaced by {new}"
+        assert f"jidomem review accept {new} --against {other}" in error.hint
+        assert [status(memory, each) for each in (new, other)] == ["active", "invalidated"]
+
+
+def test_decisions_about_one_file_of_which_the_receipt_warned_are_a_pair(memory):
+    given = {"type": "decision", "rationale": "r", "about": ["src/a.py"]}
+    old = kept(memory, summary="Cache it", topic="cache", **given)
+    receipt = memory.writer.submit_intent("p", intent(summary="Never wait", topic="waits", **given))
+    assert f"jidomem review supersede {receipt.iri} --against {old}" in receipt.warnings[0]
+
+    settle(memory, receipt.iri, "supersede", other=old, reason="it takes its place")
+
+    assert status(memory, old) == "superseded"
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_of_rival_proposals_accepted_in_one_call_none_is_and_the_commands_for_each_are_named(memory, count):
+    given = {"type": "decision", "rationale": "r", "topic": "store"}
+    items = [kept(memory, propose=True, summary=f"Use {n}", **given) for n in range(count)]
+    apart = kept(memory, propose=True, summary="Ship weekly")
+
+    outcomes = memory.writer.settle_many("p", [Settlement(item, "accept") for item in (*items, apart)])
+
+    assert [status(memory, item) for item in (*items, apart)] == ["pending"] * count + ["superseded"]
+    for item, outcome in zip(items, outcomes, strict=False):
+        assert outcome.code == "conflict"
+        others = [each for each in items if each != item]
+        assert all(each in outcome.detail for each in items)
+        assert all(each in outcome.hint for each in (item, *others))
+    assert outcomes[-1].status == "asserted"

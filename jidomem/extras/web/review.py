@@ -15,7 +15,7 @@ from jidomem.extras.web.cards import PageRequest, Screen, compared
 from jidomem.rdf.vocab import JIDO, SCOPE
 from jidomem.records.active import ACTIVE, PENDING
 from jidomem.records.intent import Receipt
-from jidomem.write.settlement import Settlement
+from jidomem.write.settlement import ACCEPT_ONE, Settlement
 
 #: Fields of the form with the scope of the left memory, and of the right one.
 _LEFT, _RIGHT = ("about", "scope"), ("other_about", "other_scope")
@@ -284,9 +284,11 @@ def _settled_together(
 
 
 def _on_page(error: JidomemError, way: str) -> JidomemError:
-    """Return *error*, of a conflict with a hint for the controls of the page in place of commands."""
+    """Return *error*, of a conflict or rivals with a hint for the controls of the page in place of commands."""
     if isinstance(error, Conflict) and way == "both":
         error.hint = "say of one of them where it applies, and the other one does not: other files, or another scope"
+    elif error.hint.startswith(ACCEPT_ONE):
+        error.hint = "accept one of them alone, then reject the others"
     elif isinstance(error, Conflict):
         error.hint = (
             "select it below: it is shown beside the memory that it conflicts with, to keep one of them or both"
