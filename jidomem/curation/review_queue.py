@@ -16,7 +16,7 @@ from typing import Any, cast
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.curation.review_cache import ReviewCache, review_cache, rows_about
 from jidomem.errors import JidomemError
-from jidomem.index.projection import STALE, VALUE
+from jidomem.index.projection import OPPOSITE, STALE, VALUE
 from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import CLASS_OF_TYPE, REDACTED, family, graph_iri, jido
 from jidomem.read.history import Revisions, reason
@@ -373,6 +373,7 @@ def _disagreements(reader: MemoryReader, project: str, view: WriteSnapshot) -> l
         if row["kind"] in (STALE, VALUE):
             is_withdrawal = any(_MARKER in view.types(iri(row[side])) for side in ("a", "b"))
             pair["actions"] = _OF_DUE if is_withdrawal else _OF_ONE
+        pair["actions"] = _OF_DUE if row["kind"] == OPPOSITE else pair["actions"]
         pair["is_apart"] = conflict.are_apart(iri(row["a"]), iri(row["b"]), view)
     return [*pairs.values()]
 

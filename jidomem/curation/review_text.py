@@ -13,6 +13,7 @@ from typing import Any
 
 from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, Waiting, queue, with_rivals
 from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.index.projection import OPPOSITE
 from jidomem.rdf.vocab import BASE, REDACTED, local_name
 from jidomem.read.history import Rewording
 from jidomem.read.memory_detail import short_id
@@ -73,6 +74,10 @@ _PAIR: Mapping[str, str] = {
     "keep-both": "both stay active, each in its own scope",
 }
 _NEAR: Mapping[str, str] = {**_PAIR, "keep-both": "both stay active"}
+_JUDGED: Mapping[str, str] = {
+    "accept": "{item} counts, {other} is undone",
+    "reject": "{other} counts, {item} is undone",
+}
 #: The same where one of them is a withdrawal: the proposal, and the other one, of what the proposal was to replace.
 _WITHDRAWING: Mapping[str, str] = {**_OPPOSED, "supersede": "{other} is withdrawn"}
 _WITHDRAWN: Mapping[str, str] = {"supersede": "it takes the place of the withdrawal", "reject": "it stays withdrawn"}
@@ -117,6 +122,7 @@ def effect(one: Waiting, action: str) -> str:
     effects = _ENDED if one.kind == "no_longer_valid" else _ONE
     if one.other is not None:
         effects = {"proposal": _OPPOSED, NEAR: _NEAR}.get(one.kind, _PAIR)
+    effects = _JUDGED if one.why == OPPOSITE else effects
     if one.other is not None and one.kind == "proposal" and one.actions == ENDING_ACTIONS:
         effects = _WITHDRAWING if one.type == "deleted_marker" else _WITHDRAWN
     return effects.get(action, "").format(item=short_id(one.item), other=short_id(one.other) if one.other else "")

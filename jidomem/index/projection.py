@@ -25,7 +25,7 @@ from jidomem.journal.commit import Commit
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, LABEL, ONTOLOGY_GRAPH, RDFS, TYPE, graph_iri, graphs_of, jido
 from jidomem.records.active import ACCEPTED, Convention
-from jidomem.records.intent import CLASH
+from jidomem.records.intent import CLASH, JUDGED, JUDGED_AS
 from jidomem.records.named_query import ListOrder
 
 #: The end of the interval of a node that nothing ends, and of one that is never active.
@@ -43,9 +43,11 @@ _START = datetime(1, 1, 1)
 #: The conflict keys of docs/conflicts.md that two active memories may not share.
 KINDS = ("duplicate", "overlapping_decision", CLASH, "contradiction")
 STALE, VALUE, PROPOSAL = "stale_supersession", "contradicting_value", "proposal"
+#: The kind of two memories of which one says that a memory stays, and the other that it ends.
+OPPOSITE = "opposite_judgements"
 #: The conflict key of a property with at most one value, and that of the value.
 _SLOT, _VALUE = "value", "value-is"
-_COMPARED = {*KINDS, _SLOT, _VALUE}
+_COMPARED = {*KINDS, _SLOT, _VALUE, JUDGED, JUDGED_AS}
 
 #: Characters of a short id.
 SHORT = 8
@@ -498,6 +500,7 @@ class Projection:
         for (rival, name, since, until), kinds in shared.items():
             counts = Counter(kinds)
             conflicts = [kind for kind in KINDS if counts[kind]] + [VALUE] * (counts[_SLOT] > counts[_VALUE])
+            conflicts += [OPPOSITE] * (counts[JUDGED] > counts[JUDGED_AS])
             if CLASH in conflicts:
                 own, other = _convention(node.statements), _convention(source.statements(iri(name)))
                 if own is not None and other is not None and not own.clashes(other):

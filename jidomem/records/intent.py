@@ -504,6 +504,8 @@ CONFLICT_KEY = jido("conflictKey")
 IDENTICAL = "identical:"
 #: The kind of the key of clashing conventions.
 CLASH = "convention_clash"
+#: The kinds of the key that a memory was judged, and of the key of the judgement.
+JUDGED, JUDGED_AS = "judged", "judged-as"
 _TOPIC, _SUMMARY, _ABOUT = jido("topic"), jido("summary"), jido("about")
 _SCOPE = jido("hasConventionScope")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -237,13 +237,17 @@ class Corrections:
         again = [
             conflict.pending_again(each, view) for each in conflict.proposals_in(old, view)
         ]  # an undone undo accepts it again
-        values = self._carried(view, plain_value(old), fields) | {
-            "revives": [plain_value(old)],
-            "supersedes": [*ends, *(plain_value(each) for each in again if each is not None)],
-            "reason": reason,
-        }
-        options = replace(self._as_seen(view, old, fields), request=retry.request)
-        return self._submit(project_id, {**values, **fields}, options, dry_run=dry_run)
+        ends += [plain_value(each) for each in again if each is not None]
+        values, options = self.restoration(view, old, ends, reason, fields)
+        return self._submit(project_id, values, replace(options, request=retry.request), dry_run=dry_run)
+
+    def restoration(
+        self, view: WriteSnapshot, old: Term, ends: list[str], reason: str | None, fields: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], SubmitOptions]:
+        """Return the intent that asserts the ended *old* again in place of *ends*, changed by *fields*; its options."""
+        values = self._carried(view, plain_value(old), fields)
+        values |= {"revives": [plain_value(old)], "supersedes": ends, "reason": reason}
+        return {**values, **fields}, self._as_seen(view, old, fields)
 
     def _unsettled(
         self,

@@ -313,7 +313,7 @@ class Pipeline:
         status = STATUS_NAMES[comparison.status]
         receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
         rows += triples.relate(intent, comparison.status, [each.iri for each in conflicts] if conflicts else ())
-        rows += [*self._key_triples(intent, keys), *comparison.marks]
+        rows += [*self._key_triples(intent, keys, view), *comparison.marks]
         if draft.request:
             rows += retry_triples(iri(receipt.iri), intent, draft.request, receipt)
         return self.decision(receipt, rows, view)
@@ -480,14 +480,15 @@ class Pipeline:
         declared = self.rules.schema.properties.get(prop)
         return declared is not None and declared.functional
 
-    def _key_triples(self, intent: MemoryUpdateIntent, keys: Iterable[str]) -> list[Triple]:
+    def _key_triples(self, intent: MemoryUpdateIntent, keys: Iterable[str], view: WriteSnapshot) -> list[Triple]:
         """Return the conflict keys of *intent*, by which later submissions find it."""
         all_keys = [*keys]
         if intent.extra_triples:
             for slot in conflict.value_keys(intent, self._is_functional).items():
                 all_keys += slot
-        item = iri(intent.iri or "")
-        return [(item, CONFLICT_KEY, literal(key)) for key in all_keys]
+        if intent.invalidates:
+            all_keys += conflict.end_keys(intent, view)
+        return [(iri(intent.iri or ""), CONFLICT_KEY, literal(key)) for key in all_keys]
 
     def _deduplicated(self, draft: Draft, same: str, view: WriteSnapshot) -> Decision:
         """Return the receipt of the identical memory *same*; a retry with its key gets the same receipt."""

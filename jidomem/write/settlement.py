@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -131,7 +131,9 @@ class Settlements:
         if other is not None and action in ("accept", "supersede") and view.is_proposed(iri(other)):
             _check_opposes(iri(item), iri(other), view)
         reason, options, is_active = settlement.reason or _REASONS[action], DEFAULT_OPTIONS, view.is_current(iri(item))
-        if action == "reject":
+        if other is not None and conflict.judge_differently(iri(item), iri(other), view):
+            values, options = self._one_judgement(settlement, item, other, view)
+        elif action == "reject":
             self._check_may_reject(iri(item), view)
             values = corrections.withdrawal(project_id, view, item, reason)
         elif action == "accept" and other is None and _is_moot(iri(item), view):
@@ -157,12 +159,35 @@ class Settlements:
             error.hint = _ways(item, action, other, view)
             raise
         corrections.check_asserted(view, decision.receipt)
+        staying = {"accept": item, "reject": other, "keep-both": other}.get(action)
+        if other is not None and staying is not None and not values.get("revives"):
+            keys = conflict.judgement(staying, stays=True)
+            made = [(iri(decision.receipt.iri), _KEY, literal(key)) for key in keys]
+            decision = replace(decision, triples=(*decision.triples, *made))
         first = old if is_active else restated_in(view, plain_value(conflict.first_proposed(iri(item), view)))
         if not (settlement.reason or _is_explained(first, settlement.changes, is_proposed=not is_active)):
             agents = {self._context.agent_node, *([] if is_active else view.recorded_by(iri(item)))}
             ended = {*values.get("supersedes", ()), *values.get("invalidates", ())}
             check_explained(ended - ({item} if action == "accept" else set()), agents, view)
         return decision
+
+    def _one_judgement(
+        self, settlement: Settlement, item: str, other: str, view: WriteSnapshot
+    ) -> tuple[dict[str, Any], SubmitOptions]:
+        """Return the intent that undoes one of two judgements of one memory, and its options; see docs/conflicts.md."""
+        if settlement.action not in ("accept", "reject"):
+            raise InvalidRequest(
+                f"{item} and {other} judge one memory differently: one of them counts",
+                hint=f"jidomem review accept {item} --against {other}, or reject",
+            )
+        counting, undone = (other, item) if settlement.action == "reject" else (item, other)
+        reason = settlement.reason or f"{_REASONS['accept']}: {counting} counts"
+        ended = [old for old in view.objects(iri(undone), jido("invalidates")) if not view.is_proposed(old)]
+        opposed = [old for old in ended if conflict.is_judged_to_stay(old, iri(counting), view)]
+        if not (opposed or ended):  # it stays beside a memory that ended
+            return self._corrections.confirmation(view, undone, reason, {}), DEFAULT_OPTIONS
+        values, options = self._corrections.restoration(view, (opposed or ended)[0], [undone], reason, {})
+        return values, replace(options, ending=frozenset((counting,)))
 
     def _check_may_reject(self, item: Term, view: WriteSnapshot) -> None:
         """Raise PolicyDenied unless the writer's agent may accept the proposal *item*, or withdraws its own."""
@@ -441,6 +466,7 @@ def _disagree(item: Term, other: Term, view: WriteSnapshot) -> bool:
         or item in _rivals(other, view)
         or conflict.of_one_origin(item, other, view)
         or conflict.are_nearby(item, other, view)
+        or conflict.judge_differently(item, other, view)
         or plain_value(other) in coexisting_with(item, view)
     )
 

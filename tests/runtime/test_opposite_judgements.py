@@ -1,0 +1,139 @@
+"""Two curators settle one conflict on two clones: what they judged differently is reported, and review settles it."""
+
+import pytest
+from click.testing import CliRunner
+from conftest import decision
+from test_git_branches import Branch, git, merge
+
+from jidomem.curation.review_queue import queue
+from jidomem.errors import InvalidRequest
+from jidomem.index.projection import OPPOSITE, STALE
+from jidomem.runtime.location import init
+from jidomem_cli.main import cli
+
+X, Y = "Use SQLite", "Use PostgreSQL"
+ACTIONS = {
+    "accept": lambda memory, a, b: memory.writer.settle("p", a, "accept", other=b, reason="r"),
+    "reject": lambda memory, a, b: memory.writer.settle("p", a, "reject", other=b, reason="r"),
+    "supersede": lambda memory, a, b: memory.writer.settle("p", a, "supersede", other=b, reason="r"),
+    "keep both": lambda memory, a, b: memory.writer.settle(
+        "p", a, "keep-both", other=b, reason="r", changes={"about": [f"src/{a[-3:]}"]}
+    ),
+    "withdraw": lambda memory, a, b: memory.writer.invalidate("p", a, reason="it is wrong"),
+    "edit": lambda memory, a, b: memory.writer.revise("p", a, changes={"summary": f"Use {a[-3:]}"}, reason="r"),
+}
+#: What is done to X, or to Y, on the two clones -> the kinds of conflict that are reported.
+TABLE = {
+    ("accept X", "accept X"): set(),
+    ("accept X", "accept Y"): {OPPOSITE},
+    ("accept X", "reject X"): {OPPOSITE},
+    ("accept X", "reject Y"): set(),
+    ("accept X", "supersede X"): {STALE},
+    ("accept X", "supersede Y"): {STALE},
+    ("accept X", "keep both X"): {OPPOSITE},
+    ("accept X", "keep both Y"): {STALE},
+    ("accept X", "withdraw X"): {OPPOSITE},
+    ("accept X", "withdraw Y"): set(),
+    ("accept X", "edit X"): set(),
+    ("accept X", "edit Y"): {STALE, "overlapping_decision"},
+    ("supersede X", "supersede X"): {STALE, "duplicate", "overlapping_decision"},
+    ("supersede X", "supersede Y"): {STALE, "overlapping_decision"},
+    ("supersede X", "withdraw X"): {STALE},
+    ("supersede X", "withdraw Y"): {STALE},
+    ("supersede X", "edit X"): {STALE, "overlapping_decision"},
+    ("supersede X", "keep both Y"): {STALE, "overlapping_decision"},
+    ("keep both X", "keep both Y"): {"overlapping_decision"},
+    ("keep both X", "withdraw X"): {STALE},
+    ("keep both X", "withdraw Y"): {OPPOSITE},
+    ("withdraw X", "withdraw X"): set(),
+    ("withdraw X", "withdraw Y"): set(),
+    ("withdraw X", "edit X"): {STALE, "overlapping_decision"},
+}
+
+
+@pytest.fixture
+def clones(tmp_path):
+    """Two clones of a root in which X and Y, on one topic, are active."""
+    (tmp_path / "left").mkdir()
+    git(tmp_path / "left", "init", "-q")
+    init(tmp_path / "left", "p")
+    with (tmp_path / "left" / ".jidomem" / "config.toml").open("a") as config:
+        config.write('\n[conflicts]\ndecision = "warn"\n')
+    left, right = Branch(tmp_path / "left", 1), Branch(tmp_path / "right", 2)
+    items = {}
+    for second, summary in enumerate((X, Y)):
+        with left.open(second) as memory:
+            items["XY"[second]] = memory.writer.submit_intent("p", decision(summary=summary, topic="store")).iri
+    left.keep("base")
+    git(tmp_path, "clone", "-q", "left", "right")
+    return left, right, items
+
+
+def act(branch, second, action, items):
+    way, _, name = action.rpartition(" ")
+    with branch.open(second) as memory:
+        ACTIONS[way](memory, items[name], items["Y" if name == "X" else "X"])
+
+
+def kinds(memory, **moments):
+    return {row["kind"] for row in memory.reader.ask("conflicts", project="p", **moments)}
+
+
+def run(branch, *args):
+    return CliRunner().invoke(cli, ["--root", str(branch.root), *args])
+
+
+@pytest.mark.parametrize(("here", "there"), [*TABLE])
+def test_what_two_curators_judge_differently_is_reported_after_a_merge(clones, here, there):
+    left, right, items = clones
+    act(left, 100, here, items)
+    act(right, 101, there, items)
+    merge(left, right)
+
+    with left.open(200) as memory:
+        before = kinds(memory, as_of=left.commits()[1].recorded_at)
+        found = kinds(memory)
+        waiting = queue(memory.reader, "p", memory.sources.now())
+
+    assert (before, found) == ({"overlapping_decision"}, TABLE[here, there])
+    assert {one.tier for one in waiting} == ({1} if found else set())
+    is_same = "duplicate" in found  # a warning: one of the two is enough
+    assert run(left, "check").exit_code == (1 if found and not is_same else 0)
+
+
+@pytest.mark.parametrize("first", ["accept X", "keep both Y"])
+def test_a_curator_who_knows_the_first_judgement_may_withdraw_what_stayed(clones, first):
+    left, _, items = clones
+    act(left, 100, first, items)
+    act(left, 101, "withdraw X", items)
+
+    with left.open(200) as memory:
+        assert kinds(memory) == set()
+
+
+@pytest.mark.parametrize(
+    ("there", "which", "active"),
+    [
+        ("accept Y", "accept", {X}),
+        ("accept Y", "reject", {Y}),
+        ("withdraw X", "accept", {X}),
+        ("withdraw X", "reject", {Y}),
+        ("keep both X", "accept", {X}),
+        ("keep both X", "reject", {X, Y}),
+    ],
+)
+def test_review_settles_opposite_judgements(clones, there, which, active):
+    left, right, items = clones
+    act(left, 100, "accept X", items)
+    act(right, 101, there, items)
+    merge(left, right)
+    with left.open(200) as memory:
+        (one,) = queue(memory.reader, "p", memory.sources.now())
+        ours, theirs = sorted((one.item, one.other))  # the ids of the left clone come first
+        assert one.actions == ("accept", "reject")
+        with pytest.raises(InvalidRequest, match="judge one memory differently"):
+            memory.writer.settle("p", ours, "supersede", other=theirs, reason="r")
+        memory.writer.settle("p", ours, which, other=theirs, reason="looked at again")
+        after = {row["summary"] for row in memory.reader.ask("decisions", project="p")}
+        assert (after, kinds(memory), queue(memory.reader, "p", memory.sources.now())) == (active, set(), [])
+    assert run(left, "check").exit_code == 0
