@@ -99,7 +99,8 @@ class Lookups:
         self.counts = file.counts(query.stems, moment)
         self.weight = search_weights(query.stems, self.counts)
         self.about = numbers_about(file, query.about)
-        self._matches: dict[bool, list[tuple[int, float]]] = {}
+        #: The best word matches with their reach, and how many were asked for.
+        self._matches: dict[bool, tuple[list[tuple[int, float]], int]] = {}
         self._near: dict[int, tuple[list[int], int]] = {}
         self._pieces: dict[int, list[bytes]] = {}
         self._cosines: dict[bytes, float | None] = {}
@@ -117,9 +118,11 @@ class Lookups:
 
     def matches(self, count: int, *, about: bool = False) -> list[tuple[int, float]]:
         """Return *count* best word matches, or fewer if there are no more, with their reach; those *about* a file."""
-        known = self._matches.get(about, [])
-        if len(known) < count:
-            known = self._matches[about] = self._file.matches(*self._stems(about), count, self.about if about else None)
+        known, asked = self._matches.get(about, ([], 0))
+        if asked < count:
+            asked = MORE * count  # a longer list takes no longer, as all matches are scored
+            known = self._file.matches(*self._stems(about), asked, self.about if about else None)
+            self._matches[about] = known, asked
         return known[:count]
 
     def matches_within(self, within: SearchFilter, count: int, *, about: bool) -> list[tuple[int, float]]:
@@ -235,6 +238,8 @@ class _Gathering:
 
     def _with_later(self, rows: Mapping[int, SearchRow]) -> dict[int, SearchRow]:
         """Return *rows* with their successors, direct and indirect, each row with all of its successors."""
+        if not any(row.successors for row in rows.values()):
+            return {**rows}
         rows_by_number, new = {**rows}, [*rows.values()]
         while new:
             numbers = {*self._file.numbers(item for row in new for item in row.successors)}

@@ -148,6 +148,7 @@ class NeighbourSearch:
         *new* has the whole text of the statement; without an embedder it is None.
         """
         self._stream, self._stems, self._within, self._new = stream, stems, within, new
+        self._own = frozenset(stems)
         self._least, self._limit = least, limit
         self._memories, self._recent = 0, Counter[str]()
         self._is_excluded: Callable[[str], bool] = {}.__contains__
@@ -167,7 +168,7 @@ class NeighbourSearch:
         least = SHARED * sum(self._weights.values()) if self._least else 0.0
         gathered: dict[str, SummaryRow | Statement] = {row.item: row for row in self._by_words(file, least)}
         gathered |= new
-        shares = {item: self._shared({*each.stems}) for item, each in gathered.items()}
+        shares = {item: _sum(self._weights, self._own.intersection(each.stems)) for item, each in gathered.items()}
         best = sorted((item for item in shares if shares[item] >= least), key=lambda item: (-shares[item], item))
         allowed = (gathered[item] for item in best if not self._is_excluded(item))
         candidates = [*islice(allowed, GATHERED if self._least else None)]
@@ -224,10 +225,11 @@ class NeighbourSearch:
         for stem, holding in sorted(file.holding(self._stems).items(), key=lambda each: (each[1], each[0])):
             if scores and holding > room:
                 break
-            for number in file.with_stem(stem, FIRST) if holding else ():
-                scores[number] = scores.get(number, 0.0) + self._weights[stem]
+            numbers, weight = file.with_stem(stem, FIRST) if holding else [], self._weights[stem]
+            scores |= {number: scores.get(number, 0.0) + weight for number in numbers}
             room -= holding
-        ranked = [number for number in sorted(scores, key=scores.__getitem__, reverse=True) if scores[number] >= least]
+        likely = [number for number, score in scores.items() if score >= least]
+        ranked = sorted(likely, key=scores.__getitem__, reverse=True)
         start, rows = 0, list[SummaryRow]()
         while start < len(ranked) and len(rows) < GATHERED:
             end = 2 * (start + GATHERED)
@@ -267,9 +269,6 @@ class NeighbourSearch:
         """Read the weights of *stems*: the fewer memories have a stem, the higher. The recent ones count, too."""
         new = {*stems} - self._weights.keys()
         self._weights |= _weights(file.holding(new), self._memories, self._recent)
-
-    def _shared(self, stems: set[str]) -> float:
-        return sum(self._weights[stem] for stem in stems.intersection(self._stems))
 
     def _likeness(self, stems: Sequence[str], cosine: float | None) -> float:
         return _likeness(self._stems, stems, self._weights, cosine)
@@ -374,7 +373,7 @@ def _is_number(word: str) -> bool:
 def significant(stems: Iterable[str]) -> tuple[str, ...]:
     """Return *stems* without those that say little, in order."""
     little = _little()
-    return tuple(stem for stem in stems if stem not in little)
+    return tuple([stem for stem in stems if stem not in little])
 
 
 @lru_cache(maxsize=1)
@@ -410,8 +409,12 @@ def _alike(one: Collection[str], other: Collection[str], weights: Mapping[str, f
 def _common(one: Collection[str], other: Collection[str], weights: Mapping[str, float]) -> float:
     """Return the share of the words of two statements, by their weights, that both have."""
     first, second = {*one}, {*other}
-    whole = sum(weights[stem] for stem in first | second)
-    return sum(weights[stem] for stem in first & second) / whole if whole else 0.0
+    whole = _sum(weights, first | second)
+    return _sum(weights, first & second) / whole if whole else 0.0
+
+
+def _sum(weights: Mapping[str, float], stems: Iterable[str]) -> float:
+    return sum(map(weights.__getitem__, stems))
 
 
 def _common_letters(one: Iterable[str], other: Iterable[str]) -> float:

@@ -174,25 +174,28 @@ _WORDS, _PLACES = (
     for part in _OPPOSITES.strip().split("\n\n")
 )
 _OPPOSED = frozenset(word for pair in (*_WORDS, *_PLACES) for side in pair for word in side)
-#: Words, by their stems, that a paraphrase puts for each other.
-_SYNONYMS = [
-    frozenset(line.split())
-    for line in """
-    need requir must want expect
-    us use employ util
-    delet remov drop eras
-    run execut launch start
-    put plac sit liv stor keep kept hold stay go belong
-    creat mak mad build generat produc
-    writ written record log
-    chang modif alter edit updat
-    show display print list
-    big larg hug
-    fast quick rapid
-    retur respond answ repl giv
-    hap occur tak
-    """.strip().splitlines()
-]
+#: Words, by their stems, that a paraphrase puts for each other: each with the number of its group.
+_SYNONYMS = {
+    word: group
+    for group, line in enumerate(
+        """
+        need requir must want expect
+        us use employ util
+        delet remov drop eras
+        run execut launch start
+        put plac sit liv stor keep kept hold stay go belong
+        creat mak mad build generat produc
+        writ written record log
+        chang modif alter edit updat
+        show display print list
+        big larg hug
+        fast quick rapid
+        retur respond answ repl giv
+        hap occur tak
+        """.strip().splitlines()
+    )
+    for word in line.split()
+}
 
 
 @lru_cache(maxsize=256)
@@ -298,8 +301,8 @@ class _Comparison:
         return (f"{one.text} {units[0]}".rstrip(), f"{two.text} {units[1]}".rstrip()), ""
 
     def _opposites(self) -> Iterator[_Pair]:
-        ones, twos = (frozenset(word.folded for word in side.words) for side in (self._one, self._two))
-        if _OPPOSED.isdisjoint(ones) or _OPPOSED.isdisjoint(twos):
+        ones, twos = (_OPPOSED.intersection([word.folded for word in side.words]) for side in (self._one, self._two))
+        if not ones or not twos:
             return
         for opposites in (_WORDS, _PLACES):
             for pair in opposites:
@@ -450,7 +453,8 @@ def _shape(name: str) -> str:
 
 
 def _are_synonyms(one: Token, two: Token) -> bool:
-    return any(one.key in group and two.key in group for group in _SYNONYMS)
+    group = _SYNONYMS.get(one.key)
+    return group is not None and group == _SYNONYMS.get(two.key)
 
 
 def _is_equal(one: Token, two: Token) -> bool:

@@ -97,7 +97,9 @@ class StatementTokens:
     @cached_property
     def quotes(self) -> list[Token]:
         """Return the names in quotation marks or backticks, of at most three words, as tokens."""
-        quotes = []
+        quotes = list[Token]()
+        if _QUOTES.isdisjoint(self.text):
+            return quotes
         for match in _QUOTED.finditer(self.text):
             first = next((token for token in self.tokens if token.start > match.start()), None)
             if first and match[1].count(" ") < 3:
@@ -243,6 +245,7 @@ def _numbered(text: str) -> dict[str, Fraction]:
 _ACCENTS = dict.fromkeys(range(0x300, 0x370))
 _ENDING = lazy(r"(?<=\w{3})(?:ied|ie|ing|ed|en|er|em|et|e|n|y|o|a)?(?:'?s)?$")
 _QUOTED = lazy(r"(?<![^\W_])[\"“„«`']([^\"“”„»`'\n]{2,40})[\"“”»`'](?![^\W_])")
+_QUOTES = frozenset("\"“„«`'")  # those that begin one
 _PORT = lazy(r"://[^/:]+:(\d{1,5})")
 _MONTHS = _numbered(
     "1 jan ene\n2 feb\n3 mar\n4 apr abr\n5 may mai\n6 jun\n7 jul\n8 aug ago\n9 sep\n10 oct okt\n11 nov\n12 dec dez dic"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jidomem.base.clock import Sources, format_timestamp
 from jidomem.errors import JidomemError, nearest_names
+from jidomem.index.follower import gc_paused
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import BASE, TYPE, jido, local_name
@@ -83,9 +84,10 @@ class RecallApi:
 
         request, narrowing = parse_request(query, options, self._settings.agent)
         search = self._search(request, narrowing, project)
-        hits = self._hits(search, request, narrowing, project)
-        if is_whole := "index" not in hits.metadata:
-            hits = replace(hits, inactive=search.inactive(project, request, narrowing, hits))
+        with gc_paused():  # a ranking makes thousands of objects, and leaves few
+            hits = self._hits(search, request, narrowing, project)
+            if is_whole := "index" not in hits.metadata:
+                hits = replace(hits, inactive=search.inactive(project, request, narrowing, hits))
         memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGES]
         freshness = fresh(self._index, self._tree, project, iter(memories))
         shown = {hit.id for hit in hits.entries} if is_whole else set[str]()

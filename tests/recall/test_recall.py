@@ -1,5 +1,7 @@
 """Recall: what is active and holds some of the words asked for, the best first."""
 
+import gc
+import sys
 from datetime import timedelta
 from math import fsum, isclose
 
@@ -343,3 +345,25 @@ def test_a_request_is_a_value_and_comes_back_with_the_answer():
     assert request == RecallRequest(agent_id="ana", query="quagga", metadata={"trace": 1})
     assert (request.limit, request.scope, request.session_id) == (5, "agent", None)
     assert Narrowing(kinds=["fact"]).kinds == ("fact",)
+
+
+def test_no_garbage_is_collected_while_memories_are_ranked(memory):
+    keep(memory, *(intent(summary=f"The queue has {number} letters") for number in range(20)))
+    collected, before = set(), gc.get_threshold()
+
+    def note(phase, info):
+        frame = sys._getframe()
+        while frame := frame.f_back:
+            collected.add(frame.f_code.co_name)
+
+    gc.callbacks.append(note)
+    gc.set_threshold(1)
+    try:
+        found(memory, "how many letters has the queue?")
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(note)
+
+    assert "recall" in collected
+    assert "_hits" not in collected
+    assert gc.isenabled()
