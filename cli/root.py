@@ -283,6 +283,8 @@ def _print_move(app: App, moved: MoveReport, **more: str) -> None:
     copied = f"{count:,} commits" + (f" of {len(moved.streams)} streams" if len(moved.streams) > 1 else "")
     copied += f", {new:,} of them new" if new != count else ""
     app.info(clean(f"{moved.source} -> {moved.target}: {copied}; working state: {_STATES[moved.state]}"))
+    for path in moved.removed:
+        app.info(clean(f"removed: {path}, an unencrypted copy that a killed backup or restore left"))
     if moved.state == "kept":
         app.info(_STATE_IN_USE)
     if moved.tokens:

@@ -36,7 +36,7 @@ from weakref import WeakSet
 from jidomem.errors import Busy, Failed
 
 _NEW = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 #: Seconds during which a new file may still have the mode of the umask, before it gets its own.
 _YOUNG = 0.5
 _MARKER_FILE = "here"
@@ -267,7 +267,7 @@ def make_folders(path: str | Path) -> None:
 def inherit_at(path: str | Path) -> None:
     """Give a file or folder that this process just made the owner, group and mode of its folder."""
     with suppress(FileNotFoundError):
-        descriptor = os.open(path, _FOLDER if os.path.isdir(path) else os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = os.open(path, FOLDER if os.path.isdir(path) else os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             inherit(descriptor, os.path.dirname(path) or ".")
         finally:

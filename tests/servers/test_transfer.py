@@ -1,11 +1,13 @@
 """A root moves to another place with its chain, its files and its state, and only where nothing else is."""
 
+import errno
 import json
 import os
 import shutil
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
@@ -17,7 +19,9 @@ from file_log import FileLog
 from journal_world import lying
 
 import jidomem
+from jidomem.base import disk
 from jidomem.base.clock import Sources
+from jidomem.base.disk import acquire_lock
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
 from jidomem.extras.servers import journal
 from jidomem.extras.servers.addresses import open_log
@@ -434,3 +438,87 @@ def test_a_backup_that_is_made_while_others_write_has_every_commit_with_all_befo
     assert came
     assert came == written[: len(came)]
     assert kept.items() <= journal_of(root)[MEMORY].items()
+
+
+def modes(root):
+    """The modes of all folders, and of all files, of a root."""
+    paths = [root, *root.rglob("*")]
+    return [{path.stat().st_mode & 0o2777 for path in paths if path.is_dir() == is_dir} for is_dir in (True, False)]
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o750, 0o2770, 0o755])
+@pytest.mark.parametrize("way", ["restored", "migrated"])
+def test_a_root_at_another_place_is_as_private_as_before(root, tmp_path, way, mode):
+    root.chmod(mode)
+    if way == "restored":
+        backup(str(root), tmp_path / "kept.tar")
+        restore(tmp_path / "kept.tar", str(tmp_path / "new" / "there"))
+    else:
+        migrate(str(root), str(tmp_path / "new" / "there"))
+
+    made = tmp_path / "new" / "there"
+    folders, texts = modes(made)
+    assert made.stat().st_mode & 0o2777 == mode
+    assert {each & 0o777 for each in folders} == {mode & 0o777}
+    assert {each & 0o077 for each in texts} == {mode & 0o066}
+
+
+@pytest.mark.parametrize("recorded", [None, 8, "0777777", "-700", ["0755"]])
+def test_a_backup_without_a_mode_is_restored_for_its_user_only(root, tmp_path, recorded):
+    backup(str(root), tmp_path / "kept.tar")
+    with_manifest(tmp_path / "kept.tar", lambda manifest: manifest | {"mode": recorded})
+
+    restore(tmp_path / "kept.tar", str(tmp_path / "there"))
+
+    assert (tmp_path / "there").stat().st_mode & 0o7777 == 0o700
+
+
+def with_manifest(file, change):
+    """Write a backup again with another manifest."""
+    with tarfile.open(file) as tar:
+        members = [(member, tar.extractfile(member).read()) for member in tar.getmembers()]
+    first, data = members[0]
+    members[0] = first, json.dumps(change(json.loads(data))).encode()
+    with tarfile.open(file, "w") as tar:
+        for member, data in members:
+            member.size = len(data)
+            tar.addfile(member, BytesIO(data))
+
+
+def test_a_backup_removes_what_killed_ones_left_and_nothing_of_a_running_one(root, tmp_path):
+    left, running = (
+        tmp_path / f".{name}.tar.ab_cd12{end}.jidomem-scratch" for name, end in (("old", "3"), ("now", "4"))
+    )
+    other = tmp_path / ".kept.jidomem-scratch"
+    for folder in (left, running, other):
+        (folder / "root").mkdir(parents=True)
+        (folder / "root" / "text").write_text("hunter2")
+    descriptor = os.open(running, os.O_RDONLY)
+    acquire_lock(descriptor)
+
+    done = CliRunner().invoke(cli, ["--root", str(root), "root", "backup", str(tmp_path / "kept.tar")])
+    os.close(descriptor)
+
+    assert done.exit_code == 0, done.output
+    assert f"removed: {left}" in done.stderr
+    assert [left.exists(), running.exists(), other.exists()] == [False, True, True]
+    assert sorted(path.name for path in tmp_path.glob(".*")) == sorted([running.name, other.name])
+
+
+def test_a_full_disk_is_reported_of_the_backup_or_the_restored_root_and_not_of_a_memory(root, tmp_path, monkeypatch):
+    backup(str(root), tmp_path / "kept.tar")
+
+    def full(descriptor, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(disk, "write", full)
+    with pytest.raises(Failed, match="No space left") as backed:
+        backup(str(root), tmp_path / "more.tar")
+    with pytest.raises(Failed, match="No space left") as restored:
+        restore(tmp_path / "kept.tar", str(tmp_path / "there"))
+
+    assert str(tmp_path / "more.tar") in backed.value.detail
+    assert str(tmp_path / "there") in restored.value.detail
+    for refusal in (backed.value, restored.value):
+        assert "submit" not in (refusal.hint or "")
+        assert "journal" not in refusal.detail

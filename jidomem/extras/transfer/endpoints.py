@@ -6,6 +6,8 @@ A commit is copied to the target once it is verified. The manifest of a backup h
 from __future__ import annotations
 
 import json
+import os
+import stat
 import tarfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +17,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol, runtime_checkable
 
-from jidomem.base.disk import LARGEST, flush_above, make_folders, move, prepare, writing
-from jidomem.base.files import atomic_file
+from jidomem.base.disk import LARGEST, flush, flush_above, make_folders, move, prepare, writing
 from jidomem.base.json_values import decode_json
 from jidomem.errors import Busy, Failed, InvalidRequest, JournalDamaged
 from jidomem.extras.servers import addresses, checkpoints, shared_vectors
@@ -28,6 +29,8 @@ from jidomem.journal.rewrite import removed_leaves
 from jidomem.journal.stream_files import set_aside
 
 MANIFEST = "manifest.json"
+#: The mode of a root whose source has none, or an unknown one.
+PRIVATE = 0o700
 FORM = "jidomem backup 1"
 #: The maximum size of a manifest: it has a line for each file, and a million memories are some hundred files.
 _LONGEST = 64 << 20
@@ -37,12 +40,17 @@ _CHUNK = 1 << 20
 def pack(folder: Path, file: Path, facts: Mapping[str, Any]) -> str:
     """Write all files of *folder* and a manifest with *facts* to *file*; return the digest of the manifest.
 
-    The same folder gives the same bytes. The file is written durably and atomically. Raises Failed if it exists already
-    or cannot be written.
+    The same folder gives the same bytes. The file is written durably and atomically; its draft is beside *folder*, on
+    the file system of *file*. Raises Failed if it exists already or cannot be written.
     """
+    draft = folder.with_name("draft")
     try:
-        with atomic_file(file, 0o600, durable=True, replace=False) as target:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as target:
             manifest = _packed(folder, target, facts)
+            target.flush()
+            os.fsync(target.fileno())
+        os.link(draft, file)
+        flush(file.absolute().parent)
     except FileExistsError as error:
         raise Failed(f"{file} exists already", hint="name another file", code="write_failed") from error
     except OSError as error:
@@ -176,6 +184,20 @@ class FolderEnd:
         """Return the path of the folder."""
         return str(self.root)
 
+    @property
+    def mode(self) -> int:
+        """Return the mode of the folder, which decides who may read the root."""
+        return stat.S_IMODE(self.root.stat().st_mode) & 0o2777
+
+    def make(self, mode: int) -> None:
+        """Make the folder with *mode* if it is missing; one that exists keeps its own."""
+        if self.root.is_dir():
+            return
+        with writing(str(self.root)):
+            self.root.parent.mkdir(parents=True, exist_ok=True)
+            self.root.mkdir(PRIVATE)
+            self.root.chmod(mode)
+
     def streams(self) -> list[Stream]:
         """Return the streams that have commits, sorted."""
         return self._journal.streams()
@@ -267,6 +289,14 @@ class LogEnd:
     def name(self) -> str:
         """Return the address without a password."""
         return self._log.name
+
+    @property
+    def mode(self) -> int:
+        """Return the mode of a folder made from the root: the log has none."""
+        return PRIVATE
+
+    def make(self, mode: int) -> None:
+        """Do nothing: the log exists."""
 
     def streams(self) -> list[Stream]:
         """Return the streams that have an entry, sorted."""
@@ -377,9 +407,12 @@ class Brought:
     grew: bool  # whether the source was written to meanwhile
 
 
-def bring(source: TransferEndpoint, target: TransferEndpoint, progress: Progress = id) -> list[Brought]:
+def bring(
+    source: TransferEndpoint, target: TransferEndpoint, progress: Progress = id, mode: int | None = None
+) -> list[Brought]:
     """Copy all commits of *source*, which is only read, to *target*; return the result for each stream.
 
+    A folder that is made for them has *mode*, by default that of the source.
     Commits that the target has are skipped, so that a second call continues an interrupted one. Raises InvalidRequest
     if the target has content that the source has not, before anything is written; JournalDamaged if either end fails
     the verification; Busy if the source is redacted repeatedly.
@@ -389,6 +422,7 @@ def bring(source: TransferEndpoint, target: TransferEndpoint, progress: Progress
         if stream not in streams:
             raise other(target.name, f"{stream.project}/{stream.name}")
     target_chains = {stream: _target_chain(source, target, stream) for stream in target.streams()}
+    target.make(source.mode if mode is None else mode)
     for name, data in source.files():
         target.put(name, data)
     return [_bring_stream(source, target, stream, target_chains.get(stream), progress) for stream in streams]

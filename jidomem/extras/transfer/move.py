@@ -6,9 +6,12 @@ The working state and the tokens of the root move with it.
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from importlib.metadata import version
@@ -17,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from jidomem.base import disk
-from jidomem.base.disk import move, prepare, writing
+from jidomem.base.disk import LockedFile, move, prepare, writing
 from jidomem.base.json_values import decode_json
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.extras.memoryos import jobs, storage
@@ -178,7 +181,10 @@ _WAIT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class MoveReport:
-    """The report of a move: source, target, the verified streams, the tokens and the working state."""
+    """The report of a move: source, target, the verified streams, the tokens and the working state.
+
+    `removed` are the temporary folders of killed backups and restores that it removed.
+    """
 
     source: str
     target: str
@@ -186,6 +192,7 @@ class MoveReport:
     state: str  # brought, none, kept: the target's own
     tokens: int = 0
     other_tokens: int = 0  # valid at the target, but not at the source
+    removed: Sequence[str] = ()
 
     @property
     def grew(self) -> bool:
@@ -202,6 +209,7 @@ class MoveReport:
             "tokens": self.tokens,
             "other_tokens": self.other_tokens,
             "source_grew": self.grew,
+            "removed": [*self.removed],
         }
 
 
@@ -226,7 +234,8 @@ def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
         _refuse_nothing(origin.end)
         # before the journal: the state refers to memories, not the other way round
         state = state_snapshot(origin.state)
-        streams = bring(origin.end, destination.end, progress)
+        with _filling(f"{destination.end.name} is not complete", _CONTINUE):
+            streams = bring(origin.end, destination.end, progress)
         tokens = give_out(given_out(origin.end.name, origin.log), destination.end.name, destination.log)
         return MoveReport(origin.end.name, destination.end.name, streams, copied(state, destination.state), *tokens)
 
@@ -237,12 +246,16 @@ def backup(root: str, file: Path, progress: Progress = id) -> tuple[MoveReport, 
     The root may be written to meanwhile. Raises NotFound if there is no root, Failed if the file exists or cannot be
     written, JournalDamaged.
     """
-    with _opened(root) as origin, _scratch(file) as folder:
+    with _opened(root) as origin, _scratch(file) as (scratch, removed):
+        folder, mode = scratch / "root", f"{origin.end.mode:04o}"
         _refuse_nothing(origin.end)
-        state = copied(state_snapshot(origin.state), folder, mark=False)
-        streams = bring(origin.end, FolderEnd(folder), progress)
-        manifest = {"jidomem": version("jidomem"), "streams": [_row(each.stream, each.extent) for each in streams]}
-        return MoveReport(origin.end.name, str(file), streams, state), endpoints.pack(folder, file, manifest)
+        folder.mkdir(endpoints.PRIVATE)
+        with _filling(f"{file} was not written", _ROOM):
+            state = copied(state_snapshot(origin.state), folder, mark=False)
+            streams = bring(origin.end, FolderEnd(folder), progress)
+        rows = [_row(each.stream, each.extent) for each in streams]
+        digest = endpoints.pack(folder, file, {"jidomem": version("jidomem"), "mode": mode, "streams": rows})
+        return MoveReport(origin.end.name, str(file), streams, state, removed=removed), digest
 
 
 def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
@@ -251,12 +264,37 @@ def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
     Nothing is written there before the whole file was read. Raises InvalidRequest for a file that is no backup and for
     a target with other content, Failed if the file was changed, JournalDamaged.
     """
-    with _opened(target) as destination, _scratch(file) as folder:
+    with _opened(target) as destination, _scratch(file) as (folder, removed):
         manifest, source = endpoints.unpack(file, folder), FolderEnd(folder)
         if [_row(stream, source.verified_chain(stream).extent()) for stream in source.streams()] != manifest["streams"]:
             raise Failed(f"{file} does not match its manifest", hint="use another copy of it")
-        streams = bring(source, destination.end, progress)
-        return MoveReport(str(file), destination.end.name, streams, copied(state_snapshot(folder), destination.state))
+        with _filling(f"{destination.end.name} is not complete", _CONTINUE):
+            streams = bring(source, destination.end, progress, _mode(manifest))
+        state = copied(state_snapshot(folder), destination.state)
+        return MoveReport(str(file), destination.end.name, streams, state, removed=removed)
+
+
+_CONTINUE = "make room there, then run the same command again: it continues"
+
+
+@contextmanager
+def _filling(what: str, hint: str) -> Iterator[None]:
+    """Turn the failure of a write, which is reported as that of a memory, into one that says *what*, with *hint*."""
+    try:
+        yield
+    except Failed as error:
+        if (cause := error.__cause__) is None or not isinstance(cause, OSError):
+            raise
+        detail = f"{what}: {': '.join(filter(None, (cause.filename, cause.strerror)))}"
+        raise Failed(detail, hint=hint, code="write_failed") from cause
+
+
+def _mode(manifest: Mapping[str, Any]) -> int:
+    """Return the mode of the root in a backup; only its user may read one of an earlier version."""
+    text = manifest.get("mode")
+    if not (isinstance(text, str) and re.fullmatch("[02]?[0-7]{3}", text)):
+        return endpoints.PRIVATE
+    return int(text, 8) | endpoints.PRIVATE
 
 
 def _row(stream: Stream, extent: Extent) -> dict[str, Any]:
@@ -282,13 +320,46 @@ def _refuse_nothing(end: TransferEndpoint) -> None:
         raise NotFound(f"there is no memory root at {end.name}", hint="name the folder .jidomem itself, or an address")
 
 
+#: The end of the name of a temporary folder, and the whole name.
+_SCRATCH = ".jidomem-scratch"
+_SCRATCH_NAME = re.compile(rf"\..+\.\w{{8}}{re.escape(_SCRATCH)}", re.DOTALL)
+_ROOM = "name a file in a folder this user may write to, with room for all of it twice"
+
+
 @contextmanager
-def _scratch(file: Path) -> Iterator[Path]:
-    """Yield an empty temporary folder beside *file*; raises Failed if it cannot be created."""
+def _scratch(file: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield an empty temporary folder beside *file*, and the paths of those of killed processes, which are removed.
+
+    A running process has the lock of its folder. Raises Failed if it cannot be created.
+    """
+    above = file.absolute().parent
     try:
-        folder = TemporaryDirectory(prefix=f".{file.name}.", dir=file.absolute().parent)
+        removed = [str(path) for path in sorted(above.glob(f".*{_SCRATCH}")) if _removed_left(path)]
+        folder, lock = _locked_folder(f".{file.name}.", above)
     except OSError as error:
-        hint = "name a file in a folder this user may write to, with room for all of it twice"
-        raise Failed(f"{error.filename}: {error.strerror}", hint=hint, code="write_failed") from error
-    with folder as path:
-        yield Path(path)
+        raise Failed(f"{error.filename}: {error.strerror}", hint=_ROOM, code="write_failed") from error
+    with folder as path, closing(lock):
+        yield Path(path), removed
+
+
+def _locked_folder(prefix: str, above: Path) -> tuple[TemporaryDirectory[str], LockedFile]:
+    """Return a new temporary folder with its lock; on a file system without locks it has none, and none is removed."""
+    while True:
+        folder = TemporaryDirectory(prefix=prefix, suffix=_SCRATCH, dir=above, ignore_cleanup_errors=True)
+        lock = LockedFile(os.open(folder.name, disk.FOLDER))
+        with suppress(OSError):
+            disk.acquire_lock(lock.descriptor)
+        if os.path.isdir(folder.name):  # else another process removed it before it was locked
+            return folder, lock
+        lock.close()
+
+
+def _removed_left(path: Path) -> bool:
+    """Remove the temporary folder *path* of a process that is dead, and return whether it was one."""
+    if not _SCRATCH_NAME.fullmatch(path.name) or path.is_symlink():
+        return False
+    with suppress(OSError), closing(LockedFile(os.open(path, disk.FOLDER))) as lock:
+        if disk.acquire_lock(lock.descriptor, wait=False):
+            shutil.rmtree(path)
+            return True
+    return False
