@@ -53,7 +53,7 @@ from jidomem.curation.review_text import (
 from jidomem.errors import Conflict, ConflictItem, InvalidRequest, PolicyDenied
 from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import has_ended, is_number
-from jidomem.records.active import ACTIVE, UNACCEPTED, is_accepted
+from jidomem.records.active import ACTIVE, EXPIRED, UNACCEPTED, is_accepted
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
 from jidomem_cli.errors import acting, print_error, print_refusal
 from jidomem_cli.fields import entries_now, given_fields, memory_iri, with_memory_paths
@@ -239,6 +239,9 @@ def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_ru
             status = memory.reader.get_memory(memory.project, outcome.iri)["status"]
             if status in UNACCEPTED:
                 app.info(f"the decision is {status}, and not active")
+            elif status == EXPIRED:
+                edit = f"jidomem edit{acting(app)} {short(outcome.iri)} --set valid_until=DATE"
+                app.info(f"it ended at its date; if it holds longer: {edit}")
         return 0
     waiting, named = _waiting(memory), {each.item for each in settlements}
     pair = next((one for one in waiting if one.kind == "conflict" and {one.item, one.other} <= named), None)

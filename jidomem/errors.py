@@ -336,7 +336,7 @@ class Conflict(JidomemError):
         return {**super().to_dict(), "conflicts": conflicts, "choices": [choice.to_dict() for choice in self.choices]}
 
 
-_STAYS_REPLACED = "submit nothing: the memory that took the place stays active"
+_STAYS_REPLACED = "submit nothing: the memory that took the place stays"
 _STAYS_WITHDRAWN = "submit nothing: it stays withdrawn"
 _WITHDRAWAL_ENDS = "read why it was withdrawn first: the withdrawal ends, and yours takes its place"
 _OWN_REPLACED = "it ends, and yours takes its place"

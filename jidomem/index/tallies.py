@@ -23,7 +23,7 @@ from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import COMMIT
 from jidomem.rdf.terms import Term, date_time, iri, is_iri, literal, plain_value
 from jidomem.rdf.vocab import DECISION_STATUS, TYPE, jido
-from jidomem.records.active import ACCEPTED, ACTIVE, INVALIDATED, PENDING, REJECTED, SUPERSEDED
+from jidomem.records.active import ACCEPTED, ACTIVE, EXPIRED, INVALIDATED, PENDING, REJECTED, SCHEDULED, SUPERSEDED
 from jidomem.records.intent import CommitRef
 
 #: A `change` adds a memory to a group, or removes it; a later recorded time of a memory that is in it adds none. The
@@ -51,7 +51,6 @@ DELETE FROM metadata WHERE name = 'tallies';
 LEVELS = (44, 35, 26)
 #: The questions: memories by kind and status, and by agent and kind. ODD has the memories that only the engine counts.
 BY_STATUS, BY_AGENT, ODD = "status", "agent", "odd"
-EXPIRED, SCHEDULED = "expired", "scheduled"
 
 _NUMBERS = "SELECT item, number FROM node WHERE item IN (SELECT value FROM json_each(?))"
 _FORMER = "SELECT node, tally, at, items FROM change WHERE node IN (SELECT value FROM json_each(?))"

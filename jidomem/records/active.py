@@ -24,8 +24,10 @@ PENDING, REJECTED = "pending", "rejected"
 #: The states of an asserted memory that is not active and has not ended, by its decision status.
 UNACCEPTED = tuple(status for status in DECISION_STATUS if status != ACCEPTED)
 INVALIDATED, SUPERSEDED = ENDED = "invalidated", "superseded"
+#: The states of a memory that is not valid any more, or not yet.
+EXPIRED, SCHEDULED = "expired", "scheduled"
 #: Every state of a memory; the first that applies is its state.
-STATES = (*ENDED, PENDING, *UNACCEPTED, "expired", "scheduled", ACTIVE)
+STATES = (*ENDED, PENDING, *UNACCEPTED, EXPIRED, SCHEDULED, ACTIVE)
 #: Every status of a decision by which a list can be filtered: its own, that of its end, or that of a proposal.
 STATUSES = (*DECISION_STATUS, PENDING, *ENDED)
 
@@ -74,8 +76,8 @@ def validity(valid_from: str | None, valid_until: str | None, moment: str) -> st
     ('scheduled', 'expired', 'active')
     """
     if valid_until is not None and valid_until <= moment:
-        return "expired"
-    return "scheduled" if valid_from is not None and valid_from > moment else ACTIVE
+        return EXPIRED
+    return SCHEDULED if valid_from is not None and valid_from > moment else ACTIVE
 
 
 def filters(item: str = "item", end: str = "end", *, always: bool = False) -> str:

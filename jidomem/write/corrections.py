@@ -90,6 +90,12 @@ class Corrections:
         if (first := retry.first(view)) is not None:
             return first
         values = self.confirmation(view, item, reason, fields)
+        until = view.expired(iri(item), self._context.now())
+        if until and "valid_until" not in fields and view.is_current(iri(item)):
+            raise InvalidRequest(
+                f"{item} expired: it was valid until {until}; that it still holds needs another valid_until",
+                hint=f"to renew it: jidomem edit {item} --confirm --set valid_until=DATE",
+            )
         if view.is_proposed(iri(item)):
             self.check_asserted(view, self._submit(project_id, values, dry_run=True))
             old = restated_in(view, plain_value(conflict.first_proposed(iri(item), view)))

@@ -324,8 +324,7 @@ _PENDING: Mapping[str, tuple[str, str]] = {
 
 def _check_unsettled(item: Term, action: str, view: WriteSnapshot, now: datetime) -> None:
     """Raise InvalidRequest unless the active *item* itself can be settled: something else or nothing is pending."""
-    ends = [end for date in view.objects(item, jido("validUntil")) if (end := parse_moment(plain_value(date)))]
-    ended = format_timestamp(min(ends)).removesuffix("T00:00:00.000000Z") if ends and min(ends) <= now else None
+    ended = view.expired(item, now)
     state = f"{plain_value(item)} expired: it was valid until {ended}" if ended else f"{plain_value(item)} is active"
     pending: dict[Term, tuple[str, str]] = {}
     for name, what in _PENDING.items():

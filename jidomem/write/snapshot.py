@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
 from typing import Any
 
+from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, plain_value
 from jidomem.records.active import is_accepted
@@ -15,7 +17,7 @@ InstanceProbe = Callable[[Term, Term, frozenset[Term]], Iterable[Term]]
 ITEM_MARK = vocab.jido("hasAssertionStatus")
 _ASSERTED, _PROPOSED = vocab.jido("Asserted"), vocab.jido("Proposed")
 _ASSERTED_BY, _SETTLED_BY = vocab.jido("assertedBy"), vocab.jido("settledBy")
-_DECIDED = vocab.jido("decisionStatus")
+_DECIDED, _UNTIL = vocab.jido("decisionStatus"), vocab.jido("validUntil")
 _ENDS = (vocab.jido("supersededBy"), vocab.jido("invalidatedBy"))
 
 
@@ -189,6 +191,11 @@ class WriteSnapshot:
     def has_ended(self, item: Term) -> bool:
         """Return whether *item* is superseded or invalidated."""
         return any(self._values_of(item, end) for end in _ENDS)
+
+    def expired(self, item: Term, now: datetime) -> str | None:
+        """Return until when *item* was valid, as text; None if it is valid *now* by its `valid_until`."""
+        ends = [end for date in self._values_of(item, _UNTIL) if (end := parse_moment(plain_value(date)))]
+        return format_timestamp(min(ends)).removesuffix("T00:00:00.000000Z") if ends and min(ends) <= now else None
 
     def _values_of(self, subject: Term, predicate: Term) -> list[Term]:
         """Return the values of one property, in a list that callers must not change."""

@@ -209,7 +209,7 @@ def test_a_refused_withdrawal_names_the_command_that_withdraws_the_successor():
 
     refused = run("edit", FACT, "--invalidate", "--reason", "not measured")
 
-    assert "\n  submit nothing: the memory that took the place stays active\n" in refused.stderr
+    assert "\n  submit nothing: the memory that took the place stays\n" in refused.stderr
     command = f"edit {newer[-8:]} --invalidate --reason 'not measured'"
     assert f"  jidomem {command}: read the memory that took the place" in refused.stderr
     assert run(*shlex.split(command)).exit_code == 0

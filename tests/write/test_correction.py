@@ -10,6 +10,7 @@ from writing import held, open_with
 import jidomem
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import Conflict, IdempotencyMismatch, IntentRefused, InvalidRequest, NotFound, PolicyDenied
+from jidomem.serve.wire import for_requests, for_tools
 
 CURATED = '[agents.rita]\nrole = "Reviewer"\ncapabilities = ["CanReviewCode"]\n'
 
@@ -276,8 +277,31 @@ def test_what_a_curator_confirms_is_verified_until_its_text_changes(memory):
     verified = [shown(memory, i)["properties"].get("verified") for i in (by_agent, by_curator, settled, changed)]
     assert verified == [None, [True], [True], None]
 
-    ended = memory.writer.confirm("p", kept(memory, valid_until="2020-01-01"), asserted_by="rita").iri
+    until = memory.sources.now() + timedelta(minutes=1)
+    over = kept(memory, valid_until=until)
+    while memory.sources.now() < until:
+        pass
+    memory.writer.agent = "rita"
+    ended = memory.writer.settle("p", over, "accept").iri
     assert shown(memory, ended)["properties"].get("verified") is None
+
+
+@pytest.mark.parametrize("fields", [{}, {"expires_on": "2030-01-01"}], ids=str)
+def test_an_end_that_has_passed_is_confirmed_with_another_one_only(memory, fields):
+    item = kept(memory, valid_until="2020-01-01")
+    name = item.rpartition("/")[2]
+
+    with pytest.raises(InvalidRequest, match=f"{item} expired: it was valid until 2020-01-01;") as refusal:
+        memory.writer.confirm("p", item, **fields)
+    told = refusal.value.to_dict()
+    renewed = memory.writer.confirm("p", item, valid_until="2090-01-01", reason="it goes on", **fields).iri
+
+    assert told["hint"] == f"to renew it: jidomem edit {item} --confirm --set valid_until=DATE"
+    way = f'POST /projects/p/memories/{name}/revise {{"confirm": true, "set": {{"valid_until": "DATE"}}}}'
+    assert for_requests(told, "p")["hint"] == f"to renew it: {way}"
+    call = f'the tool revise with id {name}, confirm true and set {{"valid_until": "DATE"}}'
+    assert for_tools(told)["hint"] == f"to renew it: {call}"
+    assert status(memory, item, renewed) == ["superseded", "active"]
 
 
 @pytest.mark.parametrize("guess", ["assumption", "hypothesis"])
