@@ -22,14 +22,7 @@ from jidomem.write.context import WriteContext
 from jidomem.write.normalize import FieldNormalizer
 from jidomem.write.pipeline import PROPOSED_PREFIX, Pipeline
 from jidomem.write.snapshot import WriteSnapshot
-from jidomem.write.submission import (
-    DEFAULT_OPTIONS,
-    Decision,
-    Retry,
-    Submission,
-    SubmitOptions,
-    correction_digest,
-)
+from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Retry, Submission, SubmitOptions, correction_digest
 from jidomem.write.triples import restated_in
 
 _SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repeats
