@@ -254,18 +254,23 @@ _CHANGED = ("change", "item", "kind", "summary", "before", "after", "by")
 
 
 @click.command(cls=Command, formats=ROWS, paged=True, as_of=True)
+@click.option("--agent", metavar="NAME", help="Only commits with something that this agent wrote, settled or ordered.")
 @pass_app
-def log(app: App) -> None:
+def log(app: App, agent: str | None) -> None:
     """List the commits of the project, newest first: version, time, agents, sessions and how much each brought,
     or how many commits it redacted and why.
 
     Examples:
       jidomem journal log --limit 10
+      jidomem journal log --agent claude-code
       jidomem journal log --json --as-of 2030-01-01
     """
     memory = app.read()
     page, left = read_listed(
-        app, lambda limit, cursor: memory.reader.log(memory.project, as_of=app.as_of, limit=limit, cursor=cursor)
+        app,
+        lambda limit, cursor: memory.reader.log(
+            memory.project, as_of=app.as_of, limit=limit, cursor=cursor, agent=agent
+        ),
     )
     if form_of(app) in READ:
         show_rows(app, [{**row, "brought": _brought(row)} for row in page.rows], _LOG_COLUMNS, page.cursor, left=left)

@@ -450,8 +450,10 @@ class History:
         self._reader = reader
 
     def log(self, project: str, **options: Any) -> Page:
-        """Return the commits of a project, newest first, with the number of items of each class."""
-        page = self._reader.ask_page("commits", project=project, **options)
+        """Return the commits of a project, or of one `agent`, newest first, with the number of items of each class."""
+        name = "commits" if options.get("agent") is None else "commits-of-agent"
+        given = {key: value for key, value in options.items() if key != "agent" or value is not None}
+        page = self._reader.ask_page(name, project=project, **given)
         commits = [row["commit"] for row in page.rows]
         brought: dict[str, Rows] = {commit: [] for commit in commits}
         ordered: dict[str, Rows] = {commit: [] for commit in commits}

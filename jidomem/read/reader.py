@@ -318,7 +318,7 @@ class MemoryReader:
         Each has version, recorded_at, commit, graph, committer and ontology; the agents and sessions
         of its contents; and `brought`, the number of items of each class. One that a person ordered,
         as a redaction, has that agent, the `reason`, and the ids of the commits that it `redacted`.
-        The options are those of `ask`.
+        The options are those of `ask`; with `agent`, a name or an IRI, only commits of that agent.
         """
         return self._history.log(project, **options)
 
