@@ -25,6 +25,7 @@ from jidomem.guard.guard import (
     edited,
     of_patch,
     override_notice,
+    rule_line,
     stopped,
     text_of,
 )
@@ -41,7 +42,7 @@ _TOUCHED = ("file_path", "notebook_path", "path", "target_file")
 _WRITTEN = ("content", "contents")
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, formats=("text", "json", "github"))
 @click.argument("paths", metavar="PATH...", nargs=-1)
 @click.option("--staged", is_flag=True, help="Check the staged changes of git instead of PATHs.")
 @hook_option(HOOK_CLIENTS)
@@ -64,6 +65,7 @@ def guard(
     Each rule is shown once per session, within 300 tokens. If the check of a strict convention fails, the reason is
     printed and the exit code is 3; if the check did not run, as its command is not trusted here, or if the journal is
     damaged, 1. Prints nothing for files without rules. A folder stands for the files below it that git does not ignore.
+    --format github prints an annotation for each, and no rules.
 
     Examples:
       jidomem guard src/a.py
@@ -75,6 +77,8 @@ def guard(
         raise InvalidRequest("give paths, --staged or --hook", hint="name a file: jidomem guard src/a.py")
     if allowed and (hook is not None or override is not None):
         raise InvalidRequest("--allow-unchecked is for files to check", hint="leave out --hook and --override")
+    if app.format is not None and (hook is not None or override is not None):
+        raise InvalidRequest("--format is for files to check", hint="leave out --hook and --override")
     if hook is not None:
         answer_hook(app, hook, "guard", lambda hook_input: _hook_answer(app, hook, hook_input, session))
         return
@@ -93,7 +97,7 @@ def guard(
     given = local.paths.files(paths)
     edits = _staged(local) if staged else [Edit(path, file=folder / path) for path in given]
     verdict = local.guard.judge(edits, name, show_with_stops=True)
-    _print_verdict(app, verdict, allowed)
+    _print_verdict(app, verdict, allowed, local.paths.folder)
     for text in verdict.damage:
         app.warn(f"a rule may be missing: {text}")
     _warn_of_unchecked(app, verdict, allowed)
@@ -236,13 +240,36 @@ def _warn_of_unchecked(app: App, verdict: Verdict, allowed: Sequence[str]) -> No
             app.warn(f"--allow-unchecked {name} allows nothing: no check of such a convention was left out")
 
 
-def _print_verdict(app: App, verdict: Verdict, allowed: Sequence[str]) -> None:
-    if app.json:
+def _print_verdict(app: App, verdict: Verdict, allowed: Sequence[str], folder: Path) -> None:
+    """Print the verdict in the requested format; *folder* is that of the paths."""
+    if app.json or app.format == "json":
         click.echo(json.dumps(_plain(verdict, allowed), ensure_ascii=False))
-    elif verdict.text:
+        return
+    if app.format == "github":
+        for line in _annotations(verdict, allowed, folder):
+            click.echo(line)
+        return
+    if verdict.text:
         click.echo(verdict.text, nl=False)
-    if verdict.stops and not app.json:
+    if verdict.stops:
         click.echo(broken(verdict.stops), err=True)
+
+
+def _annotations(verdict: Verdict, allowed: Sequence[str], folder: Path) -> Iterator[str]:
+    """Yield a workflow command of GitHub Actions for each finding, with the path from the working directory."""
+    from jidomem.check.report import command
+
+    findings = [(stop, "error", stop.reason) for stop in verdict.stops]
+    findings += [(stop, "notice", f"{stop.reason}; an override let this pass") for stop in verdict.overridden]
+    findings += [
+        (stop, "warning" if _is_allowed(stop, allowed) else "error", f"not checked: {stop.reason}")
+        for stop in verdict.unchecked
+    ]
+    for stop, kind, reason in findings:
+        text = f"{reason}\n{rule_line(stop.rule)}"
+        yield command(kind, "jidomem guard", text, file=os.path.relpath(folder / stop.path), line=stop.line)
+    for text in verdict.damage:
+        yield command("error", "jidomem guard", f"a rule may be missing: {text}")
 
 
 def _plain(verdict: Verdict, allowed: Sequence[str]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "s
 @click.option("--kind", "kinds", multiple=True, metavar="KIND",
               help="Type or class of memory, with those below it; repeatable.")  # fmt: skip
 @about_option
-@click.option("--agent", metavar="NAME", help="Only memories of this agent.")
+@click.option("--agent", metavar="NAME", help="Only what this agent wrote.")
 @click.option("--session", metavar="NAME", help="Only memories of this session.")
 @click.option("--since", metavar="MOMENT", help="Only memories recorded at this moment or later.")
 @click.option("--until", metavar="MOMENT", help="Only memories recorded before this moment.")

@@ -254,15 +254,15 @@ _CHANGED = ("change", "item", "kind", "summary", "before", "after", "by")
 
 
 @click.command(cls=Command, formats=ROWS, paged=True, as_of=True)
-@click.option("--agent", metavar="NAME", help="Only commits with something that this agent wrote, settled or ordered.")
+@click.option("--agent", metavar="NAME", help="Only what this agent wrote.")
 @pass_app
 def log(app: App, agent: str | None) -> None:
     """List the commits of the project, newest first: version, time, agents, sessions and how much each brought,
-    or how many commits it redacted and why.
+    or how many commits it redacted and why. With --agent, those with something that it wrote, settled or ordered.
 
     Examples:
       jidomem journal log --limit 10
-      jidomem journal log --agent claude-code
+      jidomem journal log --agent ana
       jidomem journal log --json --as-of 2030-01-01
     """
     memory = app.read()

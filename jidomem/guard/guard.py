@@ -150,16 +150,23 @@ _ERROR_LINES = tuple(
         r"(?i:error|fatal|syntax error)\b[: ]",
     )
 )
+#: The place at the beginning of a line of a tool, and the names that tools have for standard input.
+_PLACE = lazy(r"(?:\./)?([^\s:(]+)[:(](\d{1,7})[:,]")
+_STANDARD_INPUT = ("-", "<stdin>", "stdin", "/dev/stdin")
 _TRACEBACK = "Traceback (most recent call last):"
 _COLOUR = lazy(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of a check: `broken` is the fault of the edit, `unjudged` the reason why the check could not run."""
+    """The result of a check: `broken` is the fault of the edit, `unjudged` the reason why the check could not run.
+
+    `line` is that of the fault in the file, if it is known.
+    """
 
     broken: str | None = None
     unjudged: str | None = None
+    line: int | None = None
 
 
 class _Overdue(Exception):
@@ -203,7 +210,8 @@ def _forbidden(shown_pattern: str, pattern: Any, edit: Edit) -> CheckResult:
         (each for each in lines if texts[each[0] - 1 : each[0]] != [] and texts[each[0] - 1] not in before), lines[0]
     )
     place = f"line {number} has" if edit.whole else "it adds"
-    return CheckResult(f"{place} {_cut(text)}, which {_cut(shown_pattern)} forbids")
+    broken = f"{place} {_cut(text)}, which {_cut(shown_pattern)} forbids"
+    return CheckResult(broken, line=number if edit.whole else None)
 
 
 def _matches_in(pattern: Any, text: bytes, overdue: float) -> Iterator[tuple[int, str]]:
@@ -234,7 +242,8 @@ def _by_command(command: str, edit: Edit, folder: Path, may_run: Callable[[str],
         return CheckResult(unjudged=f"{_cut(command)} {words}")
     if code == 0 or (edit.before is not None and _run(command, edit.path, edit.before, folder)[0] not in (0, None)):
         return CheckResult()
-    return CheckResult(f"{_cut(command)} ends with {code}: {_cut(error_line(words))}")
+    error = error_line(words)
+    return CheckResult(f"{_cut(command)} ends with {code}: {_cut(error)}", line=line_in(error, edit.path))
 
 
 def _run(command: str, path: str, text: str, folder: Path) -> tuple[int | None, str]:
@@ -250,6 +259,18 @@ def _run(command: str, path: str, text: str, folder: Path) -> tuple[int | None, 
     except (OSError, ValueError, IndexError) as error:
         return None, f"could not be run: {error}"
     return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def line_in(error: str, path: str) -> int | None:
+    """Return the line of the file *path* that the line *error* of a tool names at its beginning; None if it names none.
+
+    >>> [line_in(error, "src/a.py") for error in ("src/a.py:3:1: F821 bad", "-:4: bad", "src/b.py:5: bad")]
+    [3, 4, None]
+    """
+    place = _PLACE.match(error)
+    if place is None or not (place[1] in _STANDARD_INPUT or f"/{path}".endswith(f"/{place[1]}")):
+        return None
+    return int(place[2])
 
 
 def error_line(output: str) -> str:
@@ -469,7 +490,7 @@ class Guard:
             before = self._log.stopped(edit.path) if self._log is not None else set()
             for rule in rules.get(edit.path, ()):
                 results = [CheckResult(unjudged=unread)] if unread and rule.checks else list(self._judged(rule, edit))
-                stops += [Stop(edit.path, rule, each.broken) for each in results if each.broken][:1]
+                stops += [Stop(edit.path, rule, each.broken, each.line) for each in results if each.broken][:1]
                 for each in results:
                     if each.unjudged:
                         notes[rule.item] = each.unjudged

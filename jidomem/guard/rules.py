@@ -135,11 +135,12 @@ def leaves_rules_unchanged(
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The reason to stop an edit of a file: the convention, and the fault."""
+    """The reason to stop an edit of a file: the convention, and the fault, with its line in the file if it is known."""
 
     path: str
     rule: Rule
     reason: str
+    line: int | None = None
 
 
 def places(path: str) -> Iterator[str]:

@@ -468,3 +468,50 @@ def test_a_pattern_that_could_never_be_looked_for_is_refused_where_it_is_written
 
         assert refusal.value.violations[0].value == pattern
         assert memory.reader.ask("conventions", project="p") == []
+
+
+def test_github_gets_an_annotation_for_each_finding(repository):
+    broken, checked, _ = keep(
+        repository,
+        convention("No print: 100%, ever", "src", forbidsPattern=r"\bprint\("),
+        convention("Formatted", "src/b,c:d.py", checkCommand="no-such-program {}"),
+        convention("Begins with its licence", "lib", requiresPattern="Licence"),
+    )
+    (repository / "src" / "a.py").write_text("x = 1\nprint(x)\n")
+    (repository / "src" / "b,c:d.py").write_text("x = 1\n")
+    (repository / "lib").mkdir()
+    (repository / "lib" / "e.py").write_text("x = 1\n")
+
+    told = run("guard", ".", "--format", "github")
+
+    assert told.exit_code == 3
+    found = {
+        line.partition(",title=")[0]: line.partition(",title=jidomem guard::")[2] for line in told.stdout.splitlines()
+    }
+    assert sorted(found) == [
+        "::error file=lib/e.py",
+        "::error file=src/a.py,line=2",
+        "::error file=src/b%2Cc%3Ad.py",
+    ]
+    message, _, rule = found["::error file=src/a.py,line=2"].partition("%0A")
+    assert message.startswith('line 2 has "print(", which')
+    assert f"{broken[-8:]} strict convention: " in rule
+    assert "No print: 100%25, ever" in rule
+    assert "it would contain nothing that matches" in found["::error file=lib/e.py"]
+    assert "not checked: " in found["::error file=src/b%2Cc%3Ad.py"]
+
+    allowed = run("guard", "src/b,c:d.py", "--format", "github", "--allow-unchecked", checked[-8:])
+    assert (allowed.exit_code, allowed.stdout[:10]) == (0, "::warning ")
+    refused = run("guard", "--hook", "claude", "--format", "github", stdin="{}")
+    assert (refused.exit_code, "--format is for files to check" in refused.stderr) == (2, True)
+
+
+def test_the_line_that_a_command_names_is_annotated(repository, monkeypatch):
+    command = "sh -c 'echo \"$0:7:1: E1 bad\"; exit 1' {}"
+    keep(repository, convention("Checked", "src", checkCommand=command))
+    assert run("access", "trust", ".", "--command", command).exit_code == 0
+    monkeypatch.chdir(repository / "src")
+
+    told = run("guard", "a.py", "--format", "github")
+
+    assert told.stdout.startswith("::error file=a.py,line=7,title=jidomem guard::")

@@ -280,7 +280,9 @@ def answers(reader, worlds, **moment):
 def test_every_question_that_is_about_memories_or_sessions_takes_a_moment_of_the_world():
     without = {query for query in PLAYBOOK if not query.takes("validAt")}
 
-    assert {query.role for query in without if query.name not in ("commits", "commits-of-agent", "policy-changes")} == {"code"}
+    assert {query.role for query in without if query.name not in ("commits", "commits-of-agent", "policy-changes")} == {
+        "code"
+    }
 
 
 @settings(max_examples=examples(3), deadline=None)
