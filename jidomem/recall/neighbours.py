@@ -246,7 +246,9 @@ class NeighbourSearch:
         rows = [
             row
             for row in _significant_rows(file.summaries(of_number, self._within))
-            if row.item not in self._compared and not self._is_excluded(row.item)
+            if row.item not in self._compared
+            and self._most(row.stems, of_number[row.number]) >= self._least
+            and not self._is_excluded(row.item)
         ]
         self._read_weights(file, chain.from_iterable(row.stems for row in rows))
         self._add(file, [row for row in rows if self._likeness(row.stems, of_number[row.number]) >= self._least])
@@ -269,6 +271,12 @@ class NeighbourSearch:
         """Read the weights of *stems*: the fewer memories have a stem, the higher. The recent ones count, too."""
         new = {*stems} - self._weights.keys()
         self._weights |= _weights(file.holding(new), self._memories, self._recent)
+
+    def _most(self, stems: Sequence[str], cosine: float) -> float:
+        """Return the greatest likeness of a statement with *stems*, as if it had no words beside the common ones."""
+        whole = _sum(self._weights, self._own)
+        common = _sum(self._weights, self._own.intersection(stems)) / whole if whole else 0.0
+        return _logistic(cosine + common, *BY_BOTH)
 
     def _likeness(self, stems: Sequence[str], cosine: float | None) -> float:
         return _likeness(self._stems, stems, self._weights, cosine)
