@@ -2,11 +2,12 @@
 
     python -m bench.neighbours
 
-For each repository of `tests/recall/project_notes` its notes are written to a memory, and the labelled statements are
-compared to them: with the vectors of the local embedder, then by words alone.  It prints for how many statements the
-labelled memory is a neighbour, and how many statements on other matters have any.  Then it prints the constants of the
-logistic functions, fitted to the repositories of the part "fit": to labelled pairs on one matter, and to unrelated
-statements with their nearest memory, both classes counting the same.
+For each repository of `tests/recall/project_notes`, and each file of brief statements on the same subjects in
+`tests/recall/subject_notes`, the notes are written to a memory, and the labelled statements are compared to them: with
+the vectors of the local embedder, then by words alone.  It prints for how many statements the labelled memory is a
+neighbour, and how many statements on other matters have any.  Then it prints the constants of the logistic functions,
+fitted to the repositories of the part "fit": to labelled pairs on one matter, and to unrelated statements with their
+nearest memory, both classes counting the same.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from jidomem.recall import neighbours
 from jidomem.records.interfaces import Embedder
 
 NOTES = Path(__file__).parent.parent / "tests" / "recall" / "project_notes"
+SUBJECT_NOTES = NOTES.parent / "subject_notes"
 PROJECT = "notes"
 MOMENT = "2099-01-01T00:00:00.000000Z"
 LABELS = ("repeats", "contradicts", "near", "unrelated")
@@ -55,12 +57,12 @@ class Case:
         return self.likeness.get(self.target, 0.0) if self.target else max(self.likeness.values(), default=0.0)
 
 
-def cases(embedder: Embedder | None, least: float = neighbours.LEAST) -> Iterator[Case]:
-    """Yield the labelled statements of all repositories, with the memories of at least this likeness."""
-    for path in sorted(NOTES.glob("*.json")):
+def cases(embedder: Embedder | None, least: float = neighbours.LEAST, folder: Path = NOTES) -> Iterator[Case]:
+    """Yield the labelled statements of all files of *folder*, with the memories of at least this likeness."""
+    for path in sorted(folder.glob("*.json")):
         notes = json.loads(path.read_text("utf-8"))
-        with tempfile.TemporaryDirectory() as folder:
-            yield from _cases(notes, Path(folder) / ".jidomem", embedder, least)
+        with tempfile.TemporaryDirectory() as temporary:
+            yield from _cases(notes, Path(temporary) / ".jidomem", embedder, least)
 
 
 def _cases(notes: dict[str, Any], root: Path, embedder: Embedder | None, least: float) -> Iterator[Case]:
@@ -70,7 +72,7 @@ def _cases(notes: dict[str, Any], root: Path, embedder: Embedder | None, least: 
         if memory.embedding is not None:
             memory.embedding.embed(PROJECT)
         for label in LABELS:
-            for each in notes[label]:
+            for each in notes.get(label, ()):
                 text, target = (each, None) if isinstance(each, str) else (each["text"], each["memory"])
                 whole = "\n".join(filter(None, (text, "" if target is None else each.get("topic", ""))))
                 likeness = {ids[item]: value for item, value in compared(memory, text, whole, least).items()}
@@ -79,10 +81,10 @@ def _cases(notes: dict[str, Any], root: Path, embedder: Embedder | None, least: 
 
 def intent(note: dict[str, Any]) -> dict[str, Any]:
     """Return *note* as an intent."""
-    fields = {name: note[name] for name in ("summary", "type", "topic", "about", "rationale") if note[name]}
-    rationale = {"rationale": "-"} if note["type"] == "decision" else {}
+    fields = {name: note[name] for name in ("summary", "type", "topic", "about", "rationale") if note.get(name)}
+    rationale = {"rationale": "-"} if note.get("type") == "decision" else {}
     author = {"applies_to_project": PROJECT, "asserted_by": "a", "asserted_in": "s", "confidence": "high"}
-    return {**author, **rationale, **fields}
+    return {"type": "fact", **author, **rationale, **fields}
 
 
 def compared(memory: jidomem.Jidomem, text: str, whole: str, least: float = neighbours.LEAST) -> dict[str, float]:
@@ -118,19 +120,23 @@ def fitted(every: Sequence[Case], slope: float, middle: float) -> tuple[float, f
 
 def main() -> None:
     """Print the rates and the constants."""
+    brief = neighbours.BRIEF
     for name, embedder, constants in (
         ("with vectors", LocalEmbedder(), neighbours.BY_BOTH),
         ("by words", None, neighbours.BY_WORDS),
     ):
-        every = [*cases(embedder)]
-        for part in ("fit", "held out"):
-            rates = []
-            for label in LABELS:
-                of_label = [case for case in every if (case.part, case.label) == (part, label)]
-                rates.append(f"{label} {sum(case.is_noticed for case in of_label)} of {len(of_label)}")
-            print(f"{name}, {part}: {', '.join(rates)}")
-        every = [*cases(embedder, 0.0)]
-        used = [case for case in every if case.part == "fit" and case.label != "near"]
+        for folder in (NOTES, SUBJECT_NOTES):
+            every = [*cases(embedder, folder=folder)]
+            for part in ("fit", "held out"):
+                rates = []
+                for label in LABELS:
+                    of_label = [case for case in every if (case.part, case.label) == (part, label)]
+                    if of_label:
+                        rates.append(f"{label} {sum(case.is_noticed for case in of_label)} of {len(of_label)}")
+                print(f"{folder.name}, {name}, {part}: {', '.join(rates)}")
+        neighbours.BRIEF = 0  # the constants of brief statements are chosen, not fitted
+        used = [case for case in cases(embedder, 0.0) if case.part == "fit" and case.label != "near"]
+        neighbours.BRIEF = brief
         slope, middle = fitted(used, *constants)
         print(f"{name}, fitted: slope {slope:.2f}, middle {middle:.3f}")
 

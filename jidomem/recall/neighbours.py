@@ -2,7 +2,8 @@
 
 The likeness of two statements is the estimated probability that they are on one matter, so that one repeats the other
 or contradicts it. It is a logistic function of the cosine of their vectors and of the share of their words that they
-have in common; `python -m bench.neighbours` fits it to the labelled notes of `tests/recall/project_notes`.
+have in common; `python -m bench.neighbours` fits it to the labelled notes of `tests/recall/project_notes`. Brief
+statements on one subject, such as a customer, need more in common (`tests/recall/subject_notes`).
 
 The near pairs of a project are active memories of which one repeats the other or is on the same matter. The pairs of
 near vectors are stored with the vectors, and judged here by their words, status and links; memories with one text have
@@ -20,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice, product
-from math import exp, log
+from math import exp, inf, log
 from operator import eq
 from typing import NamedTuple, TypeVar
 
@@ -61,6 +62,10 @@ COMMON, SHORT = 2, 4
 #: Slope and middle of the logistic functions: of the cosine and the share of common words, and of words alone;
 #: fitted by `python -m bench.neighbours`.
 BY_BOTH, BY_WORDS = (13.2, 0.568), (13.3, 0.234)
+#: The same for two statements with at most BRIEF different words together that share only words of other memories, too:
+#: "ACME has 40 seats" and "ACME pays by invoice" are near by their subject, and on different matters. Among fewer than
+#: FEW memories any word counts as one of others. Chosen on the labelled statements on one subject.
+BRIEF, FEW, BRIEF_BY_BOTH, BRIEF_BY_WORDS = 13, 10, (19.5, 0.85), (10.4, 0.45)
 _WORK = frozenset(map(type_uri, ("task", "milestone", "plan")))
 _TROUBLE = frozenset(map(type_uri, ERRORS))
 _NO_STATEMENT = frozenset(map(type_uri, ("alternative", "deleted_marker")))
@@ -279,7 +284,7 @@ class NeighbourSearch:
         return _logistic(cosine + common, *BY_BOTH)
 
     def _likeness(self, stems: Sequence[str], cosine: float | None) -> float:
-        return _likeness(self._stems, stems, self._weights, cosine)
+        return _likeness(self._stems, stems, self._weights, cosine, _rare(self._memories, 1))
 
 
 def likeness_of_pairs(file: SearchIndexReader, pairs: Sequence[tuple[SearchRow, SearchRow, float]]) -> list[float]:
@@ -290,7 +295,8 @@ def likeness_of_pairs(file: SearchIndexReader, pairs: Sequence[tuple[SearchRow, 
     rows = {row.number: row for one, other, _ in pairs for row in (one, other)}
     stems = {number: significant(row.fields[_SUMMARY].split()) for number, row in rows.items()}
     holding = file.holding({*chain.from_iterable(stems.values())})
-    weights = _weights(holding, file.metadata("memories") or 0, {})
+    memories = file.metadata("memories") or 0
+    weights, rare = _weights(holding, memories, {}), _rare(memories, 2)
     partners: dict[int, dict[int, None]] = {}
     for one, other, _ in pairs:
         partners.setdefault(one.number, {})[other.number] = None
@@ -299,7 +305,7 @@ def likeness_of_pairs(file: SearchIndexReader, pairs: Sequence[tuple[SearchRow, 
     for one, other, cosine in pairs:
         texts = [stems[number] for number in _connected((one.number, other.number), partners)]
         is_table = are_rows_of_table(stems[one.number], stems[other.number], texts)
-        likeness.append(0.0 if is_table else _likeness(stems[one.number], stems[other.number], weights, cosine))
+        likeness.append(0.0 if is_table else _likeness(stems[one.number], stems[other.number], weights, cosine, rare))
     return likeness
 
 
@@ -399,14 +405,29 @@ def _weights(holding: Mapping[str, int], memories: int, recent: Mapping[str, int
 
 
 def _likeness(
-    one: Collection[str], other: Collection[str], weights: Mapping[str, float], cosine: float | None
+    one: Collection[str], other: Collection[str], weights: Mapping[str, float], cosine: float | None, rare: float
 ) -> float:
-    """Return the likeness of two statements, given by their stems and the cosine of their vectors."""
+    """Return the likeness of two statements, given by their stems and the cosine of their vectors.
+
+    A word has a weight of *rare* if at most one other memory has it.
+    """
+    is_brief = is_brief_pair(one, other, weights, rare)
     if cosine is not None:
-        return _logistic(cosine + _common(one, other, weights), *BY_BOTH)
+        return _logistic(cosine + _common(one, other, weights), *(BRIEF_BY_BOTH if is_brief else BY_BOTH))
     if min(len(one), len(other)) < SHORT and len({*one} & {*other}) < COMMON:
         return 0.0
-    return _logistic(_alike(one, other, weights), *BY_WORDS)
+    return _logistic(_alike(one, other, weights), *(BRIEF_BY_WORDS if is_brief else BY_WORDS))
+
+
+def is_brief_pair(one: Collection[str], other: Collection[str], weights: Mapping[str, float], rare: float) -> bool:
+    """Return whether two statements are brief and share no word of a weight of *rare*, which hardly any other has."""
+    first, second = {*one}, {*other}
+    return len(first) + len(second) <= BRIEF and all(weights[stem] < rare for stem in first & second)
+
+
+def _rare(memories: int, having: int) -> float:
+    """Return the least weight of a word that at most *having* of the *memories* have."""
+    return log(1 + memories / (1 + having)) - 1e-9 if memories >= FEW else inf
 
 
 def _alike(one: Collection[str], other: Collection[str], weights: Mapping[str, float]) -> float:

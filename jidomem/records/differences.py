@@ -8,7 +8,7 @@ the place of one or two (tests/records/test_differences.py has the rates on labe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from fractions import Fraction
@@ -84,16 +84,34 @@ def has_replaced_words(text: str, other: str) -> bool:
     >>> has_replaced_words("Secrets live in Vault", "Vault stores all secrets")
     False
     """
-    texts = (_tokens_of(each).content for each in (text, other))
-    one, two = ({word.key: word for word in words if word.folded not in _INDEFINITE} for words in texts)
+    one, two = _words_of(text), _words_of(other)
     if max(len(one), len(two)) > _MOST:
         return False
-    lacks = [
-        sum(not any(_is_same_word(word, each) for each in others.values()) for word in words.values())
-        for words, others in ((one, two), (two, one))
-    ]
-    fewest = min(lacks)
-    return 0 < fewest <= _MOST_REPLACED and len(one) - lacks[0] >= 2 * fewest - 1
+    fewest = min(len(one) - _shared(one, two), len(two) - _shared(two, one))
+    return 0 < fewest <= _MOST_REPLACED and _shared(one, two) >= 2 * fewest - 1
+
+
+def are_brief_on_other_things(text: str, other: str) -> bool:
+    """Return whether two brief near statements share at most half of the content words of the shorter one.
+
+    They may have only their subject in common.
+
+    >>> are_brief_on_other_things("ACME is on the Business plan", "ACME is located in Madrid")
+    True
+    >>> are_brief_on_other_things("ACME uses the SAP integration", "ACME has the integration for SAP")
+    False
+    """
+    one, two = _words_of(text), _words_of(other)
+    return max(len(one), len(two)) <= _BRIEF and 2 * _shared(one, two) <= min(len(one), len(two))
+
+
+def _words_of(text: str) -> dict[str, Token]:
+    """Return the content words of a text by their keys."""
+    return {word.key: word for word in _tokens_of(text).content if word.folded not in _INDEFINITE}
+
+
+def _shared(words: Mapping[str, Token], others: Mapping[str, Token]) -> int:
+    return sum(any(_is_same_word(word, each) for each in others.values()) for word in words.values())
 
 
 def _is_same_word(one: Token, two: Token) -> bool:
@@ -106,6 +124,8 @@ def _is_same_word(one: Token, two: Token) -> bool:
 _INDEFINITE = frozenset(["whatever", "whichever", "anything", "everything", "something", "thing", "things"])
 #: The most content words of a statement that may be in the place of others; the letters of a word with other forms.
 _MOST_REPLACED, _LONG_WORD = 2, 6
+#: The most content words of a brief statement.
+_BRIEF = 6
 #: The most values of a kind in a text that are compared; the most tokens of texts that are aligned word by word, and
 #: the share of common words from which they are.
 _MOST, _LONGEST, _ALIGNED = 40, 100, 0.5

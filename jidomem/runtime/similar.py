@@ -368,13 +368,14 @@ class ProposalJudge:
 def _similar(summary: str, neighbour: Neighbour) -> SimilarMemory:
     """Return a neighbour of the statement *summary* with its relation to it.
 
-    A repetition differs in no value, and in no one or two words alone.
+    A repetition differs in no value, and in no one or two words alone; a brief one shares most of its words.
     """
-    from jidomem.records.differences import differences, has_replaced_words  # only a write needs these rules
+    from jidomem.records import differences  # only a write needs these rules
 
-    differing = tuple(map(str, differences(summary, neighbour.summary)))
-    is_same = neighbour.likeness >= SAME and not differing and not has_replaced_words(summary, neighbour.summary)
-    relation = REPEATS if is_same else NEAR
+    texts = summary, neighbour.summary
+    differing = tuple(map(str, differences.differences(*texts)))
+    differs = differing or differences.has_replaced_words(*texts) or differences.are_brief_on_other_things(*texts)
+    relation = NEAR if differs or neighbour.likeness < SAME else REPEATS
     most = 1.0 if summary == neighbour.summary else 0.99
     likeness, author = min(round(neighbour.likeness, 2), most), local_name(neighbour.agent)
     return SimilarMemory(neighbour.item, neighbour.summary, likeness, relation, author, differing)

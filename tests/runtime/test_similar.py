@@ -459,3 +459,10 @@ def test_a_journal_has_the_same_bytes_with_and_without_the_search(tmp_path):
 
     assert journals[0] == journals[1]
     assert "similar" not in json.dumps([data.decode() for data in journals[0].values()])
+
+
+def test_a_brief_statement_that_shares_only_its_subject_repeats_nothing(memory):
+    plan = memory.remember("ACME Corp is on the Business plan").iri
+
+    assert "repeats" not in dict(similar(memory.remember("ACME Corp is located in Madrid"))).values()
+    assert (plan, "repeats") in similar(memory.remember("The Business plan is that of ACME Corp"))
