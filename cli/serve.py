@@ -25,6 +25,7 @@ from jidomem_cli.output import show_result
 
 if TYPE_CHECKING:
     from jidomem.runtime.settings import Settings
+    from jidomem.runtime.tokens import Keyring
     from jidomem.serve.log import Log
     from jidomem.serve.shared_state import SharedState
 
@@ -45,6 +46,25 @@ def log_options(command: F) -> F:
         help="Format of the log (default: text on a terminal, else json).",
     )
     return form(level(command))
+
+
+def address_options(port: int) -> Callable[[F], F]:
+    """Return the decorator for --host, --port, --allow-host and --public-url of a server."""
+
+    def with_options(command: F) -> F:
+        public = click.option(
+            "--public-url",
+            metavar="URL",
+            envvar="JIDOMEM_PUBLIC_URL",
+            help="Address that clients use, if it differs, as behind TLS: https://memory.example.org.",
+        )
+        allow = click.option(
+            "--allow-host", "names", multiple=True, metavar="NAME", help="Host name that requests may use; repeatable."
+        )
+        options: F = host_option(port_option(port)(allow(public(command))))
+        return options
+
+    return with_options
 
 
 def open_log(app: App, form: str | None, level: str | None, shared: SharedState | None = None) -> Log:
@@ -68,11 +88,7 @@ def _level(app: App) -> str:
 
 
 @click.command(cls=Command, writes=("server agent", "wait"))
-@host_option
-@port_option(8700)
-@click.option(
-    "--allow-host", "names", multiple=True, metavar="NAME", help="Host name that requests may use; repeatable."
-)
+@address_options(8700)
 @log_options
 @click.option(
     "--allow-origin",
@@ -81,12 +97,6 @@ def _level(app: App) -> str:
     metavar="ORIGIN",
     envvar="JIDOMEM_ALLOW_ORIGIN",
     help="Origin whose pages may send requests (CORS), such as https://yasgui.example.org; repeatable.",
-)
-@click.option(
-    "--public-url",
-    metavar="URL",
-    envvar="JIDOMEM_PUBLIC_URL",
-    help="Address that clients use, if it differs, as behind TLS: https://memory.example.org.",
 )
 @click.option(
     "--workers",
@@ -100,17 +110,17 @@ def serve(
     host: str | None,
     port: int | None,
     names: tuple[str, ...],
+    public_url: str | None,
     form: str | None,
     level: str | None,
     origins: tuple[str, ...],
-    public_url: str | None,
     workers: int | None,
 ) -> None:
     """Serve the memory over HTTP until it is stopped (Ctrl-C, SIGTERM): intents, queries, sessions, SPARQL.
 
-    Without tokens it serves this machine only; with tokens (jidomem access token add) it serves their holders at any
-    address: put TLS before it. Without tokens, the acting agent settles what is settled on the pages. /openapi.json
-    describes the interface.
+    Without tokens it serves this machine only, and does not start with another --host, --allow-host or --public-url.
+    With tokens (jidomem access token add) it serves their holders at any address: put TLS before it. Without tokens,
+    the acting agent settles what is settled on the pages. /openapi.json describes the interface.
 
     Each request is logged on standard error with its id; with -q only failed ones.
 
@@ -120,30 +130,36 @@ def serve(
     """
     from jidomem.serve.workers import default_workers
 
-    address = _Address(host, port, names)
+    address = _Address(host, port, names, public_url)
     count = workers or default_workers()
     if count == 1:
-        _serve_alone(app, address, form, level, origins, public_url)
+        _serve_alone(app, address, form, level, origins)
     else:
-        _supervise(app, address, form, level, origins, public_url, count)
+        _supervise(app, address, form, level, origins, count)
 
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """The given address of a server, and the host names that requests may use."""
+    """The given address of a server, the host names that requests may use, and the origin that clients use."""
 
     host: str | None
     port: int | None
     names: tuple[str, ...]
+    public_url: str | None
 
-    def listen(self, settings: Settings, *, has_tokens: bool) -> tuple[socket.socket, list[str]]:
-        """Return the listening socket and all host names; the configuration of the root has the defaults."""
-        from jidomem.serve.listener import HOST, PORT, hosts_of, listen
+    def listen(
+        self, keyring: Keyring, root: str, default_host: str | None = None, default_port: int | None = None
+    ) -> tuple[socket.socket, list[str]]:
+        """Return the listening socket and all host names; raise InvalidRequest if *root* needs a token and has none."""
+        from jidomem.serve.listener import HOST, PORT, host_of, hosts_of, listen, parse_public_url, refuse_unprotected
 
-        host = self.host or settings.host or HOST
-        hosts = hosts_of(host, self.names)
-        port = next(number for number in (self.port, settings.port, PORT) if number is not None)
-        return listen(host, port, has_tokens=has_tokens), hosts
+        host = self.host or default_host or HOST
+        public = [] if self.public_url is None else [host_of(parse_public_url(self.public_url)) or ""]
+        hosts = hosts_of(host, (*self.names, *public))
+        if not keyring.is_needed:
+            refuse_unprotected(hosts, root, keyring.place)
+        port = next(number for number in (self.port, default_port, PORT) if number is not None)
+        return listen(host, port), hosts
 
 
 def _started(app: App, url: str, settings: Settings, log: Log, *, needs_token: bool, **more: object) -> None:
@@ -157,28 +173,33 @@ def _started(app: App, url: str, settings: Settings, log: Log, *, needs_token: b
     log.add("info", "started", {"url": url, "root": settings.place, "jidomem": jidomem.__version__, **more})
 
 
-def _serve_alone(
-    app: App, address: _Address, form: str | None, level: str | None, origins: tuple[str, ...], public_url: str | None
-) -> None:
+def _serve_alone(app: App, address: _Address, form: str | None, level: str | None, origins: tuple[str, ...]) -> None:
     """Serve in this process."""
     from jidomem.serve import server
     from jidomem.serve.app import create_app
     from jidomem.serve.listener import leave, url_of
+    from jidomem.serve.monitoring import log_missing_tokens
     from jidomem.serve.server_state import HTTP, Operation
 
     with app.open(stays=True) as memory:
         settings = memory.settings
         app.warn_of_new(settings, memory.projects, form)
         keyring = memory.place.keyring()
-        listening, hosts = address.listen(settings, has_tokens=keyring.is_needed)
+        listening, hosts = address.listen(keyring, settings.place, settings.host, settings.port)
         with listening:
             log = open_log(app, form, level)
             operation = Operation(log, connections=settings.limits.connections)
             operation.keep_counts(memory.door_log, HTTP)
             web_app = create_app(
-                memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins, public_url=public_url
+                memory,
+                hosts=hosts,
+                keyring=keyring,
+                operation=operation,
+                origins=origins,
+                public_url=address.public_url,
             )
             _started(app, url_of(listening), settings, log, needs_token=keyring.is_needed)
+            log_missing_tokens(operation, memory, keyring)
             Thread(target=memory.pool.warm, daemon=True).start()
             operation.catch_up.follow(memory)
 
@@ -192,13 +213,7 @@ def _serve_alone(
 
 
 def _supervise(
-    app: App,
-    address: _Address,
-    form: str | None,
-    level: str | None,
-    origins: tuple[str, ...],
-    public_url: str | None,
-    count: int,
+    app: App, address: _Address, form: str | None, level: str | None, origins: tuple[str, ...], count: int
 ) -> None:
     """Serve in *count* worker processes, which open the root themselves."""
     from jidomem.runtime import settings
@@ -216,10 +231,11 @@ def _supervise(
             return sorted(configured.union(stream.project for stream in place.journal(app.wait).streams()))
 
         app.warn_of_new(loaded, projects, form)
-        needs_token = place.keyring().is_needed
+        keyring = place.keyring()
     finally:
         place.close()
-    listening, hosts = address.listen(loaded, has_tokens=needs_token)
+    listening, hosts = address.listen(keyring, loaded.place, loaded.host, loaded.port)
+    needs_token = keyring.is_needed
     options = ServerOptions(
         root=app.root,
         project=app.project,
@@ -229,7 +245,7 @@ def _supervise(
         index=app.index,
         hosts=hosts,
         origins=[*origins],
-        public_url=public_url,
+        public_url=address.public_url,
         log_form=_form(form),
         log_level=level or _level(app),
     )
@@ -253,20 +269,27 @@ def _supervise(
     help="Tools: the standard ones; with working memory, or with dialogue pages; those of the reference server.",
 )
 @click.option("--http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
-@host_option
-@port_option(_MCP_PORT)
+@address_options(_MCP_PORT)
 @log_options
 @pass_app
 def mcp(
-    app: App, toolset: str, http: bool, host: str | None, port: int | None, form: str | None, level: str | None
+    app: App,
+    toolset: str,
+    http: bool,
+    host: str | None,
+    port: int | None,
+    names: tuple[str, ...],
+    public_url: str | None,
+    form: str | None,
+    level: str | None,
 ) -> None:
     """Serve the memory to an MCP client: tools to remember, recall, ask, revise and explain.
 
     The work session of a client opens with the first memory that it records, and closes when it disconnects. Needs the
     extra: pip install 'jidomem[mcp]'.
 
-    With --http, for which --host has to be a loopback address, each request is logged on standard error with its id,
-    and /metrics has metrics for Prometheus.
+    With --http, each request is logged on standard error with its id, /metrics has metrics for Prometheus, and the
+    rules for tokens and addresses are those of jidomem serve.
 
     Examples:
       jidomem mcp
@@ -274,8 +297,9 @@ def mcp(
       jidomem mcp --http --port 0
       jidomem mcp --http --port 0 --log-format json --log-level warning
     """
-    if not http and (form or level):
-        option = "--log-format" if form else "--log-level"
+    given = {"--host": host, "--port": port, "--allow-host": names, "--log-format": form, "--log-level": level}
+    option = next((name for name, value in given.items() if value not in (None, ())), None)
+    if not http and option:
         raise InvalidRequest(f"{option} is for --http", hint=f"add --http, or leave out {option}")
     try:
         from jidomem.serve.mcp import server as serving
@@ -317,13 +341,16 @@ def mcp(
             app.info("a client starts this server itself after: jidomem setup claude")
         serve_stdio(sessions, tools, leave, operation)
         return
-    from jidomem.serve.listener import HOST, listen, url_of
+    from jidomem.serve.listener import url_of
     from jidomem.serve.mcp.http import PATH, serve_http
+    from jidomem.serve.monitoring import log_missing_tokens
 
     keyring = memory.place.keyring()
-    listening = listen(host or HOST, _MCP_PORT if port is None else port)
+    address = _Address(host, port, names, public_url)
+    listening, hosts = address.listen(keyring, memory.settings.place, default_port=_MCP_PORT)
     url = url_of(listening)
     app.info(f"serving {memory.settings.place} at {url}{PATH} (stop with Ctrl-C)")
     operation.catch_up.follow(memory)
     operation.log_event("info", "started", {"url": url, "root": memory.settings.place, "jidomem": jidomem.__version__})
-    serve_http(sessions, tools, keyring, listening, leave, operation)
+    log_missing_tokens(operation, memory, keyring)
+    serve_http(sessions, tools, keyring, hosts, listening, leave, operation)

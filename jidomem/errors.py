@@ -39,7 +39,7 @@ CODES: Mapping[str, tuple[int, int]] = {
         ("missing_required_fields missing_rationale unknown_type invalid_confidence invalid_iri iri_exists", (422, 3)),
         ("unknown_field unknown_reference project_mismatch unknown_term shape_violation", (422, 3)),
         ("conflict idempotency_mismatch revision_conflict", (409, 5)),
-        ("policy_denied", (403, 3)),
+        ("policy_denied unknown_host", (403, 3)),
         ("unauthenticated", (401, 3)),
         ("update_refused federation_refused index_is_derived", (403, 3)),
         ("invalid_project unknown_project not_found unknown_query", (404, 4)),

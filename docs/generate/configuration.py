@@ -101,6 +101,7 @@ _OTHERS = {
     "index": ("the address of a [triple store](../backends.md) that answers", ""),
     "tokens": ("what `jidomem access token` writes: digests of [tokens](../http.md#tokens)", []),
     "trusted": ("what `jidomem access trust` writes: roots you vouch for, as they are", []),
+    "closed": ("roots whose last token was revoked: their servers still need one", []),
     "commands": ("what `jidomem access trust --command` writes: [checks](../guard.md) that may run", []),
 }
 #: name -> what it is for; the options of the command line say the same where they have it.

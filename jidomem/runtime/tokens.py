@@ -38,8 +38,12 @@ class TokenStorage(Protocol):
     def look(self) -> object:
         """Return a mark that changes when the tokens may have changed."""
 
-    def read(self) -> tuple[ApiToken, ...]:
-        """Return the tokens; raise Failed if they cannot be read."""
+    @property
+    def place(self) -> str:
+        """Return where the tokens are, for messages."""
+
+    def read(self) -> tuple[tuple[ApiToken, ...], bool]:
+        """Return the tokens, and whether there ever was one; raise Failed if they cannot be read."""
 
     def change(self, edit: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
         """Store the tokens after *edit*."""
@@ -55,13 +59,18 @@ class Keyring:
     def _begin(self, storage: TokenStorage) -> None:
         self._storage = storage
         self._seen = storage.look()
-        self._tokens = storage.read()
-        self._needs: MutableSequence[int] | memoryview = [bool(self._tokens)]
+        self._tokens, is_needed = storage.read()
+        self._needs: MutableSequence[int] | memoryview = [is_needed]
 
     @property
     def is_needed(self) -> bool:
         """Return whether callers need a token; it stays True when the last token is revoked."""
         return bool(self._needs[0])
+
+    @property
+    def place(self) -> str:
+        """Return the root and where its tokens are, for messages."""
+        return f"of {self._storage.root} in {self._storage.place}"
 
     def share_need(self, flag: memoryview) -> None:
         """Use *flag*, one byte that other servers of the root share, for `is_needed`."""
@@ -125,7 +134,7 @@ class Keyring:
         if now == self._seen:
             return
         try:
-            self._tokens = self._storage.read()
+            self._tokens, is_needed = self._storage.read()
         except JidomemError as error:
             sys.stderr.write(f"jidomem: {error.detail} ({error.hint})\n")
             raise Failed(
@@ -134,7 +143,7 @@ class Keyring:
                 code="invalid_config",
             ) from error
         self._seen = now
-        if self._tokens:
+        if is_needed:
             self._needs[0] = 1
 
     def asks(self) -> bool:
@@ -155,7 +164,7 @@ class OwnTokens:
     """The tokens for the memory in *root*, in the user's own configuration in *path*."""
 
     def __init__(self, path: Path, root: Path) -> None:
-        self._path, self.root = path, str(root)
+        self._path, self.root, self.place = path, str(root), str(path)
 
     def look(self) -> tuple[int, ...]:
         """Return the state of the file in the file system."""
@@ -165,16 +174,18 @@ class OwnTokens:
             return ()
         return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_mode
 
-    def read(self) -> tuple[ApiToken, ...]:
-        """Return the tokens of this memory."""
-        return tuple(token for token in user_config.read(self._path).tokens if token.root == self.root)
+    def read(self) -> tuple[tuple[ApiToken, ...], bool]:
+        """Return the tokens of this memory, and whether there ever was one."""
+        config = user_config.read(self._path)
+        tokens = tuple(token for token in config.tokens if token.root == self.root)
+        return tokens, bool(tokens) or self.root in config.closed
 
     def change(self, how: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
         """Replace the tokens of this memory by those that *how* returns for them."""
 
         def changed(config: UserConfig) -> UserConfig:
             others = tuple(token for token in config.tokens if token.root != self.root)
-            return replace(config, tokens=(*others, *how(tuple(t for t in config.tokens if t.root == self.root))))
+            return _with_tokens(config, (*others, *how(tuple(t for t in config.tokens if t.root == self.root))))
 
         user_config.change(self._path, changed)
 
@@ -183,7 +194,7 @@ class SharedTokens:
     """The tokens for a shared root, in its log."""
 
     def __init__(self, log: SharedLog) -> None:
-        self._log, self.root = log, log.name
+        self._log, self.root, self.place = log, log.name, f"its {TOKENS}"
         self._looked = (-TOKENS_FOR, "")
 
     def look(self) -> str:
@@ -193,9 +204,10 @@ class SharedTokens:
             self._looked = monotonic(), file.tag if file is not None else ""
         return self._looked[1]
 
-    def read(self) -> tuple[ApiToken, ...]:
-        """Return the tokens."""
-        return self._read()[0]
+    def read(self) -> tuple[tuple[ApiToken, ...], bool]:
+        """Return the tokens, and whether there ever was one: then there is a file of them."""
+        tokens, tag = self._read()
+        return tokens, tag is not None
 
     def change(self, edit: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
         """Store the tokens after *edit*, which is repeated if another server changes them meanwhile."""
@@ -227,10 +239,16 @@ def take_back(path: Path, name: str) -> ApiToken:
 
     def without(config: UserConfig) -> UserConfig:
         revoked[:] = _named(config.tokens, name)
-        return replace(config, tokens=tuple(token for token in config.tokens if token not in revoked))
+        return _with_tokens(config, tuple(token for token in config.tokens if token not in revoked))
 
     user_config.change(path, without)
     return revoked[0]
+
+
+def _with_tokens(config: UserConfig, tokens: tuple[ApiToken, ...]) -> UserConfig:
+    """Return *config* with other *tokens*; a root that loses its last one is closed until it gets another."""
+    closed = {*config.closed, *(token.root for token in config.tokens)}.difference(token.root for token in tokens)
+    return replace(config, tokens=tokens, closed=tuple(sorted(closed)))
 
 
 def _named(tokens: tuple[ApiToken, ...], name: str) -> list[ApiToken]:

@@ -91,6 +91,10 @@ ROLES = ("agent", "curator", "admin", "reader")
 EVERY = "*"
 _HEAD = "# Written by jidomem access token and jidomem access trust. Nobody else may read it: mode 0600.\n"
 _OTHERS = 0o077
+_STRING = text("...", is_valid=lambda _: True)
+_STRINGS = KeyRule(
+    lambda value: isinstance(value, list) and all(map(_STRING.is_valid, value)), "a list of texts", '["..."]'
+)
 _RULES: Mapping[str, KeyRule] = {
     "tokens": TABLES,
     "trusted": TABLES,
@@ -100,11 +104,8 @@ _RULES: Mapping[str, KeyRule] = {
     "model": TABLE,
     "reranker": TABLE,
     "index": text("sparql+http://localhost:7878/query", is_valid=lambda _: True),
+    "closed": _STRINGS,
 }
-_STRING = text("...", is_valid=lambda _: True)
-_STRINGS = KeyRule(
-    lambda value: isinstance(value, list) and all(map(_STRING.is_valid, value)), "a list of texts", '["..."]'
-)
 #: The rules of keys of the array tables whose values are not plain text.
 _ENTRY_RULES = {"role": choice(ROLES), "projects": _STRINGS}
 T = TypeVar("T", "ApiToken", "Trusted", "TrustedCommand")
@@ -162,7 +163,7 @@ class TrustedCommand:
 
 @dataclass(frozen=True, slots=True)
 class UserConfig:
-    """The values of the user's own configuration."""
+    """The values of the user's own configuration; `closed` are the roots whose last token was revoked."""
 
     tokens: tuple[ApiToken, ...] = ()
     trusted: tuple[Trusted, ...] = ()
@@ -172,6 +173,7 @@ class UserConfig:
     model: model_choice.LanguageModelChoice = field(default_factory=model_choice.LanguageModelChoice)
     index: str = ""
     reranker: model_choice.RerankerChoice = field(default_factory=model_choice.RerankerChoice)
+    closed: tuple[str, ...] = ()
 
 
 def digest(token: str) -> str:
@@ -209,6 +211,7 @@ def read(path: Path) -> UserConfig:
         model_choice.language_model_choice(values.get("model", {}), path),
         values.get("index", ""),
         model_choice.reranker_choice(values.get("reranker", {}), path),
+        tuple(values.get("closed", [])),
     )
 
 
@@ -251,7 +254,7 @@ def entries(kind: type[T], values: Any, name: str, file: Path | str) -> tuple[T,
 
 def _to_toml(config: UserConfig) -> str:
     """Return *config* as TOML; values outside tables come first, as they would otherwise belong to a table."""
-    index = [f"index = {to_toml(config.index)}\n"] if config.index else []
+    plain = [f"{name} = {to_toml(value)}\n" for name in ("index", "closed") if (value := getattr(config, name))]
     tables = ("limits", "embedder", "model", "reranker")
     chosen = [part for name in tables for part in _changed(name, getattr(config, name))]
     arrays = [
@@ -259,7 +262,7 @@ def _to_toml(config: UserConfig) -> str:
         for name in ("tokens", "trusted", "commands")
         for each in getattr(config, name)
     ]
-    return "\n".join([_HEAD, *index, *chosen, *arrays])
+    return "\n".join([_HEAD, *plain, *chosen, *arrays])
 
 
 def _changed(name: str, given: Any) -> list[str]:

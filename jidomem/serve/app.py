@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -24,35 +24,16 @@ from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import ApiToken
 from jidomem.serve import wire
-from jidomem.serve.listener import LOOPBACK
+from jidomem.serve.listener import LOOPBACK, parse_origins, parse_public_url
 from jidomem.serve.monitoring import Watch, log_bug
 from jidomem.serve.routes import ROUTES
 from jidomem.serve.server_state import Operation, RequestContext, Route
 
-_ORIGIN = re.compile(r"https?://(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 _METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS"
 _HEADERS = "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id"
 _EXPOSED = "Allow, Link, Retry-After, Warning, X-Request-Id"
 #: Seconds for which a browser may cache a preflight answer.
 _AGE = "600"
-
-
-def parse_origins(
-    texts: Iterable[str], hint: str = "name each origin: --allow-origin https://yasgui.example.org"
-) -> frozenset[str]:
-    """Return origins as browsers send them; raise InvalidRequest, with *hint*, for anything else.
-
-    >>> sorted(parse_origins(["https://Example.org"]))
-    ['https://example.org']
-    """
-    origins = frozenset(text.lower() for text in texts)
-    for text in sorted(origins):
-        if not _ORIGIN.fullmatch(text):
-            raise InvalidRequest(
-                f"{text!r} is not an origin: a scheme, a host and, if it is not the default, a port",
-                hint=hint,
-            )
-    return origins
 
 
 class Cors:
@@ -186,7 +167,6 @@ class AccessGate:
 
 
 _PORT = re.compile(r":[0-9]*$")
-_PUBLIC_URL_HINT = "give scheme and host as clients ask them: --public-url https://memory.example.org"
 _LONG = ("name", "id")  # parts of a path that may contain slashes
 
 
@@ -213,7 +193,7 @@ def create_app(
     at_work = operation or Operation()
     memory.journal.on_durable = at_work.measures.committed
     memory.follower.turn = at_work.turns.turn
-    public = None if public_url is None else next(iter(parse_origins([public_url], _PUBLIC_URL_HINT)))
+    public = None if public_url is None else parse_public_url(public_url)
     gate, watch = AccessGate(RequestContext(memory, keyring, operation=at_work, public_url=public)), Watch(at_work)
     cors = Cors(parse_origins(origins))
     for route in _routes():
@@ -271,7 +251,9 @@ def check_host(given: str, allowed: Collection[str]) -> None:
     host = _PORT.sub("", given).lower()
     if host not in allowed:
         raise PolicyDenied(
-            f"this server does not answer for the host {host!r}", hint=f"use one of: {', '.join(sorted(allowed))}"
+            f"this server does not answer for the host {host!r}",
+            hint=f"use one of: {', '.join(sorted(allowed))}; its operator adds another name with --allow-host NAME",
+            code="unknown_host",
         )
 
 

@@ -13,7 +13,8 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from shlex import quote
 
 from jidomem.errors import InvalidRequest
 
@@ -26,18 +27,12 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST_NAME = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 
 
-def listen(host: str, port: int, *, has_tokens: bool = False) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens on an address; port 0 is any free one.
 
-    Raises InvalidRequest for a port in use, and, unless the root *has_tokens*, for an address that other machines can
-    reach.
+    Raises InvalidRequest for a port in use.
     """
     address = parse_address(host)
-    if not (address.is_loopback or has_tokens):
-        raise InvalidRequest(
-            f"{host} can be reached from other machines, and this root has no tokens",
-            hint="issue one first: jidomem access token add AGENT; or serve on this machine only: --host 127.0.0.1",
-        )
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     try:
         listening = socket.create_server((str(address), port), family=family, backlog=128)
@@ -47,6 +42,57 @@ def listen(host: str, port: int, *, has_tokens: bool = False) -> socket.socket:
         raise InvalidRequest(f"{host}:{port} {problem}", hint=hint) from error
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # inherited by connections; saves 40 ms each
     return listening
+
+
+_ORIGIN = re.compile(r"https?://([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+_PUBLIC_URL_HINT = "give scheme and host as clients ask them: --public-url https://memory.example.org"
+
+
+def parse_origins(
+    texts: Iterable[str], hint: str = "name each origin: --allow-origin https://yasgui.example.org"
+) -> frozenset[str]:
+    """Return origins as browsers send them; raise InvalidRequest, with *hint*, for anything else.
+
+    >>> sorted(parse_origins(["https://Example.org"]))
+    ['https://example.org']
+    """
+    origins = frozenset(text.lower() for text in texts)
+    for text in sorted(origins):
+        if not _ORIGIN.fullmatch(text):
+            raise InvalidRequest(
+                f"{text!r} is not an origin: a scheme, a host and, if it is not the default, a port",
+                hint=hint,
+            )
+    return origins
+
+
+def parse_public_url(text: str) -> str:
+    """Return the origin that clients use; raise InvalidRequest if *text* is none."""
+    return next(iter(parse_origins([text], _PUBLIC_URL_HINT)))
+
+
+def host_of(origin: str) -> str | None:
+    """Return the host of an *origin* as browsers send it, without the port; None if it is none.
+
+    >>> host_of("https://example.org:8443"), host_of("null")
+    ('example.org', None)
+    """
+    match = _ORIGIN.fullmatch(origin)
+    return match and match[1]
+
+
+def refuse_unprotected(hosts: Iterable[str], root: str, place: str) -> None:
+    """Raise InvalidRequest for the server of a *root* without tokens if one of *hosts* leads here from elsewhere.
+
+    *place* says where a token was looked for.
+    """
+    for name in hosts:
+        if name not in LOOPBACK:
+            raise InvalidRequest(
+                f"clients reach this server as {name}, and it has no tokens: there is none {place}",
+                hint=f"issue one as the user that runs it: jidomem access token add AGENT --root {quote(root)};"
+                " or serve this machine only, without --host, --allow-host and --public-url",
+            )
 
 
 #: The thresholds of the garbage collector in a server: a full collection stops all threads for some 50 ms.

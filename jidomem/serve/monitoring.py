@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from random import Random
+from shlex import quote
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,9 @@ from flask import Request, Response, g, request
 
 from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.journal.journal import NAMES, Stream
+from jidomem.read.derived import authority
 from jidomem.runtime.root import Jidomem
+from jidomem.runtime.tokens import Keyring
 from jidomem.serve import wire
 from jidomem.serve.server_state import BOUNDS, Histogram, Name, Operation, RequestContext, Totals, standing
 from jidomem.serve.shared_state import SharedState
@@ -68,6 +71,21 @@ def histograms(name: str, text: str, label: str, values: Mapping[str, Histogram]
         buckets = [*zip(bounds, accumulate(each.counts), strict=True)]
         metric.add_metric([value] if label else [], buckets, each.seconds)
     return metric
+
+
+def log_missing_tokens(operation: Operation, memory: Jidomem, keyring: Keyring) -> None:
+    """Log a warning if no token is valid and callers need one, or the policy has rules that nobody has to obey then."""
+    if keyring.tokens:
+        return
+    detail = "no token is valid: every request is refused"
+    if not keyring.is_needed:
+        policy = memory.settings.policy
+        if not any(authority(memory.reader, name, policy).active_changes for name in memory.projects()):
+            return
+        detail = "the policy has rules, and without tokens whoever reaches this server may act as any agent"
+    command = f"jidomem access token add AGENT --root {quote(memory.settings.place)}"
+    hint = f"there is none {keyring.place}; issue one: {command}"
+    operation.log_event("warning", "no_tokens", {"detail": detail, "hint": hint})
 
 
 #: Seconds that an index gets to catch up.

@@ -23,6 +23,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from time import monotonic
@@ -300,7 +301,8 @@ def _serve(job: Mapping[str, Any], shared: SharedState, supervisor: socket.socke
         _send(supervisor, {"ready": True})
         if shared.number == 1:
             operation.catch_up.follow(memory)
-            Thread(target=_begin, args=(memory, supervisor), name="jidomem-begin", daemon=True).start()
+            begin = partial(_begin, memory, supervisor, operation, keyring)
+            Thread(target=begin, name="jidomem-begin", daemon=True).start()
         task = PeriodicTask(_CATCH_UP_SECONDS, _CatchUp(memory, operation).run, "jidomem-catch-up")
 
         def stop() -> None:
@@ -324,11 +326,13 @@ def _share(memory: Jidomem, keyring: Keyring, shared: SharedState) -> None:
     keyring.share_need(shared.needs_token)
 
 
-def _begin(memory: Jidomem, supervisor: socket.socket) -> None:
+def _begin(memory: Jidomem, supervisor: socket.socket, operation: Operation, keyring: Keyring) -> None:
     """Catch up, so that the other workers start from its snapshot; then start a worker for the first query."""
-    from jidomem.serve.server_state import catch_up  # imported here, as the supervisor does not need it
+    from jidomem.serve.monitoring import log_missing_tokens  # imported here, as the supervisor does not need it
+    from jidomem.serve.server_state import catch_up
 
     catch_up(memory, memory.projects())
+    log_missing_tokens(operation, memory, keyring)
     _send(supervisor, {"caught_up": True})
     memory.pool.warm()
 

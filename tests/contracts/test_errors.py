@@ -199,6 +199,7 @@ HTTP_ALONE = {
     "not_acceptable": got("/projects/p/queries/facts", Accept="image/png"),
     "unsupported_media_type": posted(json.dumps(intent()), "text/plain"),
     "unauthenticated": got("/projects/p"),
+    "unknown_host": got("/projects/p", Host="rebound.example.org"),
     "index_behind": got("/projects/p/queries/facts?min_position=99-0123456789ab"),
     "result_too_large": asked(f"SELECT * {{ VALUES ?a {{ {_MANY} }} VALUES ?b {{ {_MANY} }} }}").request,
     "query_timeout": {

@@ -73,7 +73,7 @@ def own_sources(number):
     return replace(fixed_sources(), nonce=lambda: number.to_bytes(32, "big"))
 
 
-def test_a_token_taken_back_is_gone_and_an_unknown_one_is_answered_with_those_there_are(keyring, path, tmp_path):
+def test_a_token_taken_back_is_gone_and_an_unknown_one_is_answered_with_those_there_are(keyring, path):
     secret, made = keyring.give_out("ana", "agent", ["p"], fixed_sources())
 
     assert keyring.whose(secret) == made
@@ -81,6 +81,19 @@ def test_a_token_taken_back_is_gone_and_an_unknown_one_is_answered_with_those_th
         take_back(path, "00000000")
     assert (unknown.value.hint, take_back(path, made.id)) == (f"there is {made.id}", made)
     assert (keyring.whose(secret), keyring.asks()) == (None, True)
+
+
+def test_a_root_whose_last_token_was_taken_back_stays_closed_until_its_owner_opens_it(keyring, path, tmp_path):
+    _, first = keyring.give_out("ana", "agent", ["p"], fixed_sources())
+    other = Keyring(path, tmp_path / "other")
+    keyring.take_back(first.id)
+
+    assert (Keyring(path, tmp_path / "root").is_needed, other.asks()) == (True, False)
+    _, second = keyring.give_out("ana", "agent", ["p"], fixed_sources())
+    assert user_config.read(path).closed == ()
+    take_back(path, second.id)
+    assert user_config.read(path).closed == (str(tmp_path / "root"),)
+    user_config.change(path, lambda config: replace(config, closed=()))
     assert Keyring(path, tmp_path / "root").is_needed is False
 
 

@@ -131,7 +131,7 @@ def test_the_figures_are_for_who_reaches_every_project_and_no_library_puts_its_w
 
     with serving(root, "--log-level", "debug") as process:
         status, headers, text = got(process, Host="evil.example:80")
-        assert (status, json.loads(text)["code"]) == (403, "policy_denied")
+        assert (status, json.loads(text)["code"]) == (403, "unknown_host")
         assert headers["X-Request-Id"] == json.loads(text)["request_id"]
         assert got(process, method="POST")[:1] == (405,)
         assert ("jidomem_journal_position", ("project", "hidden")) in figures(process)
@@ -169,6 +169,32 @@ def test_every_answer_says_to_a_browser_what_those_of_the_other_door_do(tmp_path
     assert {status for status, _, _ in answers} > {200, 401}
     for name, value in {**HEADERS, "Cache-Control": "no-store"}.items():
         assert [headers[name] for _, headers, _ in answers] == [value] * 6
+
+
+def test_agents_of_other_machines_reach_it_by_the_names_it_was_given_and_pages_of_others_do_not(tmp_path):
+    secret = Keyring(own_config(), tmp_path / "root").give_out("ana", "agent", ["p"], Sources())[0]
+    mine = {"Authorization": f"Bearer {secret}"}
+    names = ("--host", "0.0.0.0", "--allow-host", "one.example.org", "--public-url", "https://two.example.org")
+
+    with serving(tmp_path / "root", *names) as process:
+        process.url = process.url.replace("0.0.0.0", "127.0.0.1")
+        hosts = ("127.0.0.1", "one.example.org:9000", "two.example.org", "three.example.org")
+        by_name = [got(process, "/mcp", Host=host, **mine) for host in hosts]
+        pages = [got(process, "/mcp", Origin=origin, **mine) for origin in ("https://two.example.org", "null")]
+        talk(process, lambda client: client.call_tool("status", {}), mode="auto", secret=secret)
+
+    assert [status for status, _, _ in by_name] == [*3 * [by_name[0][0]], 403]
+    assert "unknown_host" not in by_name[0][2]
+    assert json.loads(by_name[3][2])["code"] == "unknown_host"
+    assert (pages[0][0], json.loads(pages[1][2])["code"]) == (by_name[0][0], "policy_denied")
+
+
+@pytest.mark.parametrize("option", [("--port", "0"), ("--allow-host", "one.example.org")])
+def test_options_of_the_address_are_refused_on_standard_input(tmp_path, option):
+    command = [str(BIN / "jidomem"), "mcp", "--root", str(tmp_path), *option]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+    assert (done.returncode, f"{option[0]} is for --http" in done.stderr) == (2, True)
 
 
 def test_options_of_the_log_are_refused_where_there_is_none(tmp_path):

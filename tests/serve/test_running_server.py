@@ -14,6 +14,7 @@ from http_world import BIN, JSON, NDJSON, Client, running
 
 import jidomem
 from jidomem.base.clock import Sources
+from jidomem.records.policy import PolicyChange
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring, take_back
@@ -126,7 +127,61 @@ def test_a_port_that_is_taken_and_an_address_others_can_reach_are_refused(server
     code, no_tokens = refused("--host", "0.0.0.0", "--allow-host", "memory.example.org")
     assert (code, no_tokens["code"]) == (2, "invalid_argument")
     assert "has no tokens" in no_tokens["detail"]
-    assert no_tokens["hint"].startswith("issue one first: jidomem access token add AGENT")
+    assert f"of {tmp_path} in {own_config()}" in no_tokens["detail"]
+    assert f"jidomem access token add AGENT --root {tmp_path}" in no_tokens["hint"]
+
+
+@pytest.mark.parametrize("command", [["serve", "--workers", "1"], ["serve", "--workers", "2"], ["mcp", "--http"]])
+@pytest.mark.parametrize(
+    "address",
+    [
+        ["--allow-host", "memory.example.org"],
+        ["--public-url", "https://memory.example.org"],
+        ["--host", "0.0.0.0", "--allow-host", "memory.example.org"],
+    ],
+)
+def test_no_server_for_others_starts_without_tokens_and_one_whose_tokens_were_revoked_asks_for_one(
+    tmp_path, command, address
+):
+    root = tmp_path / "root"
+    asked = [f"{BIN}/jidomem", *command, "--root", str(root), "--port", "0", *address]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, "has no tokens" in done.stderr, str(own_config()) in done.stderr) == (2, True, True)
+
+    _, made = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())
+    take_back(own_config(), made.id)
+    with subprocess.Popen(asked, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        lines = iter(process.stderr.readline, "")
+        warning = next(line for line in lines if "no_tokens" in line)
+        process.terminate()
+    assert "no token is valid: every request is refused" in warning
+    assert str(root) in warning
+
+
+def test_a_server_without_tokens_warns_of_a_policy_that_nobody_has_to_obey(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        memory.writer.change_policy("p", [PolicyChange(agent="ana", grants="Administrator")])
+
+    for workers in ("1", "2"):
+        with running(tmp_path / "root", "--workers", workers) as process:
+            lines = iter(process.stderr.readline, "")
+            warning = json.loads(next(line for line in lines if "no_tokens" in line))
+        assert (warning["level"], "any agent" in warning["detail"]) == ("warning", True)
+        assert warning["hint"].endswith(f"jidomem access token add AGENT --root {tmp_path / 'root'}")
+
+
+def test_the_public_url_names_a_host_that_requests_may_use(tmp_path):
+    Keyring(own_config(), tmp_path / "root").give_out("ana", "agent", ["p"], Sources())
+    with (
+        running(tmp_path / "root", "--public-url", "https://Memory.example.org:8443") as process,
+        Client(process.url) as client,
+    ):
+        named = client.ask("GET", "/healthz", headers={"Host": "memory.example.org"})
+        other = client.ask("GET", "/healthz", headers={"Host": "example.org"})
+
+    assert named[0] == 200
+    refused = json.loads(other[2])
+    assert (other[0], refused["code"], "--allow-host" in refused["hint"]) == (403, "unknown_host", True)
 
 
 def test_with_tokens_another_address_is_served_to_those_who_have_one_and_ask_by_its_name(tmp_path):

@@ -310,6 +310,17 @@ def test_tokens_follow_a_root_around_and_are_in_no_backup(root, tmp_path, monkey
     assert not any(text.encode() in data for secret, token in (first, second) for text in (secret, token.digest))
 
 
+def test_a_root_whose_tokens_were_revoked_stays_closed_where_it_is_moved_to(root, tmp_path):
+    with opened(root, 50) as memory:
+        ring = memory.place.keyring()
+        ring.take_back(ring.give_out("ana", "agent", ["p"], Sources())[1].id)
+
+    migrate(str(root), str(tmp_path / "there"))
+
+    with jidomem.open(tmp_path / "there", project="p") as memory:
+        assert memory.place.keyring().is_needed
+
+
 @pytest.mark.parametrize("what", ["commit", "stream", "file"])
 def test_a_target_that_holds_something_else_is_refused_and_left_as_it_was(root, tmp_path, what):
     target = tmp_path / "target"

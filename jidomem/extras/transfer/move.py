@@ -33,7 +33,7 @@ from jidomem.runtime import agent_memory, logs
 from jidomem.runtime.location import opened_log
 from jidomem.runtime.settings import find, own_config
 from jidomem.runtime.state import FILE, State
-from jidomem.runtime.user_config import ApiToken, change, read
+from jidomem.runtime.user_config import ApiToken, UserConfig, change, read
 
 #: The script that makes all tables of a working state.
 _TABLES = "".join(
@@ -150,19 +150,34 @@ def given_out(root: str, log: SharedLog | None) -> list[ApiToken]:
     return [ApiToken(**{**token, "projects": tuple(token["projects"])}) for token in tokens]
 
 
-def give_out(tokens: Sequence[ApiToken], root: str, log: SharedLog | None) -> tuple[int, int]:
-    """Add *tokens* at *root*; return the number of new ones, and of other tokens that it has."""
+def is_closed(root: str, log: SharedLog | None) -> bool:
+    """Return whether *root* ever had a token, so that its servers need one."""
+    if log is None:
+        return bool(given_out(root, log)) or root in read(own_config()).closed
+    return log.get(TOKENS) is not None
+
+
+def give_out(tokens: Sequence[ApiToken], root: str, log: SharedLog | None, *, closes: bool) -> tuple[int, int]:
+    """Add *tokens* at *root*; return the number of new ones, and of other tokens that it has.
+
+    With *closes* its servers need a token from now on, also if there is none.
+    """
     known = {token.digest for token in given_out(root, log)}
     coming = [replace(token, root=root) for token in tokens if token.digest not in known]
     other_count = len(known - {token.digest for token in tokens})
-    if coming:
+    if coming or (closes and not is_closed(root, log)):
         _give_out(coming, root, log)
     return len(coming), other_count
 
 
 def _give_out(coming: Sequence[ApiToken], root: str, log: SharedLog | None) -> None:
     if log is None:
-        change(own_config(), lambda own: replace(own, tokens=(*own.tokens, *coming)))
+
+        def added(own: UserConfig) -> UserConfig:
+            closed = tuple(sorted({*own.closed, root}))
+            return replace(own, tokens=(*own.tokens, *coming), closed=closed)
+
+        change(own_config(), added)
         return
     for _ in range(_TRIES):
         file = log.get(TOKENS)
@@ -236,7 +251,8 @@ def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
         state = state_snapshot(origin.state)
         with _filling(f"{destination.end.name} is not complete", _CONTINUE):
             streams = bring(origin.end, destination.end, progress)
-        tokens = give_out(given_out(origin.end.name, origin.log), destination.end.name, destination.log)
+        issued, closes = given_out(origin.end.name, origin.log), is_closed(origin.end.name, origin.log)
+        tokens = give_out(issued, destination.end.name, destination.log, closes=closes)
         return MoveReport(origin.end.name, destination.end.name, streams, copied(state, destination.state), *tokens)
 
 

@@ -1,4 +1,4 @@
-"""The MCP transport over streamable HTTP, on this machine, with counters and a log line for each request.
+"""The MCP transport over streamable HTTP, with counters and a log line for each request.
 
 If the root has tokens, every request needs one.
 """
@@ -16,6 +16,7 @@ import h11
 import uvicorn
 from flask import Response as FlaskResponse
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.methods import SPEC_CLIENT_METHODS
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -23,12 +24,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from jidomem.errors import JidomemError, NotFound, NotServed
+from jidomem.errors import JidomemError, NotFound, NotServed, PolicyDenied
 from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import ApiToken
 from jidomem.serve import wire
 from jidomem.serve.app import HEADERS, caller_of, check_host, headers
-from jidomem.serve.listener import LOOPBACK
+from jidomem.serve.listener import host_of
 from jidomem.serve.mcp import server
 from jidomem.serve.mcp.client_session import ClientSessions
 from jidomem.serve.mcp.server import CALLER, SEEN, create_server, leave_all
@@ -149,21 +150,25 @@ def serve_http(
     sessions: ClientSessions,
     tools: tuple[Tool, ...],
     keyring: Keyring,
+    hosts: Collection[str],
     listening: socket.socket,
     leave: Callable[[], None],
     operation: Operation,
 ) -> None:
-    """Serve at PATH on *listening*, a loopback socket, until a signal handled by `leave_on_signals`.
+    """Serve at PATH on *listening*, until a signal handled by `leave_on_signals`.
 
-    *operation* counts and logs requests.
+    Requests name one of *hosts*. *operation* counts and logs them.
     """
     sessions.memory.journal.on_durable = operation.measures.committed
     watch = McpWatch(operation, [tool.name for tool in tools], sessions.memory.project)
     speaking = create_server(sessions, tools, operation)
     speaking.middleware.append(watch)
     most = sessions.memory.settings.limits.body
-    app = speaking.streamable_http_app(streamable_http_path=PATH, max_request_body_size=most)
-    door = _Door(app, RequestContext(sessions.memory, keyring, operation=operation), watch)
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the door checks hosts and origins
+    app = speaking.streamable_http_app(
+        streamable_http_path=PATH, max_request_body_size=most, transport_security=unchecked
+    )
+    door = _Door(app, RequestContext(sessions.memory, keyring, operation=operation), watch, hosts)
     for name in ("uvicorn", "mcp"):
         logging.getLogger(name).addHandler(LibraryLog(operation))
         logging.getLogger(name).propagate = False
@@ -193,10 +198,11 @@ class _Refusing(H11Protocol):
 
 
 class _Door:
-    """The gate before the protocol: it authenticates callers, if the root has tokens, and counts requests."""
+    """The gate before the protocol: it checks hosts, origins and, if needed, tokens, and counts requests."""
 
-    def __init__(self, app: ASGIApp, site: RequestContext, watch: McpWatch) -> None:
+    def __init__(self, app: ASGIApp, site: RequestContext, watch: McpWatch, hosts: Collection[str]) -> None:
         self._app, self._site, self._watch = app, site, watch
+        self._hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -209,7 +215,7 @@ class _Door:
             if route == METRICS:
                 await (await run_in_threadpool(self._figures, scope, seen))(scope, receive, sending)
             elif route == HEALTH:
-                await _alive(scope, seen)(scope, receive, sending)
+                await self._alive(scope, seen)(scope, receive, sending)
             elif (refusal := await run_in_threadpool(self._refusal, scope, seen)) is not None:
                 await refusal(scope, receive, sending)
             else:
@@ -232,6 +238,7 @@ class _Door:
     def _refusal(self, scope: Scope, seen: SeenCall) -> Response | None:
         """Return the refusal of the caller; None if it is admitted, with the caller in the *scope*."""
         try:
+            self._check_host(scope)
             caller = self._caller(scope, seen)
             if caller is not None and not caller.reaches(self._site.memory.project):
                 raise NotFound(
@@ -247,13 +254,30 @@ class _Door:
     def _figures(self, scope: Scope, seen: SeenCall) -> Response:
         """Return the metrics under the rules of `jidomem serve`."""
         try:
-            check_host(Headers(scope=scope).get("host", ""), LOOPBACK)
+            self._check_host(scope)
             caller = self._caller(scope, seen)
             _check_read(scope)
             site = RequestContext(self._site.memory, self._site.keyring, caller, self._site.operation)
             return Response(figures(site), 200, media_type=TYPE)
         except JidomemError as error:
             return _refused(error, seen)
+
+    def _alive(self, scope: Scope, seen: SeenCall) -> Response:
+        """Return that the server is running, as `jidomem serve` does; no token is needed."""
+        try:
+            self._check_host(scope)
+            _check_read(scope)
+        except JidomemError as error:
+            return _refused(error, seen)
+        return Response(wire.dump({"status": "ok"}), media_type=wire.JSON)
+
+    def _check_host(self, scope: Scope) -> None:
+        """Raise PolicyDenied for a request to another host, or from a page of another one."""
+        given = Headers(scope=scope)
+        check_host(given.get("host", ""), self._hosts)
+        origin = given.get("origin")
+        if origin is not None and host_of(origin.lower()) not in self._hosts:
+            raise PolicyDenied(f"pages of {origin[:LONGEST]!r} may not ask this server", hint="ask without a browser")
 
     def _caller(self, scope: Scope, seen: SeenCall) -> ApiToken | None:
         keyring = self._site.keyring
@@ -262,16 +286,6 @@ class _Door:
         caller = caller_of(keyring, Headers(scope=scope).get("authorization", ""))
         seen.agent = caller.agent
         return caller
-
-
-def _alive(scope: Scope, seen: SeenCall) -> Response:
-    """Return that the server is running, as `jidomem serve` does; no token is needed."""
-    try:
-        check_host(Headers(scope=scope).get("host", ""), LOOPBACK)
-        _check_read(scope)
-    except JidomemError as error:
-        return _refused(error, seen)
-    return Response(wire.dump({"status": "ok"}), media_type=wire.JSON)
 
 
 def _check_read(scope: Scope) -> None:
