@@ -266,6 +266,8 @@ class IndexFollower:
         self._apply_thread = ApplyThread(index)
         #: Called with the stream of every durable commit of this process.
         self.on_commit: Callable[[Stream], None] | None = None
+        #: Called when the journal was rewritten: processes that this one has may have the former texts in an index.
+        self.on_rewritten: Callable[[], None] | None = None
         #: Waits for the turn of a commit among the queries of a server.
         self.turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self._orphans: dict[Stream, frozenset[str]] = {}  # the commits without parents that the index was loaded with
@@ -302,6 +304,7 @@ class IndexFollower:
         with self._lock:
             if not self._is_open:
                 self._reopen([stream])
+                self._discard_others()  # they may be older than a redaction that this index was made after
             self.index.apply_pending()
             while self._load_new_commits(stream):
                 pass
@@ -378,6 +381,7 @@ class IndexFollower:
                 ):
                     if any(is_redaction_record(commit.data) for commit in step):
                         self._reopen([stream])  # the index may contain the redacted text
+                        self._discard_others()
                         return True
                     self.index.load(stream.graph, self._loader.count(step))
                 cleared = any(self._clear(stream, commit) for commit in clearing)
@@ -391,6 +395,13 @@ class IndexFollower:
                 return False
             return self._loader.record_damage(stream, missed) or cleared
         return False
+
+    def _discard_others(self) -> None:
+        """End the processes of this one whose index may contain a redacted text, and delete the index of ended ones."""
+        if self.on_rewritten is not None:
+            self.on_rewritten()
+        if self._clones is not None:
+            self._clones.discard_ended()
 
     def _clear(self, stream: Stream, clearing: Commit) -> bool:
         """Apply *clearing*, which clears *stream*; return False if the whole stream had to be loaded again.

@@ -175,6 +175,10 @@ class Clones:
     def discard_snapshots(self) -> None:
         """Delete all snapshots, also unreadable ones, and the clones of ended processes."""
         shutil.rmtree(self._snapshots, ignore_errors=True)
+        self.discard_ended()
+
+    def discard_ended(self) -> None:
+        """Delete the clones of ended processes."""
         with suppress(OSError):
             self._sweep()
 

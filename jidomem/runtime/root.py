@@ -108,6 +108,7 @@ class Jidomem:
         self.remote = _open_remote(given.index, self.journal, self.index, self.schema.triples) if given.index else None
         self.follower.on_commit = self.remote.notify if self.remote else None
         self.pool = Pool(given.root, given.limits, self.remote)
+        self.follower.on_rewritten = self.pool.renew
         self.checks = Checks(given.root, sources.now)
 
         self._shown = ReadLog(self.place.state("read", READ_LOG_TABLES), sources.now)

@@ -144,6 +144,7 @@ class Pool:
         self._lock = Lock()
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
+        self._stale: set[Worker] = set()  # the busy workers that started before the last `renew`
         self._closed = False
         #: The number of queries that wait for a free place.
         self.waiting = 0
@@ -217,6 +218,14 @@ class Pool:
         with suppress(JidomemError), self._worker():
             pass
 
+    def renew(self) -> None:
+        """Stop the idle workers, and let each busy one end after its query: their index may have a redacted text."""
+        with self._lock:
+            self._stale |= self._busy
+            idle, self._idle = self._idle, []
+        for worker in idle:
+            worker.kill()
+
     def close(self) -> None:
         """Stop every worker, even a busy one."""
         with self._lock:
@@ -255,10 +264,14 @@ class Pool:
             finally:
                 with self._lock:
                     self._busy.discard(worker)
-                    if worker.is_sound and not self._closed and len(self._idle) < self._most_idle:
+                    is_kept = worker.is_sound and not self._closed and worker not in self._stale
+                    if is_kept and len(self._idle) < self._most_idle:
                         self._idle.append(worker)
-                    else:
+                    elif worker not in self._stale:
                         worker.kill()
+                if worker in self._stale:
+                    self._stale.discard(worker)
+                    worker.end()  # it deletes its index
 
     def _place(self, patience: float) -> bool:
         """Return whether a place for a query is free, at once or within *patience* seconds."""

@@ -274,3 +274,38 @@ def _busy(worker):
         return sum(map(int, Path(f"/proc/{worker}/stat").read_text().rsplit(")", 1)[1].split()[11:13])) > 80
     except OSError:
         return False
+
+
+def showing(folder, text):
+    """The files below a folder that contain a text."""
+    return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+def test_the_index_of_a_worker_loses_what_was_redacted_once_this_process_has_seen_it(tmp_path):
+    root, secret = tmp_path / "root", "opens with 4711"
+    with jidomem.open(root, project="p") as memory:
+        many = [intent(summary=f"fact {n}", detailed_explanation=f"{n} " * 3000) for n in range(200)]
+        memory.writer.submit_many("p", [intent(summary=f"the vault {secret}"), *many])
+    with jidomem.open(root, project="p") as memory:
+        ask = "SELECT (COUNT(*) AS ?n) WHERE { ?s <https://jido.ai/ontology#summary> ?o }"
+        before = memory.pool.solutions("p", ask).rows
+        (worker,) = workers(root)
+        had = showing(root / "index", secret)
+        with jidomem.open(root, project="p") as other:
+            other.keeper.redact(other.keeper.plan("p", None, texts=[secret]), agent="ana", reason="private")
+
+        memory.catch_up("p")
+        ended, left = workers(root), showing(root / "index", secret)
+        after = memory.pool.solutions("p", ask).rows
+
+    assert had, "the worker had an index on disk"
+    assert (ended, left, showing(root, secret)) == ([], [], [])
+    assert after != before
+    assert workers(root) != [worker]
+
+
+def test_a_busy_worker_ends_after_its_query_when_the_journal_was_rewritten(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p") as memory, memory.pool._worker() as busy:
+        memory.pool.renew()
+        running = busy.lives()
+    assert (running, busy.lives(), memory.pool._idle) == (True, False, [])
