@@ -11,7 +11,7 @@ import shlex
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from posixpath import basename, dirname
@@ -36,7 +36,7 @@ from jidomem.records.intent import Receipt
 from jidomem.repository.other_tools import DULL, KINDS, FolderScan, Passed, from_path, scan_folder
 from jidomem.repository.worktree import listing
 from jidomem.runtime import location, root_config, settings
-from jidomem.runtime.adoption import Scope, compare
+from jidomem.runtime.adoption import Scope, compare, files_of
 from jidomem_cli.errors import acting, print_refusal
 from jidomem_cli.options import App, Command, clean, dry_run_option, pass_app
 from jidomem_cli.output import short, shortened, show_json, show_result, show_rows
@@ -124,10 +124,10 @@ def show(
     read = {path for each in adopted for path in each.files}
     scan.passed[:] = [each for each in scan.passed if each.path not in read]
     proposals = [one for one in _pending(memory) if one.kind == "proposal"]
-    pending = {one.item for one in proposals}
+    pending = {one.item: files_of(memory, one) for one in proposals}
     rows = [_row(each, pending) for each in adopted]
     refusals = [(entry, entry.outcome) for entry in report.entries if isinstance(entry.outcome, JidomemError)]
-    following = [] if dry_run else _next(memory, adopted, proposals)
+    following = [] if dry_run else _next(memory, adopted, proposals, pending)
     code = refusals[0][1].exit_code if refusals else 0
     if app.json:
         passed = [{"path": each.path, "why": each.why} for each in _passed(scan, report)]
@@ -317,10 +317,10 @@ def _print_refused(app: App, refusals: Sequence[tuple[ImportedEntry, JidomemErro
         app.info(f"and {left:,} more refusals: see them with --json")
 
 
-def _row(adopted: Adopted, pending: Collection[str]) -> dict[str, Any]:
-    """Return the row of a source; *pending* are the IRIs of all proposals, also those of earlier imports."""
+def _row(adopted: Adopted, pending: Mapping[str, Set[str]]) -> dict[str, Any]:
+    """Return the row of a source; *pending* are all proposals with their files."""
     many = f" ({len(adopted.files)})" if len(adopted.files) > 1 else ""
-    counts = {**adopted.changes(), "pending": sum(entry.iri in pending for entry in adopted.entries)}
+    counts = {**adopted.changes(), "pending": len(adopted.waiting(pending))}
     words = {name: str(count) if count else "-" for name, count in counts.items()}
     return {"found": adopted.path + many, "what": KINDS[adopted.kind], **words}
 
@@ -402,7 +402,9 @@ def _named(folder: str, paths: Sequence[str]) -> str:
     return f"{folder or '.'}/ ({', '.join(names if not more else names[:2])}{more})"
 
 
-def _next(memory: Jidomem, adopted: Sequence[Adopted], proposals: Sequence[Waiting]) -> list[tuple[str, str]]:
+def _next(
+    memory: Jidomem, adopted: Sequence[Adopted], proposals: Sequence[Waiting], pending: Mapping[str, Set[str]]
+) -> list[tuple[str, str]]:
     """Return the commands for the next steps, each with its purpose."""
     commands_: list[tuple[str, str]] = []
     if title := _title(memory):
@@ -412,9 +414,8 @@ def _next(memory: Jidomem, adopted: Sequence[Adopted], proposals: Sequence[Waiti
     elif any(each.counts()["taken_in"] for each in adopted):
         commands_.append(("jidomem ask decisions", "the active decisions"))
     if proposals:
-        items = {one.item for one in proposals}
-        listed = sum(entry.iri in items for each in adopted for entry in each.entries)
-        others = "" if listed == len(proposals) else " of the project"  # such as the withdrawal of a removed entry
+        listed = set[str]().union(*(each.waiting(pending) for each in adopted))
+        others = "" if len(listed) == len(proposals) else " of the project"  # such as one of an agent
         commands_.append(("jidomem review", f"review {_count(len(proposals), 'pending proposal')}{others}"))
         curators = memory.writer.authority(memory.project).curators
         if not curators:

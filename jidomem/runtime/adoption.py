@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,8 @@ from jidomem.exchange.importer import ImportedEntry, ImportReport
 from jidomem.exchange.lineage import Lineage
 from jidomem.exchange.sync_plan import CHANGES
 from jidomem.exchange.synchroniser import SourceFile, SourceScan, Synchronisation, imported_lineages
-from jidomem.records.file_anchor import path_of
+from jidomem.rdf.terms import literal
+from jidomem.records.file_anchor import anchors_of, path_of
 from jidomem.records.intent import Receipt
 from jidomem.repository.git import Checkout, first_commits
 from jidomem.repository.other_tools import ADR, LARGEST, NOTES, SourceFiles
@@ -23,6 +24,7 @@ from jidomem.repository.record_files import folder_of
 from jidomem.repository.worktree import PathFinder, plain_file
 
 if TYPE_CHECKING:
+    from jidomem.curation.review_queue import Waiting
     from jidomem.runtime.root import Jidomem
 
 
@@ -68,10 +70,25 @@ class Adopted:
             "refused": refused,
         }
 
+    def waiting(self, pending: Mapping[str, Set[str]]) -> set[str]:
+        """Return those of the *pending* proposals that are of this source; they have their files (`files_of`)."""
+        imported = {entry.iri for entry in self.entries} & pending.keys()
+        return imported | {item for item, files in pending.items() if not files.isdisjoint(self.files)}
+
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as plain JSON values."""
         files = {"path": self.path, "kind": self.kind, "files": [*self.files]}
         return {**files, **self.counts(), **self.changes()}
+
+
+def files_of(memory: Jidomem, one: Waiting) -> Set[str]:
+    """Return the file that a proposal was imported from, or those of the memories that it withdraws."""
+    if one.file is not None or one.type != "deleted_marker":
+        return {one.file} if one.file else set()
+    marker = memory.reader.get_memory(memory.project, one.item)["properties"]
+    withdrawn = [memory.reader.get_memory(memory.project, old)["properties"] for old in marker["invalidates"]]
+    blobs = [literal(str(blob)) for each in withdrawn for blob in each.get("sourceBlob", ())]
+    return {anchor.path for anchor in anchors_of(blobs)}
 
 
 def compare(memory: Jidomem, base: Path, sources: Sequence[SourceFiles], scope: Scope) -> Synchronisation:

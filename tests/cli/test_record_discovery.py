@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import cli_world
@@ -108,3 +109,27 @@ def test_a_record_that_nothing_dates_has_no_date_and_stands_last(write):
     assert "date unknown" in run("show", "--why", rows[1]["decision"]).stdout
     assert "no findings" in run("check").stderr
     assert run("init", "--from", "auto", "--json").exit_code == 0
+
+
+def test_the_withdrawal_of_a_removed_note_is_counted_with_its_file_by_each_later_import_too(write, tmp_path):
+    notes = tmp_path / "CLAUDE.md"
+    rules = (
+        "- Use tabs for indentation\n- Keep it small",
+        "- Use tabs for indentation",
+        "- Use spaces for indentation",
+    )
+    texts = [f"# Rules\n\n{each}\n" for each in rules]
+    notes.write_text(texts[0])
+    run("init", "--from", "auto")
+    run("access", "policy", "grant", "user", "admin")
+    run("review", "accept", "--all")
+    run("remember", "the shop is open", "--agent", "bob")
+
+    for text, waiting in zip(texts[1:], (1, 2), strict=True):
+        notes.write_text(text)
+        done = run("init", "--from", "auto")
+
+        (row,) = (line.split() for line in done.stdout.splitlines() if line.startswith("CLAUDE.md"))
+        assert row[-1] == str(waiting)
+        noun = "proposal" if waiting == 1 else "proposals"
+        assert re.search(rf"review {waiting} pending {noun}$", done.stderr, re.MULTILINE)
