@@ -34,6 +34,7 @@ from jidomem.journal.branches import Revision, head_of, vanished
 from jidomem.journal.commit import ASIDE, COMMIT, EDITED, Commit, aside_of, stem_of
 from jidomem.journal.journal import FileJournal, Stream, future_commit
 from jidomem.journal.rewrite import (
+    NO_MOMENT,
     CommitForm,
     beyond,
     forms,
@@ -159,6 +160,10 @@ def _exposure(
     return Exposure(f"{folder}/{form.name}", form.before + 1, form.commit.id, redacted, triples)
 
 
+#: How the moment of a commit is written in the name of its file.
+_FORM = "2026-11-21T08:00:00.123456Z becomes 20261121T080000.123456Z"
+
+
 def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[JournalFinding]:
     folder = journal.inspect(stream)
     orders_by_file = {parse_literal(name).text: order for order in orders for name in record_values(order, "setsAside")}
@@ -172,7 +177,10 @@ def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -
         else:
             author, reason = _ordered(order)
             detail = f"was set aside by {author} at {order.recorded_at}: {reason}"
-            hint = f"if it is recovered: restore it as {aside_of(file)}, remove {name} and run: jidomem root reindex"
+            restored = aside_of(file)
+            if restored.startswith(NO_MOMENT):
+                restored = f"MOMENT{restored.removeprefix(NO_MOMENT)} with the MOMENT of its jido:recordedAt ({_FORM})"
+            hint = f"if it is recovered: restore it as {restored}, remove {name} and run: jidomem root reindex"
             yield JournalFinding("set_aside", "warning", detail, hint, path)
 
 

@@ -433,7 +433,7 @@ def _replace_file(folder: Folder, descriptor: int, beside: str, name: str, data:
 
 
 #: The moment in the file name of a missing commit.
-_NO_MOMENT = "00000000T000000.000000Z"
+NO_MOMENT = "00000000T000000.000000Z"
 _MISSING = re.compile(r"its parent ([0-9a-f]{64}) is not here")
 
 
@@ -447,7 +447,7 @@ def quarantine(folder: Folder, descriptor: int, name_or_id: str) -> str:
     for name, error in damaged.items():
         missing = _MISSING.search(error.detail)
         if missing and _ids_agree(name_or_id, missing[1]):
-            return _write_quarantined(folder, descriptor, f"{_NO_MOMENT}-{missing[1][:SHORT]}.ttl", b"")
+            return _write_quarantined(folder, descriptor, f"{NO_MOMENT}-{missing[1][:SHORT]}.ttl", b"")
         if missing is None and (name_or_id == name.partition("#")[0] or _ids_agree(name_or_id, error.commit or "")):
             if name in folder.contents.packs.broken:
                 raise error  # its other commits would be lost, too

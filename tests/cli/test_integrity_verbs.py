@@ -1,6 +1,7 @@
 """The verbs of whoever answers for a memory: verify, replay, redact."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -309,3 +310,25 @@ def test_a_success_is_quiet_unless_more_is_asked_for(repository):
     assert (check.exit_code, verify.exit_code, verify.stderr) == (0, 0, "")
     assert "rules with no matches" not in check.stderr
     assert ["rules with no matches" in more[0], "not detected: " in more[1]] == [True, True]
+
+
+def test_a_missing_commit_that_was_set_aside_is_restored_as_the_report_says(repository, folder):
+    lost = commits(folder)[1]
+    document, name, identity = lost.read_bytes(), lost.name, lost.stem.partition("-")[2]
+    lost.unlink()
+    assert run("journal", "verify", "--quarantine", identity, "--reason", "it is gone").exit_code == 0
+    (finding,) = told("journal", "verify")["findings"]
+    ways = re.search(
+        r"restore it as MOMENT(\S+) .* \((\S+) becomes (\S+)\), remove (\S+) and run: (.+)$", finding["hint"]
+    )
+
+    written = re.search(rb'jido:recordedAt "([^"]+)"', document)[1].decode()
+    marks = re.sub(r"[0-9]", "", ways[2]), re.sub(r"[0-9]", "", ways[3])
+    assert marks == ("--T::.Z", "T.Z")
+    (folder / f"{written.replace('-', '').replace(':', '')}{ways[1]}").write_bytes(document)
+    (folder / ways[4]).unlink()
+    assert run(*ways[5].split()[1:]).exit_code == 0
+
+    assert (folder / name).exists()
+    assert (told("journal", "verify")["damage"], told("journal", "verify")["findings"]) == ([], [])
+    assert run("journal", "replay", "--check").exit_code == 0
