@@ -113,7 +113,11 @@ def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) 
     moment = now or clock.now()
     late = [*map(_too_late, beyond(journal.inspect(stream), moment).values())]
     if not late and (first := future_commit(journal, [stream], moment)) is not None:
-        late = [JournalFinding("future", "warning", first.detail, first.hint, first.path, commit=first.head.id)]
+        late = [
+            JournalFinding(
+                "future", "warning", first.detail, f"{first.hint}; {first.repair}", first.path, commit=first.head.id
+            )
+        ]
     return [
         *(
             JournalFinding(kind, "violation", detail, hint, each.path, each.line, each.commit)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep, time
@@ -28,6 +28,7 @@ from jidomem.journal.rewrite import (
     SLICE,
     batches,
     install_batch,
+    last_moment,
     quarantine,
     quarantine_late,
     remove,
@@ -530,38 +531,52 @@ class FileJournal:
             self._sealer.start(seal)
 
 
-#: The most that the clocks of two machines are expected to differ by.
-CLOCK_ERROR = timedelta(minutes=5)
-
-
 @dataclass(frozen=True, slots=True)
 class FutureCommit:
-    """The first commit that is recorded later than the present, by a clock that was fast: its file and its author."""
+    """The first commit that is recorded later than the present, by a clock that was fast: its file and its author.
+
+    `later` is the number of commits of its stream that are recorded after it.
+    """
 
     head: CommitRef
     path: str
     by: str
     now: datetime
+    stream: Stream
+    later: int
     hint: str = (
         "the clock of the machine that wrote it was fast, unless this one is slow; until that moment later commits are"
         " recorded after it, and --as-of an earlier one leaves them out"
     )
 
     @property
+    def repair(self) -> str:
+        """Return the commands that set the commit and the later ones aside, and import their memories again."""
+        of = f"--project {self.stream.project}"
+        commands = f'jidomem journal verify {of} --quarantine {self.head.id[:SHORT]} --reason "a fast clock"'
+        if self.stream != Stream(self.stream.project):
+            return f"wait until then, or lose what these commits say: {commands}"
+        return (
+            f"with the clocks set: jidomem root export {of} -o kept.ttl && {commands}"
+            f" && jidomem root import turtle {of} kept.ttl"
+        )
+
+    @property
     def detail(self) -> str:
         """Return the sentence that names the commit and the present."""
         commit = f"commit {self.head.id[:SHORT]}{self.by} is recorded at {self.head.recorded_at}"
+        commit += f", {self.later:,} more after it" * bool(self.later)
         return f"{commit}, and this clock shows {format_timestamp(self.now)}"
 
     def at(self, now: datetime) -> FutureCommit | None:
         """Return the commit as the first at *now*, or None if another may be: an earlier one, or one still ahead."""
-        is_first = self.now <= now and self.head.recorded_at > _last_moment(now)
+        is_first = self.now <= now and self.head.recorded_at > last_moment(now)
         return replace(self, now=now) if is_first else None
 
 
 def future_commit(journal: FileJournal, streams: Iterable[Stream], now: datetime) -> FutureCommit | None:
     """Return the first commit of *streams* recorded more than `CLOCK_ERROR` after *now*, or None if there is none."""
-    last = _last_moment(now)
+    last = last_moment(now)
     found = [
         (head, name, stream) for stream in streams for name, head in late_commits(journal.inspect(stream), last).items()
     ]
@@ -572,12 +587,9 @@ def future_commit(journal: FileJournal, streams: Iterable[Stream], now: datetime
     triples = parse(document[2]).triples if document is not None else ()
     authors = sorted({vocab.local_name(value) for _, predicate, value in triples if predicate in _AUTHOR})
     by = f" by {' and '.join(authors)}" if authors else ""
-    return FutureCommit(head, f"{journal.path(stream)}/{name.partition('#')[0]}", by, now)
-
-
-def _last_moment(now: datetime) -> str:
-    """Return the last moment that a clock right within `CLOCK_ERROR` may show at *now*."""
-    return format_timestamp(now + min(CLOCK_ERROR, datetime.max.replace(tzinfo=UTC) - now))
+    later = sum(other == stream for _, _, other in found) - 1
+    path = f"{journal.path(stream)}/{name.partition('#')[0]}"
+    return FutureCommit(head, path, by, now, stream, later)
 
 
 _AUTHOR = frozenset(map(vocab.jido, ("assertedBy", "causedBy", "setBy")))

@@ -12,11 +12,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import count
 
 from jidomem.base import disk
+from jidomem.base.clock import format_timestamp
 from jidomem.base.disk import INCOMING, move, prepare, writing
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal.commit import (
@@ -461,17 +462,28 @@ def quarantine(folder: Folder, descriptor: int, name_or_id: str) -> str:
     raise NotFound(f"{name_or_id} is not damaged in {folder.path}", hint=hint)
 
 
-def quarantine_late(folder: Folder, descriptor: int, which: str, now: datetime) -> list[str]:
-    """Quarantine all commits beyond the horizon of *now* if *which* is one of them, the lock held.
+#: The most that the clocks of two machines are expected to differ by.
+CLOCK_ERROR = timedelta(minutes=5)
 
-    Return the names of their files, as `_quarantine_file` does; an empty list if *which* is none of them.
+
+def last_moment(now: datetime) -> str:
+    """Return the last moment that a clock right within `CLOCK_ERROR` may show at *now*."""
+    return format_timestamp(now + min(CLOCK_ERROR, datetime.max.replace(tzinfo=UTC) - now))
+
+
+def quarantine_late(folder: Folder, descriptor: int, which: str, now: datetime) -> list[str]:
+    """Quarantine the commit *which* if it is recorded later than *now*, with all that are recorded after it.
+
+    If it is beyond the horizon, all beyond it are quarantined. The lock is held. Return the names of their files, as
+    `_quarantine_file` does; an empty list if *which* is no such commit.
     """
-    names: list[str] = []
-    while late := beyond(folder, now):
-        known = {name.partition("#")[0] for name in late}
-        if not names and which not in known and not any(_ids_agree(which, each.commit or "") for each in late.values()):
-            break
-        names.append(_quarantine_file(folder, descriptor, next(iter(late))))
+    late = late_commits(folder, last_moment(now))
+    named = [at for name, at in late.items() if which == name.partition("#")[0] or _ids_agree(which, at.id)]
+    if not named:
+        return []
+    first, names = min(min(named).recorded_at, horizon(now)), list[str]()
+    while late := {name: at for name, at in late_commits(folder, last_moment(now)).items() if at.recorded_at >= first}:
+        names.append(_quarantine_file(folder, descriptor, min(late)))
         with writing(folder.path):  # these commits were intact: the known version still has them
             disk.overwrite(descriptor, NOTHING.dump())
         folder.forget()

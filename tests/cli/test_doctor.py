@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from click.testing import CliRunner
 from conftest import fixed_sources, intent
 
 import jidomem
-from jidomem.base.clock import Sources, now
+from jidomem.base.clock import Sources, format_timestamp, now
+from jidomem.journal.journal import Stream
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
@@ -110,6 +112,39 @@ def test_what_may_go_wrong_soon_is_a_warning_and_no_failure(root):
     }  # fmt: skip
     assert bad["git"]["hint"] == f"echo 'projects/** -text' >> {root / '.gitattributes'}"
     assert bad["permissions"]["hint"] == f"chmod -R o-w {root}"
+
+
+def test_what_a_fast_clock_wrote_is_dated_rightly_by_the_commands_that_are_given(root):
+    ahead = Sources(lambda: now() + timedelta(days=400))
+    with jidomem.open(root, sources=ahead) as memory:
+        early = memory.writer.submit_intent("p", intent(summary="from a fast clock")).iri
+    with jidomem.open(root) as memory:
+        memory.writer.revise("p", early, changes={"summary": "corrected since"}, reason="measured")
+        memory.writer.submit_intent("p", intent(summary="written since"))
+        assert memory.journal.head(Stream("p")).recorded_at > format_timestamp(now() + timedelta(days=399))
+        before = memory.reader.ask("facts", project="p", include_inactive=True)
+    bad, _ = doctor()
+    assert "2 more after it" in bad["clock"]["detail"]
+    others = CliRunner().invoke(cli, ["journal", "verify", "--quarantine", "0123456789ab", "--reason", "r"])
+    assert others.exit_code == 4
+
+    for command in bad["clock"]["hint"].partition(": ")[2].split(" && "):
+        done = CliRunner().invoke(cli, shlex.split(command)[1:])
+        assert done.exit_code == 0, done.output
+
+    bad, told = doctor()
+    assert ("clock" in bad, "journal" in bad) == (False, False), told
+    with jidomem.open(root) as memory:
+        assert memory.journal.verify(Stream("p")) == ()
+        assert memory.journal.head(Stream("p")).recorded_at < format_timestamp(now() + timedelta(days=1))
+        after = memory.reader.ask("facts", project="p", include_inactive=True)
+        assert sorted(map(str, after)) == sorted(map(str, before))
+
+
+def test_a_commit_by_a_right_clock_is_not_quarantined(root):
+    (commit,) = (root / "projects" / "p" / "memory").glob("*.ttl")
+    done = CliRunner().invoke(cli, ["journal", "verify", "--quarantine", commit.name, "--reason", "r"])
+    assert (done.exit_code, commit.exists()) == (4, True)
 
 
 def test_a_file_of_tokens_that_others_can_read_fails(root):
