@@ -325,6 +325,8 @@ class Conflict(JidomemError):
             needs = ("convention_name", "topic") if is_named else ("topic",)  # a convention clashes by either
             ways.append(Choice("coexists_with", {"coexists_with": [*fields]}, ("about",), _BESIDE))
             ways.append(Choice(needs[0], {}, needs, "if yours is on another matter: both stay active"))
+        elif all(conflict.kind == "same_key" for conflict in self.conflicts):
+            ways.append(Choice("key", {}, ("key",), "if yours is on another matter: store it under another key"))
         return tuple(ways)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The two tiers of a session: short-term memory, long-term memory and the promotion between them.
 
-A promoted value is submitted as an intent, and supersedes the memory that has its key. Long-term memory is the four
-named graphs of a project.
+A promoted value is submitted as an intent, and supersedes the memory of its agent that has its key. Long-term memory is
+the four named graphs of a project.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from jidomem.index.triple_store import DerivedStore, QueryResult, Rows, TripleSt
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.statements import Statement, to_triples
 from jidomem.rdf.terms import Term, iri, literal, plain_value
-from jidomem.rdf.vocab import BASE, GRAPHS, JIDO, TYPE, graph_iri, jido, type_of, type_uri
+from jidomem.rdf.vocab import BASE, GRAPHS, JIDO, TYPE, family, graph_iri, jido, type_of, type_uri
 from jidomem.records.intent import MemoryUpdateIntent, Receipt
 from jidomem.records.recall import Hit
 from jidomem.schema import ontology
@@ -45,7 +45,7 @@ _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 
 @dataclass(frozen=True, slots=True)
 class ActiveMemory:
-    """An active memory: its content, the keys it was promoted under, and the values stored for them."""
+    """An active memory: its content, the agents that asserted it, and its keys with the values stored for them."""
 
     iri: str
     type: str
@@ -53,6 +53,7 @@ class ActiveMemory:
     explanation: str | None
     keys: tuple[str, ...]
     values: tuple[str, ...]
+    agents: tuple[str, ...]
 
 
 class PromotionIndex:
@@ -114,6 +115,7 @@ class PromotionIndex:
             explanation=next(iter(texts("detailedExplanation")), None),
             keys=tuple(texts("key")),
             values=tuple(texts("value")),
+            agents=tuple(texts("assertedBy")),
         )
         return max(map(format_timestamp, moments)), memory
 
@@ -138,7 +140,8 @@ class Promoting:
         """Decide about the *value* under *key*, promote it if accepted, and return the decision, with its reason.
 
         If a memory of that key, or of the same type and content, has all of the value, nothing is written; else it is
-        superseded. *force* skips the test of importance.
+        superseded, unless it is another agent's or of another type: then that is a conflict, or a proposal by the
+        policy. *force* skips the test of importance.
         """
         verdict = PromotionDecision("refused", "", 0.0, "facts")
         try:
@@ -153,11 +156,11 @@ class Promoting:
     def _keep(self, key: str, value: Any, item: Mapping[str, Any], verdict: PromotionDecision) -> PromotionDecision:
         new, alike = self._normal(key, item, verdict), list[str]()
         while True:
-            before = [memory.iri for memory in self.active.under(key)]
+            before = self.active.under(key)
             try:
                 return self._write(key, value, new, verdict, before, alike)
             except Conflict as conflict:
-                if [memory.iri for memory in self.active.under(key)] != before:
+                if self.active.under(key) != before:
                     continue  # another process was first
                 duplicates = [each.iri for each in conflict.conflicts if each.kind == "duplicate"]
                 if alike or len(duplicates) < len(conflict.conflicts):
@@ -170,7 +173,7 @@ class Promoting:
         value: Any,
         new: Mapping[str, Any],
         verdict: PromotionDecision,
-        before: Sequence[str],
+        before: Sequence[ActiveMemory],
         alike: Sequence[str],
     ) -> PromotionDecision:
         """Write *new*, the fields of the value, superseding the memories *before* under the key; return the decision.
@@ -178,8 +181,13 @@ class Promoting:
         The memories *alike* have the same content. Raises Conflict if another process wrote under the key
         meanwhile.
         """
-        under, known = UniqueKey(key, frozenset(before)), {iri: self._restated(iri) for iri in before}
+        known = {memory.iri: self._restated(memory.iri) for memory in before}
         same = [iri for iri, old in known.items() if _is_same(new, old)]
+        others = [each.iri for each in before if each.iri not in same and self._keeps_its_key(each, new)]
+        waits = bool(others) and not same and self._waits(new)
+        if not waits:  # else the proposal is to supersede them
+            known = {iri: old for iri, old in known.items() if iri not in others}
+        under = UniqueKey(key, frozenset(known))
         for other in (*(memory.iri for memory in self.active.saying(new["type"], new["summary"])), *alike):
             old = self._restated(other)
             if other not in known and _is_same(new, old) and _on_one_matter(new, old):
@@ -188,7 +196,7 @@ class Promoting:
         shared = [iri for iri, old in known.items() if iri not in same and len(tiers.keys_of(old)) > 1]
         ended = [iri for iri in known if iri not in shared]
         args = (under, value, new)
-        receipt = self._add(*args, known[same[0]], ended) if same else self._submit(*args, ended)
+        receipt = self._add(*args, known[same[0]], ended) if same else self._submit(*args, ended, propose=waits)
         for other in shared:
             changed = {**tiers.without(key, known[other]), **self._author()}
             self.memory.writer.revise(self.project, other, changes=changed, reason=_REPLACES)
@@ -196,13 +204,30 @@ class Promoting:
         warnings = "".join(f"; {warning}" for warning in receipt.warnings) if outcome == "proposed" else ""
         return replace(verdict, outcome=outcome, reason=f"{verdict.reason}{warnings}", iri=receipt.iri, receipt=receipt)
 
-    def _submit(self, under: UniqueKey, value: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
-        """Submit a new memory that supersedes those *ended*; return its receipt."""
-        supersession = {"supersedes": ended, "reason": _REPLACES} if ended else {}
+    def _keeps_its_key(self, memory: ActiveMemory, new: Mapping[str, Any]) -> bool:
+        """Return whether *memory* is another agent's, or says something else of another type, and *new* does not name
+        it in supersedes.
+        """
+        own = self.memory.writer.spoken_by(self.agent)
+        is_other = own is not None and plain_value(own) not in memory.agents
+        says_else = normal_text(memory.summary) != normal_text(new["summary"])
+        of_other_type = family(memory.type) != family(new["type"]) and says_else
+        return (is_other or of_other_type) and memory.iri not in new.get("supersedes", ())
+
+    def _waits(self, new: Mapping[str, Any]) -> bool:
+        """Return whether a conflict of *new* makes it a proposal, by the policy."""
+        return self.memory.settings.policy.on_conflict.get(family(new["type"])) == "propose"
+
+    def _submit(
+        self, under: UniqueKey, value: Any, new: Mapping[str, Any], ended: list[str], *, propose: bool = False
+    ) -> Receipt:
+        """Submit a new memory that supersedes those *ended*, with *propose* a proposal; return its receipt."""
+        replaced = [*dict.fromkeys([*new.get("supersedes", ()), *ended])]
+        supersession = {"supersedes": replaced, "reason": new.get("reason", _REPLACES)} if replaced else {}
         extras = [*new["extra_triples"], *tiers.value_triple(under.key, value, new["summary"], new.get(_EXPLAINS))]
         author = {**self._author(), "applies_to_project": self.project}
         intent = {"confidence": "medium", **new, **author, **supersession, "extra_triples": extras}
-        return self.memory.writer.submit_intent(self.project, intent, under=under)
+        return self.memory.writer.submit_intent(self.project, intent, under=under, propose=propose)
 
     def _add(
         self, under: UniqueKey, value: Any, new: Mapping[str, Any], old: Mapping[str, Any], ended: list[str]
@@ -211,6 +236,7 @@ class Promoting:
 
         The content of *old* may differ in case and white space: it stays unless the memory has this key only.
         """
+        new = {name: given for name, given in new.items() if name not in ("supersedes", "reason")}
         if tiers.keys_of(old) != [under.key]:
             new = {**new, **{name: old[name] for name in ("summary", _EXPLAINS) if name in new and name in old}}
         explanation = new.get(_EXPLAINS, old.get(_EXPLAINS))

@@ -118,9 +118,9 @@ Item = Mapping[str, Any] | MemoryItem
 FIELDS = (
     "rationale", "detailed_explanation", "topic", "about", "evidence", "status", "severity", "assigned_to",
     "confidence", "convention_name", "convention_scope", "enforcement_level", "alternatives", "tracked_by",
-    "expires_on", "valid_from", "valid_until", "source_type",
+    "expires_on", "valid_from", "valid_until", "source_type", "supersedes", "reason",
 )  # fmt: skip
-_LISTS = ("about", "evidence", "alternatives")
+_LISTS = ("about", "evidence", "alternatives", "supersedes")
 #: The types of a task, whose content may be in `text` and whose status may be that of working memory.
 _TASKS = ("task", "task_completed")
 #: The further fields of a value -> the property that stores each.

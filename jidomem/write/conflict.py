@@ -55,7 +55,7 @@ WHY: Mapping[str, str] = {
     "overlapping_decision": "{iri} is active on {topic!r}: {summary}",
     "convention_clash": "{iri} is active under that name or topic at the same scope: {summary}",
     "contradiction": "{iri} says something else on the same matter: {summary}",
-    "same_key": "{iri} was added with that key in the meantime: {summary}",
+    "same_key": "{iri} has that key, and says something else: {summary}",
 }
 
 

@@ -199,6 +199,53 @@ def test_changed_content_under_a_key_supersedes_what_was_there(opened, context):
     assert context.retrieve("store") == changed
 
 
+def test_the_key_of_another_agent_is_a_conflict_with_choices_and_the_value_stays_in_the_session(opened, context):
+    # E062
+    first = context.store("store", DECISION, promote=True)
+    changed = {"type": "decision", "content": "Use SQLite", "rationale": "it is everywhere"}
+    other = another(opened, agent="ben")
+
+    refused = other.store("store", changed, promote=True)
+
+    assert (refused.outcome, refused.error.code) == ("refused", "conflict")
+    assert refused.reason == f"{first.iri} has that key, and says something else: Use Oxigraph"
+    assert [each.kind for each in refused.error.conflicts] == ["same_key"]
+    assert [each.name for each in refused.error.choices] == ["supersedes", "key"]
+    assert (other.retrieve("store"), in_force(opened)) == (changed, ["Use Oxigraph"])
+
+    chosen = {**changed, **refused.error.choices[0].fields, "reason": "agreed with the architect"}
+    settled = other.store("store", chosen, promote=True)
+    assert (settled.outcome, in_force(opened)) == ("updated", ["Use SQLite"])
+    assert said(opened, settled.iri)["revisionReason"] == ["agreed with the architect"]
+    assert other.store("store", {**chosen}, promote=True).outcome == "known"
+
+
+def test_another_type_under_a_key_is_a_conflict_unless_the_content_is_the_same(opened, context):
+    context.store("k", {"type": "error", "content": "it hangs", "severity": "high"}, promote=True)
+
+    refused = context.store("k", {"type": "discovery", "content": "it waits for a lock"}, promote=True)
+
+    assert (refused.outcome, refused.error.code, in_force(opened)) == ("refused", "conflict", ["it hangs"])
+
+
+def test_the_key_of_another_agent_is_a_proposal_by_the_policy_that_replaces_it_once_accepted(tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "config.toml").write_text('project = "p"\n[conflicts]\ndecision = "propose"\n')
+    with jidomem.open(root, project="p", agent="ana") as memory:
+        kept = memory.context("s-1", interval=None).store("store", DECISION, promote=True)
+        changed = {"type": "decision", "content": "Use SQLite", "rationale": "it is everywhere"}
+        with memory.context("s-2", agent="ben", interval=None) as context:
+            proposed = context.store("store", changed, promote=True)
+
+            assert (proposed.outcome, in_force(memory)) == ("proposed", ["Use Oxigraph"])
+            memory.writer.settle("p", proposed.iri, "accept", reason="agreed")
+            assert in_force(memory) == ["Use SQLite"]
+            context.short_term.clear()
+            assert context.retrieve("store") == changed
+    assert kept.outcome == "promoted"
+
+
 @pytest.mark.parametrize("content", ["the build is slow", "The  Build is slow"])
 def test_the_same_content_under_another_key_is_one_memory_known_by_both(opened, context, content):
     # E063
@@ -653,7 +700,7 @@ def test_a_cycle_ends_where_nothing_can_be_written_and_the_next_takes_it_up(open
         context.store(f"e{number}", {"type": "error", "content": f"failure {number}"})
 
     with (
-        jidomem.open(opened.settings.root, project="p") as fresh,
+        jidomem.open(opened.settings.root, project="p", agent="architect") as fresh,
         fresh.context("s-9", interval=None) as other,
     ):
         for key, held in context.short_term.get_all():
