@@ -21,11 +21,11 @@ FAULTS = {
         f"edit {FACT}", f"edit {FACT} --confirm --invalidate --reason x", f"edit {FACT} --invalidate", "review accept",
         f"review accept {FACT}", f"review keep-both {OLD} --against {OLD}", "ask facts --limit 0", "ask facts nothing",
         "journal rollback --to sometime --reason x --dry-run", "show", "ask facts --as-of sometime",
+        *(f"review {action} {FACT} --against {OLD}" for action in ("accept", "reject", "keep-both", "supersede")),
     ],
     ("unknown_reference", 3): [f"remember x --supersedes {NONE}", f"remember x --coexists-with {NONE}"],
     ("missing_rationale", 3): [
-        "remember x --type decision", f"edit {FACT} --supersede x", f"review reject {FACT} --against {OLD}",
-        f"review keep-both {FACT} --against {OLD}", f"review supersede {FACT} --against {OLD}",
+        "remember x --type decision", f"edit {FACT} --supersede x",
     ],
     ("conflict", 5): [
         "remember other --type decision --topic store --rationale x", "remember x --supersedes ENDED --reason y",

@@ -85,7 +85,7 @@ def test_a_pending_proposal_that_matches_alone_is_named_once():
 
     told = run("recall", "quagga", "--kind", "fact")
 
-    assert told.stderr == "none\n1 inactive record matches (1 proposed): add --include-inactive\n"
+    assert told.stderr == "none\n1 inactive record matches (1 pending): add --include-inactive\n"
     assert "pending proposals: 1, see: jidomem review" in run("recall", "xylophone", "--kind", "lesson").stderr
 
 
