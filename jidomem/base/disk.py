@@ -71,19 +71,29 @@ LOCAL_MARKER = ".here.lock"
 
 
 def names(path: str) -> list[str]:
-    """Return the names in a folder, unordered; none if the folder does not exist."""
+    """Return the names in a folder, unordered; none if it does not exist. Raises Failed if it may not be read."""
     try:
         return os.listdir(path)
     except (FileNotFoundError, NotADirectoryError):
         return []
+    except PermissionError as error:
+        raise _unreadable(path) from error
 
 
 def mtime(path: str) -> int | None:
-    """Return when a folder or file last changed, in nanoseconds; None if it does not exist."""
+    """Return when a folder or file last changed, in nanoseconds; None if it does not exist; raises as `names`."""
     try:
         return os.stat(path).st_mtime_ns
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except PermissionError as error:
+        raise _unreadable(path) from error
+
+
+def _unreadable(path: str) -> Failed:
+    """Return the error for a folder that this user may not read, with the command that repairs it."""
+    closed = obstacle(path) or [path]
+    return Failed(f"{path} cannot be read: {describe(closed)}", hint=repair(closed))
 
 
 #: Returns the local marker of a folder, which no clone of the folder has; empty if there is none.
@@ -461,6 +471,9 @@ def check_writable(paths: Iterable[str | Path]) -> None:
 
 def describe(paths: Iterable[str | Path]) -> str:
     """Return the message that this user may not access *paths*, with their owners and modes."""
+    paths = list(paths)
+    if fixed := next(filter(_is_read_only, paths), None):
+        return f"{fixed} is on a file system that is mounted read-only"
     owners = [(path, os.stat(path)) for path in paths]
     listed = (f"{path} (mode {stat.S_IMODE(own.st_mode):04o}, {own.st_uid}:{own.st_gid})" for path, own in owners)
     return f"uid {os.geteuid()} may not read and write {', '.join(listed)}"
@@ -472,11 +485,17 @@ def repair(paths: Iterable[str | Path]) -> str:
     The owner stays the same, and a group of this user gets write access; a file of another user in a folder of this
     user changes its owner.
     """
-    commands = dict[str, list[str]]()
+    commands, paths = dict[str, list[str]](), list(paths)
+    if any(map(_is_read_only, paths)):
+        return _HINTS[errno.EROFS]
     for path in paths:
         for command in _repairs(str(path)):
             commands.setdefault(command, []).append(quote(str(path)))
     return " && ".join(f"{command} {' '.join(of)}" for command, of in commands.items())
+
+
+def _is_read_only(path: str | Path) -> bool:
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
 def _repairs(path: str) -> Iterator[str]:

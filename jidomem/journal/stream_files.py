@@ -355,6 +355,8 @@ class Contents:
         """Return the damage of a file, or of a commit in a pack."""
         path = f"{self.path}/{name.partition('#')[0]}"
         data = beginning(path)
+        if not (hint or data) and (closed := disk.obstacle(path)):
+            hint = f"{disk.repair(closed)} && jidomem journal verify"
         detail, hint = find_damage(path, data) or (problem, hint or restoring(path, data))
         return JournalDamaged(detail, path=path, line=line, commit=identity or short_id(name), hint=hint)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -139,6 +140,59 @@ def test_what_a_fast_clock_wrote_is_dated_rightly_by_the_commands_that_are_given
         assert memory.journal.head(Stream("p")).recorded_at < format_timestamp(now() + timedelta(days=1))
         after = memory.reader.ask("facts", project="p", include_inactive=True)
         assert sorted(map(str, after)) == sorted(map(str, before))
+
+
+#: A process whose permissions count, also that of uid 0.
+BOUND = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+
+
+def bound(root, *words, code):
+    """What a process prints whose permissions count."""
+    command = [*BOUND, sys.executable, "-c", "from jidomem_cli.main import main; main()", *words]
+    done = subprocess.run(command, cwd=root.parent, capture_output=True, text=True)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("closed", ["projects/p/memory", "projects/p"])
+def test_a_folder_that_may_not_be_read_is_repaired_by_the_command_that_is_given(root, closed):
+    folder = root / closed
+    folder.chmod(0)
+    told = [
+        *(bound(root, *words, code=1) for words in (["ask", "facts"], ["journal", "verify"], ["status"])),
+        bound(root, "status", "--doctor", code=1),
+    ]
+    mended = f"chmod u+rwx {folder}"
+    assert all(mended in each and "bug" not in each for each in told), told
+
+    subprocess.run(mended, shell=True, check=True)
+    assert "needs Rust" in bound(root, "ask", "facts", code=0)
+
+
+def test_a_commit_that_may_not_be_read_is_no_reason_for_a_backup(root):
+    (commit,) = (root / "projects" / "p" / "memory").glob("*.ttl")
+    commit.chmod(0)
+
+    told = bound(root, "journal", "verify", code=7)
+
+    assert f"hint: chmod u+rw {commit} && jidomem journal verify" in told
+    assert "backup" not in told
+
+
+def test_a_read_only_disk_is_not_reported_as_wrong_permissions(root):
+    kept = root.with_name("mounted")
+    shutil.copytree(root, kept / ".jidomem")
+    if subprocess.run(["mount", "--bind", "-o", "ro", kept, kept], capture_output=True).returncode:
+        pytest.skip("needs the right to mount")
+    try:
+        done = CliRunner().invoke(cli, ["--root", str(kept / ".jidomem"), "status", "--doctor", "--json"])
+    finally:
+        subprocess.run(["umount", kept], check=True)
+
+    (found,) = (each for each in json.loads(done.stdout)["checks"] if each["name"] == "permissions")
+    assert "mounted read-only" in found["detail"]
+    assert "uid" not in found["detail"]
+    assert found["hint"] == "remount that disk writable, or use another root"
 
 
 def test_a_commit_by_a_right_clock_is_not_quarantined(root):
