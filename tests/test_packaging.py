@@ -1,6 +1,7 @@
 """The wheel and the sdist hold every file, and say what they are."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -65,7 +66,30 @@ def test_the_sdist_holds_what_the_wheel_is_made_of(dist):
         names = {name.partition("/")[2] for name in archive.getnames()}
 
     expected = {str(path) for folder in PACKAGES for path in tracked(folder)}
-    assert expected | {"pyproject.toml", "README.md", "LICENSE"} <= names
+    assert expected | {"pyproject.toml", "README.md", "LICENSE", "ci/build_backend.py"} <= names
+
+
+def test_a_module_that_was_deleted_since_the_last_build_is_not_packed_again(tmp_path):
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    checkout = tmp_path / "checkout"
+    for name in filter(None, listed.split("\0")):
+        if not name.startswith(("docs/", "tests/", "bench/")) and (ROOT / name).is_file():
+            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, checkout / name)
+    deleted = checkout / "jidomem" / "base" / "deleted_since.py"
+    deleted.write_text("")
+    names = []
+    for step in ("older", "newer"):
+        command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / step, checkout]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        (made,) = (tmp_path / step).glob("*.whl")
+        with zipfile.ZipFile(made) as opened:
+            names.append(set(opened.namelist()))
+        deleted.unlink(missing_ok=True)
+
+    assert names[0] - names[1] == {"jidomem/base/deleted_since.py"}
+    assert not (checkout / "build").exists()
 
 
 def test_the_wheel_says_its_version_licence_python_and_types(wheel):
