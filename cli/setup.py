@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import click
 from click.shell_completion import get_completion_class
@@ -24,7 +25,7 @@ import jidomem
 from jidomem.base import files
 from jidomem.clients import setup as setups
 from jidomem.clients.config_files import check_inside, write
-from jidomem.clients.setup import CLIENTS, MODE, AgentProgram, FileChange, plan_hook_change
+from jidomem.clients.setup import CLIENTS, MODE, TOKEN_VARIABLE, AgentProgram, FileChange, plan_hook_change
 from jidomem.errors import InvalidRequest
 from jidomem.runtime import location
 from jidomem.runtime.settings import FOLDER
@@ -49,34 +50,42 @@ def completion(app: App, context: click.Context, shell: str) -> None:
 
 
 _NOT_SET_UP = 1
+#: The path of an MCP server over HTTP.
+MCP_PATH = "/mcp"
 _SHELL_SECONDS = 5.0
 
 
 @click.command(cls=Command)
 @click.argument("client", type=click.Choice((*CLIENTS, "git")))
 @click.option("--user", is_flag=True, help="Set up for every folder, not for this repository.")
+@click.option("--server", metavar="URL", help="Use the server of jidomem mcp --http at this address, without hooks.")
 @click.option("--remove", is_flag=True, help="Remove the setup.")
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if something differs.")
 @click.option("--print", "print_", is_flag=True, help="Print the files instead of writing them.")
 @pass_app
-def setup(app: App, client: str, user: bool, remove: bool, check: bool, print_: bool) -> None:
+def setup(app: App, client: str, user: bool, server: str | None, remove: bool, check: bool, print_: bool) -> None:
     """Connect a client to the memory of this repository: its MCP server, and hooks for briefings and the guard.
 
     The rest of its files is left untouched, byte for byte. A repository without a memory gets one. `git` installs a
-    pre-commit hook that calls the guard.
+    pre-commit hook that calls the guard. With --server the client sends the token in $JIDOMEM_TOKEN, or asks for it; no
+    token is written into a file.
 
     Examples:
       jidomem setup claude
       jidomem setup claude --check
       jidomem setup cursor --print
       jidomem setup codex --remove
+      jidomem setup claude --server https://memory.example.org/mcp
     """
     if app.root is not None:
         raise InvalidRequest("setup is for the current folder, not for --root", hint=f"jidomem setup {client}")
     if check + print_ > 1 or (check and remove):
         raise InvalidRequest("--check, --print and --remove exclude each other", hint="give one of them")
+    if server is not None and remove:
+        raise InvalidRequest("--remove needs no --server", hint=f"jidomem setup {client} --remove")
+    url = None if server is None else _checked_url(app, server)
     folder = Path.home() if user else _folder()
-    changes = _changes(client, folder, user, remove)
+    changes = _changes(client, folder, user, remove, url)
     due = [change for change in changes if change.is_due]
     if print_:
         _print(app, changes)
@@ -88,8 +97,34 @@ def setup(app: App, client: str, user: bool, remove: bool, check: bool, print_: 
         for change in due:
             write(change.path, change.after, MODE if client == "git" else None)
         _print_setup(app, client, changes, due, "removed from " if remove else "wrote ")
-        if not remove:
+        if url is not None:
+            app.info(f"next: {_token_step(CLIENTS[client])}; its operator issues it: jidomem access token add AGENT")
+        elif not remove:
             _make_memory(app, client, folder, user)
+
+
+def _checked_url(app: App, text: str) -> str:
+    """Return the URL of an MCP server, with its path; raise InvalidRequest for another one, or one with a secret."""
+    try:
+        url = urlsplit(text)
+        name, _ = url.hostname, url.port
+    except ValueError:
+        url, name = urlsplit(""), None
+    if url.scheme not in ("http", "https") or not name or "@" in url.netloc or url.query or url.fragment:
+        raise InvalidRequest(
+            f"{text.partition('?')[0].rpartition('@')[2]!r} is not the address of a server",
+            hint=f"give it without a token: --server https://memory.example.org{MCP_PATH}; the token comes from"
+            f" ${TOKEN_VARIABLE}",
+        )
+    if url.scheme == "http" and name not in ("localhost", "127.0.0.1", "::1"):
+        app.warn(f"{text} is not encrypted: others may read the token on its way")
+    return urlunsplit(url._replace(path=MCP_PATH)) if url.path in ("", "/") else text
+
+
+def _token_step(client: AgentProgram) -> str:
+    if client.asks is not None:
+        return f"{client.title} asks for the token once"
+    return f"start {client.title} where the variable {TOKEN_VARIABLE} has the token"
 
 
 def _folder() -> Path:
@@ -100,14 +135,16 @@ def _folder() -> Path:
     return holder or next((folder for folder in above if (folder / ".git").exists()), working)
 
 
-def _changes(name: str, folder: Path, user: bool, removed: bool) -> list[FileChange]:
+def _changes(name: str, folder: Path, user: bool, removed: bool, url: str | None) -> list[FileChange]:
     command = _command()
     if name == "git":
+        if url is not None:
+            raise InvalidRequest("git uses no server", hint="its hook checks the memory here: jidomem setup git")
         if user:
             raise InvalidRequest("a git hook belongs to one repository", hint="jidomem setup git")
         return [plan_hook_change(folder, command, removed=removed)]
     client = CLIENTS[name]
-    changes = setups.changes(client, _place(client, folder, user), command, removed=removed)
+    changes = setups.changes(client, _place(client, folder, user), command, url=url, removed=removed)
     if not user:
         check_inside(folder, [change.path for change in changes])
     return changes

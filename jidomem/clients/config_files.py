@@ -320,6 +320,11 @@ def set_toml(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
     return after
 
 
+def toml_at(text: str, path: Sequence[str]) -> Any:
+    """Return the value at *path* of *text*, None if there is none; raises tomllib.TOMLDecodeError."""
+    return _at(decode_toml(text), path)
+
+
 def remove_toml(text: str, path: Sequence[str]) -> str:
     """Return *text* without the table at *path* and those below it; raises the errors of `set_toml`."""
     before = decode_toml(text)

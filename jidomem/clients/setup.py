@@ -7,7 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -38,6 +38,8 @@ class AgentProgram:
 
     `agent` is its name over MCP. `grouped` hooks are below a matcher. `rooted` and `extra` give
     the root to a client that starts servers in another folder. `user` is the file for all folders.
+    `remote` is the entry of a server at a URL, without that URL: its token is that of the variable TOKEN_VARIABLE, or
+    `asks` for it, once.
     """
 
     title: str
@@ -51,6 +53,21 @@ class AgentProgram:
     rooted: tuple[str, ...] = ()
     extra: Mapping[str, Any] | None = None
     note: str | None = None
+    remote: Mapping[str, Any] = field(default_factory=dict)
+    asks: Mapping[str, Any] | None = None
+
+
+TOKEN_VARIABLE = "JIDOMEM_TOKEN"
+_TOKEN_INPUT = {
+    "type": "promptString",
+    "id": "jidomem-token",
+    "description": "Token of the jidomem server",
+    "password": True,
+}
+
+
+def _bearer(token: str) -> dict[str, dict[str, str]]:
+    return {"headers": {"Authorization": f"Bearer {token}"}}
 
 
 _BEGIN = "startup|clear|compact"
@@ -64,6 +81,7 @@ CLIENTS: Mapping[str, AgentProgram] = {
         (Hook("SessionStart", "agent briefing", _BEGIN), Hook("PreToolUse", "guard", _EDITS)),
         user={".mcp.json": ".claude.json", ".claude/settings.json": ".claude/settings.json"},
         note="Claude Code asks once whether it may start the server of this folder",
+        remote={"type": "http", **_bearer(f"${{{TOKEN_VARIABLE}}}")},
     ),
     "cursor": AgentProgram(
         "Cursor",
@@ -79,6 +97,7 @@ CLIENTS: Mapping[str, AgentProgram] = {
         grouped=False,
         rooted=("--root", "${workspaceFolder}/.jidomem"),
         note="Cursor starts the server once it is switched on in its settings, under MCP",
+        remote=_bearer(f"${{env:{TOKEN_VARIABLE}}}"),
     ),
     "codex": AgentProgram(
         "Codex",
@@ -89,6 +108,7 @@ CLIENTS: Mapping[str, AgentProgram] = {
         (Hook("SessionStart", "agent briefing", _BEGIN), Hook("PreToolUse", "guard", "apply_patch|Edit|Write")),
         user={".codex/config.toml": "config.toml", ".codex/hooks.json": "hooks.json"},
         note="Codex reads this in a folder it trusts, and runs the hooks once they are trusted with /hooks",
+        remote={"bearer_token_env_var": TOKEN_VARIABLE},
     ),
     "vscode": AgentProgram(
         "VS Code",
@@ -97,6 +117,8 @@ CLIENTS: Mapping[str, AgentProgram] = {
         "servers",
         extra={"cwd": "${workspaceFolder}"},
         note="VS Code asks once whether it trusts the server; for its edits: jidomem setup git",
+        remote={"type": "http", **_bearer("${input:jidomem-token}")},
+        asks=_TOKEN_INPUT,
     ),
 }
 
@@ -116,45 +138,61 @@ class FileChange:
 
 
 def changes(
-    client: AgentProgram, place: Callable[[str], Path], command: str, *, removed: bool = False
+    client: AgentProgram, place: Callable[[str], Path], command: str, *, url: str | None = None, removed: bool = False
 ) -> list[FileChange]:
-    """Return the files of *client* with the server, started by *command*, added or removed.
+    """Return the files of *client* with the server, started by *command* or at *url*, added or removed.
 
-    *place* returns the path of a file. Raise Failed `invalid_config`, with file and line, for one that
-    cannot be read or is not of the form its client reads.
+    With a *url* there are no hooks, which would read a memory here. *place* returns the path of a file. Raise
+    Failed `invalid_config`, with file and line, for one that cannot be read or is not of the form its client reads.
     """
-    file_changes = [_changed(place(client.servers), lambda text: _with_server(client, text, command, removed))]
+    entry = None if removed else server_of(client, command, url)
+    file_changes = [_changed(place(client.servers), lambda text: _with_server(client, text, entry))]
     if client.hooks_in is not None:
-        file_changes.append(_changed(place(client.hooks_in), lambda text: _with_hooks(client, text, command, removed)))
+        without = removed or url is not None
+        file_changes.append(_changed(place(client.hooks_in), lambda text: _with_hooks(client, text, command, without)))
     return file_changes
 
 
-def server_of(client: AgentProgram, command: str) -> dict[str, Any]:
-    """Return the configuration with which *client* starts the server."""
+def server_of(client: AgentProgram, command: str, url: str | None) -> dict[str, Any]:
+    """Return the configuration with which *client* starts the server, or reaches that at *url*."""
+    if url is not None:
+        return {"url": url, **client.remote}
     words = {"command": command, "args": [*client.rooted, "mcp"]}
     if client.servers.endswith(".toml"):
         return words
     return {"type": "stdio", **words, **(client.extra or {})}
 
 
-def _with_server(client: AgentProgram, text: str, command: str, removed: bool) -> str:
+def _with_server(client: AgentProgram, text: str, entry: Mapping[str, Any] | None) -> str:
+    """Return *text* with *entry* as our server, or without it; what was added to an entry of the same form stays."""
     path = (client.key, SERVER)
     if client.servers.endswith(".toml"):
-        return (
-            config_files.remove_toml(text, path)
-            if removed
-            else config_files.set_toml(text, path, server_of(client, command))
-        )
-    if removed:
-        return config_files.remove_json(text or "{}", path)
-    text = text or "{\n}\n"
+        table = config_files.toml_at(text, path)
+        if entry is None or (isinstance(table, dict) and ("url" in table) != ("url" in entry)):
+            text = config_files.remove_toml(text, path)
+        return text if entry is None else config_files.set_toml(text, path, entry)
+    text = _with_input(client, text or "{\n}\n", is_asked="url" in (entry or {}))
+    if entry is None:
+        return config_files.remove_json(text, path)
     servers = config_files.read(text).at(client.key)
-    entry = servers.at(SERVER) if servers is not None else None
-    if entry is None or not isinstance(entry.value, dict):
-        return config_files.set_json(text, path, server_of(client, command))
-    for key, value in server_of(client, command).items():  # other keys of the entry stay
+    present = servers.at(SERVER) if servers is not None else None
+    if present is None or not isinstance(present.value, dict) or ("url" in present.value) != ("url" in entry):
+        return config_files.set_json(text, path, entry)
+    for key, value in entry.items():  # other keys of the entry stay
         text = config_files.set_json(text, (*path, key), value)
     return text
+
+
+def _with_input(client: AgentProgram, text: str, *, is_asked: bool) -> str:
+    """Return *text* with the question of *client* for the token, or without it."""
+    if client.asks is None:
+        return text
+    node = config_files.node_at(config_files.read(text), ("inputs",))
+    inputs = node.value if node is not None and isinstance(node.value, list) else []
+    for number in reversed(range(len(inputs))):
+        if isinstance(inputs[number], dict) and inputs[number].get("id") == client.asks["id"]:
+            return text if is_asked else config_files.remove_json(text, ("inputs", number))
+    return config_files.append(text, ("inputs",), dict(client.asks)) if is_asked else text
 
 
 def _with_hooks(client: AgentProgram, text: str, command: str, removed: bool) -> str:

@@ -223,9 +223,84 @@ def test_for_every_folder_it_is_written_where_the_client_reads_its_own(repositor
     assert not (repository / ".jidomem").exists()
 
 
+BEARER = "Bearer ${JIDOMEM_TOKEN}"
+REMOTE = {
+    "claude": {"type": "http", "headers": {"Authorization": BEARER}},
+    "cursor": {"headers": {"Authorization": BEARER.replace("{", "{env:")}},
+    "codex": {"bearer_token_env_var": "JIDOMEM_TOKEN"},
+    "vscode": {"type": "http", "headers": {"Authorization": "Bearer ${input:jidomem-token}"}},
+}
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_a_server_elsewhere_is_named_without_its_token_and_takes_the_place_of_the_one_started_here(repository, client):
+    done(client)
+    here = held(repository)
+    stale = run("setup", client, "--server", "https://memory.example.org", "--check")
+    told = done(client, "--server", "https://memory.example.org")
+    (name,) = held(repository)  # no hooks, which would read a memory in the repository
+    text = (repository / name).read_text()
+    read = tomllib.loads if client == "codex" else json.loads
+    again = run("setup", client, "--server", "https://memory.example.org/mcp", "--check")
+    done(client)
+    back = held(repository)
+    done(client, "--server", "https://memory.example.org:8443/agents")
+    other = (repository / name).read_text()
+    done(client, "--remove")
+
+    assert (stale.exit_code, again.exit_code, name) == (1, 0, FILES[client][0])
+    entry = read(text)[SERVERS[client]]["jidomem"]
+    assert entry == {"url": "https://memory.example.org/mcp", **REMOTE[client]}
+    asked = read(text).get("inputs", [])
+    assert [each["password"] for each in asked] == ([True] if client == "vscode" else [])
+    assert ("asks for the token" if client == "vscode" else "JIDOMEM_TOKEN") in told.stderr
+    assert back == here
+    assert read(other)[SERVERS[client]]["jidomem"]["url"] == "https://memory.example.org:8443/agents"
+    assert held(repository) == {}
+
+
+def test_questions_of_others_in_vs_code_stay(repository):
+    file = repository / ".vscode" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{\n  "inputs": [\n    {"id": "theirs", "type": "promptString"}\n  ]\n}\n')
+    before = file.read_text()
+
+    done("vscode", "--server", "http://localhost:8701")
+    changed = json.loads(file.read_text())
+    done("vscode", "--remove")
+
+    assert [each["id"] for each in changed["inputs"]] == ["theirs", "jidomem-token"]
+    assert file.read_text() == before
+
+
+@pytest.mark.parametrize(
+    "url", ["memory.example.org", "https://", "ftp://x/mcp", "https://ana:jido_x@host/mcp", "https://host/mcp?t=jido_x",
+            "https://[x"],
+)  # fmt: skip
+def test_what_is_not_the_address_of_a_server_or_has_a_secret_is_refused(repository, url):
+    refused = run("setup", "claude", "--server", url)
+
+    assert (refused.exit_code, "jido_x" in refused.stderr) == (2, False)
+    assert "--server https://memory.example.org/mcp" in refused.stderr
+    assert held(repository) == {}
+
+
+def test_an_address_that_sends_the_token_in_plain_text_has_a_warning(repository):
+    assert "not encrypted" in done("claude", "--server", "http://memory.example.org").stderr
+    assert "not encrypted" not in done("claude", "--server", "http://127.0.0.1:8701").stderr
+
+
+def test_a_server_as_root_is_answered_with_what_it_is_used_by(repository):
+    refused = run("--root", "http://memory.example.org", "ask", "facts")
+
+    assert refused.exit_code == 2
+    assert "jidomem setup claude --server http://memory.example.org" in refused.stderr
+
+
 @pytest.mark.parametrize(
     "words",
-    [("cursor", "--user"), ("vscode", "--user"), ("claude", "--check", "--print"),
+    [("git", "--server", "https://example.org"), ("claude", "--server", "https://example.org", "--remove"),
+     ("cursor", "--user"), ("vscode", "--user"), ("claude", "--check", "--print"),
      ("claude", "--check", "--remove"), ("claude", "--root", "x"), ("emacs",)],
 )  # fmt: skip
 def test_what_cannot_be_honoured_is_refused(repository, words):

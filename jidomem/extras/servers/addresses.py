@@ -35,7 +35,14 @@ _SECRET = re.compile(r"pass|secret|key|token|credential", re.IGNORECASE)
 
 def checked(address: str) -> str:
     """Return *address*; raise InvalidRequest if it is not the address of a shared root."""
-    if address.partition("://")[0] not in _EXTRAS:
+    scheme = address.partition("://")[0]
+    if scheme in ("http", "https"):
+        raise InvalidRequest(
+            f"{shown(address)} is a server, and commands open the root itself",
+            hint=f"connect an agent: jidomem setup claude --server {shown(address)};"
+            " programs use the HTTP interface of jidomem serve",
+        )
+    if scheme not in _EXTRAS:
         raise InvalidRequest(
             f"{shown(address)} is not the address of a shared root",
             hint="give a folder, postgresql://HOST/DATABASE or s3://BUCKET/PREFIX",
