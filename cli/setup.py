@@ -122,7 +122,7 @@ def _checked_url(app: App, text: str) -> str:
 
 
 def _token_step(client: AgentProgram) -> str:
-    if client.asks is not None:
+    if client.token_input is not None:
         return f"{client.title} asks for the token once"
     return f"start {client.title} where the variable {TOKEN_VARIABLE} has the token"
 

@@ -115,6 +115,7 @@ ENVIRONMENT = {
     "JIDOMEM_HOME": "the folder for the copy of a shared root, one for each root",
     "JIDOMEM_ALLOW_ORIGIN": "of `jidomem serve`: origins whose pages may read answers",
     "JIDOMEM_PUBLIC_URL": "of `jidomem serve`: the origin clients ask, behind a proxy",
+    "JIDOMEM_TOKEN": "of a client that `jidomem setup --server` has set up: its token",
     "NO_COLOR": "no colours",
 }
 

@@ -39,7 +39,7 @@ class AgentProgram:
     `agent` is its name over MCP. `grouped` hooks are below a matcher. `rooted` and `extra` give
     the root to a client that starts servers in another folder. `user` is the file for all folders.
     `remote` is the entry of a server at a URL, without that URL: its token is that of the variable TOKEN_VARIABLE, or
-    `asks` for it, once.
+    the client asks for it by `token_input`.
     """
 
     title: str
@@ -54,7 +54,7 @@ class AgentProgram:
     extra: Mapping[str, Any] | None = None
     note: str | None = None
     remote: Mapping[str, Any] = field(default_factory=dict)
-    asks: Mapping[str, Any] | None = None
+    token_input: Mapping[str, Any] | None = None
 
 
 TOKEN_VARIABLE = "JIDOMEM_TOKEN"
@@ -118,7 +118,7 @@ CLIENTS: Mapping[str, AgentProgram] = {
         extra={"cwd": "${workspaceFolder}"},
         note="VS Code asks once whether it trusts the server; for its edits: jidomem setup git",
         remote={"type": "http", **_bearer("${input:jidomem-token}")},
-        asks=_TOKEN_INPUT,
+        token_input=_TOKEN_INPUT,
     ),
 }
 
@@ -171,7 +171,7 @@ def _with_server(client: AgentProgram, text: str, entry: Mapping[str, Any] | Non
         if entry is None or (isinstance(table, dict) and ("url" in table) != ("url" in entry)):
             text = config_files.remove_toml(text, path)
         return text if entry is None else config_files.set_toml(text, path, entry)
-    text = _with_input(client, text or "{\n}\n", is_asked="url" in (entry or {}))
+    text = _with_input(client, text or "{\n}\n", is_remote="url" in (entry or {}))
     if entry is None:
         return config_files.remove_json(text, path)
     servers = config_files.read(text).at(client.key)
@@ -183,16 +183,16 @@ def _with_server(client: AgentProgram, text: str, entry: Mapping[str, Any] | Non
     return text
 
 
-def _with_input(client: AgentProgram, text: str, *, is_asked: bool) -> str:
+def _with_input(client: AgentProgram, text: str, *, is_remote: bool) -> str:
     """Return *text* with the question of *client* for the token, or without it."""
-    if client.asks is None:
+    if client.token_input is None:
         return text
     node = config_files.node_at(config_files.read(text), ("inputs",))
     inputs = node.value if node is not None and isinstance(node.value, list) else []
     for number in reversed(range(len(inputs))):
-        if isinstance(inputs[number], dict) and inputs[number].get("id") == client.asks["id"]:
-            return text if is_asked else config_files.remove_json(text, ("inputs", number))
-    return config_files.append(text, ("inputs",), dict(client.asks)) if is_asked else text
+        if isinstance(inputs[number], dict) and inputs[number].get("id") == client.token_input["id"]:
+            return text if is_remote else config_files.remove_json(text, ("inputs", number))
+    return config_files.append(text, ("inputs",), dict(client.token_input)) if is_remote else text
 
 
 def _with_hooks(client: AgentProgram, text: str, command: str, removed: bool) -> str:
