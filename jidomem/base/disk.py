@@ -28,7 +28,7 @@ from io import FileIO
 from pathlib import Path
 from shlex import quote
 from struct import Struct
-from threading import Lock
+from threading import Lock, get_native_id
 from time import monotonic, sleep, time
 from typing import ClassVar
 from weakref import WeakSet
@@ -383,6 +383,18 @@ def writing(path: str) -> Iterator[None]:
             f"{where}: the journal could not be written, nothing was stored: {error.strerror}{whose}",
             hint=repair(closed) or _HINTS.get(error.errno or 0, "put that right and submit again"),
         ) from error
+
+
+def try_write(path: str, size: int = 1 << 16) -> None:
+    """Write a file of *size* bytes into a folder, and remove it; raise Failed if there is no room or right for it."""
+    name = f"{path}/.try-{os.getpid()}-{get_native_id()}.lock"
+    with writing(path):
+        descriptor = create(name)
+        try:
+            os.unlink(name)
+            write(descriptor, bytes(size))
+        finally:
+            os.close(descriptor)
 
 
 def write_durably(path: str, name: str, data: bytes) -> None:

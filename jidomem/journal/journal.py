@@ -267,6 +267,11 @@ class FileJournal:
         """Return the known damage of a stream; an edit of a file that was read before is found only by `verify`."""
         return self._explain(stream, self._known(stream)[0].damage())
 
+    def known_damage(self, project: str) -> int:
+        """Return the number of damaged files of *project* that reads have found so far; no file is looked at."""
+        folders = [opened[0] for name in NAMES if (opened := self._open.get(Stream(project, name)))]
+        return sum(len(folder.known_damage()) for folder in folders)
+
     def _explain(self, stream: Stream, damage: tuple[JournalDamaged, ...]) -> tuple[JournalDamaged, ...]:
         """Return *damage* with BranchChanged for commits that stayed when git checked another branch out."""
         if not damage or not self.is_tracked:

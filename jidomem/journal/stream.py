@@ -298,9 +298,10 @@ class Folder:
         """Return the present damage by the name of the file, or pack#stem."""
         with self._lock:
             self.look()
-            return self._damaged()
+            return self.known_damage()
 
-    def _damaged(self) -> Mapping[str, JournalDamaged]:
+    def known_damage(self) -> Mapping[str, JournalDamaged]:
+        """Return the damage that was found so far, as `damaged` does."""
         packs = {
             name: self.contents.damaged(name, str(e), line=e.line) for name, e in self.contents.packs.broken.items()
         }
@@ -312,7 +313,7 @@ class Folder:
             self.reload()
             for pack in self.contents.packs.listed():
                 self._gaps |= unfit_commits(pack, self.contents)
-            return tuple(damage for _, damage in sorted(self._damaged().items()))
+            return tuple(damage for _, damage in sorted(self.known_damage().items()))
 
     def reload(self) -> None:
         """Drop all state, and compute the version from the commits themselves."""

@@ -26,8 +26,8 @@ from jidomem.runtime.user_config import ApiToken
 from jidomem.serve import wire
 from jidomem.serve.listener import LOOPBACK, parse_origins, parse_public_url
 from jidomem.serve.monitoring import Watch, log_bug
-from jidomem.serve.routes import ROUTES
-from jidomem.serve.server_state import Operation, RequestContext, Route
+from jidomem.serve.routes import ROUTES, Route
+from jidomem.serve.server_state import Operation, RequestContext
 
 _METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS"
 _HEADERS = "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id"
@@ -144,20 +144,29 @@ class AccessGate:
     def answer(self, route: Route, **parts: str) -> Response:
         """Return the answer of *route*; raise NotFound and PolicyDenied for projects that the caller may not access."""
         caller: ApiToken | None = g.caller
-        if caller is None:
-            return route.answer(self._site, **parts)
-        site = replace(self._site, caller=caller)
         project = parts.get("project")
+        if caller is None:
+            return self._with_damage(self._site, project, route.answer(self._site, **parts))
+        site = replace(self._site, caller=caller)
         if project is not None:
             site.check(project)
         if route.writes:
             caller.check_writes()
         try:
-            return route.answer(site, **parts)
+            return self._with_damage(site, project, route.answer(site, **parts))
         except NotFound as error:
             if project is not None and error.code == "unknown_project" and site.is_hidden():
                 raise site.unknown(project) from None
             raise
+
+    def _with_damage(self, site: RequestContext, project: str | None, response: Response) -> Response:
+        """Return *response* with a warning if a part of what it tells of *project* cannot be read."""
+        if project is None and request.path == "/sparql":
+            project = site.memory.project
+        if project is not None and response.status_code < 300 and (damage := site.memory.journal.known_damage(project)):
+            text = f"damaged files of {project} that are left out: {damage}; /readyz names them"
+            response.headers.add("Warning", f'199 jidomem "{text}"')
+        return response
 
     def add_headers(self, response: Response) -> Response:
         """Add the headers of every answer to *response*."""

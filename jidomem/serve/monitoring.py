@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Request, Response, g, request
 
+from jidomem.base import disk
 from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.read.derived import authority
@@ -99,7 +100,7 @@ def alive(site: RequestContext) -> Response:
 
 
 def ready(site: RequestContext) -> Response:
-    """Return the readable version of each project; 503 while an index is behind or damaged, or the rules are invalid.
+    """Return the readable version of each project; 503 if an index is behind or damaged, or no write is possible.
 
     If a token is needed and missing, the answer is the status only.
     """
@@ -126,14 +127,34 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
             break
     behind = {each.project: each.to_dict() for each in lags if each.behind}
     damaged = {name: [error.to_dict() for error in each] for name in projects if (each := memory.damage(name))}
-    problem = memory.config.problem
+    problem, fault = memory.config.problem, write_fault(memory)
+    if site.operation.readiness.has_changed_to(fault.detail if fault else "") and fault:
+        site.operation.log_event("warning", "unwritable", {"detail": fault.detail, "hint": fault.hint})
+    states = {"behind": behind, "damaged": damaged, "rules": problem, "unwritable": fault}
     return {
-        "status": "behind" if behind else "damaged" if damaged else "rules" if problem else "ok",
+        "status": next((name for name, found in states.items() if found), "ok"),
         "versions": {each.project: str(each.index) for each in lags},
         "behind": behind,
         "damage": damaged,
         **({"rules": problem.to_dict()} if problem else {}),
+        **({"unwritable": fault.to_dict()} if fault else {}),
     }
+
+
+def write_fault(memory: Jidomem) -> JidomemError | None:
+    """Return the reason why a write would fail: a full or read-only disk, or permissions; None if none is found.
+
+    A small file is written beside the journal; that of a shared root is on the disk of the copy.
+    """
+    root = memory.settings.root
+    folders = [memory.journal.path(stream) for stream in memory.journal.streams()]
+    try:
+        disk.check_writable([*folders, *disk.obstacle(root)])
+        if root.is_dir():
+            disk.try_write(str(root))
+    except JidomemError as error:
+        return error
+    return None
 
 
 def _is_needed(site: RequestContext) -> bool:
@@ -146,6 +167,8 @@ def _is_needed(site: RequestContext) -> bool:
 
 def _is_ready(site: RequestContext) -> bool:
     try:
+        if site.keyring is not None:
+            site.keyring.asks()  # raises if the tokens cannot be read
         return bool(_readiness(site)["status"] == "ok")
     except JidomemError:
         return False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from flask import Response
@@ -14,8 +15,37 @@ from jidomem.records.active import STATUSES
 from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS
 from jidomem.records.recall import LARGEST_LIMIT, SCOPES
 from jidomem.serve import agents, intents, memories, monitoring, sparql, wire
-from jidomem.serve.server_state import RequestContext, Route
+from jidomem.serve.server_state import RequestContext
 from jidomem.working.memory import CHANGES
+
+#: The handler of a route, called with the context and the parts of the path by name.
+Answer = Callable[..., Response]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method of one path, its handler, and its description in OpenAPI.
+
+    `takes` are the query parameters with their descriptions; `is_open` if the named query has further ones. `reads`
+    and `gives` are the media types of the body and of the answer, with the names of their schemas; `statuses`
+    describes each success. A route that `writes` refuses a read-only token. A `public` route needs no token;
+    `has_details` if its answer is longer for callers with one.
+    """
+
+    method: str
+    path: str
+    answer: Answer
+    summary: str
+    gives: Mapping[str, str] = field(default_factory=lambda: {"application/json": "Object"})
+    takes: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    reads: Mapping[str, str] = field(default_factory=dict)
+    statuses: Mapping[int, str] = field(default_factory=lambda: {200: "The answer."})
+    is_open: bool = False
+    writes: bool = False
+    public: bool = False
+    has_details: bool = False
+
 
 JSON = wire.JSON
 AT = {"min_position": "A version: wait until it is reached."}

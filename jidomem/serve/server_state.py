@@ -19,8 +19,6 @@ from threading import BoundedSemaphore, Event, Lock
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
-from flask import Response
-
 from jidomem.base.background import BackgroundTask, PeriodicTask
 from jidomem.base.bounded_dict import BoundedDict
 from jidomem.base.clock import format_timestamp, now
@@ -436,6 +434,7 @@ class Readiness:
         self._lock = Lock()
         self._found = False
         self._at = -LASTS
+        self._fault = ""
 
     def look(self, is_ready: Callable[[], bool]) -> bool:
         """Return the latest answer of *is_ready*, at most a second old; False if a check takes too long."""
@@ -446,6 +445,11 @@ class Readiness:
             finally:
                 self._lock.release()
         return self._found and monotonic() - self._at < LASTS
+
+    def has_changed_to(self, fault: str) -> bool:
+        """Return whether *fault*, the reason why a write would fail, is another one than at the last check."""
+        before, self._fault = self._fault, fault
+        return fault not in ("", before)
 
 
 class CatchUpTask:
@@ -665,32 +669,3 @@ class RequestContext:
 
 def _iri(agent: str) -> str:
     return agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
-
-
-#: The handler of a route, called with the context and the parts of the path by name.
-Answer = Callable[..., Response]
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One method of one path, its handler, and its description in OpenAPI.
-
-    `takes` are the query parameters with their descriptions; `is_open` if the named query has further ones. `reads`
-    and `gives` are the media types of the body and of the answer, with the names of their schemas; `statuses`
-    describes each success. A route that `writes` refuses a read-only token. A `public` route needs no token;
-    `has_details` if its answer is longer for callers with one.
-    """
-
-    method: str
-    path: str
-    answer: Answer
-    summary: str
-    gives: Mapping[str, str] = field(default_factory=lambda: {"application/json": "Object"})
-    takes: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    reads: Mapping[str, str] = field(default_factory=dict)
-    statuses: Mapping[int, str] = field(default_factory=lambda: {200: "The answer."})
-    is_open: bool = False
-    writes: bool = False
-    public: bool = False
-    has_details: bool = False

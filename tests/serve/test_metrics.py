@@ -1,5 +1,9 @@
 """What Prometheus reads of a server, and who may."""
 
+import json
+import subprocess
+from contextlib import suppress
+from io import StringIO
 from threading import Event, Thread
 from time import monotonic
 
@@ -12,8 +16,9 @@ from jidomem.journal.journal import Stream
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
+from jidomem.serve.log import Log
 from jidomem.serve.monitoring import Families, family
-from jidomem.serve.server_state import Measures
+from jidomem.serve.server_state import Measures, Operation
 from jidomem.serve.shared_state import SharedState
 
 
@@ -141,7 +146,40 @@ def test_a_server_is_not_ready_while_an_index_cannot_be_brought_level_or_a_journ
     damaged = client.get("/readyz")
     assert (damaged.status_code, damaged.json["status"], [*damaged.json["damage"]]) == (503, "damaged", ["q"])
     assert damaged.json["damage"]["q"][0]["code"] == "journal_damaged"
-    assert client.get("/projects/p/queries/facts").status_code == 200
+    read, incomplete = client.get("/projects/p/queries/facts"), client.get("/projects/q/queries/facts.csv")
+    assert (read.status_code, "Warning" in read.headers) == (200, False)
+    warning = '199 jidomem "damaged files of q that are left out: 1; /readyz names them"'
+    assert (incomplete.status_code, incomplete.headers["Warning"]) == (200, warning)
+    assert "Warning" in client.get("/projects/q/sparql?query=ASK{}").headers
+
+
+def test_a_server_that_cannot_write_is_not_ready_and_the_log_has_the_reason_once(small_disk):
+    said = StringIO()
+    operation = Operation(Log(said, level="warning"))
+    with jidomem.open(small_disk / "root", project="p") as memory:
+        memory.writer.submit_intent("p", intent())
+        client = create_app(memory, operation=operation).test_client()
+        before = client.get("/readyz")
+        with open(small_disk / "rest", "wb", buffering=0) as rest, suppress(OSError):
+            while rest.write(bytes(512)):
+                pass
+        full = [client.get("/readyz") for _ in range(2)]
+        (small_disk / "rest").unlink()
+        with_room = client.get("/readyz")
+        subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+        read_only = client.get("/readyz")
+        subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
+        left = [*(small_disk / "root").glob(".try*")]
+    operation.close()
+
+    assert [each.status_code for each in (before, *full, with_room, read_only)] == [200, 503, 503, 200, 503]
+    assert [each.json["status"] for each in (*full, read_only)] == 3 * ["unwritable"]
+    assert "No space left" in full[0].json["unwritable"]["detail"]
+    events = [json.loads(line) for line in said.getvalue().splitlines()]
+    reasons = [each["detail"] for each in events if each["event"] == "unwritable"]
+    assert len(reasons) == 2
+    assert "No space left" in reasons[0]
+    assert left == []
 
 
 def test_a_server_stays_ready_while_another_process_writes_without_pause(client, memory):

@@ -101,12 +101,12 @@ def test_where_tokens_or_the_journal_cannot_be_read_it_is_not_ready_and_nobody_i
     door()
     own_config().chmod(0o644)
     unread = door.anybody.get("/readyz")
-    own_config().chmod(0o600)
     monkeypatch.setattr(server_state, "FRESH", 0)
+    own_config().chmod(0o600)
     memory.journal.close("postgresql://db.internal/secret")
     away = door.anybody.get("/readyz")
 
-    assert (unread.status_code, unread.json) == (200, {"status": "ok"})
+    assert (unread.status_code, unread.json) == (503, {"status": "not ready"})
     assert (away.status_code, away.json) == (503, {"status": "not ready"})
 
 

@@ -34,7 +34,8 @@ from jidomem.extras.web.operations import AGENTS, CHECK, HEALTH
 from jidomem.extras.web.review import REVIEW
 from jidomem.rdf.vocab import graph_iri
 from jidomem.serve import memories, sparql, wire
-from jidomem.serve.server_state import RequestContext, Route
+from jidomem.serve.routes import Route
+from jidomem.serve.server_state import RequestContext
 
 _FOLDER = Path(__file__).parent
 #: The folders of assets: ours, and those that ci/vendor downloaded.
