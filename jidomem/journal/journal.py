@@ -213,10 +213,14 @@ class VersionMismatch:
 class FileJournal:
     """The streams below one folder. No process that opens one may fork: a kernel lock is inherited; exec instead."""
 
-    def __init__(self, folder: Path, *, wait: float = 10.0) -> None:
-        """Open the journal of the memory root *folder*; *wait* is the time to wait for a lock, in seconds."""
+    def __init__(self, folder: Path, *, wait: float = 10.0, begin: Callable[[str], object] | None = None) -> None:
+        """Open the journal of the memory root *folder*; *wait* is the time to wait for a lock, in seconds.
+
+        *begin* is called with the project of the first write of this journal, before anything is written.
+        """
         self.folder = folder.absolute()
         self.wait = wait
+        self._begin = begin
         #: Called with the seconds that each commit took to be durable.
         self.on_durable: Callable[[float], object] = lambda seconds: None
         self._git = GitLock(self.folder)
@@ -397,6 +401,10 @@ class FileJournal:
     def _lock_files(self, stream: Stream, seconds: float) -> Iterator[tuple[Folder, StreamLock]]:
         """Hold the lock of a stream's files, damaged or not; raise Busy when it is not free within *seconds*."""
         folder, lock = self._known(stream)
+        if self._begin is not None:
+            with writing(folder.path):
+                self._begin(stream.project)
+            self._begin = None
         with lock.hold(folder.path, folder.lock_path, seconds):
             self._git.wait(min(seconds, YOUNG))
             if not folder.snapshot.place:  # without the marker the lock file is ignored

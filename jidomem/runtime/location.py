@@ -90,12 +90,18 @@ def init(folder: Path, project: str | None = None) -> Path:
     Raises NotFound `invalid_project` for an invalid project id, and the errors of `place`.
     """
     root = place(folder)
-    name = Stream(project or root_config.slug_of(folder.resolve().name)).project
-    root.mkdir(parents=True, exist_ok=True)
-    for file, text in zip(FILES, (CONFIG.format(project=name), GITIGNORE, GITATTRIBUTES), strict=True):
-        if not (root / file).exists():
-            files.write_file(root / file, text.encode())
+    lay_out(root, Stream(project or root_config.slug_of(folder.resolve().name)).project)
     return root
+
+
+def lay_out(root: Path, project: str | None) -> None:
+    """Make the missing files of *root*; without a *project* no `config.toml`, which names it. Raises OSError."""
+    disk.make_folders(root)
+    texts = dict(zip(FILES, (CONFIG.format(project=project), GITIGNORE, GITATTRIBUTES), strict=True))
+    for name in FILES if project else FILES[1:]:
+        if not os.path.lexists(root / name):
+            with suppress(FileExistsError), files.atomic_file(root / name, replace=False) as file:
+                file.write(texts[name].encode())
 
 
 def place(folder: Path) -> Path:
@@ -156,10 +162,19 @@ class InFolder:
         self.rules: Callable[[], object] = partial(disk.tree_state, files_of_rules, folders)
         self.bring_rules = self.rules
 
-    def journal(self, wait: float) -> FileJournal:
-        """Return the journal; *wait* is how many seconds a write waits for another process."""
-        self._journal = FileJournal(self._root, wait=wait)
+    def journal(self, wait: float, is_of_user: bool = False) -> FileJournal:
+        """Return the journal; *wait* is how many seconds a write waits for another process.
+
+        The first write of a new root makes its files; the memory *is_of_user* names no project in `config.toml`.
+        """
+        self._journal = FileJournal(
+            self._root, wait=wait, begin=lambda project: self._lay_out(None if is_of_user else project)
+        )
         return self._journal
+
+    def _lay_out(self, project: str | None = None) -> None:
+        if not (self._root / "projects").exists():
+            lay_out(self._root, project)
 
     def state(self, name: str, tables: str) -> StateStore:
         """Return the working state with these *tables*; all are in one file, whatever their *name*.
@@ -168,7 +183,7 @@ class InFolder:
         """
         if self._is_closed:
             raise MemoryClosed(self.name)
-        return State(self._root, tables)
+        return State(self._root, tables, self._lay_out)
 
     def keyring(self) -> Keyring:
         """Return the tokens issued for the root; raises Failed if they cannot be read."""
@@ -212,7 +227,7 @@ class SharedLocation:
         self._journal: MirroredJournal | None = None
         self._brought, self._is_closed = "", False
 
-    def journal(self, wait: float) -> FileJournal:
+    def journal(self, wait: float, is_of_user: bool = False) -> FileJournal:
         """Return the journal: the log with its copy; a new copy starts from the newest checkpoint."""
         from jidomem.extras.servers import checkpoints  # imported here, as most roots are folders
         from jidomem.extras.servers.journal import MirroredJournal

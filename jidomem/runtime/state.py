@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from hashlib import blake2b
 from os.path import lexists
@@ -119,9 +119,13 @@ class State:
     Failed for a fault of the disk; MemoryClosed after `close`. An exception in a transaction rolls it back.
     """
 
-    def __init__(self, root: Path, tables: str) -> None:
-        """Use the file in *root*; *tables* is the script that creates missing tables."""
+    def __init__(self, root: Path, tables: str, begin: Callable[[], object] = lambda: None) -> None:
+        """Use the file in *root*; *tables* is the script that creates missing tables.
+
+        *begin* is called before the file is created.
+        """
         self.path = root / FILE
+        self._begin = begin
         self._tables = tables
         self._guard = RLock()
         self._open: tuple[Connection, tuple[int, ...]] | None = None
@@ -198,6 +202,8 @@ class State:
 
     def _create_file(self) -> None:
         """Create the file if it is missing; raise Failed if this user may not write it."""
+        if not lexists(self.path):
+            self._begin()
         make_folders(self.path.parent)
         files = self._files()
         for path in files:

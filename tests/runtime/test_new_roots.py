@@ -1,0 +1,71 @@
+"""The files that the first write of a new root makes, as `jidomem init` does."""
+
+import subprocess
+
+import pytest
+
+import jidomem
+from jidomem.runtime import location
+
+FILES = {".gitattributes", ".gitignore", "config.toml"}
+
+
+def staged(folder):
+    """The files that git would commit after `git add .jidomem`."""
+    for command in (["init", "-q"], ["add", ".jidomem"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    listed = subprocess.run(["git", "ls-files"], cwd=folder, check=True, capture_output=True, text=True)
+    return {line.removeprefix(".jidomem/") for line in listed.stdout.splitlines()}
+
+
+def test_first_write_of_python_leaves_only_memory_to_git(tmp_path):
+    with jidomem.open(tmp_path / ".jidomem", project="shop") as memory:
+        receipt = memory.remember("orders are kept for ten years")
+        assert [hit.id for hit in memory.recall("how long are orders kept?").entries] == [receipt.iri]
+    names = staged(tmp_path)
+    assert FILES <= names
+    assert all(name.startswith("projects/shop/memory/") and name.endswith(".ttl") for name in names - FILES)
+    with jidomem.open(tmp_path / ".jidomem") as memory:
+        assert memory.project == "shop"
+
+
+def test_working_memory_before_any_memory_is_left_out_by_git(tmp_path):
+    with jidomem.open(tmp_path / ".jidomem", project="shop") as memory:
+        memory.agent("writer").update(lambda now: now.world_put("draft", "not for others"))
+        assert (memory.settings.root / "state" / "working.sqlite").exists()
+    assert staged(tmp_path) == {".gitattributes", ".gitignore"}
+
+
+def test_first_write_leaves_existing_files(tmp_path):
+    root = tmp_path / ".jidomem"
+    root.mkdir()
+    (root / ".gitignore").write_text("mine\n")
+    with jidomem.open(root, project="shop") as memory:
+        memory.remember("orders are kept for ten years")
+    assert (root / ".gitignore").read_text() == "mine\n"
+    (root / "config.toml").unlink()  # the root is not new any more
+    with jidomem.open(root, project="shop") as memory:
+        memory.remember("invoices are kept for six years")
+    assert not (root / "config.toml").exists()
+
+
+def test_reads_and_dry_runs_make_no_root(tmp_path):
+    with jidomem.open(tmp_path / ".jidomem", project="shop") as memory:
+        memory.remember("orders are kept for ten years", dry_run=True)
+        with pytest.raises(jidomem.NotFound):
+            memory.recall("orders")
+    assert not (tmp_path / ".jidomem").exists()
+
+
+def test_memory_of_the_user_names_no_project(tmp_path, monkeypatch):
+    """It serves many repositories, each under the name of its folder."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("JIDOMEM_ROOT", raising=False)
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    with jidomem.open() as memory:
+        memory.remember("orders are kept for ten years")
+        assert memory.settings.found == location.settings.OWN
+        assert {path.name for path in memory.settings.root.iterdir()} >= FILES - {"config.toml"}
+        assert not (memory.settings.root / "config.toml").exists()
