@@ -255,8 +255,38 @@ except ImportError as error:
 #: The `source` in the metadata of its entries.
 SOURCE = "claude_memory"
 
+#: The required arguments of each command; `view_range` of `view` may be missing.
+_ARGUMENTS: Mapping[str, Mapping[str, type]] = {
+    "view": {"path": str},
+    "create": {"path": str, "file_text": str},
+    "str_replace": {"path": str, "old_str": str, "new_str": str},
+    "insert": {"path": str, "insert_line": int, "insert_text": str},
+    "delete": {"path": str},
+    "rename": {"old_path": str, "new_path": str},
+}
+_TYPES = {str: "a text", int: "a whole number"}
+
 Step = Callable[[Files], tuple[Files, str]]
 Origin = Callable[[str], str | None]
+
+
+def _check_arguments(command: Any) -> None:
+    """Raise ToolError for an unknown command, and for a missing argument or one of another type, which it names.
+
+    The SDK passes the model's arguments unchecked; a missing one is None.
+    """
+    name = getattr(command, "command", None)
+    if name not in _ARGUMENTS:
+        raise ToolError(f"`command` must be one of {', '.join(_ARGUMENTS)}, got: {name!r}")
+    for argument, kind in _ARGUMENTS[name].items():
+        value = getattr(command, argument, None)
+        if value is None:
+            raise ToolError(f"`{argument}` is missing: {name} needs {_TYPES[kind]} there")
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ToolError(f"`{argument}` of {name} must be {_TYPES[kind]}, got: {value!r:.80}")
+    lines = getattr(command, "view_range", None) if name == "view" else None
+    if lines is not None and not (isinstance(lines, list) and all(type(line) is int for line in lines)):
+        raise ToolError(f"`view_range` of view must be a list of two whole numbers, got: {lines!r:.80}")
 
 
 class ClaudeMemory(BetaAbstractMemoryTool):
@@ -278,6 +308,11 @@ class ClaudeMemory(BetaAbstractMemoryTool):
         self._store = memory.entry_store(project)
         self._beginning = f"claude:{quote(self.agent, safe='')}:"
         self._cached = self._store.keyed(self._beginning)
+
+    def execute(self, command: Any) -> Any:
+        """Run a command and return its answer; raises ToolError for a missing or wrongly typed argument."""
+        _check_arguments(command)
+        return super().execute(command)
 
     def view(self, command: Any) -> str:
         """Return a file with numbered lines, or the list of a folder."""
@@ -382,6 +417,11 @@ class AsyncClaudeMemory(BetaAsyncAbstractMemoryTool):
         """Store in *memory*; *options* are those of `ClaudeMemory`."""
         super().__init__(cache_control=options.get("cache_control"))
         self._tool = ClaudeMemory(memory, **options)
+
+    async def execute(self, command: Any) -> Any:
+        """Run a command and return its answer; raises ToolError for a missing or wrongly typed argument."""
+        _check_arguments(command)
+        return await super().execute(command)
 
     view = _in_thread(ClaudeMemory.view)
     create = _in_thread(ClaudeMemory.create)

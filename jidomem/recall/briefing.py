@@ -71,6 +71,7 @@ _BRIEFING_OPENING = (
 )
 _CLOSING = "```"
 _EMPTY = "nothing yet that comes first; all there is: jidomem ask timeline"
+_NO_ROOM = "no memory fits into this budget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +113,17 @@ class BriefingSection:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """The briefing of an agent: its `text`, the count of `tokens`, and its sections."""
+    """The briefing of an agent: its `text`, the count of `tokens`, and its sections.
+
+    A small budget `is_small`: one line says what is left out, without the commands that list it.
+    """
 
     project: str
     sections: tuple[BriefingSection, ...]
     budget_tokens: int
     about: Mapping[str, Any]
     empty: str = _EMPTY
+    is_small: bool = False
 
     def for_tools(self) -> Briefing:
         """Return the briefing for a client with the tool `ask` and no command line, with tool calls as commands."""
@@ -134,10 +139,10 @@ class Briefing:
             if section.entries:
                 lines += [_heading(section.title), *(entry.line for entry in section.entries)]
         if not any(section.entries for section in self.sections):
-            lines.append(self.empty)
+            lines.append(_NO_ROOM if self.sections else self.empty)
         lines.append(_CLOSING)
-        left = [_left_out(section) for section in self.sections if section.left_out]
-        return "\n".join([*lines, *(["", "Left out:", *left] if left else [])]) + "\n"
+        left = [section for section in self.sections if section.left_out]
+        return "\n".join([*lines, *(_omissions(left, self.is_small) if left else [])]) + "\n"
 
     @property
     def tokens(self) -> int:
@@ -183,18 +188,22 @@ def fit_to_budget(
     """Return the briefing of *results*: the first entries of each section in order, then the rest in order.
 
     Memories about the named files are fitted before all others, into two thirds of the budget or one entry. A memory is
-    shown once, except in the sections of conflicts and questions. Raises InvalidRequest if *budget* is too small for
-    the list of omissions.
+    shown once, except in the sections of conflicts and questions. If the first strict conventions do not fit beside the
+    list of omissions, one line replaces it. Raises InvalidRequest if *budget* is too small for that line.
     """
     order = [name for name in order_of(role) if name in results and results[name].count]
-    frame = [_BRIEFING_OPENING.format(project=project), _CLOSING, _EMPTY, "", "Left out:", ""]
     empty = Briefing(project, tuple(_section(name, (), results[name], 10**6) for name in order), budget, about)
+    frame = [_BRIEFING_OPENING.format(project=project), _CLOSING, max(_NO_ROOM, empty.empty, key=len)]
     pairs = zip(empty.sections, empty.for_tools().sections, strict=True)
-    frame += [max(map(_left_out, pair), key=len) for pair in pairs]
-    least = _cost(frame)
+    whole = _cost([*frame, *_OMISSIONS, *(max(map(_left_out, pair), key=len) for pair in pairs)])
+    least = _cost([*frame, *_omissions(empty.sections, True)])
+    first = _first_lines(order, results)
+    is_small = budget < whole + _cost(first)
     if budget < least:
-        raise InvalidRequest(f"budget_tokens={budget} is too few to say what is left out", hint=f"give {least} or more")
-    filling = _Filling({name: results[name] for name in order}, budget - least)
+        raise InvalidRequest(
+            f"budget_tokens={budget} is too few to say what is left out", hint=f"give {least + _cost(first)} or more"
+        )
+    filling = _Filling({name: results[name] for name in order}, budget - (least if is_small else whole))
     parts = {name: budget // part for name, part in _PARTS.items()}
     special = [name for name in order if name not in _GENERAL]
     for name in order:
@@ -205,10 +214,20 @@ def fit_to_budget(
     filling.fill(special)
     filling.fill(order, parts=parts)
     filling.fill(order)
-    filled = Briefing(project, filling.sections(), budget, about)
+    filled = Briefing(project, filling.sections(), budget, about, is_small=is_small)
     filling.left = budget - max(filled.tokens, filled.for_tools().tokens)  # the reserve for the list of omissions
     filling.fill(order)
     return replace(filled, sections=filling.sections())
+
+
+def _first_lines(order: Sequence[str], results: Mapping[str, BriefingResult]) -> list[str]:
+    """Return the lines for which a budget has room at least: the first strict conventions, or else the first memory."""
+    if not order:
+        return []
+    name = next((name for name in order if results[name].urgent), order[0])
+    many = FIRST if name == "rules" and not results[name].urgent else 1
+    entries = map(results[name].entry, range(min(many, results[name].count)))
+    return [_heading(SECTIONS[name][0]), *(entry.line for entry in entries)]
 
 
 class _Filling:
@@ -299,6 +318,18 @@ def _tool_call(section: BriefingSection) -> str:
 
 def _heading(title: str) -> str:
     return f"{title}:"
+
+
+#: The lines before the list of omissions.
+_OMISSIONS = ("", "Left out:", "")
+
+
+def _omissions(sections: Sequence[BriefingSection], in_a_line: bool) -> list[str]:
+    """Return the lines on what *sections* leave out."""
+    if not in_a_line:
+        return [*_OMISSIONS[:2], *map(_left_out, sections)]
+    counts = (f"{'at least ' if each.more else ''}{each.left_out} of {each.title!r}" for each in sections)
+    return ["", f"Left out, as the budget is small: {', '.join(counts)}"]
 
 
 def _left_out(section: BriefingSection) -> str:

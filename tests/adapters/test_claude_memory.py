@@ -325,3 +325,40 @@ def test_each_command_of_the_asynchronous_twin_is_answered_as_by_the_tool(memory
     assert answers == [said(tool, command) for command in commands]
     assert answers[5].endswith("\tAna likes mate\n     2\tBen does not\n     3\t")
     assert (cleared, texts(memory, agent)) == ("All memory cleared", {})
+
+
+BAD = [
+    ({"command": "create", "path": "/memories/x.md"}, "file_text"),
+    ({"command": "create"}, "path"),
+    ({"command": "create", "path": "/memories/x.md", "file_text": 5}, "file_text"),
+    ({"command": "create", "path": ["/memories/x.md"], "file_text": "a"}, "path"),
+    ({"command": "insert", "path": "/memories/y.md", "insert_text": "a"}, "insert_line"),
+    ({"command": "str_replace", "path": "/memories/y.md", "old_str": "a"}, "new_str"),
+    ({"command": "rename", "old_path": "/memories/y.md"}, "new_path"),
+    ({"command": "view"}, "path"),
+    ({"command": "view", "path": "/memories/y.md", "view_range": "1-2"}, "view_range"),
+    ({"command": "delete"}, "path"),
+    ({"command": "frobnicate", "path": "/memories"}, "command"),
+    ({}, "command"),
+]
+
+
+@pytest.mark.parametrize(("command", "argument"), BAD)
+def test_missing_or_wrongly_typed_argument_is_named_and_nothing_written(memory, command, argument):
+    agent = next(AGENTS)
+    tool, also = ClaudeMemory(memory, agent=agent), AsyncClaudeMemory(memory, agent=agent)
+    tool.call({"command": "create", "path": "/memories/y.md", "file_text": "a\n"})
+    before = tool.call({"command": "view", "path": "/memories"})
+    with pytest.raises(ToolError, match=f"`{argument}`"):
+        tool.call(command)
+    with pytest.raises(ToolError, match=f"`{argument}`"):
+        asyncio.run(also.call(command))
+    assert tool.call({"command": "view", "path": "/memories"}) == before
+
+
+def test_empty_file_is_a_file(tool):
+    tool.call({"command": "create", "path": "/memories/empty.md", "file_text": ""})
+    assert tool.call({"command": "view", "path": "/memories"}).endswith("\t/memories/empty.md")
+    assert tool.call({"command": "view", "path": "/memories/empty.md"}).startswith("Here's the content")
+    with pytest.raises(ToolError, match="already exists"):
+        tool.call({"command": "create", "path": "/memories/empty.md", "file_text": "more"})

@@ -190,7 +190,12 @@ def test_a_briefing_for_a_client_with_tools_names_questions_and_no_command_line_
         told.briefing("p", about=["src/a.py"], budget_tokens=20)
 
     least = int(re.search(r"\d+", refusal.value.hint)[0])
-    for budget in (least, least + 1, least + 2, 1500):
+    small = next(
+        size
+        for size in range(least, 1500)
+        if "Left out:" in told.briefing("p", about=["src/a.py"], budget_tokens=size).text
+    )
+    for budget in (small, small + 1, small + 2, 1500):
         briefing = told.briefing("p", about=["src/a.py"], budget_tokens=budget).for_tools()
         left = briefing.text.partition("Left out:")[2]
         assert "more of 'What governs the files'" in left
@@ -199,8 +204,36 @@ def test_a_briefing_for_a_client_with_tools_names_questions_and_no_command_line_
         assert all(section["ask"].startswith("ask ") for section in briefing.to_dict()["sections"])
         assert briefing.tokens <= budget
     assert (
-        "ask conflicts, ask proposals" in told.briefing("p", about=["src/a.py"], budget_tokens=least).for_tools().text
+        "ask conflicts, ask proposals" in told.briefing("p", about=["src/a.py"], budget_tokens=small).for_tools().text
     )
+
+
+def test_smallest_budget_shows_the_strict_conventions_and_one_line_of_omissions(memory):
+    keep(memory, strict("Never promise a date"), strict("Never name Bluebird"))
+    keep(memory, *(intent(summary=f"customer {n} has {n} seats") for n in range(10)))
+    keep(memory, *(task(f"answer mail {n}") for n in range(4)))
+    with pytest.raises(InvalidRequest, match="too few") as refusal:
+        memory.briefing("p", budget_tokens=50)
+
+    least = int(re.search(r"\d+", refusal.value.hint)[0])
+    briefing = memory.briefing("p", budget_tokens=least)
+    assert briefing.tokens <= least
+    assert shown(briefing)["rules"] == ["Never promise a date", "Never name Bluebird"]
+    assert re.search(r"```\n\nLeft out, as the budget is small: [34] of 'Open tasks', 10 of 'Facts'\n$", briefing.text)
+    assert briefing.for_tools().text == briefing.text
+
+
+def test_briefing_without_room_for_a_memory_does_not_say_that_there_is_nothing(memory):
+    keep(memory, strict(f"Never {'really ' * 40}promise a date"))
+    with pytest.raises(InvalidRequest, match="too few") as refusal:
+        memory.briefing("p", budget_tokens=10)
+    enough = int(re.search(r"\d+", refusal.value.hint)[0])
+
+    briefing = memory.briefing("p", budget_tokens=enough - 30)
+    assert "nothing" not in briefing.text
+    assert "no memory fits into this budget" in briefing.text
+    assert "1 of 'Strict conventions'" in briefing.text
+    assert shown(memory.briefing("p", budget_tokens=enough))["rules"]
 
 
 def test_a_role_has_its_own_matters_first_and_the_one_declared_counts_when_none_is_said(told):
