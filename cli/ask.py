@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from jidomem import Jidomem
+from jidomem.base.json_values import json_value
 from jidomem.base.words import cut
 from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.rdf.sparql import MAX_BYTES, check, unknown_graphs, without_service_prefixes
@@ -21,7 +22,7 @@ from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import JIDO, graphs_of
 from jidomem.read.lists import Page
 from jidomem.read.named_queries import Result, text_columns
-from jidomem.read.playbook import Playbook, plain
+from jidomem.read.playbook import Playbook
 from jidomem.recall.governing import (
     FRESHNESS_COLUMNS,
     GOVERNING_COLUMNS,
@@ -346,7 +347,7 @@ def briefing(
         valid_at=app.valid_at,
     )
     if form_of(app) == "json":
-        show_json(plain(result.to_dict()))
+        show_json(json_value(result.to_dict()))
     else:
         click.echo(result.text, nl=False)
 
@@ -408,7 +409,7 @@ def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, 
     if not (include_inactive or app.as_of or app.valid_at):
         related = related_memories(memory.reader, memory.project, wanted, {row["item"] for row in governed})
     if form == "json":
-        values = {"rows": [plain(row) for row in rows], "cursor": None, "count": len(governed)}
+        values = {"rows": [json_value(row) for row in rows], "cursor": None, "count": len(governed)}
         others = [_related_json(one) for one in related if not one.waits]
         proposals = [one.item for one in related if one.waits]
         show_json({**values, **answer.to_dict(_OPTION), "related": others, "proposals": proposals})

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jidomem.base.json_values import json_value
 from jidomem.errors import InvalidRequest
-from jidomem.read.playbook import plain
 from jidomem_cli.fields import json_or_text
 from jidomem_cli.options import ROWS, App, CommandGroup, id_option, pass_app, timestamp_option
 from jidomem_cli.output import form_of, show_json, show_result, show_rows
@@ -244,7 +244,7 @@ def status(app: App) -> None:
     """
     values = app.read(warn_of_damage=False).os().status()
     if app.json:
-        show_json(plain(values))
+        show_json(json_value(values))
         return
     for name, value in values.items():
         if name != "failed":

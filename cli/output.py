@@ -22,11 +22,12 @@ import click
 
 from jidomem import Jidomem, Receipt
 from jidomem.base.clock import parse_moment
+from jidomem.base.json_values import json_value
 from jidomem.base.words import beginning
 from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.rdf.vocab import BASE, JIDO, MARKER, REDACTED, local_name
 from jidomem.read.memory_detail import short_id
-from jidomem.read.playbook import cell, plain, tsv_line
+from jidomem.read.playbook import cell, tsv_line
 from jidomem.records.active import ACTIVE, state_text
 from jidomem.records.intent import REPEATS, SimilarMemory, similar_choices
 from jidomem.runtime.settings import OWN
@@ -135,7 +136,7 @@ def show_rows(
     if form in READ:
         columns = [*columns, *(name for name in (MEMORY_STATUS, CONFLICTS) if any(row.get(name) for row in rows))]
     if form == "json":
-        show_json({"rows": [plain(row) for row in rows], "cursor": cursor})
+        show_json({"rows": [json_value(row) for row in rows], "cursor": cursor})
         return
     if form == "table":
         texts = [row.get(below) or () for row in rows]
@@ -425,7 +426,7 @@ def cut_text(text: str, longest: int) -> str:
 
 def _json_lines(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:
     for row in rows:
-        show_json(plain(row))
+        show_json(json_value(row))
 
 
 def _csv(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:

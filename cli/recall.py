@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from jidomem.base.json_values import json_value
 from jidomem.base.words import TELL_LITTLE
 from jidomem.read.memory_detail import short_id
-from jidomem.read.playbook import plain
 from jidomem.recall.briefing import markdown, stale_files
 from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, MIN_SCORE, Hit
 from jidomem_cli.options import (
@@ -78,10 +78,10 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
     )
     form, notice = form_of(app), result.inactive.notice(_OPTION)
     if form == "json":
-        show_json(plain({**result.to_dict(), "inactive": result.inactive.to_dict(_OPTION)}))
+        show_json(json_value({**result.to_dict(), "inactive": result.inactive.to_dict(_OPTION)}))
     elif form == "jsonl":
         for hit in result.entries:
-            show_json(plain(hit.to_dict()))
+            show_json(json_value(hit.to_dict()))
     elif form == "md":
         click.echo(markdown(result, _OPTION), nl=False)
     else:

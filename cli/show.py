@@ -12,13 +12,13 @@ from typing import Any
 import click
 
 from jidomem import Jidomem
+from jidomem.base.json_values import json_value
 from jidomem.base.words import ANSWERS, cut
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import REDACTED, jido, local_name
 from jidomem.read.derived import trust
 from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, node_texts, rewordings
-from jidomem.read.playbook import plain
 from jidomem.records.active import PENDING
 from jidomem_cli.errors import place
 from jidomem_cli.fields import memory_path
@@ -98,7 +98,7 @@ def _show_memory(app: App, memory: Jidomem, name: str) -> None:
         return
     record = memory.reader.get_memory(memory.project, whole, **moment)
     if form_of(app) == "json":
-        show_json(plain(record))
+        show_json(json_value(record))
     else:
         texts = node_texts(memory.reader, memory.project, map(str, chain.from_iterable(record["properties"].values())))
         show_fields(app, _memory_lines(record, _reworded(memory, record), texts))
@@ -342,7 +342,7 @@ _REASON = 200
 def _show_why(app: App, memory: Jidomem, name: str) -> None:
     explanation = memory.reader.why(memory.project, name, as_of=app.as_of, valid_at=app.valid_at)
     if form_of(app) == "json":
-        show_json(plain(explanation))
+        show_json(json_value(explanation))
     else:
         dated = "decided" if memory.schema.is_a(jido(explanation["class"]), jido("Decision")) else "dated"
         show_fields(app, _explanation_lines(explanation, dated, app.verbose))

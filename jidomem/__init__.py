@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jidomem.base.json_values import json_value
     from jidomem.errors import Conflict, IntentRefused, JidomemError, NotFound
     from jidomem.index.triple_store import TripleStore
     from jidomem.read.reader import MemoryReader
@@ -51,6 +52,7 @@ __all__ = [
     "WriteRequest",
     "WriteResult",
     "create_memory",
+    "json_value",
     "open",
 ]
 #: The module of each public name, imported at first use: importing jidomem loads none of them.
@@ -78,6 +80,7 @@ _PLACES = {
     "WriteRequest": "records.entry",
     "WriteResult": "records.entry",
     "create_memory": "records.intent",
+    "json_value": "base.json_values",
     "open": "runtime.root:open_root",
 }
 

@@ -257,7 +257,10 @@ class ConflictItem:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A resolution of a conflict: the fields to resubmit with, those to be filled in by the author, and the effect."""
+    """A resolution of a conflict: the fields to resubmit with, those to be filled in by the author, and the effect.
+
+    Its `name` is `choice` in JSON.
+    """
 
     name: str
     fields: Mapping[str, Any]
@@ -288,15 +291,16 @@ class Conflict(JidomemError):
         self._needs = ("reason",) if needs_reason else ()
         self.conflicts = tuple(conflicts)
         self.items = dict(items or {})
-        super().__init__("; ".join(conflict.why for conflict in self.conflicts), hint=self._choices_text())
+        super().__init__("; ".join(conflict.why for conflict in self.conflicts), hint=self.choices_text())
 
     @property
     def hints_choices(self) -> bool:
         """Return whether the hint lists the choices: it does unless another hint was set."""
-        return self.hint == self._choices_text()
+        return self.hint == self.choices_text()
 
-    def _choices_text(self) -> str:
-        ways = [*(f"{_choice_text(each)}: {each.effect}" for each in self.choices), *self.keeping]
+    def choices_text(self, name_of: Callable[[str], str] = str) -> str:
+        """Return the choices in words, with the fields to be filled in as *name_of* names them."""
+        ways = [*(f"{_choice_text(each, name_of)}: {each.effect}" for each in self.choices), *self.keeping]
         return f"choose one: {'; '.join(ways)}" if len(ways) > 1 else ways[0]
 
     @property
@@ -346,9 +350,9 @@ _REPLACED = f"{_OWN_REPLACED}; of a memory that another agent asserted, say why"
 _BESIDE = "both stay active, each in its own place: say in about (or convention_scope) where yours applies"
 
 
-def _choice_text(choice: Choice) -> str:
+def _choice_text(choice: Choice, name_of: Callable[[str], str]) -> str:
     """Return the fields of *choice* as text, with placeholders for those to be filled in."""
-    fields = [*(f"{name}={value!r}" for name, value in choice.fields.items()), *choice.needs]
+    fields = [*(f"{name}={value!r}" for name, value in choice.fields.items()), *map(name_of, choice.needs)]
     return " with ".join(filter(None, (", ".join(fields[:1]), ", ".join(fields[1:])))) or choice.name
 
 

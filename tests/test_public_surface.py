@@ -1,5 +1,6 @@
 """The names that `import jidomem` gives, and what happens when one of their keywords is misspelt."""
 
+import json
 import subprocess
 import sys
 
@@ -70,3 +71,14 @@ def test_a_misspelt_keyword_is_answered_with_the_nearest(call, keyword, nearest)
 def test_a_keyword_that_is_near_none_is_refused_as_python_does():
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'zzz'$"):
         jidomem.RecallRequest(zzz=1)
+
+
+def test_answers_of_python_become_json(tmp_path):
+    with jidomem.open(tmp_path / ".jidomem", project="p", agent="ana") as memory:
+        memory.remember("the build needs Rust 1.80", about=["Cargo.toml"])
+        recalled = json.loads(json.dumps(memory.recall("Rust").to_dict()))
+        rows = json.loads(json.dumps(jidomem.json_value(memory.ask("facts"))))
+
+    (hit,) = recalled["entries"]
+    assert hit["metadata"]["recorded_at"].endswith("Z")
+    assert rows[0]["summary"] == "the build needs Rust 1.80"

@@ -275,7 +275,7 @@ def _check_arguments(command: Any) -> None:
 
     The SDK passes the model's arguments unchecked; a missing one is None.
     """
-    name = getattr(command, "command", None)
+    name: Any = getattr(command, "command", None)
     if name not in _ARGUMENTS:
         raise ToolError(f"`command` must be one of {', '.join(_ARGUMENTS)}, got: {name!r}")
     for argument, kind in _ARGUMENTS[name].items():

@@ -10,14 +10,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 from functools import cache, cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol
 
 from jidomem.base import files
-from jidomem.base.clock import format_timestamp
+from jidomem.base.json_values import json_value
 from jidomem.errors import Failed, JidomemError, NotFound, nearest_names
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import refuse_graphs
@@ -267,18 +266,9 @@ class Debugger(Role):
 _ESCAPED = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
-def plain(value: Any) -> Any:
-    """Return *value* as a JSON value: moments as text, IRIs in full."""
-    if isinstance(value, Mapping):
-        return {key: plain(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(entry) for entry in value]
-    return format_timestamp(value) if isinstance(value, datetime) else value
-
-
 def cell(value: Any) -> Any:
     """Return *value* for a cell: an empty text for None; a list, mapping or boolean as JSON."""
-    value = plain(value)
+    value = json_value(value)
     if value is None:
         return ""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict, bool)) else value

@@ -483,9 +483,22 @@ class Receipt:
         """Return the IRI of the memory."""
         return self.iri
 
+    def choices(self, similar: SimilarMemory) -> dict[str, str]:
+        """Return the choices between the memory and a *similar* one, each with the call of an open root."""
+        new, old, keep = f"memory.project, {self.iri!r}", f"memory.project, {similar.id!r}", "nothing to do"
+        supersede = f"memory.writer.settle({new}, 'supersede', other={similar.id!r}, reason='it takes its place')"
+        both = f"supersedes={[similar.id, self.iri]}, reason='it says the same'"
+        confirm = f"memory.writer.confirm({old}, {both})"
+        if self.commit is None:
+            supersede, confirm = f"supersedes={[similar.id]}", f"memory.writer.confirm({old})"
+        elif self.status == "proposed":
+            confirm = f"memory.writer.invalidate({new}, reason='it says the same')"
+            keep = f"memory.writer.confirm({new})"
+        return similar_choices(similar.relation, similar.differences, supersede=supersede, confirm=confirm, keep=keep)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the receipt as plain JSON values, without `similar` if that is None."""
-        similar = {} if self.similar is None else {"similar": [each.to_dict() for each in self.similar]}
+        """Return the receipt as plain JSON values, with `choices` of each similar memory."""
+        similar = [{**each.to_dict(), "choices": self.choices(each)} for each in self.similar or ()]
         return {
             "iri": self.iri,
             "commit": self.commit,
@@ -494,7 +507,7 @@ class Receipt:
             "filled": dict(self.filled),
             "conflicts": [conflict.to_dict() for conflict in self.conflicts],
             "warnings": list(self.warnings),
-            **similar,
+            **({} if self.similar is None else {"similar": similar}),
         }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from jidomem.base.json_values import FrozenList, thaw
+from jidomem.base.json_values import FrozenList, json_value
 from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
 from jidomem.records.active import Inactive
 from jidomem.records.entry import Entry, fields_from, frozen_metadata
@@ -156,11 +156,11 @@ class RecallResult:
         object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid_result))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values."""
+        """Return the answer as plain JSON values."""
         return {
             "query": self.request.query,
             "entries": [entry.to_dict() for entry in self.entries],
-            "metadata": thaw(self.metadata),
+            "metadata": json_value(self.metadata),
         }
 
 
@@ -179,9 +179,9 @@ class Hit(Entry):
     reasons: tuple[str, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the hit as plain values."""
+        """Return the hit as plain JSON values."""
         fields = {"id": self.id, "agent_id": self.agent_id, "session_id": self.session_id, "content": self.content,
-                "excerpt": self.excerpt, "score": self.score, "metadata": thaw(self.metadata)}  # fmt: skip
+                "excerpt": self.excerpt, "score": self.score, "metadata": json_value(self.metadata)}  # fmt: skip
         if self.reasons is not None:
             fields["reasons"] = list(self.reasons)
         return fields if self.parts is None else {**fields, "parts": dict(self.parts)}
@@ -234,7 +234,7 @@ class MemoryRecall(RecallResult):
         return f"agent {unknown['name']} wrote nothing here yet" + (f"; did you mean {near}?" if near else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values."""
+        """Return the answer as plain JSON values."""
         one = self.nearest
         nearest: dict[str, Any] | None = {"id": one.id, "text": one.content, "score": one.score} if one else None
         if nearest and one and one.reasons is not None:

@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 
 from flask import Response, g, request
 
+from jidomem.base.json_values import json_value
 from jidomem.curation.review_queue import queued, with_endings
 from jidomem.errors import Busy, InvalidRequest, JidomemError, NotServed, TooLarge
 from jidomem.index.store import write_triples
@@ -30,7 +31,7 @@ from jidomem.read.derived import count_entries, counts
 from jidomem.read.history import FeedEntry, entries, version_of
 from jidomem.read.lists import Page
 from jidomem.read.named_queries import text_columns
-from jidomem.read.playbook import Playbook, cell, plain, tsv_line
+from jidomem.read.playbook import Playbook, cell, tsv_line
 from jidomem.recall.briefing import markdown
 from jidomem.recall.governing import nearest
 from jidomem.recall.nearness import MOST_SHOWN
@@ -321,7 +322,7 @@ def governing(site: RequestContext, project: str) -> Response:
         include_inactive=wire.flag(given, "include_inactive"),
     )
     near = nearest(answer.rows, MOST_SHOWN if limit is None else limit)
-    return wire.answer({"rows": [plain(row) for row in near], "count": len(answer.rows), **answer.to_dict()})
+    return wire.answer({"rows": [json_value(row) for row in near], "count": len(answer.rows), **answer.to_dict()})
 
 
 def _arguments(known: tuple[str, ...], repeated: str) -> tuple[dict[str, str], list[str]]:

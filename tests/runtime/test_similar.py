@@ -63,6 +63,19 @@ def test_a_receipt_names_the_memory_that_the_new_one_repeats(memory):
     assert 0.5 <= found.likeness <= 1.0
 
 
+@pytest.mark.parametrize("choice", ["supersede", "confirm"])
+def test_choices_of_a_similar_memory_are_calls_that_settle_it(memory, choice):
+    first = memory.remember(RECURSION)
+    again = memory.remember(BANNED)
+    (found,) = again.similar
+    choices = again.choices(found)
+    assert again.to_dict()["similar"][0]["choices"] == choices
+
+    eval(choices[choice][choices[choice].index("memory.writer") :], {"memory": memory})
+    assert first.iri not in {row["fact"] for row in memory.ask("facts")}
+    assert len(memory.ask("facts")) == 1
+
+
 def test_a_receipt_names_the_values_in_which_the_new_memory_differs(memory):
     memory.remember("The connection pool has 5 threads")
     (found,) = memory.remember("The connection pool has 20 threads").similar

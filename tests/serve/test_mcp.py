@@ -26,10 +26,10 @@ from mcp_types import Implementation
 
 import jidomem
 from jidomem.base.clock import Sources
+from jidomem.base.json_values import json_value
 from jidomem.check import terms
 from jidomem.rdf.vocab import GUIDE_TYPES, SEVERITY, local_name
 from jidomem.read.derived import session, sessions
-from jidomem.read.playbook import plain
 from jidomem.records.policy import PolicyChange
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
@@ -476,10 +476,10 @@ def test_a_client_gets_the_conventions_about_patterns_and_the_strict_ones_first_
 
     rows = every.structured_content["rows"]
     (pattern,) = desks.memory.reader.ask("patterns", project="p")
-    assert rows[-1] == ten.structured_content["rows"][-1] == plain(pattern)
+    assert rows[-1] == ten.structured_content["rows"][-1] == json_value(pattern)
     assert (len(rows), len(ten.structured_content["rows"]), ten.structured_content["count"]) == (12, 10, 12)
     listed = desks.memory.reader.ask("governing", project="p", file="src/app.py")
-    assert {row["item"]: row for row in rows[:-1]} == {row["item"]: plain(row) for row in listed}
+    assert {row["item"]: row for row in rows[:-1]} == {row["item"]: json_value(row) for row in listed}
     assert refused.is_error
 
 

@@ -154,7 +154,7 @@ DOORS = [
     (in_python, set(), OF_MEMORIES),
     (over_http, set(), OF_MEMORIES),
     (on_the_command_line, {"agent_id", "metadata", "scope", "session_id"}, OF_MEMORIES),
-    (over_mcp, {"agent_id", "metadata", "scope", "session_id", "until", "valid_at"}, OF_MEMORIES),
+    (over_mcp, {"agent_id", "metadata", "scope", "session_id"}, OF_MEMORIES),
     (by_a_directive, {"metadata"}, OF_MEMORIES),
     (of_the_store, {*NAMES} - OF_ENTRIES.keys(), OF_ENTRIES),
     (of_the_store_over_http, {*NAMES} - OF_ENTRIES.keys(), OF_ENTRIES),

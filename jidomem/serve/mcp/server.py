@@ -29,11 +29,11 @@ from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 from pydantic import ValidationError
 
 import jidomem
+from jidomem.base.json_values import json_value
 from jidomem.base.words import quoted, visible
 from jidomem.check import terms
 from jidomem.curation.review_queue import queued, with_endings
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
-from jidomem.read.playbook import plain
 from jidomem.serve.mcp.client_session import ClientSession, ClientSessions
 from jidomem.serve.mcp.tools import Tool, ToolResult, call, playbook, working_memory
 from jidomem.serve.server_state import Measures, Operation
@@ -412,7 +412,7 @@ def _conflicts(session: ClientSession) -> str:
     rows = [one.to_dict() for one in with_endings(memory.reader, session.project, queue.waiting)]
     if queue.cursor is not None:
         rows.append({"left_out": queue.total - len(rows), "hint": _THE_REST})
-    return visible(json.dumps(plain(rows), ensure_ascii=False))
+    return visible(json.dumps(json_value(rows), ensure_ascii=False))
 
 
 def _working(session: ClientSession) -> str:
@@ -445,7 +445,7 @@ def resource_text(session: ClientSession, uri: str) -> tuple[str, str]:
     if uri.startswith(ITEM):
         memory, short = session.memory, uri.removeprefix(ITEM)
         memory_values = memory.reader.get_memory(session.project, memory.reader.resolve(session.project, short))
-        return JSON, visible(json.dumps(plain(memory_values), ensure_ascii=False))
+        return JSON, visible(json.dumps(json_value(memory_values), ensure_ascii=False))
     if uri.startswith(CONVERSATION):
         turns = session.memory.conversation(unquote(uri.removeprefix(CONVERSATION)), session.project).turns()
         return JSON, visible(json.dumps([turn.to_dict() for turn in turns], ensure_ascii=False))

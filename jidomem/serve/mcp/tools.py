@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jidomem.base.json_values import json_value
 from jidomem.base.words import misspelling_of, visible
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, NotFound, Violation, nearest_names
 from jidomem.rdf.vocab import DECISION_STATUS, ERROR_STATUS, GUIDE_TYPES, SEVERITY, TASK_STATUS
 from jidomem.read.derived import count_entries, counts, pending
-from jidomem.read.playbook import Playbook, plain
+from jidomem.read.playbook import Playbook
 from jidomem.recall.briefing import markdown
 from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.records.active import STATUSES
@@ -186,6 +187,8 @@ def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> ToolRe
             {**choice, "needs": [_plain_argument(tool, name) for name in choice["needs"]]}
             for choice in values["choices"]
         ]
+        if error.hints_choices:
+            values["hint"] = error.choices_text(lambda name: _plain_argument(tool, name))
     lines = [f"refused ({error.code}): {error.detail}"]
     if retry is not None:
         values |= {"retry": retry, "hint": f"call {tool.name} with the arguments in `retry`"}
@@ -320,7 +323,7 @@ REMEMBER = Tool(
         },
         "rationale": {**_TEXT, "description": "Needed to replace another agent's."},
         "topic": {**_TEXT, "description": "A phrase; facts: compared with about."},
-        "about": {**_TEXTS, "description": "Files it concerns."},
+        "about": {**_TEXTS, "description": "Its files."},
         "confidence": {"type": ["string", "number"], "description": "low, medium, high or 0..1"},
         "evidence": _TEXTS,
         "supersedes": {**_TEXTS, "description": "Ids it replaces."},
@@ -368,13 +371,13 @@ def _revise(session: ClientSession, given: Arguments) -> ToolResult:
 
 
 def _why(session: ClientSession, given: Arguments) -> ToolResult:
-    return ToolResult(plain(session.memory.reader.why(session.project, given["id"], as_of=given.get("as_of"))))
+    return ToolResult(json_value(session.memory.reader.why(session.project, given["id"], as_of=given.get("as_of"))))
 
 
 def _recall(session: ClientSession, given: Arguments) -> ToolResult:
     arguments = dict(given)
     result = session.memory.recall(arguments.pop("query"), agent_id=session.agent, **arguments)
-    values, text = plain(result.to_dict()), markdown(result, show="why {}")
+    values, text = json_value(result.to_dict()), markdown(result, show="why {}")
     if not session.is_briefed:
         text = f"{_briefing(session, {'budget_tokens': OPENING}).text}\n{text}"
     return ToolResult(values, text)
@@ -383,7 +386,7 @@ def _recall(session: ClientSession, given: Arguments) -> ToolResult:
 def _briefing(session: ClientSession, given: Arguments) -> ToolResult:
     session.is_briefed = True
     briefing = session.memory.briefing(agent=session.agent, **given).for_tools()
-    return ToolResult(plain(briefing.to_dict()), briefing.text)
+    return ToolResult(json_value(briefing.to_dict()), briefing.text)
 
 
 def _ask(session: ClientSession, given: Arguments) -> ToolResult:
@@ -400,13 +403,14 @@ def _ask(session: ClientSession, given: Arguments) -> ToolResult:
     if name == "governing" and len(params) == 1 and isinstance(file, str) and not {"cursor", "status"} & {*arguments}:
         return _governing(session, file, **arguments)
     page = memory.reader.ask_page(name, project=session.project, **{"limit": ROWS, **arguments}, **params)
-    return ToolResult({"rows": plain(page.rows), "cursor": page.cursor})
+    return ToolResult({"rows": json_value(page.rows), "cursor": page.cursor})
 
 
 def _governing(session: ClientSession, file: str, *, limit: int = MOST_SHOWN, **filters: Any) -> ToolResult:
     """Return the nearest memories that govern *file*, those about a pattern too, which the named query leaves out."""
     found = session.memory.governing_answer(file, project=session.project, **filters)
-    return ToolResult({"rows": plain(found.page(limit)), "cursor": None, "count": len(found.rows), **found.to_dict()})
+    rows = json_value(found.page(limit))
+    return ToolResult({"rows": rows, "cursor": None, "count": len(found.rows), **found.to_dict()})
 
 
 def playbook(session: ClientSession) -> list[dict[str, str]]:
@@ -452,7 +456,8 @@ def _status(session: ClientSession, given: Arguments) -> ToolResult:
 
 
 _ID = {**_TEXT, "description": "IRI or short id."}
-_AS_OF = {**_TEXT, "description": "As known at a moment (ISO)."}
+_AS_OF = {**_TEXT, "description": "Known by (ISO)."}
+_MOMENTS = {"as_of": _AS_OF, "valid_at": _TEXT}
 _INACTIVE = {**_TRUTH, "description": "Also ended ones."}
 ASK = Tool(
     "ask",
@@ -462,8 +467,8 @@ ASK = Tool(
         "name": _TEXT,
         "params": _OBJECT,
         "limit": _WHOLE,
-        "cursor": {**_TEXT, "description": "Of the last page."},
-        "as_of": _AS_OF,
+        "cursor": _TEXT,
+        **_MOMENTS,
         "include_inactive": _INACTIVE,
         "status": {"enum": [*STATUSES]},
     },
@@ -475,7 +480,7 @@ TOOLS: tuple[Tool, ...] = (
     REMEMBER,
     Tool(
         "revise",
-        "Correct a memory by a further one, in one way: supersede (the true text), invalidate (needs"
+        "Correct a memory in one way: supersede (the true text), invalidate (needs"
         " reason), confirm, undo, or set fields such as a task's status.",
         {
             "id": _ID,
@@ -483,7 +488,7 @@ TOOLS: tuple[Tool, ...] = (
             "invalidate": _TRUTH,
             "confirm": _TRUTH,
             "undo": _TRUTH,
-            "set": {**_OBJECT, "description": "Such as status."},
+            "set": _OBJECT,
             "reason": _TEXT,
             "dry_run": _TRUTH,
         },
@@ -503,8 +508,9 @@ TOOLS: tuple[Tool, ...] = (
             **dict.fromkeys(("limit", "budget_tokens"), _WHOLE),
             "kinds": {**_TEXTS, "description": "Like decision, turn, entry, page."},
             "about": {**_TEXTS, "description": "Files to prefer."},
-            **dict.fromkeys(("agent", "session", "since"), _TEXT),
+            **dict.fromkeys(("agent", "session", "since", "until"), _TEXT),
             "as_of": _AS_OF,
+            "valid_at": {**_TEXT, "description": "True at (ISO)."},
             "include_inactive": _INACTIVE,
             "min_score": {"type": "number"},
             "explain": {"type": "boolean"},
@@ -525,13 +531,13 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "briefing",
-        "To read before starting: binding rules, open tasks, errors, decisions.",
+        "Read before starting: binding rules, open tasks, errors, decisions.",
         {
-            "about": {**_TEXTS, "description": "Files you will work on."},
+            "about": {**_TEXTS, "description": "Files to work on."},
             "task": _TEXT,
             "role": _TEXT,
             "budget_tokens": _WHOLE,
-            "as_of": _AS_OF,
+            **_MOMENTS,
         },
         {"text": _TEXT, "sections": _LIST},
         _briefing,
@@ -642,11 +648,7 @@ WORKING = Tool(
     {
         "changes": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"do": {"type": "string", "enum": list(CHANGES)}},
-                "required": ["do"],
-            },
+            "items": {**_OBJECT, "properties": {"do": {**_TEXT, "enum": list(CHANGES)}}, "required": ["do"]},
             "description": "Done all or not at all: "
             + "; ".join(
                 f"{name}({', '.join((*needed, *(f'{each}?' for each in more)))})"

@@ -1,0 +1,42 @@
+"""The arguments of MCP tools: the moments that Python and HTTP take, and the names in the hints of a conflict."""
+
+import pytest
+
+import jidomem
+from jidomem.serve.mcp.client_session import ClientSession
+from jidomem.serve.mcp.tools import TOOLS, call
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Call a tool by name; the memory has a fact that was true in 2025 and one that is true now."""
+    with jidomem.open(tmp_path / "root", project="p", agent="ana") as memory:
+        memory.remember("the quota is ten", valid_from="2025-01-01", valid_until="2026-01-01")
+        memory.remember("the quota is twenty", valid_from="2026-01-01")
+        session, tools = ClientSession(memory, "ana"), {tool.name: tool for tool in TOOLS}
+        yield lambda name, /, **given: call(tools[name], session, given)
+
+
+def test_answers_are_as_true_at_a_moment(ask):
+    (hit,) = ask("recall", query="quota", valid_at="2025-06-01").values["entries"]
+    assert hit["content"] == "the quota is ten"
+    (row,) = ask("ask", name="facts", valid_at="2025-06-01").values["rows"]
+    assert row["summary"] == "the quota is ten"
+    text = ask("briefing", valid_at="2025-06-01").text
+    assert "the quota is ten" in text
+    assert "twenty" not in text
+
+
+def test_recall_is_of_what_was_recorded_until_a_moment(ask):
+    assert ask("recall", query="quota", until="2024-01-01").values["entries"] == []
+    assert ask("recall", query="quota", until="2099-01-01").values["entries"]
+
+
+def test_hint_of_a_conflict_names_the_arguments_of_its_choices(ask):
+    decision = {"type": "decision", "topic": "store", "rationale": "it embeds"}
+    ask("remember", text="Use SQLite", **decision)
+    refused = ask("remember", text="Use DuckDB", **decision).values
+    assert refused["code"] == "conflict"
+    for choice in refused["choices"]:
+        assert all(need in refused["hint"] for need in choice["needs"])
+    assert "reason" not in refused["hint"].replace("rationale", "")
