@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from jidomem.base.json_values import json_value
-from jidomem.base.words import TELL_LITTLE
 from jidomem.read.memory_detail import short_id
 from jidomem.recall.briefing import markdown, stale_files
 from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, MIN_SCORE, Hit
@@ -103,7 +102,7 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
         app.info("\n".join([f"nothing here answers this; nearest: {text}; {below}", *(nearest.reasons or ())]))
     elif form != "json" and count:
         app.info(below)
-    unknown = [word for word in result.metadata["unknown_words"] if word not in TELL_LITTLE]
+    unknown = result.metadata["unknown_words"]
     if explain and form not in ("json", "md") and not result.entries and unknown:
         app.info(f"words in no memory: {', '.join(unknown)}")
     for text in (

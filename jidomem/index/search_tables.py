@@ -22,7 +22,7 @@ from jidomem.index.cache_file import CacheDatabase, chunks
 from jidomem.index.list_texts import TABLES as LIST_TEXT_TABLES
 from jidomem.index.projection import TABLES as PROJECTION_TABLES
 from jidomem.index.projection import IndexedProject, Projection
-from jidomem.index.search_documents import Document, rejected_at
+from jidomem.index.search_documents import TURN, Document, rejected_at
 from jidomem.index.store import Watermark
 from jidomem.index.tallies import COMMIT_TABLES, EMPTY, CommitList, Tallies
 from jidomem.index.tallies import TABLES as TALLY_TABLES
@@ -279,10 +279,8 @@ class SearchIndexWriter(CacheDatabase):
             rows = ((PENDING, rejected_at(source, source.graph, node.statements), plain_value(name))
                     for name, node in nodes.items() if node.is_proposed)  # fmt: skip
             self._store.executemany(_STATE_PROPOSAL, rows)
-        if nodes:
-            self.set_metadata(filling={**filling, "after": last})
-        else:
-            self.set_metadata(filling=None, tallies=True)
+        done: dict[str, Any] = {"filling": None, "tallies": True}
+        self.set_metadata(**({"filling": {**filling, "after": last}} if nodes else done))
 
     @property
     def _filling(self) -> dict[str, Any]:
@@ -415,6 +413,11 @@ class OwnerFilter:
     agent: str
     sessions: frozenset[str] | None = None
     place: str | None = None
+
+
+#: The condition that a memory is by one of the agents, or a turn with one of them; turns have names of speakers.
+_BY = """(m.agent IN (SELECT value FROM json_each(?)) OR m.kind IN ({}) AND EXISTS (SELECT 1 FROM json_each(?), passage p
+WHERE p.number = m.number AND instr(char(10) || speakers || char(10), char(10) || value || char(10))))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -623,9 +626,7 @@ class SearchIndexReader(SearchIndexWriter):
     def digests(self, within: SearchFilter, limit: int) -> list[bytes]:
         """Return the digests of up to *limit* pieces that pass the filter, those recorded last first."""
         clause, values = self._condition(within)
-        sql = (
-            f"SELECT p.digest FROM memory m JOIN piece p USING (number) WHERE {clause} ORDER BY m.recorded DESC LIMIT ?"
-        )
+        sql = f"SELECT digest FROM memory m JOIN piece USING (number) WHERE {clause} ORDER BY m.recorded DESC LIMIT ?"
         return list(dict.fromkeys(row[0] for row in self._store.execute(sql, (*values, limit))))
 
     def places(self) -> Iterator[str]:
@@ -639,16 +640,13 @@ class SearchIndexReader(SearchIndexWriter):
 
     def _condition(self, within: SearchFilter) -> tuple[str, list[Any]]:
         """Return the filter as an SQL condition and its values."""
-        agents, sessions = (
-            None if names is None else json.dumps(sorted(names)) for names in (within.agents, within.sessions)
-        )
+        sessions = None if within.sessions is None else json.dumps(sorted(within.sessions))
         conditions: Mapping[str, Any] = {
             "m.recorded <= ?": within.moment,
             "m.recorded >= ?": within.since,
             "m.recorded < ?": within.until,
             "(m.valid_from IS NULL OR m.valid_from <= ?)": within.valid_at,
             "(m.valid_until IS NULL OR m.valid_until > ?)": within.valid_at,
-            "m.agent IN (SELECT value FROM json_each(?))": agents,
             "m.session IN (SELECT value FROM json_each(?))": sessions,
         }
         clauses = [clause for clause, value in conditions.items() if value is not None]
@@ -656,6 +654,9 @@ class SearchIndexReader(SearchIndexWriter):
         if not within.inactive:
             clauses.append("m.inactive IS NULL AND (m.ended IS NULL OR m.ended > COALESCE(?, m.ended))")
             values.append(within.moment)
+        if within.agents is not None:
+            clauses.append(_BY.format(self._kind_numbers(frozenset([plain_value(TURN)]))))
+            values += [json.dumps(sorted(within.agents))] * 2
         if within.kinds is not None:
             clauses.append(f"m.kind IN ({self._kind_numbers(within.kinds)})")
         if within.but:

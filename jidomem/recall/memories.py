@@ -14,7 +14,7 @@ from math import inf
 from typing import Any
 
 from jidomem.base.clock import parse_moment
-from jidomem.base.words import TELL_LITTLE, answer_sentences, quoted_name
+from jidomem.base.words import TELL_LITTLE, answer_sentences, quoted_name, slug
 from jidomem.errors import InvalidRequest, NotFound, did_you_mean
 from jidomem.index.results import Solutions
 from jidomem.index.search_documents import ENTRY, TURN, namespace
@@ -28,7 +28,7 @@ from jidomem.read import memory_detail
 from jidomem.read.named_queries import resolve_name
 from jidomem.recall.bm25 import query_stems, search, search_weights, telling_stems, whole
 from jidomem.recall.candidates import CLOSELY, PAGE, Lookups, RecallQuery, VectorQuery, matching_excerpt
-from jidomem.recall.question import ROLES, Days, spoken_of
+from jidomem.recall.question import ROLES, Days, asks_for_speaker, spoken_of
 from jidomem.recall.ranking import (
     AFTER,
     BEFORE,
@@ -46,6 +46,7 @@ from jidomem.records.named_query import moment_of
 from jidomem.records.recall import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
+    MIN_SCORE,
     OTHER_SESSIONS,
     Candidate,
     Hit,
@@ -319,6 +320,8 @@ class Recalling:
         more, question, best = len(answer.ranked) > request.limit, answer.question, list[_Place]()
         for one in answer.ranked[: request.limit]:
             score = answer.calibration.probability(one.score)
+            if one.parts.get("speaker") and asks_for_speaker(stems.values(), question.speakers):
+                score = max(score, MIN_SCORE)  # no subject: every turn of the speaker answers
             reasons = explain(one, question, score) if narrowing.explain else None
             best.append(_Place(one.candidate.passage.item, score, one.parts, reasons, one.candidate))
         metadata = _metadata(project, question.stems.values(), stems, question.counts, more)
@@ -372,7 +375,7 @@ class Recalling:
             since=moment_of(narrowing.since, "since"),
             until=moment_of(narrowing.until, "until"),
             valid_at=valid_at,
-            agents=_either("agents", narrowing.agent),
+            agents=_agents(narrowing.agent),
             sessions=_both(
                 None if narrowing.session is None else self._session(project, narrowing.session),
                 _either("sessions", request.session_id) if request.scope == "session" else None,
@@ -469,7 +472,7 @@ def _weights(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
 def _metadata(
     project: str, words: Iterable[str], stems: Mapping[str, str], counts: CorpusStats, more: bool
 ) -> dict[str, Any]:
-    unknown = [word for stem, word in stems.items() if not counts.holding.get(stem)]
+    unknown = [word for stem, word in stems.items() if not counts.holding.get(stem) and word not in TELL_LITTLE]
     return {"project": project, "words": [*words], "unknown_words": unknown, "memories": counts.memories, "more": more}
 
 
@@ -478,6 +481,13 @@ def _either(folder: str, name: str | None) -> frozenset[str] | None:
     if name is None:
         return None
     return frozenset([name, name if name.startswith((BASE, "urn:", "http")) else f"{BASE}{folder}/{name}"])
+
+
+def _agents(name: str | None) -> frozenset[str] | None:
+    """Return the names and the IRI that an agent has as author, asker or answerer; None for None."""
+    if name is None or ":" in name:
+        return _either("agents", name)
+    return frozenset([name, slug(name), f"{BASE}agents/{name}", f"{BASE}agents/{slug(name)}"])
 
 
 def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:

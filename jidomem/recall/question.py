@@ -31,6 +31,11 @@ _GENERAL = (
     " make made decide decides decided decision decisions agree agreed record records recorded write wrote written"
     " learn learned learnt memory memories note notes anything everything something"
 )
+#: Words of a question that ask for what somebody said.
+_SAYING = (
+    "ask asks asked asking say says said saying tell tells told telling want wants wanted talk talks talked speak"
+    " speaks spoke question questions answer answers answered mention mentions mentioned"
+)
 
 
 def _any(words: str) -> str:
@@ -51,6 +56,7 @@ _ASKS_DECISION = re.compile(
 _GIVES_TIME = re.compile(rf"{_any(_TIME)}|\b\d{{4}}\b", re.IGNORECASE)
 _GIVES_NUMBER = re.compile(rf"\d|{_any(_NUMBER)}", re.IGNORECASE)
 _NO_SUBJECT = TELL_LITTLE | {*_GENERAL.split()}
+_SPEAKING = frozenset(_SAYING.split())
 _NAME, _WORD = re.compile(r"\b([^\W\d_]+)(?:['’]s)?\b"), re.compile(r"\w")
 _OF_ITSELF = re.compile(r"\b(?:I|me|my|we|our)\b", re.IGNORECASE)
 
@@ -72,6 +78,17 @@ def strip_names(question: str, names: Iterable[str]) -> str:
 
     left = _NAME.sub(without_name, question)
     return " ".join(left.split()) if _WORD.search(left) else question
+
+
+def asks_for_speaker(words: Iterable[str], speakers: Iterable[str]) -> bool:
+    """Return whether the *words* of a question name one of the *speakers*, and no subject.
+
+    >>> asks_for_speaker(["what", "did", "maria", "ask"], ["maria"]), asks_for_speaker(["maria", "export"], ["maria"])
+    (True, False)
+    """
+    names = {part.casefold() for name in speakers for part in name.split()}
+    others = {word for word in words if word not in names}
+    return bool(names) and others <= _NO_SUBJECT | _SPEAKING
 
 
 def wanted(question: str) -> frozenset[str]:

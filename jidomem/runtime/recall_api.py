@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base.clock import Sources, format_timestamp
+from jidomem.base.words import slug
 from jidomem.errors import JidomemError, nearest_names
 from jidomem.index.follower import gc_paused
 from jidomem.journal.journal import FileJournal, Stream
@@ -91,7 +92,7 @@ class RecallApi:
         memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGES]
         freshness = fresh(self._index, self._tree, project, iter(memories))
         shown = {hit.id for hit in hits.entries} if is_whole else set[str]()
-        if narrowing.agent is not None and not hits.entries and {*narrowing.kinds}.isdisjoint(SPOKEN):
+        if narrowing.agent is not None and not hits.entries and {*narrowing.kinds}.isdisjoint(SPOKEN.keys() - {"turn"}):
             hits = replace(hits, metadata={**hits.metadata, **self._unknown(narrowing.agent, project)})
         rivals = self._reader.conflicts_with(project, shown, as_of=narrowing.as_of, valid_at=narrowing.valid_at)
         result = fit_recall_to_budget(anchored(hits, freshness, rivals), narrowing.budget_tokens)
@@ -102,10 +103,13 @@ class RecallApi:
 
     def _unknown(self, agent: str, project: str) -> dict[str, Any]:
         """Return `unknown_agent`, its name and the nearest names, if *agent* wrote nothing; else nothing."""
-        rows = self._index.triples(Stream(project).graph, None, TYPE, jido("Agent"))
+        graphs = [Stream(project, stream).graph for stream in ("memory", "history")]
+        rows = (row for graph in graphs for row in self._index.triples(graph, None, TYPE, jido("Agent")))
         known = {local_name(plain_value(node)) for node, _, _ in rows}
         name = local_name(agent) if agent.startswith(BASE) else agent
-        return {} if name in known else {"unknown_agent": {"name": name, "nearest": nearest_names(name, known, 3)}}
+        if {name, slug(name)} & known:
+            return {}
+        return {"unknown_agent": {"name": name, "nearest": nearest_names(name, known, 3)}}
 
     def await_index(self, project: str, seconds: float, progress: Callable[[int, int], object]) -> None:
         """Wait up to *seconds* until the search index has all memories of *project*, if many are to be added."""

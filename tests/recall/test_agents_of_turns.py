@@ -1,0 +1,50 @@
+"""Recall of turns by who asked or answered them."""
+
+import pytest
+
+import jidomem
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory):
+    with jidomem.open(tmp_path_factory.mktemp("turns") / "root", project="p", agent="triage") as opened:
+        for session, asker, prompt, answer in (
+            ("s1", "Maria", "Why does my export fail?", "Files over 65536 rows fail; split the file."),
+            ("s1", "Maria", "And how do I change my password?", "In Settings > Security."),
+            ("s2", "Peter", "Can I use SSO?", "Only on the Enterprise plan."),
+        ):
+            opened.conversation(session).record(prompt=prompt, answer=answer, asked_by=asker)
+        yield opened
+
+
+def prompts(recalled):
+    return {hit.content.partition("\n")[0] for hit in recalled.entries}
+
+
+@pytest.mark.parametrize("agent", ["Maria", "maria", "triage", "https://jido.ai/agents/triage"])
+def test_agent_of_a_turn_is_who_asked_or_who_answered(memory, agent):
+    recalled = memory.recall("password", kinds=["turn"], agent=agent)
+    assert prompts(recalled) == {"And how do I change my password?"}
+    assert recalled.agent_notice == ""
+
+
+def test_another_agent_has_no_part_in_the_turn(memory):
+    recalled = memory.recall("password", kinds=["turn"], agent="peter")
+    assert (prompts(recalled), recalled.agent_notice) == (set(), "")
+
+
+def test_unknown_agent_is_reported_for_turns_with_the_nearest_name(memory):
+    recalled = memory.recall("password", kinds=["turn"], agent="maira")
+    assert recalled.entries == []
+    assert "did you mean 'maria'" in recalled.agent_notice
+
+
+def test_question_that_names_only_a_speaker_finds_what_she_asked(memory):
+    expected = {"Why does my export fail?", "And how do I change my password?"}
+    assert prompts(memory.recall("What did Maria ask?", kinds=["turn"])) == expected
+    assert prompts(memory.recall("What did Maria say about invoices?", kinds=["turn"])) == set()
+
+
+def test_unknown_words_are_those_that_tell_something(memory):
+    recalled = memory.recall("What was the quagga, which is it?", kinds=["turn"])
+    assert recalled.metadata["unknown_words"] == ["quagga"]
