@@ -105,10 +105,9 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
     unknown = result.metadata["unknown_words"]
     if explain and form not in ("json", "md") and not result.entries and unknown:
         app.info(f"words in no memory: {', '.join(unknown)}")
-    for text in (
-        (notice, result.sessions_notice("--session "), result.agent_notice) if form not in ("json", "md") else ()
-    ):
-        if text:
+    sessions, kinds = result.sessions_notice("--session "), result.kinds_notice("--kind {}")
+    for text in (notice, sessions, result.agent_notice, kinds):
+        if text and form not in ("json", "md"):
             app.info(text)
     if form not in ("json", "md") and (text := result.index_notice()):
         app.info(f"{text}, or let jidomem root reindex add all")

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import chain
 from math import isfinite
@@ -26,7 +27,7 @@ import orjson
 
 from jidomem.adapters import agent_of
 from jidomem.base.background import PeriodicTask
-from jidomem.errors import Failed, InvalidRequest, JidomemError, MemoryClosed
+from jidomem.errors import Failed, IntentRefused, InvalidRequest, JidomemError, MemoryClosed
 from jidomem.providers.stores import TABLES
 from jidomem.read.conversations import CachedEntries, CachedEntry
 from jidomem.records.entry import Entry, WriteRequest
@@ -247,6 +248,8 @@ except ImportError as error:
 SOURCE = "langgraph"
 #: The separator of a namespace and a key: no label of a namespace has a dot.
 _RESERVED_KEY = ".."
+#: The part of an entry at the beginning of a message.
+_PART = re.compile(r"^(?:content|metadata)\b")
 _LINKED = "pass fields=[...]; vectors are made by the embedder of the root: jidomem.open(..., embedder=...)"
 
 Scores = Mapping[str, float]
@@ -374,12 +377,17 @@ class JidomemStore(BaseStore):
         return EntryChanges(written, [name for name, op in last.items() if op.value is None])
 
     def _keep(self, changes: EntryChanges) -> None:
-        if len(changes.kept) == 1 and not changes.removed:  # it shares a commit with those of other threads
-            (result,) = self._store.write_many([WriteRequest(changes.kept[0])])
-            if isinstance(result, JidomemError):
-                raise result
-        elif changes.kept or changes.removed:
-            self._store.change(lambda: changes)
+        try:
+            if len(changes.kept) == 1 and not changes.removed:  # it shares a commit with those of other threads
+                (result,) = self._store.write_many([WriteRequest(changes.kept[0])])
+                if isinstance(result, JidomemError):
+                    raise result
+            elif changes.kept or changes.removed:
+                self._store.change(lambda: changes)
+        except IntentRefused as refusal:  # content and metadata of an entry are the value of an item
+            fault = refusal.violations[0]
+            same = replace(fault, field="value", message=_PART.sub("value", fault.message))
+            raise IntentRefused([same]) from refusal
 
     def _id(self, namespace: Sequence[str], key: str) -> str:
         return f"{self._beginning}{'.'.join(namespace)}{_RESERVED_KEY}{key}"

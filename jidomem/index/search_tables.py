@@ -415,9 +415,9 @@ class OwnerFilter:
     place: str | None = None
 
 
-#: The condition that a memory is by one of the agents, or a turn with one of them; turns have names of speakers.
-_BY = """(m.agent IN (SELECT value FROM json_each(?)) OR m.kind IN ({}) AND EXISTS (SELECT 1 FROM json_each(?), passage p
-WHERE p.number = m.number AND instr(char(10) || speakers || char(10), char(10) || value || char(10))))"""
+#: The condition that a memory is by one of the agents, or a turn in which one of them speaks.
+_BY = """(m.agent IN (SELECT value FROM json_each(?)) OR m.kind IN ({}) AND EXISTS (SELECT 1 FROM passage p,
+json_each(?) WHERE p.number = m.number AND instr(char(10) || speakers || char(10), char(10) || value || char(10))))"""
 
 
 @dataclass(frozen=True, slots=True)

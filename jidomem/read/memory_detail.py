@@ -143,7 +143,10 @@ _OF, _WITH, _RECORDED = jido("appliesToProject"), jido("recordedIn"), jido("reco
 _ENDS = {"superseded_by": jido("supersededBy"), "invalidated_by": jido("invalidatedBy")}
 _LEAST = 4
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
-_HOW = f"give its IRI, {_LEAST} or more characters of its id, or of an imported one its file, number or title"
+_HOW = (
+    f"give its IRI, {_LEAST} or more characters of its id, or of an imported one its file, number or title; recall"
+    " shows ids"
+)
 _ID = re.compile(r"[0-9A-Fa-f-]+")
 _NEAREST_AMONG = 2_000
 _SEVERAL, _NEAREST = 10, 3

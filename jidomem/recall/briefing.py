@@ -379,11 +379,12 @@ def _nothing(result: MemoryRecall, show: str = _SHOW) -> str:
 
 
 def _notice(result: MemoryRecall, option: str) -> str:
-    session = "session=" if option == _OPTIONS[0] else "--session "
+    session, kinds = ("session=", 'kinds=["{}"]') if option == _OPTIONS[0] else ("--session ", "--kind {}")
     notices = [
         result.index_notice(),
         result.inactive.notice(option),
         result.sessions_notice(session),
+        result.kinds_notice(kinds),
         result.agent_notice,
     ]
     return "".join(f"{text}{'' if text.endswith('?') else '.'}\n" for text in notices if text)

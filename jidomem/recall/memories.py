@@ -365,6 +365,12 @@ class Recalling:
         if request.scope == "session" and request.session_id is None:
             raise InvalidRequest("the scope session needs a session", hint="give session_id, or leave scope out")
         moment, valid_at = moment_of(narrowing.as_of, "as_of"), moment_of(narrowing.valid_at, "valid_at")
+        since, until = moment_of(narrowing.since, "since"), moment_of(narrowing.until, "until")
+        if since is not None and until is not None and since >= until:
+            raise InvalidRequest(
+                f"since={narrowing.since} is not before until={narrowing.until}: nothing is recorded between them",
+                hint="give the earlier moment as since",
+            )
         if valid_at is None and not narrowing.include_inactive:
             valid_at = min(moment or self.now, self.now)
         return SearchFilter(
@@ -372,8 +378,8 @@ class Recalling:
             inactive=narrowing.include_inactive,
             kinds=self._kinds(narrowing),
             but=frozenset() if narrowing.kinds or narrowing.include_inactive else _TOMBSTONES,
-            since=moment_of(narrowing.since, "since"),
-            until=moment_of(narrowing.until, "until"),
+            since=since,
+            until=until,
             valid_at=valid_at,
             agents=_agents(narrowing.agent),
             sessions=_both(

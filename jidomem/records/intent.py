@@ -381,6 +381,7 @@ def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
         allowed=tuple(INTENT_FIELDS),
         nearest=nearest,
         repair=repair,
+        hint="" if nearest else f"leave {text!r} out, and say it in `summary`, `topic` or `about`",
     )
 
 

@@ -15,6 +15,7 @@ from jidomem.records.search import NAMESPACE, CorpusStats
 SCOPES = ("agent", "session")
 #: The key in the metadata of an answer with the number of the agent's entries in each session that was not searched.
 OTHER_SESSIONS = "other_sessions"
+_PLURALS = {"entry": "entries", "turn": "turns"}
 #: The most of these sessions that are named.
 _NAMED = 5
 _INVALID = "invalid memory recall request: "
@@ -57,10 +58,14 @@ class RecallRequest:
             raise _invalid("session_id is not a name", "give the name of a session, or leave it out")
         if self.scope not in SCOPES:
             raise _invalid(f"scope={self.scope!r} is not a scope", f"use one of: {', '.join(SCOPES)}")
-        if isinstance(self.limit, bool) or not isinstance(self.limit, int) or not 0 < self.limit <= LARGEST_LIMIT:
+        if isinstance(self.limit, bool) or not isinstance(self.limit, int):
             raise _invalid(
-                f"limit={self.limit!r} is not from 1 to {LARGEST_LIMIT:,}",
-                f"give limit={DEFAULT_LIMIT}, or leave it out",
+                f"limit={self.limit!r} is not a whole number", f"give limit={DEFAULT_LIMIT}, or leave it out"
+            )
+        if not 0 < self.limit <= LARGEST_LIMIT:
+            fitting = DEFAULT_LIMIT if self.limit < 1 else LARGEST_LIMIT
+            raise _invalid(
+                f"limit={self.limit!r} is not from 1 to {LARGEST_LIMIT:,}", f"give limit={fitting}, or leave it out"
             )
         object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid))
         if len(self.query.encode("utf-8", "replace")) > LONGEST_QUERY:
@@ -223,6 +228,14 @@ class MemoryRecall(RecallResult):
         named = ", ".join(f"{name}: {count:,}" for name, count in [*left.items()][:_NAMED])
         more = f" and {len(left) - _NAMED:,} more sessions" if len(left) > _NAMED else ""
         return f"entries in other sessions, not searched: {sum(left.values()):,} ({named}{more}); add {option}NAME"
+
+    def kinds_notice(self, option: str = 'kinds=["{}"]') -> str:
+        """Return the sentence on the matching entries and turns if no memory matches, and the *option* for them."""
+        counts: Mapping[str, int] = self.metadata.get("other_kinds", {})
+        return "; ".join(
+            f"{count} {_PLURALS[kind] if count > 1 else kind} match{'es' * (count == 1)}: add {option.format(kind)}"
+            for kind, count in counts.items()
+        )
 
     @property
     def agent_notice(self) -> str:

@@ -5,6 +5,7 @@ The search index, the vectors and the ranking are loaded when a recall first nee
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -94,12 +95,23 @@ class RecallApi:
         shown = {hit.id for hit in hits.entries} if is_whole else set[str]()
         if narrowing.agent is not None and not hits.entries and {*narrowing.kinds}.isdisjoint(SPOKEN.keys() - {"turn"}):
             hits = replace(hits, metadata={**hits.metadata, **self._unknown(narrowing.agent, project)})
+        if not hits.entries and not narrowing.kinds:
+            hits = replace(hits, metadata={**hits.metadata, **self._other_kinds(request, narrowing, project)})
         rivals = self._reader.conflicts_with(project, shown, as_of=narrowing.as_of, valid_at=narrowing.valid_at)
         result = fit_recall_to_budget(anchored(hits, freshness, rivals), narrowing.budget_tokens)
         if self._read_log is not None:
             items = [hit.id for hit in result.entries if hit.metadata["kind"] != PAGES]
             self._read_log.shown(project, items, by=request.agent_id, in_="recall")
         return result
+
+    def _other_kinds(self, request: RecallRequest, narrowing: Narrowing, project: str) -> dict[str, Any]:
+        """Return `other_kinds`, the numbers of matching entries and turns among the best; nothing if none matches."""
+        if not self._journal.exists(Stream(project, "history")):
+            return {}
+        wide = replace(narrowing, kinds=("entry", "turn"), explain=False)
+        found = self._search(request, wide, project).recall(project, request, wide).reaching(narrowing.min_score)
+        kinds = Counter(hit.metadata["kind"] for hit in found.entries)
+        return {"other_kinds": dict(kinds)} if kinds else {}
 
     def _unknown(self, agent: str, project: str) -> dict[str, Any]:
         """Return `unknown_agent`, its name and the nearest names, if *agent* wrote nothing; else nothing."""

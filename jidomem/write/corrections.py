@@ -65,6 +65,9 @@ class Corrections:
         under: conflict.UniqueKey | None = None,
     ) -> Receipt:
         """See `MemoryWriter.revise`."""
+        if not changes:
+            hint = "name a field in `changes`, such as status, or use `confirm`"
+            raise InvalidRequest(f"no field of {item} is changed", hint=hint)
         values = self._carried(self._context.snapshot(project_id), item, changes)
         values |= {"supersedes": [item], "reason": reason} | changed_fields(values, changes)
         options = self._as_seen(self._context.snapshot(project_id), iri(item), changes)

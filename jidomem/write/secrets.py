@@ -367,12 +367,18 @@ def _entry_texts(entry: object) -> str:
     return entry if isinstance(entry, str) else ""
 
 
+#: Property of an entry or a turn -> its field.
+_FIELD_OF = {"entryText": "content", "entryMetadata": "metadata", "entryId": "id", "agentId": "agent_id",
+             "sessionId": "session_id", "promptText": "prompt", "answerText": "answer"}  # fmt: skip
+
+
 def screen_rows(rows: Iterable[Triple]) -> Iterator[tuple[str, SecretMatch]]:
-    """Yield the property of each triple with a likely secret, and the match."""
+    """Yield the field or property of each triple with a likely secret, and the match."""
     for _, predicate, value in rows:
         match = find(value[1:-1] if is_iri(value) else parse_literal(value).text)
         if match is not None:
-            yield local_name(predicate), match
+            name = local_name(predicate)
+            yield _FIELD_OF.get(name, name), match
 
 
 def refusals(matches: Iterable[tuple[str, SecretMatch]]) -> list[Violation]:

@@ -368,8 +368,8 @@ class MemoryWriter:
     ) -> Receipt:
         """Return the receipt of a memory that supersedes *item*, with *changes* and every other field carried over.
 
-        *changes* are fields of an intent; None removes a field. With another summary the memory has the present date
-        unless `timestamp` is among *changes*; any other change keeps the date. The mark of a verified memory is not
+        *changes* are one or more fields of an intent; None removes a field. With another summary it has the present
+        date unless `timestamp` is among *changes*; any other change keeps it. The mark of a verified memory is not
         carried over to another text. The blob ids of the files stay unless a text, the rationale or about changes.
         Raises what `submit_intent` raises.
         """

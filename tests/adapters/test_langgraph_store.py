@@ -348,3 +348,10 @@ def test_operations_of_one_batch_are_answered_in_their_order(store):
     assert answers[2] == [("test", "bar"), ("test", "foo")]
     assert (answers[4].key, answers[4].namespace, answers[4].value) == ("key1", ("test", "foo"), {"data": "value1"})
     assert store.get(("test",), "key3").value == {"data": "value3"}
+
+
+def test_refusal_of_a_secret_speaks_of_the_value(store):
+    with pytest.raises(IntentRefused, match=r"^value seems to contain a password") as refusal:
+        store.put(ANA, "login", {"text": "password=hunter2"})
+    assert "entry" not in refusal.value.detail + refusal.value.hint
+    assert [fault.field for fault in refusal.value.violations] == ["value"]

@@ -78,14 +78,19 @@ def test_there_are_two_scopes(value):
     assert no.value.hint == "use one of: agent, session"
 
 
-@pytest.mark.parametrize("value", [0, -1, 1_001, 2.0, "5", None, True, float("inf")])
-def test_a_limit_is_a_whole_number_from_1_to_1000(value):
+@pytest.mark.parametrize(
+    ("value", "fault", "fitting"),
+    [
+        *((value, "from 1 to 1,000", 5) for value in (0, -1)),
+        *((value, "from 1 to 1,000", 1000) for value in (1_001, 5_000)),
+        *((value, "a whole number", 5) for value in (2.0, "5", None, True, float("inf"))),
+    ],
+)
+def test_a_limit_is_a_whole_number_from_1_to_1000(value, fault, fitting):
     assert [asking(limit=limit).limit for limit in (1, 1_000)] == [1, 1_000]
-    with pytest.raises(
-        InvalidRecall, match=r"(?m)^invalid memory recall request: limit=.* is not from 1 to 1,000$"
-    ) as no:
+    with pytest.raises(InvalidRecall, match=rf"(?m)^invalid memory recall request: limit=.* is not {fault}$") as no:
         asking(limit=value)  # B020
-    assert no.value.hint == "give limit=5, or leave it out"
+    assert no.value.hint == f"give limit={fitting}, or leave it out"
 
 
 def test_the_metadata_of_a_request_is_a_mapping_kept_unchanged():

@@ -3,6 +3,7 @@
 import pytest
 
 import jidomem
+from jidomem.recall.briefing import markdown
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +49,11 @@ def test_question_that_names_only_a_speaker_finds_what_she_asked(memory):
 def test_unknown_words_are_those_that_tell_something(memory):
     recalled = memory.recall("What was the quagga, which is it?", kinds=["turn"])
     assert recalled.metadata["unknown_words"] == ["quagga"]
+
+
+def test_recall_without_memories_names_the_kind_that_matches(memory):
+    recalled = memory.recall("password")
+    assert (recalled.entries, recalled.metadata["other_kinds"]) == ([], {"turn": 1})
+    assert recalled.kinds_notice() == '1 turn matches: add kinds=["turn"]'
+    assert recalled.kinds_notice() in markdown(recalled)
+    assert "other_kinds" not in memory.recall("quagga").metadata
