@@ -127,8 +127,10 @@ class Briefing:
 
     def for_tools(self) -> Briefing:
         """Return the briefing for a client with the tool `ask` and no command line, with tool calls as commands."""
-        asks = [_tool_call(section) for section in self.sections]
-        sections = (replace(section, ask=ask) for section, ask in zip(self.sections, asks, strict=True))
+        sections = (
+            replace(section, ask=_tool_call(section), entries=tuple(map(_for_tools, section.entries)))
+            for section in self.sections
+        )
         return replace(self, sections=tuple(sections), empty=self.empty.replace(_COMMAND, ""))
 
     @property
@@ -314,6 +316,14 @@ def _tool_call(section: BriefingSection) -> str:
         _, _, _, limit, *_, task = split(section.ask)
         return f"recall (query {json.dumps(task, ensure_ascii=False)}, limit {limit})"
     return _TOOL_CALLS.get(section.name, section.ask.removeprefix(_COMMAND))
+
+
+def _for_tools(entry: BriefingEntry) -> BriefingEntry:
+    """Return *entry* with the call of the tool `why` in the mark of a shortened text."""
+    if not entry.values.get("cut"):
+        return entry
+    head, mark, tail = entry.line.rpartition(f"[cut; {_SHOW.format(entry.values['id'])}]")
+    return replace(entry, line=f"{head}{mark.replace(_COMMAND + 'show', 'why')}{tail}")
 
 
 def _heading(title: str) -> str:

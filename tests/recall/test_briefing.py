@@ -523,3 +523,12 @@ def test_the_command_for_what_was_left_out_of_the_files_names_them(memory):
     text = memory.briefing("p", about=["src/a b.py"], budget_tokens=300).text
 
     assert "more of 'What governs the files': jidomem governing 'src/a b.py'" in text
+
+
+def test_shortened_memory_names_the_tool_that_shows_it_whole(memory):
+    keep(memory, strict(f"Never {'really ' * 60}promise a date"))
+    briefing = memory.briefing("p")
+    (item,) = briefing.items
+    assert f"[cut; jidomem show {item[-8:]}]" in briefing.text
+    assert f"[cut; why {item[-8:]}]" in briefing.for_tools().text
+    assert "jidomem" not in briefing.for_tools().text
