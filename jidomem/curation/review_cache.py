@@ -35,9 +35,17 @@ SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
   } UNION {
     VALUES ?kind { %(assumed)s } ?item a ?kind BIND("no_review_date" AS ?reason)
     FILTER NOT EXISTS { ?item jido:expiresOn|jido:validUntil ?date }
+  } UNION {
+    ?withdrawn jido:invalidatedBy ?withdrawal . ?basis (jido:supersededBy|^jido:revives)* ?withdrawn .
+    ?item jido:derivedFrom ?basis . ?withdrawal jido:hasAssertionStatus jido:Asserted ; jido:recordedAt ?due
+    FILTER(?due <= %(as_of)s) BIND("basis_withdrawn" AS ?reason)
+    FILTER NOT EXISTS {
+      ?again jido:revives ?withdrawn ; jido:hasAssertionStatus jido:Asserted ; jido:recordedAt ?back
+      FILTER(?back <= %(as_of)s)
+    }
   }
   OPTIONAL { ?item jido:recordedAt ?recorded }
-  FILTER(?recorded <= %(as_of)s && (?reason != "no_longer_valid" || ?recorded < ?due))
+  FILTER(?recorded <= %(as_of)s && (?reason NOT IN ("no_longer_valid", "basis_withdrawn") || ?recorded < ?due))
   FILTER EXISTS { ?item jido:appliesToProject <%(project)s> }
   FILTER NOT EXISTS { ?item jido:hasAssertionStatus jido:Proposed }
 """
@@ -191,7 +199,7 @@ class ReviewCache:
 
     def due(self, now: datetime) -> list[dict[str, Any]]:
         """Return the rows of `due` at the moment *now*."""
-        rows = self._facts.dates.all(self._ended, self._dated)
+        rows = self._facts.dates.all(self._ended_or_resting, self._dated)
         return [row for each in rows for row in each if is_due(row, now)]
 
     def _load_facts(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -235,6 +243,12 @@ class ReviewCache:
     def _ended(self, nodes: set[Term]) -> list[str]:
         """Return the nodes, and the memories that they end."""
         return _themselves(nodes | IndexedProject(self._index, self._project).ended(nodes))
+
+    def _ended_or_resting(self, nodes: set[Term]) -> list[str]:
+        """Return the nodes, the memories that they end, and those that rest on one that ended."""
+        project = IndexedProject(self._index, self._project)
+        changed = nodes | project.ended(nodes)
+        return _themselves(changed | project.resting_on(changed))
 
     def _dependencies(self, nodes: set[Term]) -> Iterator[str]:
         """Yield the memories on which nodes depend: their counts change when a node is added or ended."""

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from jidomem.base.words import loose
+from jidomem.index.intervals import FOREVER, NEVER, Interval, overlapping_pairs, valid_since
 from jidomem.index.list_texts import ListTexts
 from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex, stored_triples
@@ -28,9 +29,6 @@ from jidomem.records.active import ACCEPTED, Convention
 from jidomem.records.intent import CLASH, JUDGED, JUDGED_AS
 from jidomem.records.named_query import ListOrder
 
-#: The end of the interval of a node that nothing ends, and of one that is never active.
-FOREVER = 2**62
-NEVER = -1
 #: The time of a node without one: before every moment, as SPARQL sorts unbound values.
 UNDATED = -1
 _KEY_LENGTH = 16
@@ -101,7 +99,8 @@ RECORDED, STATUS, DECIDED = jido("recordedAt"), jido("hasAssertionStatus"), jido
 #: The properties that decide from when on a node ends others.
 BEGINS = {RECORDED, STATUS}
 PROPOSED, ASSERTED = jido("Proposed"), jido("Asserted")
-_SUPERSEDED, _INVALIDATED = jido("supersededBy"), jido("invalidatedBy")
+_SUPERSEDED, _INVALIDATED, _REVIVES = jido("supersededBy"), jido("invalidatedBy"), jido("revives")
+_DERIVED = jido("derivedFrom")
 _DATES = (jido("validFrom"), jido("validUntil"))
 _CONFLICT_KEY, _WITH, _OF = jido("conflictKey"), jido("conflictsWith"), jido("appliesToProject")
 _SUBCLASS = iri(RDFS + "subClassOf")
@@ -112,7 +111,6 @@ NODES_PER_QUERY = 500
 
 #: The statements about a node: property -> values.
 Statements = Mapping[Term, Sequence[Term]]
-Interval = tuple[int, int]
 
 
 class NotSortable(Exception):
@@ -202,6 +200,25 @@ class IndexedProject:
         """Return the nodes that *nodes* supersede or withdraw, or would as proposals."""
         links = (_SUPERSEDED, _INVALIDATED)
         return {old for node in nodes for link in links for old, _, _ in self.triples(self.graph, None, link, node)}
+
+    def resting_on(self, nodes: Iterable[Term]) -> set[Term]:
+        """Return the nodes derived from those of *nodes* that ended, or from a version before a withdrawn one."""
+        bases = {node for node in nodes if self._has_ended(node)}
+        pending = [node for node in bases if any(self.triples(self.graph, node, _INVALIDATED))]
+        while pending:
+            node = pending.pop()
+            earlier = {old for old, _, _ in self.triples(self.graph, None, _SUPERSEDED, node)}
+            earlier |= {old for _, _, old in self.triples(self.graph, node, _REVIVES)}
+            pending += earlier - bases
+            bases |= earlier
+        return {node for basis in bases for node, _, _ in self.triples(self.graph, None, _DERIVED, basis)}
+
+    def rests_on_ended(self, node: ProjectedNode) -> bool:
+        """Return whether *node* is derived from a node that something superseded or withdrew."""
+        return any(map(self._has_ended, node.statements.get(_DERIVED, ())))
+
+    def _has_ended(self, node: Term) -> bool:
+        return any(any(self.triples(self.graph, node, link)) for link in (_SUPERSEDED, _INVALIDATED))
 
     def openings(self, lists: Mapping[int, ListOrder]) -> Mapping[Term, Mapping[Term | None, Sequence[int]]]:
         """Return the numbers of the lists that may have a node, by a property and its value; None for any value."""
@@ -320,6 +337,8 @@ class Projection:
         referents = {
             old for name in pointers for node in nodes.values() for old in node.statements.get(name, ()) if is_iri(old)
         }
+        if any(order.follows_evidence for order in lists.values()):
+            referents |= source.resting_on(nodes)
         others = {name: source.node(name) for name in referents - nodes.keys()}
         self._write_list_rows(lists, {**nodes, **others}, source)
         self._write_pairs(nodes, source)
@@ -470,7 +489,7 @@ class Projection:
                 self._store.execute("UPDATE list SET ahead = MAX(ahead, ?) WHERE number = ?", (ahead, number))
             rows = ((number, key, nodes[name].since,
                      _listed_until(order, nodes[name], source.referrers(pointer, name) if pointer else ()),
-                     _due(order, nodes[name])) for name, key in keys)  # fmt: skip
+                     _due(order, nodes[name], source)) for name, key in keys)  # fmt: skip
             self._store.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?)", rows)
             if order.contains:
                 self._texts.put(number, {key: _content(nodes[name].statements) for name, key in keys})
@@ -542,34 +561,6 @@ def opposing_keys(source: IndexedProject, item: Term) -> list[str]:
     return [f"{plain_value(other)} {PROPOSAL}" for other in result if WRITABLE.fullmatch(other)]
 
 
-def overlapping_pairs(spans: Mapping[str, Interval]) -> Iterator[tuple[str, str, Interval]]:
-    """Yield each two items whose intervals overlap, sorted, with the common interval.
-
-    >>> [*overlapping_pairs({"urn:b": (0, 5), "urn:a": (4, 9), "urn:c": (5, 9)})][0]
-    ('urn:a', 'urn:b', (4, 5))
-    """
-    running: list[tuple[int, str]] = []
-    for since, until, item in sorted((since, until, item) for item, (since, until) in spans.items()):
-        running = [entry for entry in running if entry[0] > since]
-        for ends, other in running:
-            first, second = sorted((item, other))
-            yield first, second, (since, min(until, ends))
-        running.append((until, item))
-
-
-def valid_since(spans: Iterable[Interval], until: int) -> int:
-    """Return the start of the last period, up to *until*, that *spans* cover without a gap; *until* if there is none.
-
-    >>> valid_since([(1, 3), (3, FOREVER)], FOREVER), valid_since([(1, 2), (5, 9)], 9), valid_since([(1, 3)], 9)
-    (1, 5, 9)
-    """
-    for since, end in sorted(spans, key=lambda span: span[1], reverse=True):
-        if end < until:
-            break
-        until = min(since, until)
-    return until
-
-
 def _node_text(name: Term) -> str:
     """Return the form of a node in the file."""
     return plain_value(name) if is_iri(name) else name
@@ -638,8 +629,10 @@ def _listed_until(order: ListOrder, node: ProjectedNode, referrers: Iterable[Int
     return NEVER if is_hidden else valid_since(referrers, node.until)
 
 
-def _due(order: ListOrder, node: ProjectedNode) -> int | None:
+def _due(order: ListOrder, node: ProjectedNode, source: IndexedProject) -> int | None:
     """Return the moment before which a node is not listed; None if there is none, or only the engine compares it."""
+    if order.follows_evidence and source.rests_on_ended(node):
+        return None
     moments = [ticks(at) for name in order.due_properties for at in node.statements.get(name, ())]
     return min((at for at in moments if at is not None), default=None) if None not in moments else None
 

@@ -18,7 +18,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from jidomem.index.projection import FOREVER, PROPOSED, RECORDED, STATUS, IndexedProject, Statements, ticks, timed
+from jidomem.index.intervals import FOREVER
+from jidomem.index.projection import PROPOSED, RECORDED, STATUS, IndexedProject, Statements, ticks, timed
 from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import COMMIT
 from jidomem.rdf.terms import Term, date_time, iri, is_iri, literal, plain_value

@@ -123,6 +123,11 @@ class ListOrder:
         return "hasAssertionStatus" in self.pattern
 
     @property
+    def follows_evidence(self) -> bool:
+        """Return whether the end of its evidence lists a node, as the pattern asks for that."""
+        return "jido:derivedFrom ?" in self.pattern
+
+    @property
     def pointer(self) -> Term | None:
         """Return the property by which an active memory excludes its value; None without one."""
         return _expanded(self.unless.split(" ")[1], self.prologue) if self.unless else None

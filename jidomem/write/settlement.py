@@ -13,7 +13,7 @@ from jidomem.rdf.terms import Term, iri, literal, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.active import is_accepted
 from jidomem.records.intent import IDENTICAL, Receipt
-from jidomem.write import conflict
+from jidomem.write import conflict, dependents
 from jidomem.write.batch import Batches
 from jidomem.write.context import WriteContext
 from jidomem.write.corrections import (
@@ -201,19 +201,26 @@ class Settlements:
             raise self._corrections.denied(view, "its source is not trusted")
 
     def _is_due(self, item: Term, view: WriteSnapshot, now: datetime) -> bool:
-        """Return whether the active *item* is due for review *now*: by its dates, or as an undated assumption.
+        """Return whether the active *item* is due for review *now*: by its dates, as an undated assumption, or as it
+        rests on a withdrawn memory.
 
-        One recorded after it ended is not: its author knew, as a curator does who accepts one that has ended.
+        One recorded after it ended, or after that withdrawal, is not: its author knew, as a curator does who accepts
+        one.
         """
+        if self._rests_on_withdrawn(item, view):
+            return True
         ends = view.objects(item, jido("validUntil"))
         dates = [parse_moment(plain_value(date)) for date in (*view.objects(item, jido("expiresOn")), *ends)]
         if not dates:
             return any(self._context.pipeline.schema.is_a(kind, jido("Assumption")) for kind in view.types(item))
-        recorded = view.first(item, jido("recordedAt"))
-        made = parse_moment(plain_value(recorded)) if recorded else None
+        made = _recorded(item, view)
         known = [parse_moment(plain_value(date)) for date in ends]
         past = [date for date in dates if date is not None and date <= now]
         return any(date not in known or made is None or made < date for date in past)
+
+    def _rests_on_withdrawn(self, item: Term, view: WriteSnapshot) -> bool:
+        made, withdrawals = _recorded(item, view), dependents.withdrawals_below(item, view)
+        return any(made is None or made < at for end in withdrawals if (at := _recorded(end, view)) is not None)
 
     def _accepted(
         self, item: Term, action: str, other: str | None, view: WriteSnapshot, now: datetime
@@ -532,3 +539,8 @@ def identical_proposals(item: Term, view: WriteSnapshot) -> list[Term]:
     identical = [key for key in view.objects(item, _KEY) if plain_value(key).startswith(IDENTICAL)]
     others = {other for key in identical for other in view.subjects(_KEY, literal(plain_value(key))) if other != item}
     return sorted(other for other in others if view.is_proposed(other) and not view.has_ended(other))
+
+
+def _recorded(item: Term, view: WriteSnapshot) -> datetime | None:
+    recorded = view.first(item, jido("recordedAt"))
+    return parse_moment(plain_value(recorded)) if recorded else None

@@ -158,6 +158,44 @@ def test_two_are_kept_only_where_each_says_where_it_applies(memory):
     assert (status(memory, one), waiting(memory)) == ("superseded", [])
 
 
+@pytest.mark.parametrize("action", ["accept", "reject"])
+def test_what_rests_on_a_withdrawn_memory_is_due_until_it_is_judged(memory, clock, action):
+    plan = say(memory, "Globex is on Enterprise")
+    worded = memory.writer.revise("p", plan, changes={"summary": "Globex uses Enterprise"}, reason="wording").iri
+    sla = decide(memory, "a 4 hour SLA", evidence=[plan])
+    call = say(memory, "call Globex", type="task", evidence=[worded], expires_on="2027-06-01")
+    say(memory, "Initech is on Enterprise", evidence=["the contract"])
+    before = clock()
+    clock.pass_days(1)
+    assert waiting(memory) == []
+
+    receipt = memory.writer.invalidate("p", worded, reason="another Globex")
+
+    named = f"{sla} a 4 hour SLA; {call} call Globex"
+    warning = f"2 active memories rest on what is withdrawn: {named}; look at each: jidomem review"
+    assert receipt.warnings == (warning,)
+    assert told(memory) == [(4, "basis_withdrawn", "a 4 hour SLA"), (4, "basis_withdrawn", "call Globex")]
+    rows = memory.reader.ask("stale", project="p", valid_at=clock())
+    assert [(row["item"], row["reason"]) for row in rows] == [(sla, "basis_withdrawn"), (call, "basis_withdrawn")]
+    assert memory.reader.ask("stale", project="p", valid_at=clock(), as_of=before) == []
+    assert due_count(memory.reader, "p", clock(), most=100) == 2
+
+    for item in (sla, call):
+        settle(memory, item, action)
+    assert (waiting(memory), memory.reader.ask("stale", project="p", valid_at=clock())) == ([], [])
+
+
+def test_what_rests_on_a_memory_that_is_active_again_is_not_due(memory, clock):
+    plan = say(memory, "Globex is on Enterprise")
+    say(memory, "call Globex", evidence=[plan])
+    withdrawn = memory.writer.invalidate("p", plan, reason="another Globex").iri
+    again = memory.writer.undo("p", withdrawn, reason="it was this one").iri
+    assert (waiting(memory), memory.reader.ask("stale", project="p", valid_at=clock())) == ([], [])
+
+    memory.writer.invalidate("p", again, reason="it left")
+    assert [one.kind for one in waiting(memory)] == ["basis_withdrawn"]
+
+
 @pytest.mark.parametrize(("action", "left"), [("accept", "superseded"), ("reject", "invalidated")])
 def test_what_is_due_holds_on_or_is_withdrawn(memory, clock, action, left):
     assumed = say(memory, "it is cold", type="assumption")
@@ -367,6 +405,9 @@ def due_ones(memory, clock):
     say(memory, "both", valid_until=clock.now + timedelta(days=1), expires_on=clock.now + timedelta(days=2))
     ended = say(memory, "ended", expires_on=clock.now + timedelta(days=1))
     say(memory, "ends it", supersedes=[ended])
+    wrong = say(memory, "wrong")
+    say(memory, "concluded", evidence=[wrong])
+    memory.writer.invalidate("p", wrong, reason="wrong")
     say(memory, "proposed", type="lesson", expires_on=clock.now + timedelta(days=1))
     say(memory, "much later", expires_on=clock.now + timedelta(days=900))
     say(memory, "assumed with a date", type="assumption", expires_on=clock.now + timedelta(days=900))
@@ -418,7 +459,9 @@ def test_what_is_due_is_what_the_question_of_the_playbook_tells(memory, clock):
 
     assert found == {(row["item"], row["reason"], row["due"]) for row in told}
     assert reviewed == {(row["item"], row["reason"], row["summary"], row["question"]) for row in told}
-    assert sorted({row["reason"] for row in told}) == ["no_longer_valid", "no_review_date", "review_due"]
+    assert sorted({row["reason"] for row in told}) == [
+        "basis_withdrawn", "no_longer_valid", "no_review_date", "review_due",
+    ]  # fmt: skip
     for moment in (None, before, before - timedelta(seconds=6)):
         items = {row["item"] for row in memory.reader.ask("stale", project="p", valid_at=clock.now, as_of=moment)}
         assert due_count(memory.reader, "p", clock.now, most=100, as_of=moment) == len(items)

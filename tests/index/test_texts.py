@@ -17,7 +17,7 @@ from conftest import intent
 import jidomem
 from jidomem.errors import Busy
 from jidomem.index import search_index
-from jidomem.index.projection import FOREVER
+from jidomem.index.intervals import FOREVER
 from jidomem.journal.journal import FileJournal, Stream
 
 SECRET = "swordfish"

@@ -67,6 +67,8 @@ def remember(memory, random, sort=None):
     old = [row[sort.split("_")[0]] for row in known]
     if old and random.random() < 0.5:
         more |= {"supersedes": [random.choice(old)], "reason": "it is otherwise now"}
+    if old and random.random() < 0.5:
+        more |= {"evidence": [random.choice(old)]} | random.choice([{}, {"expires_on": "2050-01-01"}])
     said = intent(type=sort, summary=f"{sort} {random.random()}", **more)
     return memory.writer.submit_intent("p", said, propose=random.random() < 0.2)
 
@@ -166,7 +168,9 @@ def test_lists_of_merged_streams_are_what_the_engine_finds_now_and_at_any_moment
                     assert paged(memory.reader, name, **moment) == memory.reader.ask(name, project="p", **moment)
                 assert_counted(memory, moment)
                 for name in [*LISTS, "conflicts"]:
-                    assert listed(memory, name, **moment) == shown(memory, name, **moment)
+                    rows = shown(memory, name, **moment)
+                    nodes = listed(memory, name, **moment)  # of stale more: only the query compares the moments
+                    assert [one for one in nodes if one in rows or name != "stale"] == rows
             found = answers(memory, moments)
         shutil.rmtree(folder / "one" / "cache")  # so that the next file is built from the whole journal
         with pytest.MonkeyPatch.context() as patch, jidomem.open(folder / "one", sources=sources) as memory:
