@@ -18,14 +18,13 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from jidomem.base.words import loose
-from jidomem.index.intervals import FOREVER, NEVER, Interval, overlapping_pairs, valid_since
 from jidomem.index.list_texts import ListTexts
 from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex, stored_triples
 from jidomem.journal.commit import Commit
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, LABEL, ONTOLOGY_GRAPH, RDFS, TYPE, graph_iri, graphs_of, jido
-from jidomem.records.active import ACCEPTED, Convention
+from jidomem.records.active import ACCEPTED, FOREVER, NEVER, Convention, Interval, overlapping_pairs, valid_since
 from jidomem.records.intent import CLASH, JUDGED, JUDGED_AS
 from jidomem.records.named_query import ListOrder
 

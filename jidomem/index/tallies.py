@@ -18,13 +18,22 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from jidomem.index.intervals import FOREVER
 from jidomem.index.projection import PROPOSED, RECORDED, STATUS, IndexedProject, Statements, ticks, timed
 from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import COMMIT
 from jidomem.rdf.terms import Term, date_time, iri, is_iri, literal, plain_value
 from jidomem.rdf.vocab import DECISION_STATUS, TYPE, jido
-from jidomem.records.active import ACCEPTED, ACTIVE, EXPIRED, INVALIDATED, PENDING, REJECTED, SCHEDULED, SUPERSEDED
+from jidomem.records.active import (
+    ACCEPTED,
+    ACTIVE,
+    EXPIRED,
+    FOREVER,
+    INVALIDATED,
+    PENDING,
+    REJECTED,
+    SCHEDULED,
+    SUPERSEDED,
+)
 from jidomem.records.intent import CommitRef
 
 #: A `change` adds a memory to a group, or removes it; a later recorded time of a memory that is in it adds none. The

@@ -10,13 +10,17 @@ Two conventions with a common conflict key conflict only if `Convention.clashes`
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from jidomem.base.words import normal_text
 from jidomem.rdf.vocab import DECISION_STATUS, local_name
 
+#: The end of the interval of a node that nothing ends, and of one that is never active.
+FOREVER = 2**62
+NEVER = -1
+Interval = tuple[int, int]
 ACTIVE = "active"
 ACCEPTED = "accepted"
 #: The states of a proposal that no curator accepted; an accepted one is superseded by the accepted memory.
@@ -244,3 +248,31 @@ def _overlap(some: Collection[str], others: Collection[str]) -> bool:
 
 def _is_within(inner: str, outer: str) -> bool:
     return inner.startswith(outer) and inner[len(outer) : len(outer) + 1] in ("", "/", ":", "#")
+
+
+def overlapping_pairs(spans: Mapping[str, Interval]) -> Iterator[tuple[str, str, Interval]]:
+    """Yield each two items whose intervals overlap, sorted, with the common interval.
+
+    >>> [*overlapping_pairs({"urn:b": (0, 5), "urn:a": (4, 9), "urn:c": (5, 9)})][0]
+    ('urn:a', 'urn:b', (4, 5))
+    """
+    running: list[tuple[int, str]] = []
+    for since, until, item in sorted((since, until, item) for item, (since, until) in spans.items()):
+        running = [entry for entry in running if entry[0] > since]
+        for ends, other in running:
+            first, second = sorted((item, other))
+            yield first, second, (since, min(until, ends))
+        running.append((until, item))
+
+
+def valid_since(spans: Iterable[Interval], until: int) -> int:
+    """Return the start of the last period, up to *until*, that *spans* cover without a gap; *until* if there is none.
+
+    >>> valid_since([(1, 3), (3, FOREVER)], FOREVER), valid_since([(1, 2), (5, 9)], 9), valid_since([(1, 3)], 9)
+    (1, 5, 9)
+    """
+    for since, end in sorted(spans, key=lambda span: span[1], reverse=True):
+        if end < until:
+            break
+        until = min(since, until)
+    return until

@@ -31,8 +31,7 @@ from jidomem.records.intent import (
     duplicate,
     overlapping_decision,
 )
-from jidomem.write import dependents
-from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.snapshot import WriteSnapshot, resting_on_withdrawn
 from jidomem.write.triples import names_a_thing, value_of
 
 _ABOUT = jido("about")
@@ -234,7 +233,7 @@ def detect(
         if plain_value(item) not in settled and plain_value(item) not in conflicts
     ][:_MOST_WARNED]
     if intent.invalidates:
-        warnings += dependents.resting_on_withdrawn(intent, view)
+        warnings += resting_on_withdrawn(intent, view)
     if is_decision and can_be_active:
         warnings += _decisions_nearby(intent, {*settled, *conflicts}, view, now)
     if not conflicts:

@@ -13,7 +13,7 @@ from jidomem.rdf.terms import Term, iri, literal, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.active import is_accepted
 from jidomem.records.intent import IDENTICAL, Receipt
-from jidomem.write import conflict, dependents
+from jidomem.write import conflict
 from jidomem.write.batch import Batches
 from jidomem.write.context import WriteContext
 from jidomem.write.corrections import (
@@ -26,7 +26,7 @@ from jidomem.write.corrections import (
 )
 from jidomem.write.permissions import check_explained
 from jidomem.write.pipeline import Pipeline
-from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.snapshot import WriteSnapshot, withdrawals_below
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Outcome, SubmitOptions, commit_of
 from jidomem.write.triples import restated_in
 
@@ -219,7 +219,7 @@ class Settlements:
         return any(date not in known or made is None or made < date for date in past)
 
     def _rests_on_withdrawn(self, item: Term, view: WriteSnapshot) -> bool:
-        made, withdrawals = _recorded(item, view), dependents.withdrawals_below(item, view)
+        made, withdrawals = _recorded(item, view), withdrawals_below(item, view)
         return any(made is None or made < at for end in withdrawals if (at := _recorded(end, view)) is not None)
 
     def _accepted(

@@ -17,8 +17,8 @@ from conftest import intent
 import jidomem
 from jidomem.errors import Busy
 from jidomem.index import search_index
-from jidomem.index.intervals import FOREVER
 from jidomem.journal.journal import FileJournal, Stream
+from jidomem.records.active import FOREVER
 
 SECRET = "swordfish"
 
