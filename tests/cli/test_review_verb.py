@@ -468,10 +468,10 @@ def test_history_has_the_proposals_that_were_rejected_for_a_memory(disputed):
 
     told = [(row["entry"][-8:], row["status"], row["reason"]) for row in rows("show", "--history", active)]
 
-    assert told[:2] == [(active, "active", None), (proposed, "invalidated", None)]
+    assert told[:2] == [(active, "active", None), (proposed, "rejected", None)]
     assert told[2][1:] == ("active", "it is 80")
     later = run("edit", active, "--supersede", "the port is 8080", "--reason", "moved").stdout.strip()
-    assert (proposed, "invalidated", None) in [
+    assert (proposed, "rejected", None) in [
         (row["entry"][-8:], row["status"], row["reason"]) for row in rows("show", "--history", later)
     ]
 
@@ -598,7 +598,7 @@ def test_a_proposal_is_named_in_review_by_the_source_of_the_memory_that_it_chang
     assert (again.exit_code, "is settled already" in again.stderr) == (5, True)
 
 
-def test_of_two_that_say_the_same_the_second_is_refused_in_a_line(repository):
+def test_of_two_that_say_the_same_none_is_accepted_and_after_one_the_other_is_shown_beside_it(repository):
     for name in ("AGENTS", "CLAUDE"):
         write(repository, **{f"{name}_md": "# Shops\n\nThe port of shop 1 is 1.\n"})
         assert run("root", "import", "memory-md", f"{name}.md").exit_code == 0
@@ -606,12 +606,10 @@ def test_of_two_that_say_the_same_the_second_is_refused_in_a_line(repository):
 
     done = run("review", "accept", *twins)
 
-    _, refused = twins
-    error, hint, counted = done.stderr.splitlines()
-    assert re.fullmatch(rf"error: accept {refused}: duplicate with \w{{8}}: The port of shop 1 is 1\.", error)
-    assert (hint, counted) == (
-        "hint: the commands that resolve each: jidomem review", f"accepted 1, refused 1: {refused}",
-    )  # fmt: skip
+    first, refused = twins
+    *_, more, counted = done.stderr.splitlines()
+    assert (more, counted) == ("1 more is refused for that reason", f"refused 2: {first}, {refused}")
+    assert run("review", "accept", first).exit_code == 0
     assert re.search(r"\n    same summary as \w{8}, which is active", run("review").stdout)
     for command in next(row for row in rows("review") if row["item"].endswith(refused))["settle"]:
         assert run(*shlex.split(command)[1:], "--dry-run").exit_code == 0
@@ -861,7 +859,7 @@ def test_an_agent_withdraws_its_own_proposals_only_and_accepts_none(disarming, c
     assert (accepted.exit_code, own.exit_code) == (3, 0)
     assert rows("review") == []
     statuses = [json.loads(run("show", item, "--json").stdout)["status"] for item in (strict, proposed)]
-    assert statuses == ["active", "invalidated"]
+    assert statuses == ["active", "rejected"]
     assert run("edit", strict, "--invalidate", "--reason", "mine", "--agent", "ben").exit_code == 0
     assert json.loads(run("show", strict, "--json").stdout)["status"] == "active"
 
@@ -948,12 +946,17 @@ def test_both_are_kept_with_the_place_of_one(repository):
     assert {"Use spaces", "Use tabs"} <= {row["name"] for row in rows("ask", "conventions")}
 
 
-def test_the_second_of_two_rivals_is_refused_by_the_name_of_the_first_also_in_a_dry_run(repository):
+@pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=str)
+def test_of_two_rivals_none_is_accepted_and_the_command_for_each_is_named(repository, options):
     first, second = (proposed(text, "--topic", "queue") for text in ("Jobs run on Kafka", "Jobs run on RabbitMQ"))
 
-    done = run("review", "accept", first, second, "--dry-run")
+    done = run("review", "accept", first, second, *options)
 
-    assert f"error: accept {second}: convention_clash with {first}: Jobs run on Kafka\n" in done.stderr
+    assert (done.exit_code, done.stdout) == (5, "")
+    assert f"refused 2: {first}, {second}" in done.stderr
+    for one, other in ((first, second), (second, first)):
+        assert f"jidomem review supersede {one} --against {other}" in done.stderr
+    assert {first, second} <= {row["item"][-8:] for row in rows("review")}
 
 
 def test_a_recorded_decision_that_nobody_took_is_named_and_decided_by_its_status(repository):
