@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from jidomem import Jidomem
-from jidomem.base.json_values import json_value
+from jidomem.base.clock import json_value
 from jidomem.base.words import cut
 from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.rdf.sparql import MAX_BYTES, check, unknown_graphs, without_service_prefixes

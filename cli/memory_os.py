@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jidomem.base.json_values import json_value
+from jidomem.base.clock import json_value
 from jidomem.errors import InvalidRequest
 from jidomem_cli.fields import json_or_text
 from jidomem_cli.options import ROWS, App, CommandGroup, id_option, pass_app, timestamp_option

@@ -21,8 +21,7 @@ from unicodedata import east_asian_width
 import click
 
 from jidomem import Jidomem, Receipt
-from jidomem.base.clock import parse_moment
-from jidomem.base.json_values import json_value
+from jidomem.base.clock import json_value, parse_moment
 from jidomem.base.words import beginning
 from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.rdf.vocab import BASE, JIDO, MARKER, REDACTED, local_name

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from jidomem.base.json_values import json_value
+from jidomem.base.clock import json_value
 from jidomem.read.memory_detail import short_id
 from jidomem.recall.briefing import markdown, stale_files
 from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, MIN_SCORE, Hit

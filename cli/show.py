@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from jidomem import Jidomem
-from jidomem.base.json_values import json_value
+from jidomem.base.clock import json_value
 from jidomem.base.words import ANSWERS, cut
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.turtle import turtle

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jidomem.base.json_values import json_value
+    from jidomem.base.clock import json_value
     from jidomem.errors import Conflict, IntentRefused, JidomemError, NotFound
     from jidomem.index.triple_store import TripleStore
     from jidomem.read.reader import MemoryReader
@@ -80,7 +80,7 @@ _PLACES = {
     "WriteRequest": "records.entry",
     "WriteResult": "records.entry",
     "create_memory": "records.intent",
-    "json_value": "base.json_values",
+    "json_value": "base.clock",
     "open": "runtime.root:open_root",
 }
 

@@ -125,7 +125,7 @@ PURE = [
 ]
 IMPURE_MODULES = {"jidomem.base.disk", "jidomem.base.files"}
 PURE_FUNCTIONS_OF_TIME = {
-    f"jidomem.base.clock.{name}" for name in ("format_timestamp", "impossible_day", "parse_moment")
+    f"jidomem.base.clock.{name}" for name in ("format_timestamp", "impossible_day", "json_value", "parse_moment")
 }
 IMPURE_IMPORTS = {"os", "pathlib", "time", "random", "uuid", "secrets", "logging", "flask", "sqlite3", "rdflib"}
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from os import urandom
+from typing import Any
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -86,3 +87,16 @@ def format_timestamp(moment: datetime) -> str:
     '2026-11-21T08:00:00.000000Z'
     """
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def json_value(value: Any) -> Any:
+    """Return *value*, such as the rows of `ask`, as `json.dumps` takes it: moments as text, tuples as lists.
+
+    >>> json_value([{"at": datetime(2026, 11, 21, 8, tzinfo=UTC)}])
+    [{'at': '2026-11-21T08:00:00.000000Z'}]
+    """
+    if isinstance(value, Mapping):
+        return {key: json_value(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(entry) for entry in value]
+    return format_timestamp(value) if isinstance(value, datetime) else value

@@ -6,11 +6,9 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
-from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
 
 K = TypeVar("K")
@@ -117,19 +115,6 @@ def thaw(value: Any) -> Any:
     if type(value) is tuple:
         return tuple([thaw(inner) for inner in value])
     return set(value) if type(value) is frozenset else value
-
-
-def json_value(value: Any) -> Any:
-    """Return *value*, such as the rows of `ask`, as `json.dumps` takes it: moments as text, tuples as lists.
-
-    >>> json_value([{"at": datetime.fromisoformat("2026-11-21T08:00:00Z")}])
-    [{'at': '2026-11-21T08:00:00.000000Z'}]
-    """
-    if isinstance(value, Mapping):
-        return {key: json_value(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_value(entry) for entry in value]
-    return format_timestamp(value) if isinstance(value, datetime) else value
 
 
 #: The path of a value: a name, or the path of its container and its key there.

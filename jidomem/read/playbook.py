@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from jidomem.base import files
-from jidomem.base.json_values import json_value
+from jidomem.base.clock import json_value
 from jidomem.errors import Failed, JidomemError, NotFound, nearest_names
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import refuse_graphs

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 
 from flask import Response, g, request
 
-from jidomem.base.json_values import json_value
+from jidomem.base.clock import json_value
 from jidomem.curation.review_queue import queued, with_endings
 from jidomem.errors import Busy, InvalidRequest, JidomemError, NotServed, TooLarge
 from jidomem.index.store import write_triples

@@ -25,8 +25,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import Implementation
 
 import jidomem
-from jidomem.base.clock import Sources
-from jidomem.base.json_values import json_value
+from jidomem.base.clock import Sources, json_value
 from jidomem.check import terms
 from jidomem.rdf.vocab import GUIDE_TYPES, SEVERITY, local_name
 from jidomem.read.derived import session, sessions

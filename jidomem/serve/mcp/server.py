@@ -29,7 +29,7 @@ from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 from pydantic import ValidationError
 
 import jidomem
-from jidomem.base.json_values import json_value
+from jidomem.base.clock import json_value
 from jidomem.base.words import quoted, visible
 from jidomem.check import terms
 from jidomem.curation.review_queue import queued, with_endings

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jidomem.base.json_values import json_value
+from jidomem.base.clock import json_value
 from jidomem.base.words import misspelling_of, visible
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, NotFound, Violation, nearest_names
 from jidomem.rdf.vocab import DECISION_STATUS, ERROR_STATUS, GUIDE_TYPES, SEVERITY, TASK_STATUS
