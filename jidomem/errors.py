@@ -23,7 +23,7 @@ Keyword hints: the error for a misspelt keyword argument of a public name sugges
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, TypeVar
@@ -238,7 +238,8 @@ class ConflictItem:
     """An active memory that disagrees: its IRI, the reason, and the fields that supersede it and others like it.
 
     `coexists_with` is the field of an intent that lets all of them coexist; empty if one of them does not allow that.
-    `is_withdrawn` is whether a referenced memory was withdrawn without a replacement.
+    `is_withdrawn` is whether a referenced memory was withdrawn without a replacement. `confirm_with` are the fields by
+    which the intent confirms it with further evidence, empty if it says something else.
     """
 
     iri: str
@@ -248,6 +249,7 @@ class ConflictItem:
     resolve_with: Mapping[str, Any]
     coexists_with: tuple[str, ...] = ()
     is_withdrawn: bool = False
+    confirm_with: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conflict as plain JSON values."""
@@ -324,6 +326,8 @@ class Conflict(JidomemError):
                 *ways,
             )
         ways = [Choice("supersedes", replacing, self._needs, _REPLACED if self._needs else _OWN_REPLACED)]
+        if len(self.conflicts) == 1 and (confirming := self.conflicts[0].confirm_with):
+            ways.insert(0, Choice("confirm", confirming, (), _CONFIRMED))
         if fields := self.conflicts[0].coexists_with:
             is_named = any(conflict.kind == "convention_clash" for conflict in self.conflicts)
             needs = ("convention_name", "topic") if is_named else ("topic",)  # a convention clashes by either
@@ -347,6 +351,7 @@ _STAYS_WITHDRAWN = "submit nothing: it stays withdrawn"
 _WITHDRAWAL_ENDS = "read why it was withdrawn first: the withdrawal ends, and yours takes its place"
 _OWN_REPLACED = "it ends, and yours takes its place"
 _REPLACED = f"{_OWN_REPLACED}; of a memory that another agent asserted, say why"
+_CONFIRMED = "if both say the same: one memory with the evidence of both; its author stays, and you confirm it"
 _BESIDE = "both stay active, each in its own place: say in about (or convention_scope) where yours applies"
 
 

@@ -53,7 +53,7 @@ TYPE_SYNONYMS: Mapping[str, str] = {
     "note": "fact",
     "observation": "discovery",
     "open_question": "unknown",
-    "preference": "convention",
+    "preference": "fact",
     "problem": "error",
     "question": "unknown",
     "rule": "convention",

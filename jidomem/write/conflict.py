@@ -16,7 +16,7 @@ from jidomem.base.clock import parse_moment
 from jidomem.base.words import normal_text
 from jidomem.errors import ConflictItem
 from jidomem.rdf.terms import Term, iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido, type_of, type_uri
+from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido, local_name, type_of, type_uri
 from jidomem.records.active import Convention, is_accepted
 from jidomem.records.intent import (
     CLASH,
@@ -43,6 +43,8 @@ NOT_CONTENT = {
     "revives", "reason",
 }  # fmt: skip
 _COMPARED_SEPARATELY = NOT_CONTENT | {"about", "extra_triples"}  # these are compared separately
+#: The states of a task or an error that has ended.
+_OVER = ("Completed", "Abandoned", "Resolved")
 #: The most facts that were not compared, and the most decisions about the same place, that warnings name.
 _MOST_WARNED = 3
 #: The most decisions about one place that are compared, newest first.
@@ -70,7 +72,7 @@ class UniqueKey:
 def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
     """Return the conflict keys of the normal *intent*: `kind:digest` -> the kind of conflict.
 
-    The key of identical memories comes first, that of duplicates second.
+    The key of identical memories comes first, that of duplicates second; an ended task or error has no such one.
     """
     if intent.type == "deleted_marker":
         return {}
@@ -85,7 +87,9 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
             else:
                 content[name] = _comparable(value)
     content |= {"about": about, "extra_triples": _without_subject(intent) if intent.extra_triples else []}
-    conflict_keys = [f"{IDENTICAL}{digest(content)}", duplicate(intent.type, intent.summary or "", topic, about)]
+    conflict_keys = [f"{IDENTICAL}{digest(content)}"]
+    if not _is_over(intent):  # else it may occur again
+        conflict_keys.append(duplicate(intent.type, intent.summary or "", topic, about))
     kind, scope = family(intent.type), intent.convention_scope
     if kind == "decision" and topic:
         conflict_keys.append(overlapping_decision(topic))
@@ -98,6 +102,11 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
     if kind == "convention" and topic:
         conflict_keys.append(convention_clash(topic, scope))
     return {key: key.partition(":")[0] for key in conflict_keys}
+
+
+def _is_over(intent: MemoryUpdateIntent) -> bool:
+    """Return whether *intent* is a task or an error that has ended, so that the same may occur again."""
+    return family(intent.type or "") in ("task", "error") and local_name(intent.status or "") in _OVER
 
 
 def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]) -> dict[str, str]:
@@ -151,9 +160,9 @@ def identical(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: WriteSn
     """
     if intent.supersedes or intent.invalidates or not keys:
         return None
-    identical_key, duplicate_key = list(keys)[:2]
-    same = literal(identical_key)
-    for item in view.subjects(CONFLICT_KEY, literal(duplicate_key)):
+    first_keys = list(keys)[:2]
+    same = literal(first_keys[0])
+    for item in view.subjects(CONFLICT_KEY, literal(first_keys[-1])):
         if same in view.objects(item, CONFLICT_KEY) and view.is_current(item):
             return plain_value(item)
     return None
@@ -608,7 +617,9 @@ def _is_elsewhere(
 
 
 def with_differing_fields(other: ConflictItem, intent: MemoryUpdateIntent, item: Mapping[str, Any]) -> ConflictItem:
-    """Return the duplicate *other* with the names of the fields in which *intent* differs from the fields *item*."""
+    """Return the duplicate *other* with the names of the fields in which *intent* differs from the fields *item*, and
+    the fields by which *intent* confirms it, if only evidence and confidence differ.
+    """
     if other.kind != "duplicate":
         return other
     differing = [
@@ -618,9 +629,16 @@ def with_differing_fields(other: ConflictItem, intent: MemoryUpdateIntent, item:
         if _as_compared(value) != _as_compared(item.get(name))
     ]
     named = " and ".join(filter(None, (", ".join(differing[:-1]), *differing[-1:])))
-    verb = "differs" if len(differing) == 1 else "differ"
     unnamed = other.why.rsplit("another field differs", 1)  # the summary before it may contain these words, too
-    return replace(other, why=f"{named} {verb}".join(unnamed)) if differing else other
+    if not differing:
+        return other
+    confirming = dict[str, Any]()
+    if not ({*differing} - {"evidence", "confidence"} or intent.extra_triples or item.get("extra_triples")):
+        evidence = [*dict.fromkeys([*item.get("evidence", ()), *intent.evidence])]
+        confirming = {"supersedes": [*intent.supersedes, other.iri], "evidence": evidence}
+        confirming |= {"confidence": item["confidence"]} if "confidence" in differing else {}
+    why = f"{named} {'differs' if len(differing) == 1 else 'differ'}".join(unnamed)
+    return replace(other, why=why, confirm_with=confirming)
 
 
 def _as_compared(value: Any) -> Any:

@@ -495,9 +495,9 @@ class Pipeline:
         intent = draft.intent
         commit, version = commit_of(iri(same), view)
         authors = sorted(map(vocab.local_name, view.objects(iri(same), jido("assertedBy"))))
-        text = f"{same} of {' and '.join(authors)} says this already: nothing was added; to agree, confirm that memory"
+        text = f"{same} of {' and '.join(authors)} says this already: nothing was added; to agree: jidomem edit {same}"
         is_own = vocab.local_name(intent.asserted_by or "") in authors
-        receipt = Receipt(same, commit, version, "deduplicated", warnings=() if is_own else (text,))
+        receipt = Receipt(same, commit, version, "deduplicated", warnings=() if is_own else (f"{text} --confirm",))
         if not draft.request:
             return Decision(receipt)
         node = iri(f"{vocab.BASE}submissions/{self.new_id()}")

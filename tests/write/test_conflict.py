@@ -425,6 +425,46 @@ def test_nothing_but_the_policy_or_the_caller_settles_a_disagreement(memory):  #
     assert (codes(error), getattr(error, "fixed_intent", None)) == ([], None)
 
 
+@pytest.mark.parametrize(
+    ("kind", "open_status", "over"),
+    [("task", "Planned", "Completed"), ("task", "InProgress", "Abandoned"), ("error", "Reported", "Resolved")],
+)
+def test_what_is_over_may_occur_again_and_both_stay(memory, kind, open_status, over):
+    again = intent(type=kind, summary="Call Hooli", status=open_status)
+    first = memory.writer.submit_intent("p", again).iri
+    assert codes(refusal(memory.writer.submit_intent, "p", {**again, "confidence": "low"})) == []
+    ended = memory.writer.revise("p", first, changes={"status": over}, reason="done").iri
+
+    second = memory.writer.submit_intent("p", again)
+    assert (second.status, is_current(memory, ended)) == ("asserted", True)
+    over_again = memory.writer.revise("p", second.iri, changes={"status": over}, reason="done").iri
+
+    assert [is_current(memory, each) for each in (ended, over_again)] == [True, True]
+    assert memory.reader.ask("conflicts", project="p") == []
+    same = memory.writer.submit_intent("p", {**again, "status": over})
+    assert same.status == "deduplicated"
+
+
+def test_the_same_with_other_evidence_is_confirmed_by_the_first_choice(memory):
+    said_by = {"topic": "seats", "summary": "ACME has 40 seats"}
+    first = memory.writer.submit_intent("p", intent(**said_by, evidence=["the contract"], asserted_by="ann")).iri
+    other = intent(**said_by, evidence=["the invoice"], confidence="medium", asserted_by="ben")
+
+    error = refusal(memory.writer.submit_intent, "p", other)
+    choice = error.choices[0]
+
+    assert choice.name == "confirm"
+    both_of_them = ["the contract", "the invoice"]
+    assert choice.fields == {"supersedes": [first], "evidence": both_of_them, "confidence": "high"}
+    confirmed = memory.writer.submit_intent("p", {**other, **choice.fields})
+    properties = memory.reader.get_memory("p", confirmed.iri)["properties"]
+    assert (properties["assertedBy"], properties["settledBy"]) == (
+        ["https://jido.ai/agents/ann"],
+        ["https://jido.ai/agents/ben"],
+    )
+    assert sorted(memory.writer.restated("p", confirmed.iri)["evidence"]) == both_of_them
+
+
 def test_only_judgements_are_kept_as_keys_of_a_withdrawal(memory):  # C061
     old = memory.writer.submit_intent("p", intent()).iri
     marker = memory.writer.invalidate("p", old, reason="wrong").iri
