@@ -13,6 +13,7 @@ from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from typing import Literal as OneOf
+from warnings import warn
 
 from jidomem.base.background import PeriodicTask
 from jidomem.base.clock import format_timestamp, parse_moment
@@ -249,7 +250,7 @@ class Promoting:
 
     def _normal(self, key: str, item: Mapping[str, Any], verdict: PromotionDecision) -> dict[str, Any]:
         """Return the fields of *item* in canonical form; raises IntentRefused for an invalid one."""
-        given_fields = tiers.fields_of(item, self.promotion.kind(item), verdict.category)
+        given_fields = tiers.fields_of(item, self._kind(item), verdict.category)
         given_fields["extra_triples"] = [*given_fields["extra_triples"], tiers.extra(tiers.KEY, key)]
         sources, schema = self.memory.sources, self.memory.schema
         normal = normalize(
@@ -257,6 +258,11 @@ class Promoting:
         ).intent
         fields = {name: value for name, value in normal.to_dict().items() if name in given_fields}
         return {"summary": "", **fields, "extra_triples": [triple[1:] for triple in normal.extra_triples]}
+
+    def _kind(self, item: Mapping[str, Any]) -> str:
+        """Return the type of memory for *item*: by its rule, else its own."""
+        given = item["type"]
+        return self.promotion.kind(item) if given in self.promotion.rules else given
 
     def _restated(self, iri: str) -> dict[str, Any]:
         return self.memory.writer.restated(self.project, iri)
@@ -279,6 +285,8 @@ def _on_one_matter(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
 
 #: Seconds between two cycles of promotion, and the default limit of entries of each tier for a query.
 INTERVAL, LIMIT = 60.0, 10
+#: The most keys that a warning names.
+_MOST_NAMED = 3
 _RAISE = object()
 
 
@@ -317,6 +325,8 @@ class ContextManager:
         self._memory, self._active_memories = memory, PromotionIndex(memory.index, self.project, memory.catch_up)
         self._promoting = Promoting(memory, self.project, self.agent, session_id, self.promotion, self._active_memories)
         self._done: dict[str, str] = {}
+        self._decided: dict[str, str] = {}
+        self._is_closed = False
         self._lock = RLock()
         self._unregister: Callable[[], object] = lambda: None
         self._timer = PeriodicTask(interval, self.promote_all, f"promotion of {session_id:.40}")
@@ -327,8 +337,13 @@ class ContextManager:
         """Store the value under *key* in short-term memory; return True, or with *promote* the decision on it.
 
         With *promote* it is promoted at once if it is important enough, with `"force"` in any case. Raises
-        InvalidRequest for an invalid key.
+        InvalidRequest for an invalid key and for a closed context.
         """
+        if self._is_closed:
+            raise InvalidRequest(
+                f"the context of {self.session_id!r} is closed: nothing was stored",
+                hint=f"open it again: memory.context({self.session_id!r})",
+            )
         if promote not in (False, True, "force"):
             raise InvalidRequest(f"promote={promote!r:.100} is not valid", hint='give True, "force", or leave it out')
         self.short_term.put(key, value)
@@ -385,9 +400,19 @@ class ContextManager:
             return decisions
 
     def close(self) -> None:
-        """Stop the promotion cycle; short-term memory is lost with this object."""
+        """Stop the promotion cycle; short-term memory is lost with this object.
+
+        A warning names the values that are important enough and that no promotion was tried of.
+        """
         self._timer.stop()
         self._unregister()
+        if not self._is_closed:
+            self._is_closed = True
+            if lost := [key for key, value in self.short_term.get_all() if self._is_lost(key, value)]:
+                names = ", ".join(map(repr, lost[:_MOST_NAMED])) + (", ..." if len(lost) > _MOST_NAMED else "")
+                number = "a value" if len(lost) == 1 else f"{len(lost)} values"
+                text = f"the context of {self.session_id!r} was closed with {number} not promoted: {names}"
+                warn(f"{text}; call promote_all() before", stacklevel=2)
 
     def __enter__(self) -> ContextManager:
         """Return the context itself."""
@@ -402,9 +427,20 @@ class ContextManager:
     def _promote(self, key: str, value: Any, *, force: bool = False) -> PromotionDecision:
         with self._lock:
             decision = self._promoting.promote(key, value, force=force)
+            self._decided[key] = _mark(value)
             if decision.outcome not in ("discarded", "refused"):
                 self._done[key] = _mark(value)
             return decision
+
+    def _is_lost(self, key: str, value: Any) -> bool:
+        """Return whether the *value* under *key* is important enough for a promotion that was never tried."""
+        if self._decided.get(key) == _mark(value):
+            return False
+        try:
+            item = tiers.item_of(value, session_id=self.session_id, now=self._memory.sources.now())
+            return self.promotion.should_promote(item)
+        except InvalidRequest:
+            return False
 
     def _recalled(self, query: str, limit: int) -> Sequence[Hit]:
         try:

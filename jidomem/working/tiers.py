@@ -352,6 +352,8 @@ BOOSTS: Mapping[str, float] = MappingProxyType(
     {"verified_by_user": 0.1, "referenced_multiple_times": 0.1, "high_confidence": 0.05}
 )
 _NO_RULE = PromotionRule(0.0, "facts")
+_NO_RULE_NAMES_IT = 'no rule names that type: EXTENDED_RULES name more, and promote="force" needs none'
+_BINDS_ALL = '; it becomes a convention for all: what one person prefers is promoted with the type "fact"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,7 +439,7 @@ class Promotion:
         own, importance = item_fields(item), self.importance(item)
         comparison = f"importance {importance:g} of {_type_of(own)!r}"
         if not force and importance < self.threshold:
-            without = "" if _type_of(own) in self.rules else "; no rule names that type: EXTENDED_RULES name more"
+            without = "" if _type_of(own) in self.rules else f"; {_NO_RULE_NAMES_IT}"
             reason = f"{comparison} is below the threshold {self.threshold:g}{without}"
             return PromotionDecision("discarded", reason, importance, self.category(own))
         reason = (
@@ -445,6 +447,7 @@ class Promotion:
             if importance >= self.threshold
             else f"{comparison}, forced"
         )
+        reason += _BINDS_ALL if _type_of(own) == "preference" and self.kind(own) == "convention" else ""
         return PromotionDecision("updated" if known else "promoted", reason, importance, self.category(own), iri=known)
 
     def promote(

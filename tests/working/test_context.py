@@ -165,6 +165,16 @@ def test_a_completed_task_is_no_open_one_and_a_preference_is_a_convention(opened
     assert said(opened, task.iri)["hasTaskStatus"] == [f"{JIDO}Completed"]
     assert [row["name"] for row in opened.reader.list_conventions("p")] == ["indent with spaces"]
     assert (task.category, preference.category) == ("tasks", "conventions")
+    assert preference.reason.endswith('what one person prefers is promoted with the type "fact"')
+
+
+def test_a_forced_value_is_of_its_own_type_and_one_of_an_unknown_type_is_refused(opened, context):
+    lesson = context.store("l", {"type": "lesson_learned", "content": "close the file"}, promote="force")
+    assert opened.reader.get_memory("p", lesson.iri)["type"] == "lesson_learned"
+
+    refused = context.store("m", {"type": "lesson_learnt", "content": "close the door"}, promote="force")
+    assert (refused.outcome, refused.error.code) == ("refused", "unknown_type")
+    assert refused.error.violations[0].nearest == "lesson_learned"
 
 
 # --- what is known already -------------------------------------------------------------------------------------------
@@ -708,6 +718,7 @@ def test_a_cycle_ends_where_nothing_can_be_written_and_the_next_takes_it_up(open
         assert [(one.outcome, one.error.code) for one in other.promote_all()] == [("refused", "journal_damaged")]
         commit.write_bytes(whole)
         assert [one.outcome for one in other.promote_all()] == ["updated"] * 3
+    context.short_term.clear()
 
 
 def test_the_cycle_runs_by_itself_until_the_context_is_closed(opened):
@@ -721,8 +732,25 @@ def test_the_cycle_runs_by_itself_until_the_context_is_closed(opened):
     context.close()
 
     assert cycles() == set()
-    context.store("torn", {"type": "error", "content": "torn file"})
+    with pytest.raises(InvalidRequest, match="the context of 's-1' is closed: nothing was stored"):
+        context.store("torn", {"type": "error", "content": "torn file"})
     assert in_force(opened) == ["Use Oxigraph"]
+
+
+def test_what_is_important_and_was_never_promoted_is_named_when_the_context_is_closed(opened):
+    context = another(opened)
+    context.store("store", DECISION)
+    context.store("plan", "read")
+    context.store("refused", {"type": "decision", "content": "Use SQLite"}, promote=True)  # told to the caller
+
+    with pytest.warns(UserWarning) as warned:
+        context.close()
+
+    (one,) = warned
+    assert str(one.message) == (
+        "the context of 's-2' was closed with a value not promoted: 'store'; call promote_all() before"
+    )
+    context.close()  # once more, without a warning
 
 
 def cycles():

@@ -266,7 +266,8 @@ def test_an_item_is_discarded_promoted_or_takes_the_place_of_what_is_known():
 
     assert discarded == PromotionDecision(
         "discarded",
-        "importance 0 of 'fact' is below the threshold 0.5; no rule names that type: EXTENDED_RULES name more",
+        "importance 0 of 'fact' is below the threshold 0.5; no rule names that type: EXTENDED_RULES name more, "
+        'and promote="force" needs none',
         0.0,
         "facts",
     )
