@@ -190,7 +190,9 @@ def test_what_is_to_be_the_one_of_a_key_is_refused_beside_another_nobody_knew_of
 
         assert (found.iri, found.kind, found.resolve_with) == (first, "same_key", {"supersedes": [first]})
         second = mine.writer.submit_intent("p", {**two, **found.resolve_with}, under=UniqueKey("port")).iri
-        told = refusal(theirs.writer.revise, "p", first, changes={}, reason="r", under=UniqueKey("port")).conflicts
+        told = refusal(
+            theirs.writer.revise, "p", first, changes={"confidence": "low"}, reason="r", under=UniqueKey("port")
+        ).conflicts
         assert {found.iri: found.kind for found in told} == {first: "stale_supersession", second: "same_key"}
         assert all(found.resolve_with == {"supersedes": [second]} for found in told)
         known = UniqueKey("port", frozenset([second]))
