@@ -511,6 +511,8 @@ _SENTENCES: Mapping[str, str] = {
     "gives_time": "answer: it contains a time, as a question about a time needs",
     "gives_number": "answer: it contains a number, as a question about a number needs",
     "itself": "first person: it begins with a statement about the speaker",
+    "asks": "question: lowered, as it asks",
+    "instruction": "instruction: a standing one, and you ask for help",
     "told": "speaker: a person, not the assistant",
     "answered": "speaker: the assistant, about whose answers you ask",
     "other_kind": "kind: lowered, as you ask for a decision and it is none",

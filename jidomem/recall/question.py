@@ -6,24 +6,35 @@ Dates are read as written, and words such as "yesterday" count from the day of t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 
 from jidomem.base.words import TELL_LITTLE
 
 #: The characters of a text that are examined; speakers state their subject at the beginning.
 BEGINNING = 600
+_FEW, _OF_YEAR = 16, 4
 #: Names of machines as speakers.
 ANSWERING = frozenset(("assistant", "ai", "agent", "bot", "chatbot", "model"))
 #: Names of roles, not of people.
 ROLES = frozenset(("user", "human", "person", "customer", "system", "tool")) | ANSWERING
-_NUMBER = "one two three four five six seven eight nine ten couple few several once twice both"
-_TIME = (
+_NUMBER_WORDS = "one two three four five six seven eight nine ten couple few several once twice both"
+_TIME_WORDS = (
     "yesterday today tonight tomorrow last next ago week weekend month year day morning evening night since monday"
     " tuesday wednesday thursday friday saturday sunday january february march april june july august september october"
     " november december"
 )
+
+#: Irregular verbs in the past, and the letters of a word that is too short for a regular one.
+_PAST = frozenset((
+    *("was", "were", "had", "did", "went", "got", "made", "took", "saw", "came", "found", "said", "told", "met"),
+    *("bought", "gave", "felt", "thought", "knew", "won", "lost", "left", "kept", "wrote", "ran", "ate", "spent"),
+    *("began", "heard", "brought", "taught", "built", "chose", "drove", "fell", "grew", "held", "led", "sent"),
+    *("sold", "spoke"),
+))  # fmt: skip
+_SHORT = 3
 
 #: Words of a question that ask for whatever there is, without a subject: "what happened", "what was decided".
 _GENERAL = (
@@ -38,10 +49,6 @@ _SAYING = (
 )
 
 
-def _any(words: str) -> str:
-    return rf"\b(?:{'|'.join(words.split())})\b"
-
-
 _ASKS_TIME = re.compile(r"\bwhen\b|\bhow long\b|\b(?:what|which) (?:date|day|month|year|time)\b"
                         r"|\bhow many (?:days|weeks|months|years)\b", re.IGNORECASE)  # fmt: skip
 _ASKS_NUMBER = re.compile(r"\bhow (?:many|much|often|long|old)\b|\bnumber of\b", re.IGNORECASE)
@@ -53,16 +60,25 @@ _ASKS_ANSWERER = re.compile(
 _ASKS_DECISION = re.compile(
     r"\b(?:we|they|you|I) (?:decide|agree|choose|pick)\b|\b(?:was|were|been) decided\b|\bdecisions?\b", re.IGNORECASE
 )
-_GIVES_TIME = re.compile(rf"{_any(_TIME)}|\b\d{{4}}\b", re.IGNORECASE)
-_GIVES_NUMBER = re.compile(rf"\d|{_any(_NUMBER)}", re.IGNORECASE)
+_ASKS_HELP = re.compile(
+    r"\bhow (?:do|can|should|would) (?:I|we|you)\b|\b(?:can|could|would) you\b|\bshould (?:I|we)\b"
+    r"|\bwhat(?:'s| is| are)? the (?:best|different)\b"
+    r"|\b(?:show|help|tell|explain|recommend|suggest)(?: to)? (?:me|us)\b",
+    re.IGNORECASE,
+)
+_ASKS_PAST = re.compile(
+    r"\b(?:did|have|had|was|were) (?:I|we|you)\b|\b(?:I|we)(?:'ve| have| had| was| were| did| said| told| ask\w*"
+    r"| brought| mention\w*| discuss\w*)\b|\b(?:my|our) (?:questions?|conversations?|sessions?|chats?)\b",
+    re.IGNORECASE,
+)
+_INSTRUCTION = re.compile(r"\W*(?:please )?(?:always|never|from now on|whenever|(?:when|if) I ask)\b", re.IGNORECASE)
+_TIME, _NUMBER, _ITSELF = (frozenset(words.split()) for words in (_TIME_WORDS, _NUMBER_WORDS, "i me my we our"))
 _NO_SUBJECT = TELL_LITTLE | {*_GENERAL.split()}
 _SPEAKING = frozenset(_SAYING.split())
-_NAME, _WORD = re.compile(r"\b([^\W\d_]+)(?:['’]s)?\b"), re.compile(r"\w")
-_OF_ITSELF = re.compile(r"\b(?:I|me|my|we|our)\b", re.IGNORECASE)
+_NAME, _WORD, _WORDS, _DIGIT = (re.compile(each) for each in (r"\b([^\W\d_]+)(?:['’]s)?\b", r"\w", r"\w+", r"\d"))
 
 
 _ASKS = {"time": _ASKS_TIME, "number": _ASKS_NUMBER, "answerer": _ASKS_ANSWERER, "decision": _ASKS_DECISION}
-_GIVES = {"time": _GIVES_TIME, "number": _GIVES_NUMBER}
 
 
 def strip_names(question: str, names: Iterable[str]) -> str:
@@ -92,13 +108,15 @@ def asks_for_speaker(words: Iterable[str], speakers: Iterable[str]) -> bool:
 
 
 def wanted(question: str) -> frozenset[str]:
-    """Return the kinds of answer that *question* needs: a `time`, a `number`, a `decision`, or an answer of the
-    `answerer`, the machine.
+    """Return the kinds of answer that *question* needs: a `time`, a `number`, a `decision`, an answer of the
+    `answerer`, the machine, or `help`, which is not about what was said before.
 
-    >>> sorted(wanted("When did we move, and how many of us?"))
-    ['number', 'time']
+    >>> sorted(wanted("When did we move, and how many of us?")), sorted(wanted("How do I sort a list?"))
+    (['number', 'time'], ['help'])
     """
-    return frozenset(kind for kind, pattern in _ASKS.items() if pattern.search(question))
+    kinds = {kind for kind, pattern in _ASKS.items() if pattern.search(question)}
+    is_help = _ASKS_HELP.search(question) and not _ASKS_PAST.search(question)
+    return frozenset(kinds | {"help"} if is_help else kinds)
 
 
 def contains_cue(kind: str, text: str) -> bool:
@@ -107,7 +125,16 @@ def contains_cue(kind: str, text: str) -> bool:
     >>> contains_cue("time", "We moved last week."), contains_cue("number", "We moved.")
     (True, False)
     """
-    return _GIVES[kind].search(text, 0, BEGINNING) is not None
+    words = _first_words(text)
+    if kind == "time":
+        return not _TIME.isdisjoint(words) or any(len(word) == _OF_YEAR and word.isdecimal() for word in words)
+    return not _NUMBER.isdisjoint(words) or _DIGIT.search(text, 0, BEGINNING) is not None
+
+
+@lru_cache(_FEW)
+def _first_words(text: str) -> Sequence[str]:
+    """Return the words of the beginning of *text* in small letters; the features of a text are computed together."""
+    return tuple(_WORDS.findall(text[:BEGINNING].lower()))
 
 
 def is_subject(word: str) -> bool:
@@ -126,7 +153,39 @@ def is_of_itself(text: str) -> bool:
     >>> is_of_itself("I moved."), is_of_itself("You moved.")
     (True, False)
     """
-    return _OF_ITSELF.search(text, 0, BEGINNING) is not None
+    return not _ITSELF.isdisjoint(_first_words(text))
+
+
+def is_instruction(text: str) -> bool:
+    """Return whether *text* begins as an instruction for the future.
+
+    >>> is_instruction("Always give units."), is_instruction("I always forget units.")
+    (True, False)
+    """
+    return _INSTRUCTION.match(text) is not None
+
+
+def question_share(text: str) -> float:
+    """Return the share of questions in the beginning of *text*, by characters.
+
+    >>> question_share("I moved. Did you?"), question_share("I moved.")
+    (0.5294117647058824, 0.0)
+    """
+    if "?" not in text:
+        return 0.0
+    *parts, _ = (beginning := text[:BEGINNING]).split("?")
+    return sum(len(part) - max(part.rfind("."), part.rfind("!")) for part in parts) / len(beginning)
+
+
+def past_verbs(text: str) -> int:
+    """Return the number of verbs in the past in the beginning of *text*: regular ones and different irregular ones.
+
+    >>> past_verbs("I went there and liked it."), past_verbs("I go there, and need it.")
+    (2, 0)
+    """
+    words = _first_words(text)
+    regular = [word for word in words if word[-2:] == "ed" and len(word) > _SHORT and word[-3] != "e"]
+    return len(regular) + len(_PAST.intersection(words))
 
 
 _MONTHS: tuple[str, ...] = ("january", "february", "march", "april", "may", "june")

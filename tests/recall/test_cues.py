@@ -2,7 +2,16 @@
 
 import pytest
 
-from jidomem.recall.question import BEGINNING, contains_cue, is_of_itself, strip_names, wanted
+from jidomem.recall.question import (
+    BEGINNING,
+    contains_cue,
+    is_instruction,
+    is_of_itself,
+    past_verbs,
+    question_share,
+    strip_names,
+    wanted,
+)
 
 
 @pytest.mark.parametrize(
@@ -14,6 +23,10 @@ from jidomem.recall.question import BEGINNING, contains_cue, is_of_itself, strip
         ("How often does it rain?", {"number"}),
         ("What did you recommend for rust?", {"answerer"}),
         ("Why is the sea salt?", set()),
+        ("How do I sail?", {"help"}),
+        ("Can you show me how to sail?", {"help"}),
+        ("Can you name the boats that I had?", set()),
+        ("Could you sum up our conversations?", set()),
     ],
 )
 def test_what_a_question_asks_for_is_told_by_its_words(question, kinds):
@@ -28,6 +41,26 @@ def test_a_text_gives_what_stands_at_its_beginning():
     late = "x " * BEGINNING
     assert not any(contains_cue(kind, late + "I saw Lisbon on Sunday at 5") for kind in ("time", "number"))
     assert not is_of_itself(late + "I")
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("", 0), ("I sail.", 0), ("Do you sail?", 1), ("I sail. Do you?", 0.5), ("No! Do you sail? Why?", 18 / 21)],
+)
+def test_what_is_asked_is_each_sentence_that_ends_with_a_question_mark(text, share):
+    assert question_share(text) == pytest.approx(share, abs=0.04)
+    assert question_share("x " * BEGINNING + "Why?") == 0
+
+
+def test_verbs_in_the_past_are_told_by_their_form():
+    assert past_verbs("She Sailed home, and was glad; it rained.") == 3
+    assert past_verbs("I need the red bed, indeed, and feed them.") == 0
+    assert past_verbs("x " * BEGINNING + "went") == 0
+
+
+def test_an_instruction_for_the_future_begins_with_one_of_its_words():
+    assert all(map(is_instruction, ("Always give units.", " please never guess", "When I ask for maps, give scales")))
+    assert not any(map(is_instruction, ("It always rains.", "When I was young", "Alwaysness", "")))
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,29 @@ def test_what_a_machine_said_comes_after_what_was_said_to_it_unless_its_answer_i
     assert parts["machine"]["answered"] > 0 == parts["machine"]["told"]
 
 
+def test_a_standing_instruction_of_a_person_comes_first_if_help_is_asked_for():
+    texts = {"rule": "Always name the harbour.", "talk": "We name the harbour.", "said": "Always name the harbour."}
+    turns = [candidate(item, text, ["harbour"], ["assistant" if item == "said" else "user"])
+             for item, text in texts.items()]  # fmt: skip
+
+    parts = {one.candidate.passage.item: one.parts for one in ranked(turns, question("How do I sail?"), ASSISTANT)}
+    assert parts["rule"]["instruction"] == ASSISTANT["instruction"] > 0 == parts["talk"]["instruction"]
+    assert parts["said"]["instruction"] == 0
+    assert best(turns, question("How do I sail?"), ASSISTANT) == "rule"
+    (one, *_) = ranked(turns, question("Did I sail?"), ASSISTANT)
+    assert one.parts["instruction"] == 0
+
+
+def test_a_turn_that_asks_comes_after_one_that_tells_of_the_past_even_alone():
+    texts = ("Do you sail?", "They sail.", "They sailed.")
+    turns = [candidate(text, text, ["sail"], ["Ana"]) for text in texts]
+    assert [one.candidate.passage.item for one in ranked(turns, question("sail?"), PEOPLE)] == [*reversed(texts)]
+
+    (only,) = ranked([candidate("q", "Why?", (), ["Ana"], cosine=0.001)], question("sail?", has_vectors=True), PEOPLE)
+    assert only.score == pytest.approx(sum(only.parts.values())) == 0
+    assert only.parts["asks"] < 0
+
+
 def test_a_role_is_no_name_of_who_spoke():
     turns = [candidate("a", words=["user"], speakers=["user"]), candidate("b", words=["user"], speakers=["Ana"])]
 
