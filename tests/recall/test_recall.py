@@ -242,8 +242,8 @@ def test_who_where_when_and_until_when_narrow_what_is_looked_through(memory):
     ("query", "more", "says"),
     [
         ("x", {"limit": 0}, "limit=0 is not from 1"),
-        ("x", {"limit": True}, "limit=True is not from 1"),
-        ("x", {"limit": "5"}, "limit='5' is not from 1"),
+        ("x", {"limit": True}, "limit=True is not a whole number"),
+        ("x", {"limit": "5"}, "limit='5' is not a whole number"),
         (" ", {}, "query is missing or empty"),
         ("x", {"agent_id": ""}, "agent_id is missing or empty"),
         ("x", {"scope": "world"}, "scope='world' is not a scope"),
