@@ -468,9 +468,11 @@ class Projection:
             for number in anything:
                 fitting[number][name] = None
             for property_ in openings.keys() & node.statements.keys():
+                rests = property_ != _DERIVED or source.rests_on_ended(node)
                 for value in (None, *node.statements[property_]):
                     for number in openings[property_].get(value, ()):
-                        fitting[number][name] = None
+                        if rests or not lists[number].follows_evidence:
+                            fitting[number][name] = None
         for number, named in fitting.items():
             order, names = lists[number], {name: nodes[name] for name in named}
             pointer = order.pointer

@@ -125,7 +125,7 @@ class ListOrder:
     @property
     def follows_evidence(self) -> bool:
         """Return whether the end of its evidence lists a node, as the pattern asks for that."""
-        return "jido:derivedFrom ?" in self.pattern
+        return "jido:derivedFrom ?" in self.pattern and "jido:invalidatedBy" in self.pattern
 
     @property
     def pointer(self) -> Term | None:
