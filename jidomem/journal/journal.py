@@ -213,10 +213,12 @@ class VersionMismatch:
 class FileJournal:
     """The streams below one folder. No process that opens one may fork: a kernel lock is inherited; exec instead."""
 
-    def __init__(self, folder: Path, *, wait: float = 10.0, begin: Callable[[str], object] | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, wait: float = 10.0, begin: Callable[[str], object] = lambda project: None
+    ) -> None:
         """Open the journal of the memory root *folder*; *wait* is the time to wait for a lock, in seconds.
 
-        *begin* is called with the project of the first write of this journal, before anything is written.
+        *begin* is called with the project before the first commit of a stream is written.
         """
         self.folder = folder.absolute()
         self.wait = wait
@@ -401,10 +403,6 @@ class FileJournal:
     def _lock_files(self, stream: Stream, seconds: float) -> Iterator[tuple[Folder, StreamLock]]:
         """Hold the lock of a stream's files, damaged or not; raise Busy when it is not free within *seconds*."""
         folder, lock = self._known(stream)
-        if self._begin is not None:
-            with writing(folder.path):
-                self._begin(stream.project)
-            self._begin = None
         with lock.hold(folder.path, folder.lock_path, seconds):
             self._git.wait(min(seconds, YOUNG))
             if not folder.snapshot.place:  # without the marker the lock file is ignored
@@ -485,8 +483,9 @@ class FileJournal:
         check_follows(stream.graph, version, commit)
         began = monotonic()
         with writing(folder.path):
-            if not version.heads:  # another process may have made the folders, and may have been killed
-                flush_above(folder.path)
+            if not version.heads:
+                self._begin(stream.project)
+                flush_above(folder.path)  # another process may have made the folders, and may have been killed
             with folder.changing(lock.file.descriptor, appended=commit):
                 write_durably(folder.path, file_name(commit.head), commit.data)
             self._check_parents(version, commit, folder)

@@ -165,16 +165,19 @@ class InFolder:
     def journal(self, wait: float, is_of_user: bool = False) -> FileJournal:
         """Return the journal; *wait* is how many seconds a write waits for another process.
 
-        The first write of a new root makes its files; the memory *is_of_user* names no project in `config.toml`.
+        The first commit of a new root makes its files; the memory *is_of_user* names no project in `config.toml`.
         """
-        self._journal = FileJournal(
-            self._root, wait=wait, begin=lambda project: self._lay_out(None if is_of_user else project)
-        )
+
+        def begin(project: str) -> None:
+            if {*disk.names(str(self._root / "projects"))} <= {project}:
+                lay_out(self._root, None if is_of_user else project)
+
+        self._journal = FileJournal(self._root, wait=wait, begin=begin)
         return self._journal
 
-    def _lay_out(self, project: str | None = None) -> None:
+    def _lay_out_state(self) -> None:
         if not (self._root / "projects").exists():
-            lay_out(self._root, project)
+            lay_out(self._root, None)
 
     def state(self, name: str, tables: str) -> StateStore:
         """Return the working state with these *tables*; all are in one file, whatever their *name*.
@@ -183,7 +186,7 @@ class InFolder:
         """
         if self._is_closed:
             raise MemoryClosed(self.name)
-        return State(self._root, tables, self._lay_out)
+        return State(self._root, tables, self._lay_out_state)
 
     def keyring(self) -> Keyring:
         """Return the tokens issued for the root; raises Failed if they cannot be read."""

@@ -772,7 +772,7 @@ def test_a_withdrawal_ends_a_memory_and_puts_nothing_in_its_place(memory):
 @pytest.mark.parametrize("verb", ["revise", "invalidate"])
 def test_a_verb_about_no_memory_is_refused(memory, verb):
     memory.writer.submit_intent("p", intent())
-    more = {"changes": {}} if verb == "revise" else {}
+    more = {"changes": {"topic": "x"}} if verb == "revise" else {}
     for item in (MEMORY + "nobody", "https://jido.ai/agents/architect", "nonsense", "a b <c>"):
         assert refusal(getattr(memory.writer, verb), "p", item, reason="r", **more).code in ("not_found", "invalid_iri")
 
