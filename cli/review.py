@@ -36,6 +36,7 @@ from jidomem.curation.review_text import (
     NAMED,
     ReviewLine,
     Settled,
+    agent_iri,
     apply,
     changed_fields,
     commands,
@@ -80,8 +81,9 @@ _REWORDED = 300
     "--all",
     "all_",
     is_flag=True,
-    help="With accept: the newest proposals without a conflict that change no Strict rule.",
+    help="With accept: the newest proposals without a conflict that change no Strict rule; with reject --by: all.",
 )
+@click.option("--by", metavar="AGENT", help="Only the proposals of this agent.")
 @click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field; repeatable.")
 @click.option("--conflicts", is_flag=True, help="List only conflicts, each with the commands that resolve it.")
 @click.option("--edit", is_flag=True, help="Review many at once, a line each, in $VISUAL or $EDITOR.")
@@ -97,6 +99,7 @@ def review(
     items: tuple[str, ...],
     against: str | None,
     all_: bool,
+    by: str | None,
     changes: tuple[str, ...],
     conflicts: bool,
     edit: bool,
@@ -125,6 +128,7 @@ def review(
       jidomem review --limit 20
       jidomem review --todo
       jidomem review accept --all --dry-run
+      jidomem review reject --all --by crawler --reason "it repeats itself" --dry-run
       jidomem review --by-rule --dry-run
       jidomem review --json
     """
@@ -137,8 +141,11 @@ def review(
     moments = {"--as-of": app.as_of, "--valid-at": app.valid_at}
     if not conflicts and (given := next((name for name, moment in moments.items() if moment is not None), None)):
         raise InvalidRequest(f"jidomem review does not take {given}", hint=f"leave out {given}, or add --conflicts")
-    if all_ and (action != "accept" or items):
-        raise InvalidRequest("--all accepts all proposals, and takes no IRI", hint="jidomem review accept --all")
+    if all_ and (items or not (action == "accept" or (action == "reject" and by))):
+        hint = "jidomem review accept --all, or reject --all --by AGENT"
+        raise InvalidRequest("--all takes no IRI, and rejects only the proposals of one agent", hint=hint)
+    if by is not None and (conflicts or items or source is not None or by_rule):
+        raise InvalidRequest("--by goes with a list and with --all", hint=f"jidomem review --by {by}")
     if against is not None and len(items) != 1:
         raise InvalidRequest(
             "--against goes with one memory", hint=f"jidomem review {action or 'accept'} IRI --against IRI"
@@ -154,8 +161,11 @@ def review(
     if conflicts:
         _show_conflicts(app, memory)
         return 0
+    agent = agent_iri(by) if by is not None else None
+    if all_ and action == "reject":
+        return _reject_all(app, memory, agent or "", reason, dry_run)
     if all_:
-        return _accept_all(app, memory, reason, dry_run)
+        return _accept_all(app, memory, agent, reason, dry_run)
     if action is not None:
         names = [_pending_id(memory, item) for item in items]
         rival = memory_iri(memory, against) if against else None
@@ -167,9 +177,9 @@ def review(
     if source is not None:
         return _apply_review(app, memory, _decode(source.read()), dry_run)
     now = memory.sources.now()
-    pairs = memory.near_pairs()
+    pairs = memory.near_pairs() if by is None else ()
     limit = app.limit if edit or as_todo else app.rows
-    queue_page = queued(memory.reader, memory.project, now, pairs, limit=limit, cursor=app.cursor)
+    queue_page = queued(memory.reader, memory.project, now, pairs, limit=limit, cursor=app.cursor, by=agent)
     waiting = with_endings(memory.reader, memory.project, _at_present_lines(memory, queue_page.waiting))
     queue_page = replace(queue_page, waiting=waiting)
     if edit:
@@ -181,7 +191,7 @@ def review(
                 f"the next lines: jidomem review{acting(app)} --todo --limit {app.limit} --cursor {queue_page.cursor}"
             )
     else:
-        _list(app, memory, queue_page)
+        _list(app, memory, queue_page, f" --by {quote(by)}" if by is not None else "")
     return 0
 
 
@@ -284,11 +294,20 @@ def _aligned(ways: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{line.ljust(width)}  {effect}" for line, effect in ways]
 
 
-def _accept_all(app: App, memory: Jidomem, reason: str | None, dry_run: bool) -> int:
-    """Accept every proposal without a conflict; a refused one does not stop the others."""
-    found = acceptable(memory.reader, memory.project, _waiting(memory))
+def _reject_all(app: App, memory: Jidomem, by: str, reason: str | None, dry_run: bool) -> int:
+    """Reject every proposal of an agent, in one commit; a refused one does not stop the others."""
+    waiting = queue(memory.reader, memory.project, memory.sources.now(), by=by)
+    _preview(app, waiting, "would reject" if dry_run else "rejecting")
+    lines = [ReviewLine(0, "reject", one, reason) for one in waiting]
+    return _print_outcomes(app, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
+
+
+def _accept_all(app: App, memory: Jidomem, by: str | None, reason: str | None, dry_run: bool) -> int:
+    """Accept every proposal without a conflict, or those *by* one agent; a refused one does not stop the others."""
+    waiting = queue(memory.reader, memory.project, memory.sources.now(), by=by)
+    found = acceptable(memory.reader, memory.project, waiting)
     lines = [ReviewLine(0, "accept", one, reason) for one in found[""]]
-    _preview(app, with_endings(memory.reader, memory.project, found[""]), dry_run)
+    _preview(app, with_endings(memory.reader, memory.project, found[""]), "would accept" if dry_run else "accepting")
     code = _print_outcomes(app, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
     for key, what in LEFT.items():
         if left := found[key]:
@@ -315,13 +334,13 @@ def _some(app: App, waiting: Sequence[Waiting]) -> str:
     )
 
 
-def _preview(app: App, chosen: Sequence[Waiting], dry_run: bool) -> None:
-    """Print the proposals about to be accepted: the number of each kind from each source, and the first of each."""
+def _preview(app: App, chosen: Sequence[Waiting], doing: str) -> None:
+    """Print the proposals about to be settled: the number of each kind from each source, and the first of each."""
     sources: dict[str, list[Waiting]] = {}
     for one in chosen:
         sources.setdefault(one.file or f"by {', '.join(map(short, one.agents))}", []).append(one)
     if chosen:
-        app.info(f"{'would accept' if dry_run else 'accepting'} {len(chosen):,}:")
+        app.info(f"{doing} {len(chosen):,}:")
     for source, some in [*sources.items()][: None if app.verbose else NAMED]:
         app.info(f"  {source}: {_kinds(some)}")
         for one in some[: None if app.verbose else _FIRST]:
@@ -357,7 +376,7 @@ def _rewordings(
     return {item: rewordings(memory.reader, memory.project, item, olds) for item, olds in old_of.items() if olds}
 
 
-def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
+def _list(app: App, memory: Jidomem, queue_page: Queue, by: str) -> None:
     newer = newer_versions(memory.reader, memory.project, queue_page.waiting)
     options, reworded = acting(app), _rewordings(memory, queue_page.waiting, newer)
     settle = [commands(one, options, memory.writer.agent) for one in queue_page.waiting]
@@ -405,7 +424,9 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
     if offered := found[""]:
         several = "proposals" if len(offered) > 1 else "proposal"
         many = f"{len(offered):,} {several} ({_kinds(offered)})" if queue_page.cursor is None else "all proposals"
-        app.info(f"accept {many} without a conflict: jidomem review{options} accept --all")
+        app.info(f"accept {many} without a conflict: jidomem review{options} accept --all{by}")
+    if by and queue_page.total:
+        app.info(f'reject all {queue_page.total:,}: jidomem review{options} reject --all{by} --reason "..."')
 
 
 def _show_open_decisions(app: App, memory: Jidomem) -> None:

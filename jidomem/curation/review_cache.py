@@ -20,6 +20,8 @@ from jidomem.records import active
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.intent import IDENTICAL
 from jidomem.records.named_query import FOREVER, to_term
+from jidomem.write import conflict
+from jidomem.write.snapshot import WriteSnapshot
 
 _PREFIXES = "PREFIX jido: <https://jido.ai/ontology#>\nPREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
 _ASSUMED = f"{_PREFIXES} SELECT DISTINCT ?kind WHERE {{ ?kind rdfs:subClassOf* jido:Assumption }} ORDER BY ?kind"
@@ -160,6 +162,7 @@ class _QueueFacts:
         self.leaning: NodeCache[int] = NodeCache(graph)
         self.active_summaries: NodeCache[str] = NodeCache(graph)
         self.dates: NodeCache[list[dict[str, Any]]] = NodeCache(graph)
+        self.rivals: tuple[object, dict[str, tuple[list[str], set[str]]]] = None, {}  # of one version of the index
 
     def all(self) -> tuple[NodeCache[Any], ...]:
         return self.known, self.leaning, self.active_summaries, self.dates
@@ -196,6 +199,18 @@ class ReviewCache:
     def active_summaries(self, items: Collection[str]) -> dict[str, str]:
         """Return the summaries of those of *items* that are active."""
         return self._facts.active_summaries.get(items, self._ended, self._load_summaries)
+
+    def rivals(self, items: Iterable[str], view: WriteSnapshot) -> dict[str, tuple[list[str], set[str]]]:
+        """Return for each proposal the active memories that it conflicts with, and those in the place of ended ones."""
+        version = self._index.generation, self._index.mark(self._graph)
+        if self._facts.rivals[0] != version:
+            self._facts.rivals = version, {}
+        known = self._facts.rivals[1]
+        for item in items:
+            if item not in known:
+                opposed = [*map(plain_value, conflict.rivals(iri(item), view))]
+                known[item] = opposed, {*map(plain_value, conflict.places_taken(iri(item), view))}
+        return known
 
     def due(self, now: datetime) -> list[dict[str, Any]]:
         """Return the rows of `due` at the moment *now*."""

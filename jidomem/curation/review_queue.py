@@ -128,15 +128,17 @@ class Queue:
     total: int
 
 
-def queue(reader: MemoryReader, project: str, now: datetime, near: Sequence[NearPair] = ()) -> list[Waiting]:
+def queue(
+    reader: MemoryReader, project: str, now: datetime, near: Sequence[NearPair] = (), *, by: str | None = None
+) -> list[Waiting]:
     """Return all items awaiting a curator in *project*: by tier, then by most dependents, then oldest first.
 
-    The pairs *near* come last, the nearest first.
+    The pairs *near* come last, the nearest first. With *by*, the IRI of an agent, only its proposals are returned.
 
     Proposals imported from a file stay together, in the order of the file, in the tier of the most urgent of them:
     after the others of that tier, the most recently imported file first. After a month an item moves up a tier.
     """
-    return queued(reader, project, now, near).waiting
+    return queued(reader, project, now, near, by=by).waiting
 
 
 def queued(
@@ -147,23 +149,28 @@ def queued(
     *,
     limit: int | None = None,
     cursor: str | None = None,
+    by: str | None = None,
 ) -> Queue:
     """Return a page of `queue`: up to *limit* items after those of the page with the *cursor*.
 
     Days are counted at the time of the first page; items settled since are left out of later pages.
     Raises InvalidRequest for an invalid limit or cursor.
     """
-    size, question = None if limit is None else page_size(limit), f"review by place {project}"
+    size, question = None if limit is None else page_size(limit), f"review by place {project} {by or ''}"
     start = Cursor.parse(cursor, question) if cursor is not None else None
     now = (parse_moment(plain_value(start.as_of)) or now) if start else now
     cache = review_cache(reader, project)
     view = present_rows(reader, project)
-    proposals = _proposals(reader.ask("proposals", project=project), cache, view)
-    candidates = [*_disagreements(reader, project, view), *proposals]
+    proposed = reader.ask("proposals", project=project)
+    if by is not None:
+        proposed = [row for row in proposed if iri(by) in view.objects(iri(row["item"]), jido("assertedBy"))]
+    proposals = _proposals(proposed, cache, view)
+    candidates = proposals if by is not None else [*_disagreements(reader, project, view), *proposals]
     known = cache.known([*dict.fromkeys(_named(candidates))])
     opposed = {frozenset((row["item"], row["other"])) for row in candidates}
     apart = [pair for pair in near if frozenset((pair.item, pair.other)) not in opposed]
-    queue_rows = [row for row in candidates if row["item"] in known] + _due(cache, now) + _near(cache, apart)
+    others = [] if by is not None else [*_due(cache, now), *_near(cache, apart)]
+    queue_rows = [*(row for row in candidates if row["item"] in known), *others]
     leaning = cache.leaning([*dict.fromkeys(_named(queue_rows))])
     groups = _groups(queue_rows, known, now)
     ordered = sorted((_place(row, known, leaning, now, groups), number) for number, row in enumerate(queue_rows))
@@ -384,24 +391,24 @@ def _proposals(rows: Sequence[Mapping[str, Any]], cache: ReviewCache, view: Writ
     rivals: dict[str, dict[str, None]] = {}
     for row in rows:
         rivals.setdefault(row["item"], {}).update({row["conflict"]: None} if row["conflict"] else {})
-    opposed = {item: [*map(plain_value, conflict.rivals(iri(item), view))] for item in rivals}
-    taken = {item: {*map(plain_value, conflict.places_taken(iri(item), view))} for item in rivals}
+    opposed = cache.rivals(rivals, view)
     for item, known in rivals.items():
-        known.update(dict.fromkeys(opposed[item]))
+        known.update(dict.fromkeys(opposed[item][0]))
     summaries = cache.active_summaries([*dict.fromkeys(rival for some in rivals.values() for rival in some)])
-    in_place = cache.known([*dict.fromkeys(end for some in taken.values() for end in some if end not in summaries)])
+    places = (end for item in rivals for end in opposed[item][1] if end not in summaries)
+    in_place = cache.known([*dict.fromkeys(places)])
     summaries = {**{end: about["summary"] or REDACTED for end, about in in_place.items()}, **summaries}
     for row in rows:
         entry = proposals.setdefault(row["item"], {
             "kind": "proposal", "item": row["item"], "summary": row["summary"], "other": None, "other_summary": None,
             "why": "proposed", "actions": _OF_DUE,
         })  # fmt: skip
-        ends = taken[row["item"]]
+        ends = opposed[row["item"]][1]
         rival = next((each for each in rivals[row["item"]] if each in ends or each in summaries), None)
         if rival is not None:
             why = "it was made on a memory that ended since" if rival in ends else "disagrees with an active memory"
             entry |= {"other": rival, "other_summary": summaries[rival], "why": why}
-            is_near = rival not in opposed[row["item"]]  # by its words only, so both may stay
+            is_near = rival not in opposed[row["item"]][0]  # by its words only, so both may stay
             is_apart = is_near or conflict.are_apart(iri(row["item"]), iri(rival), view)
             is_apart |= rival in ends and bool(view.objects(iri(rival), jido("invalidates")))  # such as an incident
             is_withdrawal = any(_MARKER in view.types(iri(each)) for each in (row["item"], rival))

@@ -86,13 +86,17 @@ _ONE: Mapping[str, str] = {"accept": "it becomes or stays active", "reject": "it
 _ENDED: Mapping[str, str] = {"accept": "it ended at its date", "reject": "it is withdrawn, as if it never held"}
 
 
+def agent_iri(agent: str) -> str:
+    """Return the IRI of an agent, given by IRI or name."""
+    return written(agent if is_absolute(agent) else f"{BASE}agents/{agent}")
+
+
 def commands(one: Waiting, place: str = "", agent: str | None = None) -> list[tuple[str, str]]:
     """Return the commands that settle the item *one*, each with its effect; *place* has options for all.
 
     A command for which *agent*, the name or IRI of the curator, needs a reason has a placeholder for it.
     """
-    if agent is not None:
-        agent = written(agent if is_absolute(agent) else f"{BASE}agents/{agent}")
+    agent = agent if agent is None else agent_iri(agent)
     item, other = short_id(one.item), short_id(one.other) if one.other else ""
     against = f" --against {other}" if one.other and one.kind != "proposal" else ""
     date = " --set expires_on=DATE" * one.needs_date

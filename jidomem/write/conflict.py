@@ -424,14 +424,17 @@ def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] |
 
     *is_rival* selects other memories than the active ones.
     """
-    own_keys, dates = view.objects(item, CONFLICT_KEY), _dates(item, view)
-    recorded = _moment(view.first(item, _RECORDED))
+    own_keys = view.objects(item, CONFLICT_KEY)
+    kinds = [(plain_value(key).partition(":")[0], key) for key in sorted(own_keys)]
+    compared = [(kind, view.subjects(CONFLICT_KEY, key)) for kind, key in kinds if kind in (*WHY, "value")]
+    shared = [(kind, [each for each in some if each != item]) for kind, some in compared]
+    if not any(some for _, some in shared):  # as for most: nothing else is read of them
+        return
+    dates, recorded = _dates(item, view), _moment(view.first(item, _RECORDED))
     values = {key for key in own_keys if plain_value(key).startswith("value-is:")}
     coexists = view.objects(item, jido("coexistsWith"))
-    for key in sorted(own_keys):
-        kind = plain_value(key).partition(":")[0]
-        holders = filter(is_rival or view.is_active, view.subjects(CONFLICT_KEY, key))
-        for rival in holders if kind in (*WHY, "value") else ():
+    for kind, some in shared:
+        for rival in filter(is_rival or view.is_active, some):
             if kind == "value":
                 differs = values.isdisjoint(view.objects(rival, CONFLICT_KEY))
             else:

@@ -996,3 +996,35 @@ def test_rules_that_confirm_are_told_in_sentences(repository):
 
     assert "\na proposed convention restated by another agent is confirmed\n" in restated
     assert "\na proposed fact unopposed for 3 days is confirmed\n" in unopposed
+
+
+def test_the_proposals_of_one_agent_are_listed_and_rejected_together(repository):
+    commits = repository / ".jidomem" / "projects" / "p" / "memory"
+    flood = [proposed(f"Rule {number}", agent="crawler") for number in range(25)]
+    run("edit", flood[0], "--supersede", "Rule 0, newer", "--agent", "crawler")
+    before, of_bob = len([*commits.glob("2*.ttl")]), {row["item"] for row in rows("review", "--by", "bob")}
+
+    listed = run("review", "--by", "crawler", "--limit", "2")
+    assert [row["item"] in of_bob for row in rows("review", "--by", "crawler")] == [False] * 26
+    assert 'reject all 26: jidomem review reject --all --by crawler --reason "..."' in listed.stderr
+    assert run("review", "accept", "--all", "--by", "nobody").exit_code == 0
+    tried = run("review", "reject", "--all", "--by", "crawler", "--dry-run")
+    assert "would reject 26:\n  by crawler: 26 convention\n" in tried.stderr
+    assert tried.stderr.count("Rule ") == 3
+    assert len(rows("review", "--by", "crawler")) == 26
+
+    done = run("review", "reject", "--all", "--by", "crawler", "--reason", "it repeats itself")
+
+    assert (done.exit_code, "rejecting 26:" in done.stderr, "rejected 26" in done.stderr) == (0, True, True)
+    assert len([*commits.glob("2*.ttl")]) == before + 1
+    assert {row["item"] for row in rows("review")} == of_bob
+    assert len(of_bob) == 2
+
+
+@pytest.mark.parametrize("words", [
+    ["reject", "--all"], ["supersede", "--all", "--by", "bob"],
+    ["--conflicts", "--by", "bob"], ["--by-rule", "--by", "bob"],
+])  # fmt: skip
+def test_all_is_rejected_of_one_agent_only(repository, words):
+    assert run("review", *words).exit_code == 2
+    assert len(rows("review")) == 2
