@@ -22,6 +22,7 @@ from jidomem.curation.find_text import (
     NOT_SEARCHED,
     UNKNOWN,
     Leftover,
+    config_leftovers,
     leftovers,
     source_leftovers,
 )
@@ -36,8 +37,10 @@ from jidomem.read.memory_detail import short_id
 from jidomem.records.file_anchor import ANCHOR, anchors_of
 from jidomem.records.intent import SHORT, properties_of
 from jidomem.runtime.root import INDEX
+from jidomem.runtime.settings import own_config
 from jidomem.write import canonical
 from jidomem.write.rollback import Rollback
+from jidomem_cli.errors import acting
 from jidomem_cli.fields import memory_iri
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import form_of, show_json, show_result, show_rows
@@ -255,7 +258,9 @@ def _print_emptied(app: App, plan: RedactionPlan, state: str) -> None:
     named = ", ".join(shown if app.verbose else shown[:_NAMED])
     more = f" and {count - _NAMED} more (-v names all)" if count > _NAMED and not app.verbose else ""
     app.info(f"active, but {state}: {named}{more}")
-    app.info(f'end each: jidomem edit {shown[0]} --invalidate --reason "its text was redacted"')
+    end = f'jidomem edit{acting(app)} {{}} --invalidate --reason "its text was redacted"'
+    many = f"for id in {' '.join(shown)}; do {end.format('$id')}; done"
+    app.info(f"end each: {end.format(shown[0]) if count == 1 else many}")
 
 
 def _print_occurrences(app: App, plan: RedactionPlan) -> None:
@@ -278,7 +283,9 @@ def _source_paths(memory: Jidomem) -> set[str]:
 def _left(memory: Jidomem, plan: RedactionPlan, sources: Collection[str]) -> list[Leftover]:
     """Return the files that contain the texts: those of the root, and the sources of memories in the repository."""
     root, texts = memory.settings.root, sorted(plan.wanted.texts)
+    tokens = {each.agent: f"jidomem access token remove {each.id}" for each in memory.place.keyring().tokens}
     return [
+        *config_leftovers(own_config(), memory.settings.place, tokens, texts),
         *leftovers(root, texts, memory.project),
         *source_leftovers(Paths(root, memory.tree).folder, sources, texts),
     ]
@@ -329,8 +336,8 @@ def _print_redaction_result(
         app.warn(f"{others} other processes have an index of this root open; each discards it at its next query")
     _warn_history(app, memory, left)
     app.info(
-        "not covered: other copies of this root, backups, exports, and earlier answers; revoke a redacted password or"
-        " key. A copy that a merge restores is not served, and is reported by: jidomem journal verify"
+        "not covered: other copies of this root, backups, exports, server logs, and earlier answers; revoke a redacted"
+        " password or key. A copy that a merge restores is not served, and is reported by: jidomem journal verify"
     )
     if plan is not None and plan.wanted.texts:
         app.info("other spellings stay; search for each: jidomem journal redact --dry-run --text OTHER")

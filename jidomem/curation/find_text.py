@@ -196,6 +196,22 @@ def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str]) -> 
     return results
 
 
+def config_leftovers(path: Path, root: str, agents: Mapping[str, str], texts: Iterable[str]) -> list[Leftover]:
+    """Return the lines of a user's own configuration that contain a text, and the tokens of *root* that do.
+
+    *agents* are the names in these tokens, each with the command that revokes it.
+    """
+    given = [Spelling(text, as_word=True) for text in texts]
+    named = {f'agent = "{name}"': f"it is a token that still works: {command}" for name, command in agents.items()}
+    lines = (plain_file(path, LARGEST) or b"").decode("utf-8", "replace").splitlines()
+    numbers = {line: number for number, line in enumerate(lines, 1)}
+    found = {line: form for line in [*lines, *named] if (form := form_of(line, given)) is not None}
+    return [
+        Leftover(path if line in numbers else Path(root), form, False, named.get(line, "edit it"), numbers.get(line))
+        for line, form in found.items()
+    ]
+
+
 def _leftover(root: Path, path: Path, given: list[Spelling], project: str) -> Leftover | None:
     below = path.relative_to(root).parts
     if (form := form_of(below[-1], given)) is not None:

@@ -10,6 +10,7 @@ import pytest
 
 import jidomem
 from jidomem.records.file_anchor import NO_BLOB
+from jidomem.runtime.settings import own_config
 from jidomem.serve.app import create_app
 from tests.cli.cli_world import run
 
@@ -371,7 +372,7 @@ def test_a_redaction_names_the_memories_of_which_nothing_is_left_with_the_comman
     done("remember", "Jane Example knows", "--rationale", "She wrote it", "--iri", "https://jido.ai/memory/known")
     dry = done("journal", "redact", "--text", "Jane Example", "--dry-run")
     assert "active, but would be without text: asked, jane\n" in dry.stderr
-    (command,) = re.findall("end each: jidomem (.*)", dry.stderr)
+    ((names, command),) = re.findall("end each: for id in (.*); do jidomem (.*); done", dry.stderr)
 
     told = done("journal", "redact", "--text", "Jane Example", "--reason", "a person").stderr
     assert "active, but without text: asked, jane\n" in told
@@ -379,7 +380,23 @@ def test_a_redaction_names_the_memories_of_which_nothing_is_left_with_the_comman
     assert "3 memories lost 3 statements to redactions: jane, asked, known;" in line
     assert len(json.loads(done("check", "--json").stdout)["problems"]) == 3
 
-    done(*split(command))
-    done(*split(command.replace("asked", "jane")))
+    for name in names.split():
+        done(*split(command.replace("$id", name)))
     (line,) = done("check").stdout.splitlines()
     assert "known: it was redacted" in line
+
+
+def test_a_redaction_names_the_token_that_has_the_text_and_the_command_that_revokes_it(folder):
+    done("access", "token", "add", "jane.example", "--role", "agent")
+    done("access", "token", "add", "ana", "--role", "agent")
+    done("remember", "Ask Jane Example", "--iri", "https://jido.ai/memory/asked")
+
+    told = done("journal", "redact", "--text", "Jane Example", "--reason", "she asked for it").stderr
+
+    (line, command) = re.findall(r"config.toml:(\d+) .*that still works: jidomem (.*)", told)[0]
+    assert "jane.example" in own_config().read_text().splitlines()[int(line) - 1]
+    assert told.count("that still works") == 1
+    assert "server logs" in told
+    done(*split(command))
+    assert "jane" not in own_config().read_text()
+    assert "config.toml" not in done("journal", "redact", "--text", "Jane Example", "--dry-run", code=4).stderr
