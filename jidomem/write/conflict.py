@@ -22,8 +22,6 @@ from jidomem.records.intent import (
     CLASH,
     CONFLICT_KEY,
     IDENTICAL,
-    JUDGED,
-    JUDGED_AS,
     MemoryUpdateIntent,
     contradiction,
     convention_clash,
@@ -116,40 +114,6 @@ def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]
         for subject, predicate, value in intent.extra_triples
         if subject != intent.iri and is_functional(iri(predicate))
     }
-
-
-def judgement(item: str, *, stays: bool) -> list[str]:
-    """Return the keys of the judgement that the memory *item* stays active, or that it ends.
-
-    Two active memories with the first key and no common second one judge differently.
-    """
-    return [f"{JUDGED}:{digest(item)}", f"{JUDGED_AS}:{digest(item, stays)}"]
-
-
-def end_keys(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[str]:
-    """Return the keys of the judgement that the memories withdrawn by *intent* end.
-
-    An earlier judgement that one of them stays is overruled, so the key of it is among them.
-    """
-    found: list[str] = []
-    for old in intent.invalidates:
-        if not view.is_proposed(iri(old)):
-            (*_, stays), known = judgement(old, stays=True), judgement(old, stays=False)
-            overruled = any(map(view.is_current, view.subjects(CONFLICT_KEY, literal(stays))))
-            found += [*known, stays] if overruled else known
-    return found
-
-
-def judge_differently(item: Term, other: Term, view: WriteSnapshot) -> bool:
-    """Return whether *item* and *other* say of one memory that it stays, and that it ends, unaware of each other."""
-    first, second = (set(map(plain_value, view.objects(each, CONFLICT_KEY))) for each in (item, other))
-    common = [key.partition(":")[0] for key in first & second]
-    return common.count(JUDGED) > common.count(JUDGED_AS)
-
-
-def is_judged_to_stay(item: Term, by: Term, view: WriteSnapshot) -> bool:
-    """Return whether *by* has the judgement that *item* stays."""
-    return literal(judgement(plain_value(item), stays=True)[1]) in view.objects(by, CONFLICT_KEY)
 
 
 def identical(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: WriteSnapshot) -> str | None:

@@ -487,7 +487,7 @@ class Pipeline:
             for slot in conflict.value_keys(intent, self._is_functional).items():
                 all_keys += slot
         if intent.invalidates:
-            all_keys += conflict.end_keys(intent, view)
+            all_keys += triples.end_keys(intent, view)
         return [(iri(intent.iri or ""), CONFLICT_KEY, literal(key)) for key in all_keys]
 
     def _deduplicated(self, draft: Draft, same: str, view: WriteSnapshot) -> Decision:

@@ -28,7 +28,7 @@ from jidomem.write.permissions import check_explained
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot, withdrawals_below
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Outcome, SubmitOptions, commit_of
-from jidomem.write.triples import restated_in
+from jidomem.write.triples import is_judged_to_stay, judge_differently, judgement_keys, restated_in
 
 ACTIONS = ("accept", "reject", "supersede", "keep-both")
 #: Action -> the word for a memory settled by it.
@@ -131,7 +131,7 @@ class Settlements:
         if other is not None and action in ("accept", "supersede") and view.is_proposed(iri(other)):
             _check_opposes(iri(item), iri(other), view)
         reason, options, is_active = settlement.reason or _REASONS[action], DEFAULT_OPTIONS, view.is_current(iri(item))
-        if other is not None and conflict.judge_differently(iri(item), iri(other), view):
+        if other is not None and judge_differently(iri(item), iri(other), view):
             values, options = self._one_judgement(settlement, item, other, view)
         elif action == "reject":
             self._check_may_reject(iri(item), view)
@@ -161,7 +161,7 @@ class Settlements:
         corrections.check_asserted(view, decision.receipt)
         staying = {"accept": item, "reject": other, "keep-both": other}.get(action)
         if other is not None and staying is not None and not values.get("revives"):
-            keys = conflict.judgement(staying, stays=True)
+            keys = judgement_keys(staying, stays=True)
             made = [(iri(decision.receipt.iri), _KEY, literal(key)) for key in keys]
             decision = replace(decision, triples=(*decision.triples, *made))
         first = old if is_active else restated_in(view, plain_value(conflict.first_proposed(iri(item), view)))
@@ -183,7 +183,7 @@ class Settlements:
         counting, undone = (other, item) if settlement.action == "reject" else (item, other)
         reason = settlement.reason or f"{_REASONS['accept']}: {counting} counts"
         ended = [old for old in view.objects(iri(undone), jido("invalidates")) if not view.is_proposed(old)]
-        opposed = [old for old in ended if conflict.is_judged_to_stay(old, iri(counting), view)]
+        opposed = [old for old in ended if is_judged_to_stay(old, iri(counting), view)]
         if not (opposed or ended):  # it stays beside a memory that ended
             return self._corrections.confirmation(view, undone, reason, {}), DEFAULT_OPTIONS
         values, options = self._corrections.restoration(view, (opposed or ended)[0], [undone], reason, {})
@@ -472,7 +472,7 @@ def _disagree(item: Term, other: Term, view: WriteSnapshot) -> bool:
         or item in _rivals(other, view)
         or conflict.of_one_origin(item, other, view)
         or conflict.are_nearby(item, other, view)
-        or conflict.judge_differently(item, other, view)
+        or judge_differently(item, other, view)
         or plain_value(other) in coexisting_with(item, view)
     )
 

@@ -31,7 +31,15 @@ from jidomem.rdf.terms import (
     plain_value,
 )
 from jidomem.rdf.vocab import DECISIONS, ERRORS, TYPE, jido
-from jidomem.records.intent import FIELD_PROPERTIES, MemoryUpdateIntent, digest, properties_of
+from jidomem.records.intent import (
+    CONFLICT_KEY,
+    FIELD_PROPERTIES,
+    JUDGED,
+    JUDGED_AS,
+    MemoryUpdateIntent,
+    digest,
+    properties_of,
+)
 from jidomem.records.policy import AgentPolicy, Policy
 from jidomem.write.canonical import (
     is_absolute,
@@ -99,6 +107,40 @@ def relate(intent: MemoryUpdateIntent, status: Term, conflicting: Iterable[str] 
     if intent.alternatives:
         links += [(node, jido("hasAssertionStatus"), status) for node in alternative_nodes(intent)]
     return links
+
+
+def judgement_keys(item: str, *, stays: bool) -> list[str]:
+    """Return the keys of the judgement that the memory *item* stays active, or that it ends.
+
+    Two active memories with the first key and no common second one judge differently.
+    """
+    return [f"{JUDGED}:{digest(item)}", f"{JUDGED_AS}:{digest(item, stays)}"]
+
+
+def end_keys(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[str]:
+    """Return the keys of the judgement that the memories withdrawn by *intent* end.
+
+    An earlier judgement that one of them stays is overruled, so the key of it is among them.
+    """
+    found: list[str] = []
+    for old in intent.invalidates:
+        if not view.is_proposed(iri(old)):
+            (*_, stays), known = judgement_keys(old, stays=True), judgement_keys(old, stays=False)
+            overruled = any(map(view.is_current, view.subjects(CONFLICT_KEY, literal(stays))))
+            found += [*known, stays] if overruled else known
+    return found
+
+
+def judge_differently(item: Term, other: Term, view: WriteSnapshot) -> bool:
+    """Return whether *item* and *other* say of one memory that it stays, and that it ends, unaware of each other."""
+    first, second = (set(map(plain_value, view.objects(each, CONFLICT_KEY))) for each in (item, other))
+    common = [key.partition(":")[0] for key in first & second]
+    return common.count(JUDGED) > common.count(JUDGED_AS)
+
+
+def is_judged_to_stay(item: Term, by: Term, view: WriteSnapshot) -> bool:
+    """Return whether *by* has the judgement that *item* stays."""
+    return literal(judgement_keys(plain_value(item), stays=True)[1]) in view.objects(by, CONFLICT_KEY)
 
 
 def stubs(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, now: datetime) -> list[Triple]:
