@@ -104,7 +104,7 @@ def projects(site: RequestContext) -> Response:
 
 
 def project(site: RequestContext, project: str) -> Response:
-    """Return the state of one project: counts by kind and status, versions, damage."""
+    """Return the state of one project: counts by class and state, versions, damage; a withdrawal is a DeletedMarker."""
     given = wire.arguments(*MOMENTS, "min_position")
     wait_for_version(site, project, given)
     version = _version(site, project, given.get("as_of"))
@@ -394,7 +394,7 @@ def recall(site: RequestContext, project: str) -> Response:
         raise InvalidRequest("there is no query", hint='write {"query": "..."}')
     wait_for_version(site, project, given)
     if "agent" in arguments and not OWN.isdisjoint(arguments.get("kinds", ())):
-        site.check_own(arguments["agent"])  # as for /entries/recall
+        site.check_own(arguments["agent"], "read the entries of")  # as for /entries/recall
     agent = site.listener(arguments.pop("agent_id", None))
     recalled = site.memory.recall(
         arguments.pop("query"), project, **arguments, **({"agent_id": agent} if agent else {})

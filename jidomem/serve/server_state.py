@@ -660,11 +660,11 @@ class RequestContext:
             f"{self.caller.agent} may not listen for {agent}", hint=f"leave agent out, or give {self.caller.agent}"
         )
 
-    def check_own(self, agent: str) -> None:
-        """Raise PolicyDenied unless the caller may read the working memory of *agent*."""
+    def check_own(self, agent: str, doing: str) -> None:
+        """Raise PolicyDenied unless the caller is *agent* or a curator; *doing* says what is refused."""
         if self.caller is not None and not self.is_own_or_curated(agent):
-            detail = f"{self.caller.agent} may not read the working memory of {agent}"
-            raise PolicyDenied(detail, hint=f"ask for that of {self.caller.agent}")
+            detail = f"{self.caller.agent} may not {doing} {agent}"
+            raise PolicyDenied(detail, hint=f"give {self.caller.agent}")
 
 
 def _iri(agent: str) -> str:

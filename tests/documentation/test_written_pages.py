@@ -6,12 +6,14 @@ import inspect
 import re
 from functools import cache
 
+import click
 import pytest
 
 import jidomem
 from docs.generate import DOCS, PARTS, configuration, mcp, python, written
 from jidomem.base import files
 from jidomem.errors import CODES
+from jidomem_cli.main import cli
 from jidomem_cli.serve import mcp as mcp_verb
 
 ROOT = DOCS.parent
@@ -96,3 +98,27 @@ def test_a_key_that_the_settings_do_not_know_stops_the_page(monkeypatch):
 
     with pytest.raises(KeyError, match="colour"):
         configuration.pages()
+
+
+def unknown_word(words):
+    """The first of *words* that names no command of the group before it; None for a command that exists."""
+    found = cli
+    for word in words:
+        if not isinstance(found, click.Group):
+            return None
+        if not re.fullmatch("[a-z][a-z-]*", word):  # an option, or a name that stands for a command
+            return None
+        if (found := found.get_command(click.Context(found), word)) is None:
+            return word
+    return None
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.name)
+def test_each_command_that_a_page_names_exists(page):
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    context = click.Context(cli)
+    groups = {name for name in cli.list_commands(context) if isinstance(cli.get_command(context, name), click.Group)}
+    named = [span.split() for span in re.findall(r"`([a-z][^`\n]* [^`\n]+)`", text)]
+    commands = [words[1:] if words[0] == "jidomem" else words for words in named if words[0] in {"jidomem", *groups}]
+
+    assert [" ".join(words) for words in commands if unknown_word(words)] == []

@@ -231,5 +231,9 @@ def test_recall_gives_who_has_a_token_entries_of_its_own_and_no_others(caller):
 
     assert (found(ana), found(ben), found(rita)) == (["ana"], [], [])
     assert found(rita, agent="ana") == ["ana"]
-    with pytest.raises(JidomemError, match="ben may not read the working memory of ana"):
+    with pytest.raises(JidomemError, match="ben may not read the entries of ana"):
         found(ben, agent="ana")
+    with pytest.raises(JidomemError, match="ben may not write entries of ana"):
+        ben.asked("/entries", {"entry": {**PLAN, "agent_id": "ana"}})
+    with pytest.raises(JidomemError, match="ben may not read the entries of ana"):
+        ben.asked("/entries/recall", {"agent_id": "ana", "query": "ship"})
