@@ -106,7 +106,7 @@ def _each(site: RequestContext, project: str, values: list[Any]) -> Response:
     store = site.memory.entry_store(project, writer=site.writer)
     written = iter(store.write_many(each for each in requests if isinstance(each, WriteRequest)))
     outcomes = [next(written) if isinstance(each, WriteRequest) else each for each in requests]
-    refused = {place: each for place, each in enumerate(outcomes) if isinstance(each, JidomemError)}
+    refused = {place: site.shown(each) for place, each in enumerate(outcomes) if isinstance(each, JidomemError)}
     if outcomes and all(place in refused and refused[place].code in STOPPING for place in range(len(outcomes))):
         raise refused[0]
     for place, refusal in refused.items():
@@ -114,7 +114,8 @@ def _each(site: RequestContext, project: str, values: list[Any]) -> Response:
             refusal.position = place
             site.operation.measures.refused(refusal.code, _by(site, values[place]), project)
     return wire.answer(
-        [wire.outcome(outcome, project) for outcome in outcomes], 200 if refused or not outcomes else 201
+        [wire.outcome(refused.get(place, outcome), project) for place, outcome in enumerate(outcomes)],
+        200 if refused or not outcomes else 201,
     )
 
 

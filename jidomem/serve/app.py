@@ -147,7 +147,7 @@ class AccessGate:
         project = parts.get("project")
         if caller is None:
             return self._with_damage(self._site, project, route.answer(self._site, **parts))
-        site = replace(self._site, caller=caller)
+        site = replace(self._site, caller=caller, request_id=g.seen.id)
         if project is not None:
             site.check(project)
         if route.writes:
@@ -158,6 +158,8 @@ class AccessGate:
             if project is not None and error.code == "unknown_project" and site.is_hidden():
                 raise site.unknown(project) from None
             raise
+        except JidomemError as error:
+            raise site.shown(error) from error
 
     def _with_damage(self, site: RequestContext, project: str | None, response: Response) -> Response:
         """Return *response* with a warning if a part of what it tells of *project* cannot be read."""

@@ -182,7 +182,19 @@ def _outcomes(site: RequestContext, project: str, values: Sequence[Any], dry_run
         if isinstance(outcome, JidomemError) and not _stops(outcome):
             outcome.position = position
             site.operation.measures.refused(outcome.code, _by(site, values[position]), project)
-    return outcomes
+    return [*_shown(site, outcomes)]
+
+
+def _shown(site: RequestContext, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    """Yield *outcomes* as the caller may see them; an error that stopped several is logged once."""
+    shown: dict[str, JidomemError] = {}
+    for outcome in outcomes:
+        if isinstance(outcome, Receipt):
+            yield outcome
+            continue
+        if not _stops(outcome) or outcome.detail not in shown:
+            shown[outcome.detail] = site.shown(outcome)
+        yield shown[outcome.detail]
 
 
 def _by(site: RequestContext, values: Any) -> str | None:

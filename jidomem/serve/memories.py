@@ -536,7 +536,7 @@ def _feed_lines(feed: _Feed, limit: int | None) -> Iterator[bytes]:
                     return
                 yield b": \n\n"
     except JidomemError as error:
-        yield _event("refused", wire.described(error))
+        yield _event("refused", wire.described(feed.site.shown(error)))
 
 
 def _event(kind: str, value: Mapping[str, Any], identity: str | None = None) -> bytes:

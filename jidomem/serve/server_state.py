@@ -33,6 +33,7 @@ from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import EVERY, ApiToken
 from jidomem.runtime.worker_pool import Places
+from jidomem.serve import wire
 from jidomem.serve.log import Log
 from jidomem.serve.shared_state import FIGURES, FlashMessages, FormDeduplicator, SharedState
 from jidomem.write.writer import MemoryWriter
@@ -582,6 +583,12 @@ class Operation:
         if self.log is not None:
             self.log.close()
 
+    def log_fault(self, error: JidomemError, agent: str, request_id: str = "") -> None:
+        """Log the reason of an error of which *agent*, on another machine, is told the code only."""
+        fields = {"request_id": request_id} if request_id else {}
+        told = {"agent": agent, "code": error.code, "detail": error.detail, "hint": error.hint}
+        self.log_event("warning", "fault", {**fields, **told})
+
     def log_event(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
         """Write one line to the log, if there is one."""
         if self.log is not None:
@@ -593,6 +600,7 @@ class RequestContext:
     """One memory and the token of the caller; without tokens `caller` is None, and any local process may call.
 
     `operation` is the server, `public_url` the origin that clients use, if it differs from that of the server.
+    `request_id` is that of the request.
     """
 
     memory: Jidomem
@@ -600,6 +608,16 @@ class RequestContext:
     caller: ApiToken | None = None
     operation: Operation = field(default_factory=Operation)
     public_url: str | None = None
+    request_id: str = ""
+
+    def shown(self, error: JidomemError) -> JidomemError:
+        """Return *error* as the caller may see it: one with a token without paths and commands of this machine."""
+        if self.caller is None:
+            return error
+        shown = wire.for_callers(error, self.memory.settings.place)
+        if shown is not error:
+            self.operation.log_fault(error, self.caller.agent, self.request_id)
+        return shown
 
     def check_caller(self) -> None:
         """Raise Unauthenticated if the token was revoked meanwhile; long requests call this between their parts."""

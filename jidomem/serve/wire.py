@@ -183,6 +183,40 @@ def _hint(hint: str, table: Sequence[tuple[str, str]], project: str) -> str:
     return _ANY_COMMAND.sub(f"{_SHELL}, jidomem ", hint)
 
 
+#: Errors with their reason on the machine of the server -> the detail for callers on other machines.
+_AT_SERVER: Mapping[str, str] = {
+    "write_failed": "the server could not write",
+    "invalid_config": "the configuration of the server is invalid",
+    "missing_extra": "the server lacks an optional package",
+    "journal_damaged": "the journal on the server is damaged",
+    "branch_changed": "the journal on the server has commits of another branch",
+    "store_unavailable": "the store of the server is not available",
+    "store_unreachable": "the server cannot reach its store",
+    "store_unfit": "the store of the server is unfit",
+    "busy": "another writer has locked the memory",
+}
+_NOTHING = "nothing was stored"
+_TELL = "tell the operator of the server: its log has the reason"
+_OWN_FILE = re.compile(r"the operator sets literal = \d+ in \[limits\] of \S+")
+
+
+def for_callers(error: JidomemError, place: str) -> JidomemError:
+    """Return *error* without paths and commands of this machine, for callers on others; itself if it has none.
+
+    *place* is the root.
+    """
+    if error.code == "payload_too_large":
+        error.hint = _OWN_FILE.sub("ask the operator of the server for a higher limit", error.hint)
+    named = place in error.detail or place in error.hint
+    if error.code not in _AT_SERVER or _TELL in error.hint or (error.code == "busy" and not named):
+        return error
+    detail = _AT_SERVER[error.code] + (f"; {_NOTHING}" if _NOTHING in error.detail else "")
+    again = "submit again; if this persists, " if error.code == "busy" else ""
+    shown = JidomemError(detail, hint=f"{again}{_TELL}", code=error.code)
+    shown.position = error.position
+    return shown
+
+
 #: The key of the limits in the configuration of the application.
 LIMITS = "JIDOMEM_LIMITS"
 JSON = "application/json"

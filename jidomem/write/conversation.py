@@ -271,6 +271,7 @@ class _NewTurn:
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         pipeline.check_other_write("description", self.agent, view)
+        _check_asked_by(self.texts.asked_by, pipeline, view)
         if not view.types(self.session):
             name = plain_value(self.session)
             raise NotOpened(f"no session {name}", hint="open it with: jidomem agent session start NAME")
@@ -324,6 +325,15 @@ class ConversationWriter:
     def _new_entry(self, project_id: str, entry: Entry) -> _NewEntry:
         author = agent_of(entry) or self._context.agent_node
         return _NewEntry(entry, author, project_node(project_id))
+
+
+def _check_asked_by(agent: Term | None, pipeline: Pipeline, view: WriteSnapshot) -> None:
+    """Raise PolicyDenied where a turn names *agent* as the one who asked, and the speaker may not write for it."""
+    try:
+        permissions.check_author(agent and plain_value(agent), view, pipeline.policy, pipeline.speaker)
+    except PolicyDenied as refused:
+        hint = "leave out asked_by, and name who asked in the prompt; the token of a curator may give it"
+        raise PolicyDenied(refused.detail, hint=hint) from None
 
 
 def _check_replaces(before: Term, entry_id: str, pipeline: Pipeline, view: WriteSnapshot) -> None:

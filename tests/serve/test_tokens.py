@@ -1,6 +1,7 @@
 """Who is let in, as whom, and to what: a memory of several projects, served to those who have a token."""
 
 import json
+from io import StringIO
 from urllib.parse import quote
 
 import pytest
@@ -12,7 +13,9 @@ from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring, take_back
 from jidomem.serve import intents, server_state
 from jidomem.serve.app import create_app
+from jidomem.serve.log import Log
 from jidomem.serve.routes import ROUTES
+from jidomem.serve.server_state import Operation
 
 SECRET_OF_Q = "the launch is on Friday"
 Q_GRAPH = "https://jido.ai/projects/q/graphs/long-term-context"
@@ -227,6 +230,38 @@ def test_what_names_nobody_is_said_by_whose_token_it_is(door, memory):
     assert ana.get("/projects/p/sessions/evening").json["agent"] == "https://jido.ai/agents/ana"
     (by,) = memory.reader.get_memory("p", revised.json["iri"])["properties"]["assertedBy"]
     assert by == "https://jido.ai/agents/ana"
+
+
+def test_who_is_elsewhere_is_told_whom_to_ask_and_the_log_has_the_reason_and_its_repair(door, memory, monkeypatch):
+    said = StringIO()
+    operation = Operation(Log(said))
+    root = memory.settings.root
+    local = create_app(memory).test_client()
+    ana = door()
+    ana.client = create_app(memory, keyring=Keyring(own_config(), root), operation=operation).test_client()
+    folder = root / "projects" / "p" / "memory"
+    folder.rename(root / "elsewhere")
+    folder.write_text("in the way")
+    lines = {"data": json.dumps(intent(asserted_by="ana")), "content_type": "application/x-ndjson"}
+
+    one, several = ana.submit(intent(asserted_by="ana")), ana.submit(intent(asserted_by="ana"), intent())
+    line = ana.ask("POST", "/projects/p/intents", **lines)
+    here = local.post("/projects/p/intents", json=intent())
+    folder.unlink()
+    long = ana.submit(intent(asserted_by="ana", summary="x" * 300_000))
+    operation.close()
+
+    for answer in (one, several, line):
+        assert (answer.status_code, answer.json["code"]) == (507, "write_failed")
+        assert "operator" in answer.json["hint"]
+        assert str(root) not in answer.text
+    assert str(root) in here.json["detail"]
+    assert "operator of the server for a higher limit" in long.json["hint"]
+    assert "config.toml" not in long.text
+    faults = [each for each in map(json.loads, said.getvalue().splitlines()) if each["event"] == "fault"]
+    told = [(each["agent"], each["code"], each["request_id"]) for each in faults]
+    assert told == 3 * [("ana", "write_failed", "same")]
+    assert all(str(root) in each["detail"] and each["hint"] for each in faults)
 
 
 def test_a_key_of_another_agent_tells_nothing_of_what_it_was_used_for(door):

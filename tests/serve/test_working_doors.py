@@ -185,10 +185,12 @@ def test_an_agent_records_its_own_words_and_no_others(client, memory, token):
     client = create_app(memory, keyring=Keyring(own_config(), memory.settings.root)).test_client()
 
     refused = client.post(TALK, json={**TURN, "answered_by": "carl"}, **ana)
-    own = client.post(TALK, json=TURN, **ana)
-    other = client.post(TALK, json={**TURN, "answered_by": "ana"}, **curator)
+    own = client.post(TALK, json={**TURN, "asked_by": "ana"}, **ana)
+    asked = client.post(TALK, json={**TURN, "asked_by": "boss"}, **ana)
+    other = client.post(TALK, json={**TURN, "answered_by": "ana", "asked_by": "boss"}, **curator)
 
     assert (refused.status_code, refused.json["code"]) == (403, "policy_denied")
+    assert (asked.status_code, asked.json["code"], "asked_by" in asked.json["hint"]) == (403, "policy_denied", True)
     assert (own.status_code, other.status_code) == (201, 201)
     assert own.json["answered_by"].endswith("/ana")
 

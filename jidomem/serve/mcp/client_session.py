@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from jidomem.records.intent import Receipt
 from jidomem.runtime.agent_memory import AgentMemory
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.user_config import ApiToken
+from jidomem.serve.wire import for_callers
 
 if TYPE_CHECKING:
     from jidomem.extras.memoryos.memory_os import MemoryOS
@@ -28,16 +30,18 @@ class ClientSession:
         *,
         is_named: bool = False,
         caller: ApiToken | None = None,
+        log_fault: Callable[[JidomemError, str], None] = lambda error, agent: None,
     ) -> None:
         """Work for *agent*, whose name was given by the operator if *is_named*, or for the *caller*.
 
-        A *session* given by the operator is neither opened nor closed here.
+        A *session* given by the operator is neither opened nor closed here. *log_fault* logs an error of which the
+        caller is told the code only.
         """
         self.memory = memory
         own = memory.writer
         self.writer = own.speaking_for(agent) if caller is None else own.acting_as(caller.agent, caller.role)
         self.agent = agent
-        self._caller, self._is_named = caller, is_named
+        self._caller, self._is_named, self._log_fault = caller, is_named, log_fault
         self.is_briefed = False
         self._session = session
         self._is_ours = session is None
@@ -53,6 +57,13 @@ class ClientSession:
         """Raise PolicyDenied if the token of the caller is read-only."""
         if self._caller is not None:
             self._caller.check_writes()
+
+    def shown(self, error: JidomemError) -> JidomemError:
+        """Return *error* as the client may see it: one with a token without paths and commands of this machine."""
+        shown = error if self._caller is None else for_callers(error, self.memory.settings.place)
+        if shown is not error:
+            self._log_fault(error, self.agent)
+        return shown
 
     def author(self) -> dict[str, str]:
         """Return author and session; raise PolicyDenied for a client that names itself as a curator."""
@@ -116,6 +127,7 @@ class ClientSessions:
     def __init__(self, memory: Jidomem, agent: str | None = None, session: str | None = None) -> None:
         """Serve *memory*; *agent* and *session*, if given, apply to every client."""
         self.memory = memory
+        self.log_fault: Callable[[JidomemError, str], None] = lambda error, agent: None
         self._agent, self._session = agent, session
         self._sessions: dict[tuple[str, str | None], ClientSession] = {}
         self._lock = Lock()
@@ -133,7 +145,9 @@ class ClientSessions:
         key = (agent, None if caller is None else caller.digest)
         with self._lock:
             if key not in self._sessions:
-                self._sessions[key] = ClientSession(self.memory, agent, self._session, is_named=is_named, caller=caller)
+                self._sessions[key] = ClientSession(
+                    self.memory, agent, self._session, is_named=is_named, caller=caller, log_fault=self.log_fault
+                )
             return self._sessions[key]
 
     def leave(self) -> None:

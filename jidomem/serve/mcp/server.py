@@ -52,6 +52,7 @@ _LOOPBACK = "127.0.0.1"
 def create_server(sessions: ClientSessions, tools: tuple[Tool, ...], operation: Operation | None = None) -> Server[Any]:
     """Return the protocol server with *tools* for *sessions*; *operation* logs internal errors."""
     by_name, at_work = {tool.name: tool for tool in tools}, operation or Operation()
+    sessions.log_fault = at_work.log_fault
 
     async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[*map(_tool, tools)])
@@ -140,8 +141,9 @@ async def _in_client_session(
     try:
         return await anyio.to_thread.run_sync(partial(work, session))
     except JidomemError as error:
-        values = for_tools(error.to_dict())
-        raise MCPError(types.INVALID_PARAMS, f"{error.detail}; {values['hint']}", {**subject, **values}) from error
+        shown = session.shown(error)
+        values = for_tools(shown.to_dict())
+        raise MCPError(types.INVALID_PARAMS, f"{shown.detail}; {values['hint']}", {**subject, **values}) from error
 
 
 def _called(tool: Tool, session: ClientSession, given: dict[str, Any], operation: Operation) -> ToolResult:

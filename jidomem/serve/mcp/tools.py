@@ -101,7 +101,7 @@ def call(tool: Tool, session: ClientSession, given: Arguments) -> ToolResult:
             raise _invalid([*faults, *_more_faults(tool, session, given, faults)])
         return tool.does(session, given)
     except JidomemError as error:
-        return _refused(tool, error, tool.repair(given, error))
+        return _refused(tool, session.shown(error), tool.repair(given, error))
 
 
 def _in_form(tool: Tool, given: Arguments) -> Arguments | None:
