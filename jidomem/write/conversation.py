@@ -271,7 +271,7 @@ class _NewTurn:
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         pipeline.check_other_write("description", self.agent, view)
-        _check_asked_by(self.texts.asked_by, pipeline, view)
+        _check_prompt_author(self.texts.asked_by, pipeline, view)
         if not view.types(self.session):
             name = plain_value(self.session)
             raise NotOpened(f"no session {name}", hint="open it with: jidomem agent session start NAME")
@@ -327,7 +327,7 @@ class ConversationWriter:
         return _NewEntry(entry, author, project_node(project_id))
 
 
-def _check_asked_by(agent: Term | None, pipeline: Pipeline, view: WriteSnapshot) -> None:
+def _check_prompt_author(agent: Term | None, pipeline: Pipeline, view: WriteSnapshot) -> None:
     """Raise PolicyDenied where a turn names *agent* as the one who asked, and the speaker may not write for it."""
     try:
         permissions.check_author(agent and plain_value(agent), view, pipeline.policy, pipeline.speaker)
