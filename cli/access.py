@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
-from jidomem.base.clock import now
+from jidomem.base.clock import now, parse_moment
 from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound, nearest_names
 from jidomem.rdf import vocab
@@ -44,6 +45,8 @@ _kind = click.option("--kind", type=click.Choice(KINDS), metavar="KIND", help="T
 _scope = click.option("--scope", type=click.Choice(vocab.SCOPE), metavar="SCOPE", help="Scope of conventions.")
 _about = click.option("--about", metavar="PATH", help="File, folder or module; the rule holds below it, too.")
 
+#: The most digits of a number of days.
+_DIGITS = 4
 _COMMANDS = "PREFIX jido: <https://jido.ai/ontology#> SELECT ?value WHERE { ?item jido:checkCommand ?value }"
 
 
@@ -210,7 +213,7 @@ def _change_policy(app: App, changes: list[PolicyChange], reason: str | None, dr
         app.info("no administrator, so everybody may change the policy: jidomem access policy grant AGENT admin")
 
 
-_TOKEN_COLUMNS = ("id", "agent", "role", "projects", "root", "added")
+_TOKEN_COLUMNS = ("id", "agent", "role", "projects", "root", "added", "expires")
 
 
 @click.group(cls=CommandGroup)
@@ -231,16 +234,18 @@ def token() -> None:
 @click.option("--role", type=click.Choice(ROLES), metavar="ROLE", default="agent", help="Role of the agent.")
 @click.option("--project", "projects", multiple=True, metavar="ID", help="Project that it gives access to; repeatable.")
 @click.option("--all-projects", is_flag=True, help="Give access to every present and future project.")
+@click.option("--expires", metavar="DATE|DAYS", help="Last day, or number of days, that it is valid (default: no end).")
 @pass_app
-def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects: bool) -> None:
+def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects: bool, expires: str | None) -> None:
     """Issue a token for AGENT. It is printed once, and stored nowhere.
 
-    ROLE is agent (default), curator, admin or reader. Without --project it is for the project of this root.
+    ROLE is agent (default), curator, admin or reader. Without --project it is for the project of this root. The log of
+    a server names the id of the token in each line.
 
     Examples:
       jidomem access token add ana
       jidomem access token add ci --role reader --all-projects
-      jidomem access token add rita --role curator --project p --project q
+      jidomem access token add rita --role curator --project p --project q --expires 90
     """
     if all_projects and projects:
         raise InvalidRequest(
@@ -250,13 +255,35 @@ def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects
         memory.writer.acting_as(agent, role)  # raises for an agent or role that every request would be refused for
         keyring = memory.place.keyring()
         reached = (EVERY,) if all_projects else projects or (memory.project,)
-        secret, made = keyring.give_out(agent, role, reached, memory.sources)
+        end = None if expires is None else _end(expires, memory.sources.now())
+        secret, made = keyring.give_out(agent, role, reached, memory.sources, expires=end)
+        known = [EVERY, memory.project, *memory.projects()]
+    for project in reached:
+        if project not in known:
+            near = ", ".join(nearest_names(project, known, 3) or known[1:])
+            app.warn(f"no project {project!r} in {made.root}, so the token reaches nothing yet; there is {near}")
     if app.json:
         show_json({"token": secret, **_token_row(made)})
         return
     click.echo(secret)
-    app.info(f"for {agent} as {role}, projects {', '.join(made.projects)}; it is not shown again")
+    until = f", until {made.expires}" if made.expires else ""
+    app.info(f"for {agent} as {role}, projects {', '.join(made.projects)}{until}; it is not shown again")
     app.info(f"revoke it: jidomem access token remove {made.id}")
+
+
+def _end(text: str, now: datetime) -> datetime:
+    """Return the moment at which a token ends: after that many days, or with that day; raises InvalidRequest."""
+    if text.isascii() and text.isdigit() and len(text) <= _DIGITS:
+        end: datetime | None = now + timedelta(days=int(text))
+    else:
+        end = parse_moment(text)
+        if end is not None and len(text) == len("2026-12-31"):
+            end += timedelta(days=1)
+    if end is None or end <= now:
+        raise InvalidRequest(
+            f"--expires {text!r} is not a number of days, or a date to come", hint="give --expires 90 or 2030-12-31"
+        )
+    return end
 
 
 @token.command("list", formats=ROWS)
@@ -294,6 +321,7 @@ def _token_row(each: ApiToken) -> dict[str, object]:
         "projects": list(each.projects),
         "root": each.root,
         "added": each.added,
+        "expires": each.expires,
     }
 
 

@@ -50,6 +50,8 @@ def print_error(error: Exception, app: App) -> int:
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     if app.json:
         click.echo(json.dumps({"code": "internal_error", "detail": detail, "hint": hint}, ensure_ascii=False))
+    elif app.logs_json:
+        app.log("error", "failed", code="internal_error", detail=detail, hint=hint)
     else:
         click.echo(f"{app.styled('error:', 'red')} {clean(detail)}; {hint}", err=True)
     return BUG
@@ -66,6 +68,9 @@ def print_refusal(
     if app.json:
         values = {**error.to_dict(), "hint": in_options(error.hint, app)}
         click.echo(json.dumps(values, ensure_ascii=False, default=str))
+        return
+    if app.logs_json:
+        app.log("error", "failed", code=error.code, detail=error.detail, hint=error.hint)
         return
     if not where and error.position is not None and error.code != "malformed_json":  # its message names the line
         where = f"intent {error.position + 1}: "

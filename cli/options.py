@@ -49,7 +49,10 @@ def _no_root(settings: Settings) -> str:
 
 @dataclass(slots=True)
 class App:
-    """The shared options of one run, the memory they open, and the messages on standard error."""
+    """The shared options of one run, the memory they open, and the messages on standard error.
+
+    With `logs_json` each message is a line of JSON, as in the log of a server.
+    """
 
     root: str | None = None
     project: str | None = None
@@ -68,6 +71,7 @@ class App:
     format: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     creates_project: bool = False
+    logs_json: bool = False
 
     def open(self, *, stays: bool = False) -> Jidomem:
         """Return the memory, whose root the first write creates; it is closed when the command ends.
@@ -89,7 +93,8 @@ class App:
             memory.similar_within = SIMILAR_WITHIN
         if context := click.get_current_context(silent=True):
             context.call_on_close(memory.close)  # closing it explicitly saves a second with a store on disk
-            if isinstance(context.command, Command) and context.command.is_writing and not self.creates_project:
+            writes = isinstance(context.command, Command) and context.command.is_writing
+            if writes and not stays and not self.creates_project:
                 self._refuse_misspelt(memory.settings, memory.projects)
                 self._warn_of_new_root(memory.settings)
         return memory
@@ -131,13 +136,13 @@ class App:
                 code="unknown_project",
             )
 
-    def warn_of_new(self, settings: Settings, projects: Callable[[], Sequence[str]], form: str | None) -> None:
-        """Warn of a named root or project that the first write to a server would make, unless its log has *form* json.
+    def warn_of_new(self, settings: Settings, projects: Callable[[], Sequence[str]]) -> None:
+        """Warn of a named root or project that the first write to a server would make.
 
         Raises NotFound for a misspelt project.
         """
         self._refuse_misspelt(settings, projects)
-        if self.json or form == "json":
+        if self.json:
             return
         if settings.address is None and not settings.root.is_dir():
             self.warn(f"{_no_root(settings)}: {_FIRST_WRITE}")
@@ -185,12 +190,27 @@ class App:
 
     def info(self, text: str) -> None:
         """Write a message to standard error, unless --quiet is given."""
-        if not self.quiet:
+        if self.quiet:
+            return
+        if self.logs_json:
+            self.log("info", "message", detail=text)
+        else:
             click.echo("\n".join(map(clean, text.split("\n"))), err=True)
 
     def warn(self, text: str) -> None:
         """Write a warning to standard error, also with --quiet."""
+        if self.logs_json:
+            self.log("warning", "message", detail=text)
+            return
         click.echo(f"{self.styled('warning:', 'yellow')} {clean(text)}", err=True)
+
+    def log(self, level: str, event: str, **fields: str) -> None:
+        """Write one line of JSON to standard error."""
+        from time import time
+
+        from jidomem.serve.log import as_json
+
+        click.echo(as_json({"time": time(), "level": level, "event": event, **fields}), err=True, nl=False)
 
     def styled(self, text: str, color: str) -> str:
         """Return *text* for standard error, in colour if that is a terminal with colours."""

@@ -74,6 +74,11 @@ def open_log(app: App, form: str | None, level: str | None, shared: SharedState 
     return Log(_own_stream(), _form(form), level or _level(app), shared)
 
 
+def set_messages(app: App, form: str | None) -> None:
+    """Let messages and errors of a server be lines of its log, if that is JSON."""
+    app.logs_json = _form(form) == "json"
+
+
 def _form(given: str | None) -> str:
     return given or ("text" if sys.stderr.isatty() else "json")
 
@@ -130,6 +135,7 @@ def serve(
     """
     from jidomem.serve.workers import default_workers
 
+    set_messages(app, form)
     address = _Address(host, port, names, public_url)
     count = workers or default_workers()
     if count == 1:
@@ -165,12 +171,11 @@ class _Address:
 def _started(app: App, url: str, settings: Settings, log: Log, *, needs_token: bool, **more: object) -> None:
     """Print and log that the server is ready, and the agent that acts without a token."""
     acting = "the agent of each token" if needs_token else f"{settings.agent} (--agent NAME for another)"
-    show_result(
-        app,
-        {"url": url, "root": settings.place, "project": settings.project},
-        message=f"serving {settings.place} at {url} (stop with Ctrl-C)\nacting agent: {acting}",
-    )
-    log.add("info", "started", {"url": url, "root": settings.place, "jidomem": jidomem.__version__, **more})
+    text = f"serving {settings.place} at {url} (stop with Ctrl-C)\nacting agent: {acting}"
+    place = {"url": url, "root": settings.place}
+    show_result(app, {**place, "project": settings.project}, message="" if app.logs_json else text)
+    fields = {**place, "jidomem": jidomem.__version__, **({} if needs_token else {"agent": settings.agent}), **more}
+    log.add("info", "started", fields)
 
 
 def _serve_alone(app: App, address: _Address, form: str | None, level: str | None, origins: tuple[str, ...]) -> None:
@@ -183,7 +188,7 @@ def _serve_alone(app: App, address: _Address, form: str | None, level: str | Non
 
     with app.open(stays=True) as memory:
         settings = memory.settings
-        app.warn_of_new(settings, memory.projects, form)
+        app.warn_of_new(settings, memory.projects)
         keyring = memory.place.keyring()
         listening, hosts = address.listen(keyring, settings.place, settings.host, settings.port)
         with listening:
@@ -230,7 +235,7 @@ def _supervise(
             configured = {loaded.configured} if loaded.configured else set()
             return sorted(configured.union(stream.project for stream in place.journal(app.wait).streams()))
 
-        app.warn_of_new(loaded, projects, form)
+        app.warn_of_new(loaded, projects)
         keyring = place.keyring()
     finally:
         place.close()
@@ -295,7 +300,7 @@ def mcp(
       jidomem mcp
       jidomem mcp --toolset server-memory
       jidomem mcp --http --port 0
-      jidomem mcp --http --port 0 --log-format json --log-level warning
+      jidomem mcp --http --port 0 --json --log-level warning
     """
     given = {"--host": host, "--port": port, "--allow-host": names, "--log-format": form, "--log-level": level}
     option = next((name for name, value in given.items() if value not in (None, ())), None)
@@ -308,12 +313,14 @@ def mcp(
         raise Failed(
             f"the MCP SDK is not installed ({error})", hint="pip install 'jidomem[mcp]'", code="missing_extra"
         ) from error
+    if http:
+        set_messages(app, form)
     from jidomem.serve.mcp.client_session import ClientSessions
     from jidomem.serve.mcp.server_memory import KNOWLEDGE
     from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, RECORD_TURN, TOOLS, WORKING
 
     memory = app.open(stays=True)
-    app.warn_of_new(memory.settings, memory.projects, form)
+    app.warn_of_new(memory.settings, memory.projects)
     memory.expected_project = memory.project
     tools = {
         "jidomem": TOOLS,
@@ -348,9 +355,11 @@ def mcp(
     keyring = memory.place.keyring()
     address = _Address(host, port, names, public_url)
     listening, hosts = address.listen(keyring, memory.settings.place, default_port=_MCP_PORT)
-    url = url_of(listening)
-    app.info(f"serving {memory.settings.place} at {url}{PATH} (stop with Ctrl-C)")
+    url = f"{url_of(listening)}{PATH}"
+    place = {"url": url, "root": memory.settings.place}
+    text = "" if app.logs_json else f"serving {memory.settings.place} at {url} (stop with Ctrl-C)"
+    show_result(app, place, message=text)
     operation.catch_up.follow(memory)
-    operation.log_event("info", "started", {"url": url, "root": memory.settings.place, "jidomem": jidomem.__version__})
+    operation.log_event("info", "started", {**place, "jidomem": jidomem.__version__})
     log_missing_tokens(operation, memory, keyring)
     serve_http(sessions, tools, keyring, hosts, listening, leave, operation)

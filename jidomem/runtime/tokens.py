@@ -7,14 +7,15 @@ import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, MutableSequence, Sequence
 from dataclasses import asdict, replace
+from datetime import datetime
 from hmac import compare_digest
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
-from jidomem.base.clock import Sources, format_timestamp
+from jidomem.base.clock import Sources, format_timestamp, now
 from jidomem.base.json_values import decode_json
-from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound, nearest_names
+from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound, Unauthenticated, nearest_names
 from jidomem.journal.journal import Stream
 from jidomem.runtime import user_config
 from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, UserConfig
@@ -58,6 +59,8 @@ class Keyring:
 
     def _begin(self, storage: TokenStorage) -> None:
         self._storage = storage
+        #: Reports why the tokens cannot be read.
+        self.on_fault: Callable[[JidomemError], object] = _report
         self._seen = storage.look()
         self._tokens, is_needed = storage.read()
         self._needs: MutableSequence[int] | memoryview = [is_needed]
@@ -84,8 +87,10 @@ class Keyring:
         self._catch_up()
         return self._tokens
 
-    def give_out(self, agent: str, role: str, projects: Sequence[str], sources: Sources) -> tuple[str, ApiToken]:
-        """Issue a token and return it with its record; only the record is stored.
+    def give_out(
+        self, agent: str, role: str, projects: Sequence[str], sources: Sources, *, expires: datetime | None = None
+    ) -> tuple[str, ApiToken]:
+        """Issue a token, valid until *expires*, and return it with its record; only the record is stored.
 
         Raise InvalidRequest for an unknown role, NotFound `invalid_project`.
         """
@@ -96,9 +101,9 @@ class Keyring:
                 Stream(project)
         secret = MARK + urlsafe_b64encode(sources.nonce()).rstrip(b"=").decode()
         reached = (EVERY,) if EVERY in projects else tuple(sorted(set(projects)))
-        made = ApiToken(
-            user_config.digest(secret), agent, role, reached, self._storage.root, format_timestamp(sources.now())
-        )
+        end = "" if expires is None else format_timestamp(expires)
+        added = format_timestamp(sources.now())
+        made = ApiToken(user_config.digest(secret), agent, role, reached, self._storage.root, added, end)
         self._storage.change(lambda tokens: (*tokens, made))
         return secret, made
 
@@ -116,33 +121,39 @@ class Keyring:
     def whose(self, secret: str) -> ApiToken | None:
         """Return the record of the token *secret*, None if it is unknown or revoked.
 
-        The comparison takes constant time. Raises Failed if the tokens cannot be read.
+        The comparison takes constant time. Raises Unauthenticated for an expired token, Failed if the tokens cannot
+        be read.
         """
         self._catch_up()
         given = user_config.digest(secret)
         matches = [token for token in self._tokens if compare_digest(token.digest, given)]
+        if matches and not matches[0].is_valid(now()):
+            raise Unauthenticated(
+                f"the token {matches[0].id} has expired ({matches[0].expires})",
+                hint="ask the operator of the server for another one",
+            )
         return matches[0] if matches else None
 
     def has(self, token: ApiToken) -> bool:
-        """Return whether *token* is not revoked."""
+        """Return whether *token* is valid: neither revoked nor expired."""
         self._catch_up()
-        return token in self._tokens
+        return token in self._tokens and token.is_valid(now())
 
     def _catch_up(self) -> None:
         """Read the tokens again if they changed; if that fails, write the reason to stderr and raise Failed."""
-        now = self._storage.look()
-        if now == self._seen:
+        state = self._storage.look()
+        if state == self._seen:
             return
         try:
             self._tokens, is_needed = self._storage.read()
         except JidomemError as error:
-            sys.stderr.write(f"jidomem: {error.detail} ({error.hint})\n")
+            self.on_fault(error)
             raise Failed(
                 "the tokens of this server cannot be read",
-                hint="the reason is in its standard error",
+                hint="tell its operator: the reason is in its log",
                 code="invalid_config",
             ) from error
-        self._seen = now
+        self._seen = state
         if is_needed:
             self._needs[0] = 1
 
@@ -150,6 +161,11 @@ class Keyring:
         """Return whether a token is needed now."""
         self._catch_up()
         return self.is_needed
+
+
+def _report(error: JidomemError) -> None:
+    """Write *error* to standard error."""
+    sys.stderr.write(f"jidomem: {error.detail} ({error.hint})\n")
 
 
 class SharedKeyring(Keyring):

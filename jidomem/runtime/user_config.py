@@ -6,10 +6,12 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
 
+from jidomem.base.clock import format_timestamp
 from jidomem.base.files import atomic_file, file_lock
 from jidomem.errors import Failed, PolicyDenied
 from jidomem.rdf.sparql import MAX_BYTES, MAX_DEPTH
@@ -116,6 +118,7 @@ class ApiToken:
     """An issued token, of which only the digest is stored: its agent, and its rights.
 
     `root` is the memory for which it was issued, `projects` are the projects of that memory that it may access.
+    `expires` is the moment from which it is invalid, empty for none.
     """
 
     digest: str
@@ -124,11 +127,16 @@ class ApiToken:
     projects: tuple[str, ...]
     root: str
     added: str
+    expires: str = ""
 
     @property
     def id(self) -> str:
         """Return the short form of the digest, for people."""
         return self.digest[:8]
+
+    def is_valid(self, at: datetime) -> bool:
+        """Return whether the token has not expired."""
+        return not self.expires or format_timestamp(at) < self.expires
 
     def reaches(self, project: str) -> bool:
         """Return whether the token may access *project*."""
@@ -246,7 +254,7 @@ def entries(kind: type[T], values: Any, name: str, file: Path | str) -> tuple[T,
     result: list[T] = []
     for each in values if isinstance(values, list) else [values]:
         table = read_table(file, name, each, rules)
-        require_keys(file, name, table, rules, rules)
+        require_keys(file, name, table, rules, rules.keys() - {"expires"})
         members: dict[str, Any] = {**table, **({"projects": tuple(table["projects"])} if "projects" in table else {})}
         result.append(kind(**members))
     return tuple(result)
@@ -258,7 +266,7 @@ def _to_toml(config: UserConfig) -> str:
     tables = ("limits", "embedder", "model", "reranker")
     chosen = [part for name in tables for part in _changed(name, getattr(config, name))]
     arrays = [
-        _table(f"[[{name}]]", asdict(each))
+        _table(f"[[{name}]]", {key: value for key, value in asdict(each).items() if (key, value) != ("expires", "")})
         for name in ("tokens", "trusted", "commands")
         for each in getattr(config, name)
     ]

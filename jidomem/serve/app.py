@@ -139,7 +139,7 @@ class AccessGate:
         authorization = _pages().authorization(root) if _pages() else header
         if (authorization or route not in _public_routes()) and self._keyring.asks():
             g.caller = caller_of(self._keyring, authorization)
-            g.seen.agent = g.caller.agent
+            g.seen.agent, g.seen.token = g.caller.agent, g.caller.id
 
     def answer(self, route: Route, **parts: str) -> Response:
         """Return the answer of *route*; raise NotFound and PolicyDenied for projects that the caller may not access."""
@@ -204,6 +204,8 @@ def create_app(
     at_work = operation or Operation()
     memory.journal.on_durable = at_work.measures.committed
     memory.follower.turn = at_work.turns.turn
+    if keyring is not None and at_work.log is not None:
+        keyring.on_fault = at_work.log_fault
     public = None if public_url is None else parse_public_url(public_url)
     gate, watch = AccessGate(RequestContext(memory, keyring, operation=at_work, public_url=public)), Watch(at_work)
     cors = Cors(parse_origins(origins))

@@ -38,7 +38,7 @@ class Log:
         self._sink, self._shared = sink, shared
         self._fields = {"worker": shared.number} if shared is not None and shared.number else {}
         self.on_lost: Callable[[], None] | None = None
-        self._write = _as_json if form == "json" else _as_text
+        self._write = as_json if form == "json" else _as_text
         self._least = LEVELS.index(level)
         self._waiting: deque[LogEvent] = deque()
         # Not an Event: a signal handler that closes the log during `add` would deadlock on the lock of the Event.
@@ -106,7 +106,7 @@ def _moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _as_json(event: LogEvent) -> str:
+def as_json(event: LogEvent) -> str:
     """Return one line in ASCII, so that no character in it ends the line for any reader."""
     event["time"] = _moment(event["time"])
     data = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)

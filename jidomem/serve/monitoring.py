@@ -76,7 +76,7 @@ def histograms(name: str, text: str, label: str, values: Mapping[str, Histogram]
 
 def log_missing_tokens(operation: Operation, memory: Jidomem, keyring: Keyring) -> None:
     """Log a warning if no token is valid and callers need one, or the policy has rules that nobody has to obey then."""
-    if keyring.tokens:
+    if any(map(keyring.has, keyring.tokens)):
         return
     detail = "no token is valid: every request is refused"
     if not keyring.is_needed:
@@ -429,6 +429,8 @@ def _log_fields(incoming: Request, response: Response, seen: Seen) -> dict[str, 
         fields["project"] = project[:LONGEST]
     if seen.agent is not None:
         fields["agent"] = seen.agent
+    if seen.token is not None:
+        fields["token"] = seen.token
     if seen.question is not None:
         fields["question"] = seen.question
     if seen.refusal is not None:

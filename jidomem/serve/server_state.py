@@ -583,11 +583,11 @@ class Operation:
         if self.log is not None:
             self.log.close()
 
-    def log_fault(self, error: JidomemError, agent: str, request_id: str = "") -> None:
+    def log_fault(self, error: JidomemError, agent: str = "", request_id: str = "") -> None:
         """Log the reason of an error of which *agent*, on another machine, is told the code only."""
-        fields = {"request_id": request_id} if request_id else {}
-        told = {"agent": agent, "code": error.code, "detail": error.detail, "hint": error.hint}
-        self.log_event("warning", "fault", {**fields, **told})
+        fields = {"request_id": request_id, "agent": agent, "code": error.code}
+        told = {"detail": error.detail, "hint": error.hint}
+        self.log_event("warning", "fault", {**{name: text for name, text in fields.items() if text}, **told})
 
     def log_event(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
         """Write one line to the log, if there is one."""
@@ -622,7 +622,9 @@ class RequestContext:
     def check_caller(self) -> None:
         """Raise Unauthenticated if the token was revoked meanwhile; long requests call this between their parts."""
         if self.caller is not None and self.keyring is not None and not self.keyring.has(self.caller):
-            raise Unauthenticated("this token was revoked", hint="ask the operator of the server for another one")
+            raise Unauthenticated(
+                "this token was revoked, or has expired", hint="ask the operator of the server for another one"
+            )
 
     @property
     def writer(self) -> MemoryWriter:

@@ -234,6 +234,7 @@ class Seen:
     began: float
     id: str
     agent: str | None = None
+    token: str | None = None  # its id
     claimed: str | None = None  # the author that an intent names, without a token
     question: str | None = None
     refusal: str | None = None

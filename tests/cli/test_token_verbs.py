@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import datetime, timedelta
 
 import pytest
 from cli_world import rows, run, stand_in
@@ -47,11 +48,42 @@ def test_one_taken_back_is_no_longer_listed(repository):
 
 
 @pytest.mark.parametrize(
+    ("given", "end"), [("2100-12-31", "2101-01-01T00:00"), ("2100-12-31T08:00Z", "2100-12-31T08:00")]
+)
+def test_a_token_may_end_with_a_day_or_at_a_moment(repository, given, end):
+    run("access", "token", "add", "ana", "--expires", given)
+
+    (row,) = rows("access", "token", "list")
+    assert row["expires"].startswith(end)
+
+
+def test_a_token_may_end_after_some_days(repository):
+    told = run("access", "token", "add", "ana", "--expires", "90")
+
+    (row,) = rows("access", "token", "list")
+    assert f"until {row['expires']}" in told.stderr
+    left = datetime.fromisoformat(row["expires"]) - datetime.fromisoformat(row["added"])
+    assert timedelta(days=89, hours=23) < left <= timedelta(days=90)
+
+
+def test_a_token_for_a_project_that_is_not_there_has_a_warning(repository):
+    run("remember", "the build needs Rust 1.80", "--project", "billing")
+
+    told = run("access", "token", "add", "ana", "--project", "billlng", "--project", "billing", "--project", "p")
+
+    assert told.exit_code == 0
+    assert re.findall(r"no project '(\w+)'.*there is (\w+)", told.stderr) == [("billlng", "billing")]
+
+
+@pytest.mark.parametrize(
     ("args", "code"),
     [
         (["add", "ana", "--role", "boss"], 2),
         (["add", "ana", "--project", "Bad Name"], 4),
         (["add", "ana", "--project", "p", "--all-projects"], 2),
+        (["add", "ana", "--expires", "soon"], 2),
+        (["add", "ana", "--expires", "0"], 2),
+        (["add", "ana", "--expires", "2020-01-01"], 2),
         (["add", "http://[x"], 3),
         (["add"], 2),
     ],

@@ -5,11 +5,12 @@ import re
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from conftest import fixed_sources
 
-from jidomem.errors import Failed, InvalidRequest, NotFound
+from jidomem.errors import Failed, InvalidRequest, NotFound, Unauthenticated
 from jidomem.runtime import user_config
 from jidomem.runtime.tokens import Keyring, take_back
 from jidomem.runtime.user_config import ApiToken, Trusted, UserConfig
@@ -95,6 +96,19 @@ def test_a_root_whose_last_token_was_taken_back_stays_closed_until_its_owner_ope
     assert user_config.read(path).closed == (str(tmp_path / "root"),)
     user_config.change(path, lambda config: replace(config, closed=()))
     assert Keyring(path, tmp_path / "root").is_needed is False
+
+
+def test_a_token_ends_at_its_moment_and_one_without_is_written_as_before(keyring, path):
+    past, future = datetime(2020, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+    over, ended = keyring.give_out("ana", "agent", ["p"], own_sources(1), expires=past)
+    lasting, valid = keyring.give_out("ben", "agent", ["p"], own_sources(2), expires=future)
+    keyring.give_out("eve", "agent", ["p"], own_sources(3))
+
+    with pytest.raises(Unauthenticated, match=f"the token {ended.id} has expired"):
+        keyring.whose(over)
+    assert (keyring.has(ended), keyring.has(valid), keyring.whose(lasting)) == (False, True, valid)
+    assert user_config.read(path).tokens[1].expires.startswith("2100-01-01T00:00:00")
+    assert path.read_text().count("expires") == 2
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666, 0o620])

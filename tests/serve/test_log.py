@@ -43,7 +43,7 @@ def logged(memory):
 def test_a_request_is_one_line_that_says_who_asked_what_and_how_it_ended(logged, memory):
     memory.writer.submit_intent("p", intent())
     ring = Keyring(own_config(), memory.settings.root)
-    secret, _ = ring.give_out("ana", "agent", ["p"], memory.sources)
+    secret, made = ring.give_out("ana", "agent", ["p"], memory.sources)
     client, lines = logged(keyring=Keyring(own_config(), memory.settings.root))
     key = {"Authorization": f"Bearer {secret}"}
 
@@ -58,7 +58,7 @@ def test_a_request_is_one_line_that_says_who_asked_what_and_how_it_ended(logged,
     assert asked == {
         "level": "info", "event": "request", "request_id": "build-7", "client": "127.0.0.1", "method": "GET",
         "path": "/projects/p/queries/facts", "status": 200, "bytes": len(answer.data), "project": "p",
-        "agent": "ana", "question": "facts",
+        "agent": "ana", "token": made.id, "question": "facts",
     }  # fmt: skip
     assert (refused["status"], refused["code"], refused["project"]) == (422, "unknown_type", "p")
 

@@ -561,9 +561,11 @@ def examples():
 def test_the_examples_in_the_help_text_serve_until_they_are_stopped(tmp_path, arguments):
     (tmp_path / "root").mkdir()
     command = [str(BIN / "jidomem"), "mcp", *arguments, "--root", str(tmp_path / "root")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as running:
         if "--http" in arguments:
-            assert "/mcp (stop with Ctrl-C)" in running.stderr.readline()
+            said = running.stdout if "--json" in arguments else running.stderr
+            assert json.loads(said.readline())["url"].endswith("/mcp")
             running.send_signal(signal.SIGINT)
         _, complaints = running.communicate(timeout=60)  # its standard input ends
     told = [json.loads(line)["event"] for line in complaints.splitlines()]
@@ -667,7 +669,7 @@ def url(tmp_path):
     command = [str(BIN / "jidomem"), *process(tmp_path / "root", "--http", "--port", "0").args]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         try:
-            yield next(found[0] for line in running.stderr if (found := re.search(r"http://\S+", line)))
+            yield next(found[0] for line in running.stderr if (found := re.search(r'http://[^\s"]+', line)))
         finally:
             running.send_signal(signal.SIGTERM)
             assert running.wait(60) == 0

@@ -38,12 +38,14 @@ def serving(root, *options):
     command = [BIN / "jidomem", "mcp", "--root", root, "--project", "p", "--http", "--port", "0", *options]
     with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
         try:
-            served = (re.search(r"http://\S+(?=/mcp)", line) for line in process.stderr)  # a warning may precede it
-            process.url = next(match[0] for match in served if match)
+            lines = []
+            while not (served := re.search(r"http://\S+(?=/mcp)", "".join(lines))):  # a warning may precede it
+                lines.append(process.stderr.readline())
+            process.url = served[0]
             yield process
         finally:
             process.send_signal(signal.SIGTERM)
-            process.lines = [json.loads(line) for line in process.stderr.read().splitlines()]
+            process.lines = [json.loads(line) for line in [*lines, *process.stderr]]
             assert process.wait(60) == 0
 
 
@@ -107,7 +109,7 @@ def test_each_request_is_a_line_and_is_counted_with_its_tool_and_refusal_and_not
     assert read["jidomem_http_requests_total", ("method", "POST"), ("route", "/mcp"), ("status", "200")] >= 6
 
     # the log
-    assert [line["event"] for line in (process.lines[0], process.lines[-1])] == ["started", "stopped"]
+    assert [line["event"] for line in (*process.lines[:2], process.lines[-1])] == ["message", "started", "stopped"]
     told = [line for line in process.lines if line["event"] == "request"]
     assert {line["request_id"] for line in told} == {ID}
     assert {line["path"] for line in told} == {"/mcp"}

@@ -170,6 +170,30 @@ def test_a_server_without_tokens_warns_of_a_policy_that_nobody_has_to_obey(tmp_p
         assert warning["hint"].endswith(f"jidomem access token add AGENT --root {tmp_path / 'root'}")
 
 
+@pytest.mark.parametrize("command", [["serve", "--workers", "1"], ["serve", "--workers", "2"], ["mcp", "--http"]])
+def test_each_line_of_a_log_that_no_person_reads_is_json_from_the_first_to_that_of_a_fault(tmp_path, command):
+    asked = [f"{BIN}/jidomem", *command, "--root", str(tmp_path / "root"), "--project", "new", "--port", "0"]
+    with subprocess.Popen(asked, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        lines = [json.loads(process.stderr.readline()) for _ in range(2)]
+        process.terminate()
+        lines += map(json.loads, process.stderr)
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "config.toml").write_text("projcet = 1\n")
+    failed = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+    (fault,) = map(json.loads, failed.stderr.splitlines())
+
+    assert [line["event"] for line in lines if line["event"] in ("message", "started", "stopped")] == [
+        *("message", "started", "stopped")
+    ]
+    assert "there is no memory root" in lines[0]["detail"]
+    assert (failed.returncode, fault["event"], fault["level"], fault["code"]) == (
+        1,
+        "failed",
+        "error",
+        "invalid_config",
+    )
+
+
 def test_the_public_url_names_a_host_that_requests_may_use(tmp_path):
     Keyring(own_config(), tmp_path / "root").give_out("ana", "agent", ["p"], Sources())
     with (

@@ -122,6 +122,7 @@ def _log_fields(scope: Scope, seen: SeenCall) -> dict[str, Any]:
         "call": seen.call,
         "tool": seen.tool,
         "agent": seen.agent,
+        "token": seen.token,
         "code": seen.refusal,
     }
     return {name: value for name, value in fields.items() if value is not None}
@@ -160,6 +161,7 @@ def serve_http(
     Requests name one of *hosts*. *operation* counts and logs them.
     """
     sessions.memory.journal.on_durable = operation.measures.committed
+    keyring.on_fault = operation.log_fault
     watch = McpWatch(operation, [tool.name for tool in tools], sessions.memory.project)
     speaking = create_server(sessions, tools, operation)
     speaking.middleware.append(watch)
@@ -284,7 +286,7 @@ class _Door:
         if keyring is None or not keyring.asks():
             return None
         caller = caller_of(keyring, Headers(scope=scope).get("authorization", ""))
-        seen.agent = caller.agent
+        seen.agent, seen.token = caller.agent, caller.id
         return caller
 
 
