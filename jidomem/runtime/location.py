@@ -162,15 +162,15 @@ class InFolder:
         self.rules: Callable[[], object] = partial(disk.tree_state, files_of_rules, folders)
         self.bring_rules = self.rules
 
-    def journal(self, wait: float, is_of_user: bool = False) -> FileJournal:
+    def journal(self, wait: float, default: str | None = None) -> FileJournal:
         """Return the journal; *wait* is how many seconds a write waits for another process.
 
-        The first commit of a new root makes its files; the memory *is_of_user* names no project in `config.toml`.
+        The first commit of a new root makes its files, with the *default* project in `config.toml`.
         """
 
         def begin(project: str) -> None:
             if {*disk.names(str(self._root / "projects"))} <= {project}:
-                lay_out(self._root, None if is_of_user else project)
+                lay_out(self._root, default)
 
         self._journal = FileJournal(self._root, wait=wait, begin=begin)
         return self._journal
@@ -230,7 +230,7 @@ class SharedLocation:
         self._journal: MirroredJournal | None = None
         self._brought, self._is_closed = "", False
 
-    def journal(self, wait: float, is_of_user: bool = False) -> FileJournal:
+    def journal(self, wait: float, default: str | None = None) -> FileJournal:
         """Return the journal: the log with its copy; a new copy starts from the newest checkpoint."""
         from jidomem.extras.servers import checkpoints  # imported here, as most roots are folders
         from jidomem.extras.servers.journal import MirroredJournal

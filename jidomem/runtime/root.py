@@ -90,7 +90,7 @@ class Jidomem:
         self.place = place or InFolder(given.root)
         self.sources = sources
         self.embedder = embedder
-        self.journal = self.place.journal(wait, given.found == settings.OWN)
+        self.journal = self.place.journal(wait, None if given.found == settings.OWN else given.project)
         self.tree = None if self.place.is_shared else Worktree.around(given.root)
         self._writer: MemoryWriter | None = None
         self._writer_lock = Lock()

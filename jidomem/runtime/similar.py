@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jidomem.base.clock import monotonic_time
 from jidomem.base.words import chunk_text, digest
-from jidomem.errors import JidomemError, NotFound
+from jidomem.errors import Busy, JidomemError, NotFound
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, local_name, type_uri
 from jidomem.records.intent import NEAR, REPEATS, MemoryUpdateIntent, Receipt, SimilarMemory
@@ -126,13 +126,21 @@ class ReceiptSearch:
         return self._is_neighbour(project, first, second) or self._is_neighbour(project, second, first)
 
     def _is_neighbour(self, project: str, new: MemoryUpdateIntent, old: MemoryUpdateIntent) -> bool:
-        """Return whether a receipt of *new* would now show the active memory *old*, if there were no nearer ones."""
+        """Return whether a receipt of *new* would now show the active memory *old*, if there were no nearer ones.
+
+        Raises Busy while the search file cannot be read.
+        """
+        self._catch_up(project)
+        stream, similar = Stream(project), None
+        moment = self._index.mark(stream.graph).version.recorded_at
         with suppress(JidomemError):  # while the search file is built, no memories are compared
-            self._catch_up(project)
-            stream = Stream(project)
-            moment = self._index.mark(stream.graph).version.recorded_at
-            return bool(self._search(stream, new, self._statement(new, None), (), moment, only=old.iri))
-        return False
+            similar = self._search(stream, new, self._statement(new, None), (), moment, only=old.iri)
+        if similar is None:
+            raise Busy(
+                f"{old.iri} cannot be compared with {new.iri} now: the search index of {project} is being built",
+                hint="settle them again in a moment",
+            )
+        return bool(similar)
 
     def close(self) -> None:
         """Begin no search; wait for those that are running, but not for long."""

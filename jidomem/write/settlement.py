@@ -82,7 +82,8 @@ class Settlements:
             return False
         view = self._context.snapshot(project_id)
         try:
-            one, other = (restated_in(view, present_name(each, view)) for each in (settlement.item, settlement.other))
+            named = [restated_in(view, each)["iri"] for each in (settlement.item, settlement.other)]
+            one, other = (restated_in(view, present_name(each, view)) for each in named)
         except JidomemError:  # it is refused later
             return False
         return not _disagree(iri(one["iri"]), iri(other["iri"]), view) and search.are_near(project_id, one, other)

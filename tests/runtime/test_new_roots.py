@@ -29,6 +29,13 @@ def test_first_write_of_python_leaves_only_memory_to_git(tmp_path):
         assert memory.project == "shop"
 
 
+def test_first_write_to_another_project_leaves_the_default(tmp_path):
+    with jidomem.open(tmp_path / ".jidomem", project="shop") as memory:
+        memory.writer.remember("stock", "shelves are counted in May")
+    with jidomem.open(tmp_path / ".jidomem") as memory:
+        assert memory.project == "shop"
+
+
 def test_working_memory_before_any_memory_is_left_out_by_git(tmp_path):
     with jidomem.open(tmp_path / ".jidomem", project="shop") as memory:
         memory.agent("writer").update(lambda now: now.world_put("draft", "not for others"))

@@ -796,3 +796,18 @@ def test_of_rival_proposals_accepted_in_one_call_none_is_and_the_commands_for_ea
         assert all(each in outcome.detail for each in items)
         assert all(each in outcome.hint for each in (item, *others))
     assert outcomes[-1].status == "asserted"
+
+
+def test_a_name_that_is_no_iri_is_refused_alone(memory):
+    first, second = (
+        memory.writer.submit_intent("p", intent(summary=text), propose=True).iri
+        for text in ("the logo is blue", "tea is served at four")
+    )
+
+    wrong, right = memory.writer.settle_many(
+        "p", [Settlement(first, "keep-both", other="abc"), Settlement(second, "accept")]
+    )
+
+    assert isinstance(wrong, NotFound | InvalidRequest)
+    assert "abc" in str(wrong)
+    assert right.status == "asserted"
