@@ -203,14 +203,15 @@ class IndexedProject:
     def resting_on(self, nodes: Iterable[Term]) -> set[Term]:
         """Return the nodes derived from those of *nodes* that ended, or from a version before a withdrawn one."""
         bases = {node for node in nodes if self._has_ended(node)}
-        pending = [node for node in bases if any(self.triples(self.graph, node, _INVALIDATED))]
+        before = {node for node in bases if any(self.triples(self.graph, node, _INVALIDATED))}
+        pending = [*before]
         while pending:
             node = pending.pop()
             earlier = {old for old, _, _ in self.triples(self.graph, None, _SUPERSEDED, node)}
             earlier |= {old for _, _, old in self.triples(self.graph, node, _REVIVES)}
-            pending += earlier - bases
-            bases |= earlier
-        return {node for basis in bases for node, _, _ in self.triples(self.graph, None, _DERIVED, basis)}
+            pending += earlier - before
+            before |= earlier
+        return {node for basis in bases | before for node, _, _ in self.triples(self.graph, None, _DERIVED, basis)}
 
     def rests_on_ended(self, node: ProjectedNode) -> bool:
         """Return whether *node* is derived from a node that something superseded or withdrew."""

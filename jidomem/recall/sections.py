@@ -85,10 +85,11 @@ FILTER NOT EXISTS {{{{ ?item {jido("validUntil")} ?due ; {jido("recordedAt")} ?a
 ORDER BY ?due ?item LIMIT {{limit}}"""
 _UNDATED = f"""SELECT ?item ?due WHERE {{{{ ?item a {jido("Assumption")}
 MINUS {{{{ ?item {jido("expiresOn")}|{jido("validUntil")} ?date }}}} {_IN_FORCE} }}}} ORDER BY ?item LIMIT {{limit}}"""
-_BASELESS = f"""SELECT DISTINCT ?item ?due WHERE {{{{ ?gone {jido("invalidatedBy")} ?end .
+_BASELESS = f"""SELECT DISTINCT ?item ?due WHERE {{{{ ?gone {jido("invalidatedBy")} ?withdrawal .
 ?basis ({jido("supersededBy")}|^{jido("revives")})* ?gone .
-?item {jido("derivedFrom")} ?basis ; {jido("recordedAt")} ?at . ?end {jido("hasAssertionStatus")} {jido("Asserted")} ;
-{jido("recordedAt")} ?due FILTER(?at < ?due && ?due <= {{moment}})
+?item {jido("derivedFrom")} ?basis ; {jido("recordedAt")} ?at .
+?withdrawal {jido("hasAssertionStatus")} {jido("Asserted")} ; {jido("recordedAt")} ?due
+FILTER(?at < ?due && ?due <= {{moment}})
 MINUS {{{{ ?again {jido("revives")} ?gone ; {jido("hasAssertionStatus")} {jido("Asserted")} }}}} {_IN_FORCE}
 FILTER NOT EXISTS {{{{ ?item {jido("validFrom")} ?from FILTER(?from > {{moment}}) }}}} }}}}
 ORDER BY ?due ?item LIMIT {{limit}}"""
