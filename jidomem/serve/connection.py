@@ -122,6 +122,13 @@ class ClientSocket:
         finally:
             self.is_idle, self.reading.since = False, None
 
+    def peek(self, seconds: float) -> bytes:
+        """Return the first bytes that arrive within *seconds*, which `begin` returns again."""
+        with suppress(OSError):
+            if self.reading.is_ready(seconds):
+                return self.connection.recv(_PIECE, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        return b""
+
     def restart(self, received: int) -> None:
         """Restart the time for a request, of which some bytes are *received*, and for its answer."""
         self.reading.restart(self._idle, received)

@@ -5,12 +5,13 @@ It uses threads because a process with an open root must not fork, and one proce
 
 from __future__ import annotations
 
+import re
 import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from select import select
-from threading import Condition, Event, Thread
+from threading import BoundedSemaphore, Condition, Event, Thread
 from time import monotonic, perf_counter, sleep
 from typing import Any
 
@@ -31,13 +32,19 @@ _YIELD = 0.002
 _SILENT = 1.0
 #: Seconds between two looks of a worker for connections that need room, and until a stopping one accepts none.
 _ROOM, _ACCEPTS = 0.5, 2.0
+#: Beyond the limit of connections: the most that wait for room, and the most probes that are answered at once.
+_MOST_WAITING, _MOST_PROBES = 16, 2
+#: Seconds that a connection beyond the limit has for a probe, in the thread that accepts others, and in its own.
+_PEEKS = (0.01, 0.1)
+_PROBE = re.compile(rb"(?:GET|HEAD) /(?:healthz|readyz) HTTP/1\.[01]\r\n(?:[^\r\n]+\r\n)*\r\n")
 
 
 class ConnectionPool:
     """The connections of a server, each with its own thread, up to a limit.
 
     At the limit, connections are closed after their answers, and idle ones after a while. A new connection waits for
-    that; if none ends in time, it is refused as busy. The workers of a server share the limit.
+    that; if none ends in time, it is refused as busy. A probe is answered nevertheless. The workers of a server share
+    the limit.
     """
 
     def __init__(self, app: App, environ: dict[str, Any], limits: RootLimits, operation: Operation) -> None:
@@ -46,6 +53,7 @@ class ConnectionPool:
         self._open: set[ClientSocket] = set()
         self._changed = Condition()  # of the set of open connections
         self._full_since: float | None = None
+        self._waiting, self._probes = BoundedSemaphore(_MOST_WAITING), BoundedSemaphore(_MOST_PROBES)
         self._stopping = Event()
 
     def serve(self, listening: socket.socket) -> None:
@@ -61,15 +69,8 @@ class ConnectionPool:
                 sleep(_PAUSE)
                 continue
             link = ClientSocket(accepted, self._limits.idle_seconds)
-            with suppress(RuntimeError):  # the system cannot start another thread
-                if self._admit(link):
-                    Thread(target=self._serve, args=(link, address[0]), name="jidomem-connection", daemon=True).start()
-                    continue
-            detail = f"the server has reached its limit of {self._limits.connections} connections"
-            with suppress(ClientDisconnected, TooSlow):
-                self._refuse(self._exchange(link), Busy(detail, hint="try again"), address[0], perf_counter())
-                link.end(0)
-            self._close(link)
+            if not self._start(link, address[0]):
+                self._turn_away(link, address[0])
 
     def stop_accepting(self) -> None:
         """Accept no further connection, and close each after its next answer."""
@@ -92,24 +93,89 @@ class ConnectionPool:
             with self._changed:
                 self._interrupt_idle()
 
+    def _start(self, link: ClientSocket, client: str) -> bool:
+        """Start the thread of *link*; return False if there is no place for it, not even to wait for one."""
+        work, places = self._work_for(link)
+        try:
+            if work is not None:
+                Thread(target=work, args=(link, client), name="jidomem-connection", daemon=True).start()
+                return True
+        except RuntimeError:  # the system cannot start another thread
+            if places is not None:
+                places.release()
+        return False
+
+    def _work_for(
+        self, link: ClientSocket
+    ) -> tuple[Callable[[ClientSocket, str], None] | None, BoundedSemaphore | None]:
+        """Return the work of the thread of *link*, and the places of which it has one; nothing if there is none."""
+        if self._full_since is None and self._admit(link):
+            return self._serve, None
+        if self._is_probe(link, _PEEKS[0]) and self._probes.acquire(blocking=False):
+            return self._answer_probe, self._probes
+        if self._waiting.acquire(blocking=False):
+            return self._wait_for_room, self._waiting
+        return None, None
+
     def _admit(self, link: ClientSocket) -> bool:
-        """Return whether *link* was added to the open connections; waits for at most the idle time."""
-        limit = self._limits.idle_seconds
+        """Return whether there was room for *link* among the open connections."""
         with self._changed:
-            while not self._operation.connections.acquire(blocking=False):
-                if self._full_since is None:
-                    self._full_since = monotonic()
-                    self._set_crowded(is_crowded=True)
-                if self._stopping.is_set() or monotonic() > self._full_since + limit:
-                    return False
-                self._interrupt_idle()
-                self._changed.wait(limit / 20)
+            if not self._operation.connections.acquire(blocking=False):
+                return False
             if self._full_since is not None:
                 self._full_since = None
                 self._set_crowded(is_crowded=False)
             self._open.add(link)
             self._count_connections()
         return True
+
+    def _wait_for_room(self, link: ClientSocket, client: str) -> None:
+        """Serve *link* once there is room; refuse it after the idle time; answer a probe at once."""
+        try:
+            is_probe, is_admitted = self._is_probe(link, _PEEKS[1]), False
+            since = monotonic()
+            while not is_probe and not (is_admitted := self._admit(link)) and self._may_wait(since):
+                is_probe = self._is_probe(link)
+        finally:
+            self._waiting.release()
+        if is_admitted:
+            self._serve(link, client)
+        elif is_probe and self._probes.acquire(blocking=False):
+            self._answer_probe(link, client)
+        else:
+            self._turn_away(link, client)
+
+    def _may_wait(self, since: float) -> bool:
+        """Return whether a connection that waits *since* then may wait on, after a moment in which one may end."""
+        limit = self._limits.idle_seconds
+        with self._changed:
+            if self._full_since is None:
+                self._full_since = monotonic()
+                self._set_crowded(is_crowded=True)
+            if self._stopping.is_set() or monotonic() > min(self._full_since, since) + limit:
+                return False
+            self._interrupt_idle()
+            self._changed.wait(limit / 20)
+        return True
+
+    def _is_probe(self, link: ClientSocket, seconds: float = 0.0) -> bool:
+        """Return whether a whole request for /healthz or /readyz arrives within *seconds*."""
+        return _PROBE.fullmatch(link.peek(seconds)) is not None
+
+    def _answer_probe(self, link: ClientSocket, client: str) -> None:
+        """Answer the one request of *link*, beyond the limit."""
+        try:
+            self._serve(link, client, keeps=lambda: False)
+        finally:
+            self._probes.release()
+
+    def _turn_away(self, link: ClientSocket, client: str) -> None:
+        """Refuse *link* as one too many."""
+        detail = f"the server has reached its limit of {self._limits.connections} connections"
+        with suppress(ClientDisconnected, TooSlow):
+            self._refuse(self._exchange(link), Busy(detail, hint="try again"), client, perf_counter())
+            link.end(0)
+        self._close(link)
 
     def _interrupt_idle(self) -> None:
         idle = [each for each in self._open if each.is_idle and not each.reading.is_ready()]
@@ -140,15 +206,15 @@ class ConnectionPool:
     def _keeps_connections(self) -> bool:
         return self._full_since is None and not self._stopping.is_set() and not self._is_crowded()
 
-    def _exchange(self, link: ClientSocket) -> HttpExchange:
-        return HttpExchange(link, self._limits, self._keeps_connections)
+    def _exchange(self, link: ClientSocket, keeps: Callable[[], bool] | None = None) -> HttpExchange:
+        return HttpExchange(link, self._limits, keeps or self._keeps_connections)
 
-    def _serve(self, link: ClientSocket, client: str) -> None:
-        """Answer the requests of *link* until it ends; never raises."""
+    def _serve(self, link: ClientSocket, client: str, keeps: Callable[[], bool] | None = None) -> None:
+        """Answer the requests of *link* until it ends, or while it *keeps* the connection; never raises."""
         exchange, is_kept = self._exchange(link), True
         try:
             while is_kept and (received := exchange.behind() or link.begin()):
-                exchange, began = self._exchange(link), perf_counter()
+                exchange, began = self._exchange(link, keeps), perf_counter()
                 try:
                     exchange.receive_head(received)
                 except JidomemError as refusal:

@@ -171,7 +171,7 @@ def test_clients_that_hang_up_in_the_middle_of_an_answer_free_their_threads(serv
         pass  # a thread that is kept would let this go on
 
 
-def while_all_are_taken(server):
+def while_all_are_taken(server, path=b"/projects", waiting=0):
     """What a client is answered while each connection has a body that still comes."""
     done = Event()
 
@@ -186,7 +186,9 @@ def while_all_are_taken(server):
         clients = [stack.enter_context(connect(server, begun)) for _ in range(CONNECTIONS)]
         others = Thread(target=go_on, args=(clients,))
         others.start()
-        answer = asked(server, b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
+        for _ in range(waiting):
+            stack.enter_context(connect(server))
+        answer = asked(server, b"GET " + path + b" HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
         done.set()
         others.join()
     return answer
@@ -198,6 +200,13 @@ def test_one_more_client_than_there_are_connections_is_told_so_and_may_come_back
 
     assert problem(answer) == (503, "busy")
     assert b"Retry-After: 1\r\n" in answer
+    served(server)
+
+
+@pytest.mark.parametrize("path", [b"/healthz", b"/readyz"])
+@pytest.mark.parametrize("waiting", [0, 40])
+def test_a_probe_is_answered_though_all_connections_are_taken_and_others_wait(server, path, waiting):
+    assert statuses(while_all_are_taken(server, path, waiting)) == [200]
     served(server)
 
 
