@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jidomem.serve.log import Log
     from jidomem.serve.shared_state import SharedState
 
-_MCP_PORT = 8701
+MCP_PORT = 8701
 FORMS, LEVELS = ("json", "text"), ("debug", "info", "warning", "error")
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -274,7 +274,7 @@ def _supervise(
     help="Tools: the standard ones; with working memory, or with dialogue pages; those of the reference server.",
 )
 @click.option("--http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
-@address_options(_MCP_PORT)
+@address_options(MCP_PORT)
 @log_options
 @pass_app
 def mcp(
@@ -354,7 +354,7 @@ def mcp(
 
     keyring = memory.place.keyring()
     address = _Address(host, port, names, public_url)
-    listening, hosts = address.listen(keyring, memory.settings.place, default_port=_MCP_PORT)
+    listening, hosts = address.listen(keyring, memory.settings.place, default_port=MCP_PORT)
     url = f"{url_of(listening)}{PATH}"
     place = {"url": url, "root": memory.settings.place}
     text = "" if app.logs_json else f"serving {memory.settings.place} at {url} (stop with Ctrl-C)"

@@ -1,13 +1,21 @@
-"""The compose file of the docs is one, and starts what there is."""
+"""The compose file, the unit and the proxy of the docs are such files, and start what there is."""
 
+import re
+import shutil
+import subprocess
+import sys
+from configparser import ConfigParser
 from pathlib import Path
 
 import click
 import yaml
 
+from jidomem.errors import CODES
 from jidomem.serve.app import LOOPBACK
+from jidomem.serve.listener import PORT, host_of
+from jidomem.serve.mcp.http import PATH
 from jidomem.serve.routes import ROUTES
-from jidomem_cli.serve import serve
+from jidomem_cli.serve import MCP_PORT, serve
 
 COMPOSE = Path(__file__).parent.parent / "docs" / "compose.yaml"
 KEYS = {
@@ -61,3 +69,25 @@ def test_the_servers_of_the_compose_file_are_started_with_options_there_are():
             parsed = serve.make_context("serve", arguments)
             assert isinstance(parsed, click.Context)
             assert (parsed.params["host"], parsed.params["port"]) == ("0.0.0.0", 8700)
+
+
+def test_the_unit_and_the_proxy_of_the_docs_start_and_reach_servers_there_are(tmp_path):
+    unit = ConfigParser(interpolation=None, delimiters="=", strict=False)
+    unit.optionxform = str
+    unit.read(COMPOSE.with_name("jidomem.service"))
+    _, verb, *arguments = unit["Service"]["ExecStart"].split()
+    parsed = serve.make_context(verb, arguments)
+    nginx = COMPOSE.with_name("nginx.conf").read_text("utf-8")
+
+    assert (unit["Service"]["User"], parsed.params["public_url"]) == ("jidomem", "https://memory.example.org")
+    assert unit["Service"]["RestartPreventExitStatus"] == str(CODES["invalid_argument"][1])
+    assert f"server_name {host_of(parsed.params['public_url'])};" in nginx
+    assert re.findall(r"proxy_pass http://127\.0\.0\.1:(\d+);", nginx) == [str(PORT), str(MCP_PORT)]
+    assert re.findall(r"location (\S+)", nginx) == ["/", PATH]
+    if analyze := shutil.which("systemd-analyze"):
+        there = tmp_path / "jidomem.service"
+        program = str(Path(sys.executable).parent / "jidomem")
+        text = COMPOSE.with_name("jidomem.service").read_text("utf-8")
+        there.write_text(text.replace("/usr/local/bin/jidomem serve", f"{program} serve").replace("User=jidomem\n", ""))
+        done = subprocess.run([analyze, "verify", str(there)], capture_output=True, text=True, check=False)
+        assert str(there) not in done.stderr, done.stderr
