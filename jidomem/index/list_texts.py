@@ -47,6 +47,12 @@ class ListTexts:
             row = self._store.execute("INSERT INTO list_text (list, key, text) VALUES (?, ?, ?)", (number, key, text))
             self._store.execute("INSERT INTO gram (rowid, text) VALUES (?, ?)", (row.lastrowid, text))
 
+    def delete(self, number: int) -> None:
+        """Delete the texts of the list *number*."""
+        rows = "SELECT 'delete', number, text FROM list_text WHERE list = ?"
+        self._store.execute(f"INSERT INTO gram (gram, rowid, text) {rows}", (number,))
+        self._store.execute("DELETE FROM list_text WHERE list = ?", (number,))
+
     def keys(self, number: int, text: str, topic: str) -> list[str]:
         """Return the keys of the rows of the list *number* that contain *text* or *topic*."""
         values = {"list": number, "text": text, "topic": topic}

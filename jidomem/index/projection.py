@@ -294,17 +294,21 @@ class Projection:
         self._texts = ListTexts(store)
 
     def include(self, orders: Iterable[ListOrder], *, rebuilds: bool = False) -> list[int]:
-        """Add the lists of *orders*; return the numbers of the lists to be filled: the new ones, all if it *rebuilds*.
+        """Add the lists of *orders* and delete others; return the numbers of the lists to be filled: the new ones.
 
-        It does as the class hierarchy changed.
+        All are to be filled if it *rebuilds*, as the class hierarchy changed.
         """
-        existing = self._lists()
-        definitions = [(_definition(order),) for order in orders if order.is_of_nodes]
-        self._store.executemany("INSERT OR IGNORE INTO list (definition, is_sortable) VALUES (?, 1)", definitions)
+        definitions = dict.fromkeys(_definition(order) for order in orders if order.is_of_nodes)
+        former: dict[str, int] = dict(self._store.execute("SELECT definition, number FROM list").fetchall())
+        for number in [former.pop(definition) for definition in former.keys() - definitions.keys()]:
+            self._store.execute("DELETE FROM list WHERE number = ?", (number,))
+            self._store.execute("DELETE FROM listed WHERE list = ?", (number,))
+            self._texts.delete(number)
+        self._store.executemany("INSERT OR IGNORE INTO list (definition, is_sortable) VALUES (?, 1)", zip(definitions))
         if rebuilds:
             self._store.execute("DELETE FROM listed")
             self._store.execute("UPDATE list SET is_sortable = 1")
-        return [number for number in self._lists() if rebuilds or number not in existing]
+        return [number for number in self._lists() if rebuilds or number not in former.values()]
 
     def nodes_after(self, number: int, source: IndexedProject) -> tuple[int, dict[Term, ProjectedNode]]:
         """Return the next nodes after a number, and the number of the last of them."""

@@ -176,23 +176,42 @@ def test_a_count_that_discards_a_damaged_file_leaves_the_reason_for_the_status(r
         assert after.texts.status(Stream("p"))["made_because"].startswith("it was damaged: ")
 
 
+def read_under(root, memory, digest, order, use):
+    """What *use* reads from a file with one list, as of a version with only this one."""
+    source = SimpleNamespace(orders=lambda: [order], orders_digest=lambda: digest)
+    with closing(search_index.Texts(root, memory.journal, memory.index, memory.catch_up, source)) as texts:
+        return texts.read(Stream("p"), use)
+
+
+def page(order, text=None):
+    return lambda file: file.projection.page(order, "", FOREVER, True, 10, text=text)
+
+
 def test_lists_are_filled_where_their_definition_changed_and_kept_where_only_their_digest_did(root, memory):
     facts = memory.playbook.get("facts").list_order
     newest = replace(memory.playbook.get("timeline").list_order, pattern=f"{facts.pattern} ; jido:recordedAt ?recorded")
 
-    def read(digest, order, use):
-        source = SimpleNamespace(orders=lambda: [order], orders_digest=lambda: digest)
-        with closing(search_index.Texts(root, memory.journal, memory.index, memory.catch_up, source)) as texts:
-            return texts.read(Stream("p"), use)
-
-    def page(order):
-        return lambda file: file.projection.page(order, "", FOREVER, True, 10)
-
     newest = replace(newest, variable=facts.variable)
-    assert len(read("1", facts, page(facts))) == 3
-    assert len(read("2", newest, page(newest))) == 3  # another definition of the list
-    read("2", newest, lambda file: [*file.ask("DELETE FROM listed")])
-    assert read("3", newest, page(newest)) == []  # the same under another digest
+    assert len(read_under(root, memory, "1", facts, page(facts))) == 3
+    assert len(read_under(root, memory, "2", newest, page(newest))) == 3  # another definition of the list
+    read_under(root, memory, "2", newest, lambda file: [*file.ask("DELETE FROM listed")])
+    assert read_under(root, memory, "3", newest, page(newest)) == []  # the same under another digest
+
+
+def test_list_of_a_former_definition_is_deleted_with_its_rows_and_texts(root, memory):
+    facts, about = (memory.playbook.get(name).list_order for name in ("facts", "facts-about"))
+    assert len(read_under(root, memory, "1", about, page(about, "quagga two"))) == 1
+
+    def rows(file):
+        """The numbers of lists in each table, and the texts with the trigrams."""
+        texts = [*file.ask('SELECT rowid FROM gram WHERE gram MATCH \'"qua" AND "uag"\'')]
+        return [*file.ask("SELECT COUNT(*) FROM list")], [*file.ask("SELECT list FROM list_text")], texts
+
+    assert read_under(root, memory, "2", facts, rows) == ([(1,)], [], [])
+    assert read_under(root, memory, "2", facts, page(about)) is None
+    count = "SELECT COUNT(*) FROM listed"
+    assert read_under(root, memory, "2", facts, lambda file: [*file.ask(count)]) == [(3,)]
+    assert len(read_under(root, memory, "3", about, page(about, "quagga two"))) == 1
 
 
 def test_another_branch_is_another_memory(root, memory, tmp_path):
