@@ -115,7 +115,12 @@ def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) 
     if not late and (first := future_commit(journal, [stream], moment)) is not None:
         late = [
             JournalFinding(
-                "future", "warning", first.detail, f"{first.hint}; {first.repair}", first.path, commit=first.head.id
+                kind="future",
+                severity="warning",
+                detail=first.detail,
+                hint=f"{first.hint}; {first.repair(journal)}",
+                path=first.path,
+                commit=first.head.id,
             )
         ]
     return [

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ from jidomem.base.clock import format_timestamp
 from jidomem.base.disk import LockedFile, busy, flush_above, make_folders, write_durably, writing
 from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal.branches import explain
-from jidomem.journal.commit import Commit, FormatError, advance, file_name, parse
+from jidomem.journal.commit import Commit, FormatError, advance, file_name, is_redaction_record, parse, stem
 from jidomem.journal.rewrite import (
     PAUSE,
     SEAL_LOCK,
@@ -31,6 +32,7 @@ from jidomem.journal.rewrite import (
     last_moment,
     quarantine,
     quarantine_late,
+    redacted_leaves,
     remove,
     remove_sealed,
     visible_commits,
@@ -39,6 +41,7 @@ from jidomem.journal.rewrite import (
 from jidomem.journal.stream import NOTHING, Folder, late_commits
 from jidomem.journal.stream_files import each_file
 from jidomem.rdf import vocab
+from jidomem.rdf.terms import iri
 from jidomem.records.intent import SHORT, CommitRef, Version
 
 
@@ -561,17 +564,25 @@ class FutureCommit:
         " recorded after it, and --as-of an earlier one leaves them out"
     )
 
-    @property
-    def repair(self) -> str:
-        """Return the commands that set the commit and the later ones aside, and import their memories again."""
-        of = f"--project {self.stream.project}"
+    def repair(self, journal: FileJournal) -> str:
+        """Return the commands that set the commit and the later ones aside, and import their memories again.
+
+        The sentence before them names what is lost; redactions among these commits are repeated.
+        """
+        folder, of = journal.inspect(self.stream), f"--project {self.stream.project}"
+        heads = {head.id: head for head in late_commits(folder, last_moment(self.now)).values() if head >= self.head}
+        commits = [*folder.commits(sorted(map(stem, heads.values())), set())]
         commands = f'jidomem journal verify {of} --quarantine {self.head.id[:SHORT]} --reason "a fast clock"'
-        if self.stream != Stream(self.stream.project):
-            return f"wait until then, or lose what these commits say: {commands}"
-        return (
-            f"with the clocks set: jidomem root export {of} -o kept.ttl && {commands}"
-            f" && jidomem root import turtle {of} kept.ttl"
+        redacted = redacted_leaves(commit for commit in commits if is_redaction_record(commit.data))
+        again = f' && jidomem journal redact {of} --again --reason "a fast clock"' * bool(
+            redacted.keys() - heads.keys()
         )
+        lost = _lost(commits)
+        if self.stream != Stream(self.stream.project):
+            return f"wait until then, or lose {lost or 'what these commits say'}: {commands}{again}"
+        loss, kept = f", and with the loss of {lost}" * bool(lost), f"{of} -o kept.ttl"
+        commands = f"jidomem root export {kept} && {commands} && jidomem root import turtle {of} kept.ttl{again}"
+        return f"with the clocks set{loss}: {commands}"
 
     @property
     def detail(self) -> str:
@@ -605,3 +616,16 @@ def future_commit(journal: FileJournal, streams: Iterable[Stream], now: datetime
 
 
 _AUTHOR = frozenset(map(vocab.jido, ("assertedBy", "causedBy", "setBy")))
+#: The class of what an import does not restore -> its name, for one and for more.
+_NOT_IMPORTED: Mapping[str, tuple[str, str]] = {
+    vocab.jido("PolicyChange"): ("policy change", "policy changes"),
+    vocab.jido("Entry"): ("entry", "entries"),
+    iri(f"{vocab.CONVERSATION}ConversationTurn"): ("conversation turn", "conversation turns"),
+}
+
+
+def _lost(commits: Iterable[Commit]) -> str:
+    """Return the numbers of policy changes, entries and turns in *commits* as a text, empty if there are none."""
+    counts = Counter(value for commit in commits for _, predicate, value in commit.triples if predicate == vocab.TYPE)
+    lost = [f"{counts[kind]:,} {names[counts[kind] > 1]}" for kind, names in _NOT_IMPORTED.items() if counts[kind]]
+    return " and ".join(filter(None, (", ".join(lost[:-1]), *lost[-1:])))

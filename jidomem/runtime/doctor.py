@@ -257,7 +257,7 @@ def _git_answers(folder: Path) -> bool:
 def clock(files: FileJournal, now: datetime) -> Iterator[Diagnostic]:
     """Yield the first commit that is in the future by this clock, or the time of the newest commit."""
     if (first := future_commit(files, files.streams(), now)) is not None:
-        yield Diagnostic("clock", "warn", f"{first.detail}: {first.hint}", first.repair)
+        yield Diagnostic("clock", "warn", f"{first.detail}: {first.hint}", first.repair(files))
     else:
         newest = max((files.head(stream).recorded_at for stream in files.streams()), default="")
         last = f"the newest commit is dated {newest}" if newest else "there is no commit yet"

@@ -15,7 +15,9 @@ from conftest import fixed_sources, intent
 
 import jidomem
 from jidomem.base.clock import Sources, format_timestamp, now
+from jidomem.entries import Entry, WriteRequest
 from jidomem.journal.journal import Stream
+from jidomem.records.policy import PolicyChange
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
@@ -140,6 +142,35 @@ def test_what_a_fast_clock_wrote_is_dated_rightly_by_the_commands_that_are_given
         assert memory.journal.head(Stream("p")).recorded_at < format_timestamp(now() + timedelta(days=1))
         after = memory.reader.ask("facts", project="p", include_inactive=True)
         assert sorted(map(str, after)) == sorted(map(str, before))
+
+
+def test_the_repair_of_a_fast_clock_repeats_redactions_and_names_what_is_lost(root):
+    with jidomem.open(root, agent="ana") as memory:
+        memory.writer.submit_intent("p", intent(summary="the code is 4711", asserted_by="ana"))
+    with jidomem.open(root, agent="ana", sources=Sources(lambda: now() + timedelta(days=400))) as ahead:
+        ahead.writer.submit_intent("p", intent(summary="from a fast clock", asserted_by="ana"))
+        ahead.keeper.redact(ahead.keeper.plan("p", None, texts=["4711"]), agent="ana", reason="a code")
+        ahead.writer.change_policy("p", [PolicyChange(kind="convention", allows="propose")])
+
+    loss, _, commands = doctor()[0]["clock"]["hint"].partition(": ")
+    for command in commands.split(" && "):
+        done = CliRunner().invoke(cli, shlex.split(command)[1:])
+        assert done.exit_code == 0, done.output
+
+    assert loss == "with the clocks set, and with the loss of 1 policy change"
+    verified = CliRunner().invoke(cli, ["journal", "verify"])
+    assert verified.exit_code == 0, verified.output
+
+
+def test_a_fast_clock_of_entries_and_turns_is_told_with_their_numbers(root):
+    with jidomem.open(root, agent="ana", sources=Sources(lambda: now() + timedelta(hours=2))) as ahead:
+        for text in ("one", "two"):
+            ahead.entries.write(WriteRequest(Entry(agent_id="ana", content=text)))
+        ahead.conversation("talk", "p").record("which door?", "the blue one", asked_by="ana", answered_by="ana")
+
+    hints = json.loads(CliRunner().invoke(cli, ["journal", "verify", "--json"]).stdout)
+
+    assert "or lose 2 entries and 1 conversation turn: jidomem journal verify" in str(hints)
 
 
 #: A process whose permissions count, also that of uid 0.
