@@ -36,7 +36,6 @@ from jidomem.curation.review_text import (
     NAMED,
     ReviewLine,
     Settled,
-    agent_iri,
     apply,
     changed_fields,
     commands,
@@ -161,7 +160,7 @@ def review(
     if conflicts:
         _show_conflicts(app, memory)
         return 0
-    agent = agent_iri(by) if by is not None else None
+    agent = memory.reader.agent(memory.project, by) if by is not None else None
     if all_ and action == "reject":
         return _reject_all(app, memory, agent or "", reason, dry_run)
     if all_:

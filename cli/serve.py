@@ -17,6 +17,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
+from click.core import ParameterSource
 
 import jidomem
 from jidomem.errors import Failed, InvalidRequest
@@ -302,7 +303,9 @@ def mcp(
       jidomem mcp --http --port 0
       jidomem mcp --http --port 0 --json --log-level warning
     """
-    given = {"--host": host, "--port": port, "--allow-host": names, "--log-format": form, "--log-level": level}
+    is_typed = click.get_current_context().get_parameter_source("public_url") is ParameterSource.COMMANDLINE
+    given = {"--host": host, "--port": port, "--allow-host": names, "--public-url": public_url if is_typed else None}
+    given |= {"--log-format": form, "--log-level": level}
     option = next((name for name, value in given.items() if value not in (None, ())), None)
     if not http and option:
         raise InvalidRequest(f"{option} is for --http", hint=f"add --http, or leave out {option}")

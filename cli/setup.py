@@ -86,6 +86,10 @@ def setup(app: App, client: str, user: bool, server: str | None, remove: bool, c
     url = None if server is None else _checked_url(app, server)
     folder = Path.home() if user else _folder()
     changes = _changes(client, folder, user, remove, url)
+    present = None if client == "git" or url or remove else _present_url(client, changes)
+    if present and check:
+        changes = _changes(client, folder, user, remove, present)
+        app.info(f"{client} uses the server at {present}")
     due = [change for change in changes if change.is_due]
     if print_:
         _print(app, changes)
@@ -97,6 +101,10 @@ def setup(app: App, client: str, user: bool, server: str | None, remove: bool, c
         for change in due:
             write(change.path, change.after, MODE if client == "git" else None)
         _print_setup(app, client, changes, due, "removed from " if remove else "wrote ")
+        if present:
+            app.info(
+                f"it replaces the server at {present}; to use that again: jidomem setup {client} --server {present}"
+            )
         if url is not None:
             app.info(f"next: {_token_step(CLIENTS[client])}; its operator issues it: jidomem access token add AGENT")
         elif not remove:
@@ -148,6 +156,11 @@ def _changes(name: str, folder: Path, user: bool, removed: bool, url: str | None
     if not user:
         check_inside(folder, [change.path for change in changes])
     return changes
+
+
+def _present_url(name: str, changes: Sequence[FileChange]) -> str | None:
+    """Return the URL of the server that a client uses before *changes*; None if there is none."""
+    return setups.remote_url(CLIENTS[name], (changes[0].before or "").removeprefix("\ufeff"))
 
 
 def _place(client: AgentProgram, folder: Path, user: bool) -> Callable[[str], Path]:

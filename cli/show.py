@@ -254,11 +254,12 @@ _CHANGED = ("change", "item", "kind", "summary", "before", "after", "by")
 
 
 @click.command(cls=Command, formats=ROWS, paged=True, as_of=True)
-@click.option("--agent", metavar="NAME", help="Only what this agent wrote.")
+@click.option("--agent", metavar="NAME", help="Only memories and orders of this agent.")
 @pass_app
 def log(app: App, agent: str | None) -> None:
     """List the commits of the project, newest first: version, time, agents, sessions and how much each brought,
-    or how many commits it redacted and why. With --agent, those with something that it wrote, settled or ordered.
+    or how many commits it redacted and why. With --agent, those with a memory that it wrote or
+    settled, or an order of it; not those with its entries or conversation turns only.
 
     Examples:
       jidomem journal log --limit 10

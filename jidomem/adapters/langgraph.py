@@ -250,6 +250,8 @@ SOURCE = "langgraph"
 _RESERVED_KEY = ".."
 #: The part of an entry at the beginning of a message.
 _PART = re.compile(r"^(?:content|metadata)\b")
+#: Where a text has a secret: content and metadata have the same one in different places.
+_PLACE = re.compile(r", at character \d+$")
 _LINKED = "pass fields=[...]; vectors are made by the embedder of the root: jidomem.open(..., embedder=...)"
 
 Scores = Mapping[str, float]
@@ -385,9 +387,12 @@ class JidomemStore(BaseStore):
             elif changes.kept or changes.removed:
                 self._store.change(lambda: changes)
         except IntentRefused as refusal:  # content and metadata of an entry are the value of an item
-            fault = refusal.violations[0]
-            same = replace(fault, field="value", message=_PART.sub("value", fault.message))
-            raise IntentRefused([same]) from refusal
+            faults = {
+                _PART.sub("value", _PLACE.sub("", fault.message)): fault for fault in reversed(refusal.violations)
+            }
+            raise IntentRefused(
+                [replace(fault, field="value", message=message) for message, fault in reversed(faults.items())]
+            ) from refusal
 
     def _id(self, namespace: Sequence[str], key: str) -> str:
         return f"{self._beginning}{'.'.join(namespace)}{_RESERVED_KEY}{key}"

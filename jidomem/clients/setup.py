@@ -163,6 +163,18 @@ def server_of(client: AgentProgram, command: str, url: str | None) -> dict[str, 
     return {"type": "stdio", **words, **(client.extra or {})}
 
 
+def remote_url(client: AgentProgram, text: str) -> str | None:
+    """Return the URL of our server in *text*, the valid file of servers of *client*; None if it is started here."""
+    path = (client.key, SERVER)
+    if client.servers.endswith(".toml"):
+        entry: Any = config_files.toml_at(text, path)
+    else:
+        node = config_files.node_at(config_files.read(text), path) if text.strip() else None
+        entry = None if node is None else node.value
+    url = entry.get("url") if isinstance(entry, dict) else None
+    return url if isinstance(url, str) else None
+
+
 def _with_server(client: AgentProgram, text: str, entry: Mapping[str, Any] | None) -> str:
     """Return *text* with *entry* as our server, or without it; what was added to an entry of the same form stays."""
     path = (client.key, SERVER)

@@ -11,6 +11,7 @@ from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
+from jidomem.base.words import slug
 from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, Waiting, queue, with_rivals
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.index.projection import OPPOSITE
@@ -20,7 +21,7 @@ from jidomem.read.memory_detail import short_id
 from jidomem.read.reader import MemoryReader
 from jidomem.records.active import ACTIVE, PENDING, SUPERSEDED
 from jidomem.records.intent import Receipt
-from jidomem.write.canonical import is_absolute, written
+from jidomem.write.canonical import is_absolute
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
 from jidomem.write.writer import MemoryWriter
 
@@ -86,17 +87,13 @@ _ONE: Mapping[str, str] = {"accept": "it becomes or stays active", "reject": "it
 _ENDED: Mapping[str, str] = {"accept": "it ended at its date", "reject": "it is withdrawn, as if it never held"}
 
 
-def agent_iri(agent: str) -> str:
-    """Return the IRI of an agent, given by IRI or name."""
-    return written(agent if is_absolute(agent) else f"{BASE}agents/{agent}")
-
-
 def commands(one: Waiting, place: str = "", agent: str | None = None) -> list[tuple[str, str]]:
     """Return the commands that settle the item *one*, each with its effect; *place* has options for all.
 
     A command for which *agent*, the name or IRI of the curator, needs a reason has a placeholder for it.
     """
-    agent = agent if agent is None else agent_iri(agent)
+    if agent is not None:
+        agent = agent if is_absolute(agent) else f"{BASE}agents/{slug(agent)}"
     item, other = short_id(one.item), short_id(one.other) if one.other else ""
     against = f" --against {other}" if one.other and one.kind != "proposal" else ""
     date = " --set expires_on=DATE" * one.needs_date

@@ -20,7 +20,7 @@ from jidomem.rdf.terms import Term, Triple
 from jidomem.read import memory_detail
 from jidomem.read.history import History
 from jidomem.read.lists import Lists, Page, QueryRunner
-from jidomem.read.named_queries import NamedQueries, RawSparql, Result
+from jidomem.read.named_queries import NamedQueries, RawSparql, Result, resolve_name
 from jidomem.read.playbook import Architect, Debugger, Planner, Playbook, Role, Rows
 from jidomem.read.provenance import Shown, Why
 from jidomem.records.intent import Version
@@ -296,6 +296,11 @@ class MemoryReader:
     def find(self, project: str, short: str, *, as_of: object = None) -> str:
         """Return the IRI that `resolve` returns, among the memories that are indexed already."""
         return memory_detail.resolve(self.index, self._lists.ids, project, short, as_of)
+
+    def agent(self, project: str, name: str) -> str:
+        """Return the IRI of the agent of *project* with this name or IRI; raises NotFound with the nearest names."""
+        self._catch_up(project)
+        return resolve_name(self.index, project, "agents", name)
 
     def ids(self, project: str, part: str) -> list[str]:
         """Return up to 1,000 memories that are indexed already whose id begins or ends with *part*, sorted.

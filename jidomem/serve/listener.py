@@ -117,7 +117,7 @@ def url_of(listening: socket.socket) -> str:
 def parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """Return the address *host*; raise InvalidRequest if it is not one."""
     try:
-        return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
+        return ipaddress.ip_address("127.0.0.1" if host.lower() == "localhost" else host)
     except ValueError as error:
         raise InvalidRequest(f"{host!r} is not an address", hint="give an address: --host 127.0.0.1") from error
 
@@ -136,7 +136,7 @@ def hosts_of(host: str, names: Collection[str]) -> list[str]:
         detail = f"{host} is every address of this machine, and a request names the one that it was sent to"
         raise InvalidRequest(detail, hint="name the host that clients use: --allow-host memory.example.org")
     own = [] if address.is_loopback or address.is_unspecified else [f"[{address}]" if address.version == 6 else host]
-    return [*LOOPBACK, *own, *names]
+    return [*LOOPBACK, *own, *(name.lower() for name in names)]
 
 
 #: The sockets of `signal_socket`, open as long as the process: a signal may arrive while it ends.

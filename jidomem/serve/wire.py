@@ -72,6 +72,11 @@ _COMMANDS: Sequence[HintTranslation] = (
         r'the tool revise with id \1, confirm true and set {"\2": "\3"}',
     ),
     HintTranslation(
+        r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm --set (\w+)=([\w-]+) --reason TEXT$",
+        r'POST /projects/PROJECT/memories/\1/revise {"confirm": true, "set": {"\2": "\3"}, "reason": "..."}',
+        r'the tool revise with id \1, confirm true, set {"\2": "\3"} and a reason',
+    ),
+    HintTranslation(
         r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --set (\w+)=([\w-]+)$",
         r'POST /projects/PROJECT/memories/\1/revise {"set": {"\2": "\3"}}',
         r'the tool revise with id \1 and set {"\2": "\3"}',
@@ -101,6 +106,16 @@ _WARNED: Sequence[HintTranslation] = (
         r"(about the same files or things: )jidomem governing FILE$",
         r"\1GET /projects/PROJECT/governing?file=FILE",
         r'\1the tool ask with name governing and params {"file": "FILE"}',
+    ),
+    HintTranslation(
+        r"(nothing was added; to agree: )jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm$",
+        r'\1POST /projects/PROJECT/memories/\2/revise {"confirm": true}',
+        r"\1the tool revise with id \2 and confirm true",
+    ),
+    HintTranslation(
+        r"(; look at each: )jidomem review$",
+        r"\1GET /projects/PROJECT/conflicts",
+        r"\1the tool ask with name stale",
     ),
 )
 

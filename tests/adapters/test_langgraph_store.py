@@ -355,3 +355,13 @@ def test_refusal_of_a_secret_speaks_of_the_value(store):
         store.put(ANA, "login", {"text": "password=hunter2"})
     assert "entry" not in refusal.value.detail + refusal.value.hint
     assert [fault.field for fault in refusal.value.violations] == ["value"]
+
+
+def test_refusal_of_a_value_has_each_of_its_faults_once(store):
+    secrets = {"a": "AKIAQ3EGRJ7WTZ4PLM2N", "text": "password=hunter2"}
+    with pytest.raises(IntentRefused) as refusal:
+        store.put(ANA, "login", secrets, index=["text"])
+
+    assert [fault.field for fault in refusal.value.violations] == ["value", "value"]
+    first, second = (fault.message for fault in refusal.value.violations)
+    assert (first, "password" in second) == ("value seems to contain a password", False)

@@ -1000,6 +1000,8 @@ def test_rules_that_confirm_are_told_in_sentences(repository):
 
 def test_the_proposals_of_one_agent_are_listed_and_rejected_together(repository):
     commits = repository / ".jidomem" / "projects" / "p" / "memory"
+    proposed("Rule of another", agent="The Crawler")
+    run("review", "reject", rows("review", "--by", "the-crawler")[0]["item"])
     flood = [proposed(f"Rule {number}", agent="crawler") for number in range(25)]
     run("edit", flood[0], "--supersede", "Rule 0, newer", "--agent", "crawler")
     before, of_bob = len([*commits.glob("2*.ttl")]), {row["item"] for row in rows("review", "--by", "bob")}
@@ -1007,7 +1009,10 @@ def test_the_proposals_of_one_agent_are_listed_and_rejected_together(repository)
     listed = run("review", "--by", "crawler", "--limit", "2")
     assert [row["item"] in of_bob for row in rows("review", "--by", "crawler")] == [False] * 26
     assert 'reject all 26: jidomem review reject --all --by crawler --reason "..."' in listed.stderr
-    assert run("review", "accept", "--all", "--by", "nobody").exit_code == 0
+    assert rows("review", "--by", "The Crawler") == [] != rows("review", "--by", "Crawler")
+    for action in (["reject", "--all"], ["accept", "--all"], []):
+        unknown = run("review", *action, "--by", "crawlr")
+        assert (unknown.exit_code, "did you mean crawler" in unknown.stderr) == (4, True)
     tried = run("review", "reject", "--all", "--by", "crawler", "--dry-run")
     assert "would reject 26:\n  by crawler: 26 convention\n" in tried.stderr
     assert tried.stderr.count("Rule ") == 3

@@ -242,13 +242,16 @@ def test_a_server_elsewhere_is_named_without_its_token_and_takes_the_place_of_th
     text = (repository / name).read_text()
     read = tomllib.loads if client == "codex" else json.loads
     again = run("setup", client, "--server", "https://memory.example.org/mcp", "--check")
-    done(client)
+    kept = run("setup", client, "--check")
+    replaced = done(client)
     back = held(repository)
     done(client, "--server", "https://memory.example.org:8443/agents")
     other = (repository / name).read_text()
     done(client, "--remove")
 
     assert (stale.exit_code, again.exit_code, name) == (1, 0, FILES[client][0])
+    assert (kept.exit_code, "uses the server at https://memory.example.org/mcp" in kept.stderr) == (0, True)
+    assert f"jidomem setup {client} --server https://memory.example.org/mcp" in replaced.stderr
     entry = read(text)[SERVERS[client]]["jidomem"]
     assert entry == {"url": "https://memory.example.org/mcp", **REMOTE[client]}
     asked = read(text).get("inputs", [])

@@ -16,6 +16,7 @@ from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import jido
 from jidomem.records.policy import PRESETS, PolicyChange
+from jidomem.serve.wire import for_requests, for_tools
 
 CURATED = (*PRESETS["curated"], PolicyChange(agent="rita", grants="Curator"))
 WARN = '[conflicts]\ndecision = "warn"\nfact = "propose"\n'
@@ -174,6 +175,9 @@ def test_what_rests_on_a_withdrawn_memory_is_due_until_it_is_judged(memory, cloc
     named = f"{sla} a 4 hour SLA; {call} call Globex"
     warning = f"2 active memories rest on what is withdrawn: {named}; look at each: jidomem review"
     assert receipt.warnings == (warning,)
+    start = warning.removesuffix("jidomem review")
+    assert for_requests(receipt.to_dict(), "p")["warnings"] == [f"{start}GET /projects/p/conflicts"]
+    assert for_tools(receipt.to_dict())["warnings"] == [f"{start}the tool ask with name stale"]
     assert told(memory) == [(4, "basis_withdrawn", "a 4 hour SLA"), (4, "basis_withdrawn", "call Globex")]
     rows = memory.reader.ask("stale", project="p", valid_at=clock())
     assert [(row["item"], row["reason"]) for row in rows] == [(sla, "basis_withdrawn"), (call, "basis_withdrawn")]

@@ -134,6 +134,15 @@ def test_what_a_role_may_not_do_is_not_offered_and_refused_with_who_may(signed, 
     assert memory.catch_up("p") == head
 
 
+def test_an_expired_memory_is_not_confirmed_on_its_page_which_names_the_way(client, memory):
+    item = memory.writer.submit_intent("p", intent(summary="the sale is on", valid_until="2020-01-01")).iri
+    text = client.get(f"/ui/p/memories/{item[-12:]}").text
+
+    assert re.findall(r'name="act" value="(\w+)"', text) == ["supersede", "invalidate"]
+    assert f"jidomem edit {item[-8:]} --confirm --set valid_until=DATE --reason TEXT" in text
+    assert "valid until 2020-01-01" in text
+
+
 @pytest.mark.parametrize(("page", "way"), [each for each in OFFERED if each[0] != "check"])
 def test_what_is_offered_is_done_and_once_where_it_is_sent_twice(signed, memory, known, page, way):
     client, _ = signed("curator")

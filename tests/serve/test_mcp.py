@@ -947,7 +947,8 @@ def test_a_receipt_of_what_another_said_already_names_its_author_and_fills_in_no
     receipt = again.structured_content
     assert (receipt["status"], receipt["filled"]) == ("deduplicated", {})
     assert "of claude-code says this already" in receipt["warnings"][0]
-    assert "nothing was added" in receipt["warnings"][0]
+    call = f"the tool revise with id {receipt['iri'].rpartition('/')[2]} and confirm true"
+    assert receipt["warnings"][0].endswith(f"nothing was added; to agree: {call}")
     assert not called(desks, ("remember", {"text": "x"}))[0].structured_content["warnings"]
 
 

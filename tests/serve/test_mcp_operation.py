@@ -191,7 +191,9 @@ def test_agents_of_other_machines_reach_it_by_the_names_it_was_given_and_pages_o
     assert (pages[0][0], json.loads(pages[1][2])["code"]) == (by_name[0][0], "policy_denied")
 
 
-@pytest.mark.parametrize("option", [("--port", "0"), ("--allow-host", "one.example.org")])
+@pytest.mark.parametrize("option", [
+    ("--port", "0"), ("--allow-host", "one.example.org"), ("--public-url", "https://two.example.org"),
+])  # fmt: skip
 def test_options_of_the_address_are_refused_on_standard_input(tmp_path, option):
     command = [str(BIN / "jidomem"), "mcp", "--root", str(tmp_path), *option]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)

@@ -18,7 +18,7 @@ from jidomem.extras.web.pages import PAGES
 from jidomem.records.policy import PolicyChange
 from jidomem.runtime.user_config import RootLimits
 from jidomem.serve.app import create_app
-from jidomem.serve.listener import LOOPBACK, hosts_of
+from jidomem.serve.listener import LOOPBACK, hosts_of, refuse_unprotected
 from jidomem.serve.routes import ROUTES
 
 ITEM = "https://jido.ai/memory/01900000-0000-7000-8000-000000000001"
@@ -351,6 +351,7 @@ def test_a_host_this_server_is_not_is_refused(client):
     [
         ("127.0.0.1", [], []),
         ("localhost", ["here.example"], ["here.example"]),
+        ("LocalHost", ["LOCALHOST", "M.example"], ["localhost", "m.example"]),
         ("192.0.2.7", [], ["192.0.2.7"]),
         ("2001:DB8:0::7", ["m.example"], ["[2001:db8::7]", "m.example"]),
         ("::", ["m.example"], ["m.example"]),
@@ -358,6 +359,12 @@ def test_a_host_this_server_is_not_is_refused(client):
 )
 def test_a_server_is_asked_by_its_address_and_the_names_it_was_given(host, names, hosts):
     assert hosts_of(host, names) == [*LOOPBACK, *hosts]
+
+
+def test_a_name_of_this_machine_needs_no_token_in_whichever_case():
+    refuse_unprotected(hosts_of("127.0.0.1", ["LOCALHOST"]), "root", "here")
+    with pytest.raises(InvalidRequest, match="it has no tokens"):
+        refuse_unprotected(hosts_of("127.0.0.1", ["M.example"]), "root", "here")
 
 
 @pytest.mark.parametrize("name", ["http://m.example", "m.example:8443", "m.example/", "", "a b"])

@@ -288,7 +288,7 @@ def test_what_a_curator_confirms_is_verified_until_its_text_changes(memory):
 
 @pytest.mark.parametrize("fields", [{}, {"expires_on": "2030-01-01"}], ids=str)
 def test_an_end_that_has_passed_is_confirmed_with_another_one_only(memory, fields):
-    item = kept(memory, valid_until="2020-01-01")
+    item = kept(memory, valid_until="2020-01-01", asserted_by=memory.writer.agent)
     name = item.rpartition("/")[2]
 
     with pytest.raises(InvalidRequest, match=f"{item} expired: it was valid until 2020-01-01;") as refusal:
@@ -302,6 +302,23 @@ def test_an_end_that_has_passed_is_confirmed_with_another_one_only(memory, field
     call = f'the tool revise with id {name}, confirm true and set {{"valid_until": "DATE"}}'
     assert for_tools(told)["hint"] == f"to renew it: {call}"
     assert status(memory, item, renewed) == ["superseded", "active"]
+
+
+def test_the_hint_that_renews_what_another_agent_wrote_gives_a_reason(memory):
+    item = kept(memory, valid_until="2020-01-01", asserted_by="another")
+    name = item.rpartition("/")[2]
+
+    with pytest.raises(InvalidRequest, match="expired") as refusal:
+        memory.writer.confirm("p", item)
+    with pytest.raises(IntentRefused, match="say in reason"):
+        memory.writer.confirm("p", item, valid_until="2090-01-01")
+
+    told = refusal.value.to_dict()
+    assert told["hint"] == f"to renew it: jidomem edit {item} --confirm --set valid_until=DATE --reason TEXT"
+    fields = '{"confirm": true, "set": {"valid_until": "DATE"}, "reason": "..."}'
+    assert for_requests(told, "p")["hint"] == f"to renew it: POST /projects/p/memories/{name}/revise {fields}"
+    call = f'the tool revise with id {name}, confirm true, set {{"valid_until": "DATE"}} and a reason'
+    assert for_tools(told)["hint"] == f"to renew it: {call}"
 
 
 @pytest.mark.parametrize("guess", ["assumption", "hypothesis"])

@@ -25,6 +25,7 @@ from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import BASE, REDACTED, TYPE_OF_CLASS, jido, local_name
 from jidomem.read.memory_detail import has_ended, short_id
 from jidomem.read.provenance import CONFLICTS, Around, NodeLink, around, is_mentioned, on_topic
+from jidomem.records.active import EXPIRED
 from jidomem.records.recall import RecallRequest
 from jidomem.serve import wire
 from jidomem.serve.server_state import RequestContext
@@ -72,7 +73,7 @@ def show_memory(page: PageRequest, id: str) -> Mapping[str, Any]:  # noqa: A002 
         ],
         "properties": _properties(memory["properties"]),
         "acts": {} if page.as_of or why_not else {name: ACTS[name] for name in _possible(memory)},
-        "why_not": why_not,
+        "why_not": why_not or _renewal(page, memory),
         "done": page.given.get("done"),
         "whole": wire.flag(page.given, "whole"),
     }
@@ -98,7 +99,17 @@ def _linked(page: PageRequest, one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _possible(memory: Mapping[str, Any]) -> tuple[str, ...]:
-    return ("undo",) if has_ended(memory) else ("supersede", "invalidate", "confirm")
+    if has_ended(memory):
+        return ("undo",)
+    return ("supersede", "invalidate") if memory["status"] == EXPIRED else ("supersede", "invalidate", "confirm")
+
+
+def _renewal(page: PageRequest, memory: Mapping[str, Any]) -> str | None:
+    """Return how an expired memory is renewed, which its page cannot: a form has no date; None for any other."""
+    if page.as_of is not None or memory["status"] != EXPIRED:
+        return None
+    command = f"jidomem edit {short_id(memory['iri'])} --confirm --set valid_until=DATE --reason TEXT"
+    return f"valid until {cards.first(memory['properties'], 'validUntil')}; to renew it, in a shell: {command}"
 
 
 def act(page: PageRequest, form: Mapping[str, str], id: str) -> str:  # noqa: A002 - the name of the part of the path
