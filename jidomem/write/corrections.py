@@ -89,11 +89,10 @@ class Corrections:
         until = view.expired(iri(item), self._context.now())
         if until and "valid_until" not in fields and view.is_current(iri(item)):
             acting = self._context.pipeline.node(values["asserted_by"], "agents")
-            needs_reason = bool(permissions.unexplained(iri(item), {acting}, view, "reason"))
+            reasoned = " --reason TEXT" * bool(permissions.unexplained(iri(item), {acting}, view, "reason"))
             raise InvalidRequest(
                 f"{item} expired: it was valid until {until}; that it still holds needs another valid_until",
-                hint=f"to renew it: jidomem edit {item} --confirm --set valid_until=DATE"
-                + " --reason TEXT" * needs_reason,
+                hint=f"to renew it: jidomem edit {item} --confirm --set valid_until=DATE{reasoned}",
             )
         if view.is_proposed(iri(item)):
             self.check_asserted(view, self._submit(project_id, values, dry_run=True))
