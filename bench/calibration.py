@@ -32,7 +32,7 @@ from jidomem.recall.bm25 import query_stems
 from jidomem.recall.candidates import RecallQuery
 from jidomem.recall.ranking import WORDS, Calibration, RankingSource, rank_sources
 from jidomem.records.interfaces import Embedder
-from jidomem.records.recall import MIN_SCORE
+from jidomem.records.recall import DEFAULT_LIMIT, MIN_SCORE, MIN_SHARE
 from jidomem.runtime.root import Jidomem
 
 NOTES = Path(__file__).parents[1] / "tests/recall/project_notes"
@@ -275,6 +275,30 @@ def silent(cases: Scored, kind: str, least: float) -> tuple[int, int]:
     return len(most), sum(score < least for score in most)
 
 
+class Cut(NamedTuple):
+    """The questions with an answer among the first results, those that lose it to a cut, the results shown on average,
+    and the share of answers among them.
+    """
+
+    found: int
+    lost: int
+    shown: float
+    right: float
+
+
+def cut(cases: Scored, share: float) -> Cut:
+    """Return what is left of the first DEFAULT_LIMIT results of answered questions above this *share* of the best."""
+    rows = []
+    for case, each in cases:
+        if case.kind == ANSWERED and len(each):
+            right, chance = np.array(case.right[:DEFAULT_LIMIT]), each[:DEFAULT_LIMIT]
+            rows.append((right & (chance >= MIN_SCORE), chance >= max(MIN_SCORE, share * chance.max())))
+    found = [(right, left) for right, left in rows if right.any()]
+    shares = [(right & left).sum() / left.sum() for right, left in rows if left.any()]
+    lost = sum(not (right & left).any() for right, left in found)
+    return Cut(len(found), lost, float(np.mean([left.sum() for _, left in rows])), float(np.mean(shares)))
+
+
 def report(title: str, cases: Scored) -> None:
     """Print the reliability of the scores, and the curve of lost answers and silence."""
     print(f"\n## {title}\n\n| score | results | mean | answers |\n|---|---|---|---|")
@@ -287,6 +311,10 @@ def report(title: str, cases: Scored) -> None:
         found, below = lost(cases, least)
         counts = [silent(cases, kind, least) for kind in (UNANSWERED, OTHER)]
         print(f"| {least:.4f} | {below} of {found} | {' | '.join(f'{quiet} of {all_}' for all_, quiet in counts)} |")
+    print(f"\n| share of the best | answers lost | shown of {DEFAULT_LIMIT} | right |\n|---|---|---|---|")
+    for share in (0.0, MIN_SHARE, 0.5):
+        one = cut(cases, share)
+        print(f"| {share:.2f} | {one.lost} of {one.found} | {one.shown:.1f} | {one.right:.2f} |")
 
 
 def main() -> None:

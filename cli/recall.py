@@ -45,9 +45,8 @@ _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "s
 @click.option(
     "--min-score",
     type=float,
-    default=MIN_SCORE,
     metavar="SCORE",
-    help=f"Show only results with this score or more, from 0 to 1 (default: {MIN_SCORE}).",
+    help=f"Show only results with this score or more, from 0 to 1 (default: {MIN_SCORE}, and a third of the best).",
 )
 @click.option("--all", "min_score", flag_value=0.0, type=float, help="Show results of any score.")
 @pass_app

@@ -247,7 +247,7 @@ class Recalling:
 
     def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, recalled: MemoryRecall) -> Inactive:
         """Return the inactive memories that would rank among the entries of *recalled*, or among the first
-        DEFAULT_LIMIT, with at least the score `min_score`.
+        DEFAULT_LIMIT, with at least its `min_score`.
 
         Ranks are those of one ranking of active and inactive memories. A superseded memory does not count if its
         successor is an entry or is counted.
@@ -257,7 +257,7 @@ class Recalling:
         entries = [hit.id for hit in recalled.entries]
         ranking = self._ranking_with_inactive(project, request, narrowing, {*entries})
         names = [one.name for one in ranking.best]
-        reaching = {one.name for one in ranking.best if one.score >= narrowing.min_score}
+        reaching = {one.name for one in ranking.best if one.score >= recalled.metadata["min_score"]}
         places = {name: place for place, name in enumerate(names)}
         ranks = [places.get(name, len(names)) for name in entries]
         most = max((*(rank + 1 for rank in ranks), request.limit, DEFAULT_LIMIT))

@@ -25,6 +25,9 @@ DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_QUERY = 5, 1_000, 65_536
 #: The least score that is shown by default. In each ranking at most a twentieth of the answers that are among the first
 #: ten is below it; `bench.calibration` has the curve.
 MIN_SCORE = 0.02
+#: The least share of the best score that a memory needs by default: 2 of 71 questions about the labelled notes have
+#: their only answer among the first five below it. Talk needs none: an answer may be spread over turns.
+MIN_SHARE, TALK = 1 / 3, frozenset(("entry", "turn", "page"))
 
 
 class InvalidRecall(InvalidRequest, ValueError):
@@ -104,7 +107,7 @@ class Narrowing:
 
     *kinds* are types or classes, each with its subclasses; *about* are files, and memories about one of them rank
     higher. *since* and *until* bound the time of recording; *agent* and *session* are those of the assertion. Results
-    with a score below *min_score* are left out.
+    with a score below *min_score* are left out; None is the default of `MemoryRecall.reaching`.
     """
 
     kinds: tuple[str, ...] = ()
@@ -118,7 +121,7 @@ class Narrowing:
     include_inactive: bool = False
     budget_tokens: int | None = None
     explain: bool = False
-    min_score: float = MIN_SCORE
+    min_score: float | None = None
 
     def __post_init__(self) -> None:
         """Raise InvalidRequest for a field of another type."""
@@ -140,7 +143,7 @@ class Narrowing:
             raise _invalid(f"budget_tokens={budget!r} is not a positive whole number", "give budget_tokens=500")
         least = self.min_score
         is_number = isinstance(least, (int, float)) and not isinstance(least, bool)
-        if not (is_number and 0 <= least <= 1):
+        if least is not None and not (is_number and 0 <= least <= 1):
             raise _invalid(f"min_score={least!r} is not a number from 0 to 1", "give min_score=0 to see all results")
 
 
@@ -205,8 +208,15 @@ class MemoryRecall(RecallResult):
     inactive: Inactive = field(default_factory=Inactive, hash=False)
     nearest: Hit | None = field(default=None, hash=False)
 
-    def reaching(self, least: float) -> MemoryRecall:
-        """Return the memories with a score of at least *least*; `metadata["below"]` counts the others of the best."""
+    def reaching(self, least: float | None, *, relative: bool = True) -> MemoryRecall:
+        """Return the memories with a score of at least *least*; `metadata["below"]` counts the others of the best.
+
+        By default the least is MIN_SCORE and, if *relative* and there is no talk, MIN_SHARE of the best score.
+        """
+        if least is None:
+            is_relative = relative and not any(hit.metadata.get("kind") in TALK for hit in self.entries)
+            best = max((hit.score for hit in self.entries), default=0.0)
+            least = max(MIN_SCORE, MIN_SHARE * best * is_relative)
         entries = [hit for hit in self.entries if hit.score >= least]
         below = len(self.entries) - len(entries)
         more = bool(self.metadata.get("more")) and not below

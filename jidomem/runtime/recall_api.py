@@ -150,7 +150,8 @@ class RecallApi:
                        or hit.metadata["status"] == ACTIVE]  # fmt: skip
             hits = replace(hits, entries=entries)
             metadata["index"] = dict(zip(("added", "commits"), part, strict=True))
-        hits = hits.reaching(narrowing.min_score)
+        relative = self.reranker is None and not narrowing.include_inactive
+        hits = hits.reaching(narrowing.min_score, relative=relative)
         return replace(hits, metadata={**hits.metadata, **metadata})
 
     def _search(self, request: RecallRequest, narrowing: Narrowing, project: str) -> Recalling:

@@ -339,7 +339,7 @@ def test_no_request_covers_what_another_agent_remembers(scope, session, every):
                 f"request: min_score={least!r} is not a number from 0 to 1",
                 "give min_score=0 to see all results",
             )
-            for least in (-0.1, 1.01, float("nan"), float("inf"), "0.5", True, None)
+            for least in (-0.1, 1.01, float("nan"), float("inf"), "0.5", True)
         ),
         (lambda: parse_request("hello", {"limt": 2}, "demo"), "request: there is no 'limt'", "did you mean 'limit'?"),
         (

@@ -32,7 +32,7 @@ def keep(memory, *summaries):
 
 
 def found(memory, query, **more):
-    return {hit.content for hit in memory.recall(query, "p", limit=1_000, **more).entries}
+    return {hit.content for hit in memory.recall(query, "p", limit=1_000, min_score=0, **more).entries}
 
 
 def cache(root):

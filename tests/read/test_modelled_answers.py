@@ -188,7 +188,7 @@ def must_agree(memory, root, random, still):
                     wanted = model.listed(cls, then, holds_at, inactive)
                     assert {row[column] for row in rows} == wanted, (name, given, inactive)
             assert counts(reader, "p", **given) == model.counted(then, world or min(then, now)), given
-            found = memory.recall("n r", "p", limit=1000, **given).entries
+            found = memory.recall("n r", "p", limit=1000, min_score=0, **given).entries
             assert {hit.id for hit in found} == model.listed("MemoryItem", then, world or min(then, now), False) - gone(
                 model
             ), given

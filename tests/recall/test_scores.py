@@ -9,7 +9,7 @@ import jidomem
 from jidomem.recall.briefing import markdown
 from jidomem.recall.ranking import ASSISTANT, CALIBRATIONS, MEMORIES, PEOPLE, TASKS
 from jidomem.records.entry import Entry, WriteRequest
-from jidomem.records.recall import MIN_SCORE
+from jidomem.records.recall import MIN_SCORE, MIN_SHARE
 
 WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "index", "the", "store", "gnu", "ibis"]
 
@@ -94,10 +94,28 @@ def test_a_question_that_nothing_answers_gets_no_memory_but_the_nearest(memory):
 def test_an_answer_that_is_known_has_no_nearest(memory):
     answer = memory.recall("what does the build need?")
 
-    assert answer.metadata["min_score"] == MIN_SCORE
+    assert answer.metadata["min_score"] == answer.entries[0].score * MIN_SHARE > MIN_SCORE
     assert [hit.content for hit in answer.entries] == ["the build needs Rust 1.80"]
     assert answer.to_dict()["nearest"] is None
     assert "nearest" not in markdown(answer)
+
+
+def test_by_default_memories_far_below_the_best_are_left_out_but_no_talk_and_none_if_asked_for(memory):
+    memory.writer.submit_intent("p", intent(summary="letters wait while the parser, which a build made, stops"))
+    query = "which Rust does the build need: 1.80?"
+    every = memory.recall(query, min_score=0).entries
+    assert MIN_SCORE < every[1].score < every[0].score * MIN_SHARE
+
+    answer = memory.recall(query)
+    assert [*answer.entries] == [*every[:1]]
+    assert answer.metadata["below"] == len(every) - 1
+    assert not answer.metadata["more"]
+    for options in ({"min_score": MIN_SCORE}, {"include_inactive": True}):
+        assert [hit.id for hit in memory.recall(query, **options).entries] == [hit.id for hit in every]
+
+    for hit in every:
+        memory.entries.write(WriteRequest(Entry(agent_id="me", content=hit.content, metadata={"session": "s"})))
+    assert len(memory.recall(query, kinds=["entry"], agent_id="me").entries) == len(every)
 
 
 def test_each_word_that_no_memory_has_lowers_the_score(memory):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from bench.calibration import ANSWERED, OTHER, error, lost, note_cases, scores, silent, small_cases
+from bench.calibration import ANSWERED, OTHER, cut, error, lost, note_cases, scores, silent, small_cases
 from jidomem.models.local_embedder import LocalEmbedder
 from jidomem.recall.ranking import CALIBRATIONS, calibration
-from jidomem.records.recall import MIN_SCORE
+from jidomem.records.recall import MIN_SCORE, MIN_SHARE
 
 
 @pytest.fixture(scope="module", params=["vectors", "words"])
@@ -35,6 +35,15 @@ def test_most_questions_of_other_projects_get_no_answer(scored):
     cases, by = scored
     asked, quiet = silent(cases, OTHER, MIN_SCORE)
     assert quiet / asked >= (0.75 if by == "vectors" else 0.6)
+
+
+def test_what_is_far_below_the_best_is_seldom_an_answer(scored):
+    cases, _ = scored
+    whole, some = cut(cases, 0.0), cut(cases, MIN_SHARE)
+    assert whole.lost == 0 < 15 < some.found == whole.found
+    assert some.lost <= some.found / 20
+    assert some.shown < whole.shown - 0.5
+    assert some.right > 1.2 * whole.right
 
 
 def test_answers_have_greater_scores_than_other_results(scored):
