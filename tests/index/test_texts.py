@@ -176,9 +176,9 @@ def test_a_count_that_discards_a_damaged_file_leaves_the_reason_for_the_status(r
         assert after.texts.status(Stream("p"))["made_because"].startswith("it was damaged: ")
 
 
-def read_under(root, memory, digest, order, use):
-    """What *use* reads from a file with one list, as of a version with only this one."""
-    source = SimpleNamespace(orders=lambda: [order], orders_digest=lambda: digest)
+def read_under(root, memory, digest, order, use, *more):
+    """What *use* reads from a file with the list *order*, as of a version with only this one and *more*."""
+    source = SimpleNamespace(orders=lambda: [order, *more], orders_digest=lambda: digest)
     with closing(search_index.Texts(root, memory.journal, memory.index, memory.catch_up, source)) as texts:
         return texts.read(Stream("p"), use)
 
@@ -200,18 +200,20 @@ def test_lists_are_filled_where_their_definition_changed_and_kept_where_only_the
 
 def test_list_of_a_former_definition_is_deleted_with_its_rows_and_texts(root, memory):
     facts, about = (memory.playbook.get(name).list_order for name in ("facts", "facts-about"))
-    assert len(read_under(root, memory, "1", about, page(about, "quagga two"))) == 1
+    later = replace(about, pattern=f"{about.pattern} ")
+    assert len(read_under(root, memory, "1", about, page(about, "quagga two"), later)) == 1
 
     def rows(file):
-        """The numbers of lists in each table, and the texts with the trigrams."""
-        texts = [*file.ask('SELECT rowid FROM gram WHERE gram MATCH \'"qua" AND "uag"\'')]
-        return [*file.ask("SELECT COUNT(*) FROM list")], [*file.ask("SELECT list FROM list_text")], texts
+        """How many lists, rows of lists, texts, and texts found by their trigrams there are."""
+        tables = ("list", "listed", "list_text", """gram WHERE gram MATCH '"qua" AND "uag"'""")
+        return [number for table in tables for (number,) in file.ask(f"SELECT COUNT(*) FROM {table}")]
 
-    assert read_under(root, memory, "2", facts, rows) == ([(1,)], [], [])
-    assert read_under(root, memory, "2", facts, page(about)) is None
-    count = "SELECT COUNT(*) FROM listed"
-    assert read_under(root, memory, "2", facts, lambda file: [*file.ask(count)]) == [(3,)]
-    assert len(read_under(root, memory, "3", about, page(about, "quagga two"))) == 1
+    assert read_under(root, memory, "1", about, rows, later) == [2, 6, 6, 6]
+    assert read_under(root, memory, "2", later, rows) == [1, 3, 3, 3]
+    assert read_under(root, memory, "2", later, page(about)) is None
+    assert len(read_under(root, memory, "2", later, page(later, "quagga two"))) == 1
+    assert read_under(root, memory, "3", facts, rows) == [1, 3, 0, 0]
+    assert len(read_under(root, memory, "4", about, page(about, "quagga two"))) == 1
 
 
 def test_another_branch_is_another_memory(root, memory, tmp_path):
