@@ -18,6 +18,8 @@ HERE = Path(__file__).parent
 ADVICE = {"settle", "hint"}
 #: What a later version may have more of: the rules by which it would judge.
 GROWING = {"rules"}
+#: The states of proposals by their present names, which 0.1.1 confused with those of decisions.
+RENAMED = {("status", "proposed"): "pending"}
 #: A memory without its summary is none that could be written.
 REDACTED = freeze.BASE + "f2"
 VERSIONS = sorted(path.parent.name for path in HERE.glob("*/root.tar.gz"))
@@ -63,7 +65,8 @@ def lacking(before, now, at="") -> list[str]:
             for n, (old, new) in enumerate(zip(before, now, strict=True))
             for each in lacking(old, new, f"{at}[{n}]")
         ]
-    return [] if before == now else [f"{at}: {before!r} became {now!r}"]
+    key = at.rpartition(".")[2]
+    return [] if before == now or RENAMED.get((key, str(before))) == now else [f"{at}: {before!r} became {now!r}"]
 
 
 def less(now, before):
