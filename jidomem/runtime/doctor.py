@@ -381,5 +381,9 @@ def store(given: Settings, journal: FileJournal) -> Iterator[Diagnostic]:
 
 def tokens(keyring: Keyring, where: str) -> Iterator[Diagnostic]:
     """Yield the number of tokens for the root, and *where* they are; unreadable tokens were refused before."""
-    count = len(keyring.tokens)
+    count = len([token for token in keyring.tokens if keyring.has(token)])
+    if keyring.is_needed and not count:
+        detail = f"none is valid for this root, in {where}: its servers refuse every request"
+        yield Diagnostic("tokens", "warn", detail, "jidomem access token add AGENT")
+        return
     yield Diagnostic("tokens", "ok", f"{count} for this root, in {where}" if count else f"none for this root ({where})")

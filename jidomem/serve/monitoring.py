@@ -130,6 +130,7 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
     problem, fault = memory.config.problem, write_fault(memory)
     if site.operation.readiness.has_changed_to(fault.detail if fault else "") and fault:
         site.operation.log_event("warning", "unwritable", {"detail": fault.detail, "hint": fault.hint})
+    shown = wire.for_callers(fault, memory.settings.place) if fault and site.caller else fault
     states = {"behind": behind, "damaged": damaged, "rules": problem, "unwritable": fault}
     return {
         "status": next((name for name, found in states.items() if found), "ok"),
@@ -137,7 +138,7 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
         "behind": behind,
         "damage": damaged,
         **({"rules": problem.to_dict()} if problem else {}),
-        **({"unwritable": fault.to_dict()} if fault else {}),
+        **({"unwritable": shown.to_dict()} if shown else {}),
     }
 
 

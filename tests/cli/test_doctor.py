@@ -244,6 +244,15 @@ def test_a_file_of_tokens_that_others_can_read_fails(root):
     assert secret not in json.dumps(bad)
 
 
+def test_a_root_whose_last_token_was_revoked_has_a_warning(root):
+    ring = Keyring(own_config(), root)
+    ring.take_back(ring.give_out("ana", "agent", ["p"], Sources())[1].id)
+
+    bad, _ = doctor()
+
+    assert (bad["tokens"]["level"], "refuse every request" in bad["tokens"]["detail"]) == ("warn", True)
+
+
 def test_who_listens_at_its_port_is_told(root, monkeypatch):
     from jidomem.serve import listener
 

@@ -191,6 +191,24 @@ def test_agents_of_other_machines_reach_it_by_the_names_it_was_given_and_pages_o
     assert (pages[0][0], json.loads(pages[1][2])["code"]) == (by_name[0][0], "policy_denied")
 
 
+def test_a_client_with_a_token_is_told_no_path_of_the_server_and_the_log_has_it(tmp_path):
+    root = tmp_path / "root"
+    with jidomem.open(root, project="p") as memory:
+        memory.writer.submit_intent("p", intent())
+    secret = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())[0]
+
+    with serving(root) as process:
+        (root / "projects" / "p" / "memory").rename(root / "elsewhere")
+        (root / "projects" / "p" / "memory").write_text("in the way")
+        told = talk(process, lambda client: client.call_tool("remember", {"text": "x"}), mode="auto", secret=secret)
+
+    assert (told.is_error, told.structured_content["code"]) == (True, "write_failed")
+    assert "tell the operator" in told.content[0].text
+    assert str(root) not in told.model_dump_json()
+    (fault,) = [line for line in process.lines if line["event"] == "fault"]
+    assert (fault["agent"], fault["code"], str(root) in fault["detail"]) == ("ana", "write_failed", True)
+
+
 @pytest.mark.parametrize("option", [
     ("--port", "0"), ("--allow-host", "one.example.org"), ("--public-url", "https://two.example.org"),
 ])  # fmt: skip
