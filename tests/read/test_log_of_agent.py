@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from conftest import fixed_sources, intent
 
 import jidomem
+from jidomem.entries import Entry, WriteRequest
 from jidomem.errors import NotFound
 from jidomem.records.policy import PolicyChange
 from jidomem.serve.app import create_app
@@ -56,3 +57,14 @@ def test_the_command_and_http_take_the_agent_and_refuse_one_that_wrote_nothing(m
     assert "did you mean ben?" in CliRunner().invoke(cli, [*given, "bem"]).output
     with pytest.raises(NotFound, match="no agent 'bem'"):
         memory.ask("commits-of-agent", agent="bem")
+
+
+def test_the_log_of_an_agent_is_of_memories_and_orders_as_help_and_summary_say(memory):
+    memory.entries.write(WriteRequest(Entry(agent_id="eve", content="the door was green")))
+    memory.catch_up("p")
+
+    assert memory.reader.log("p", agent="eve").rows == []  # it spoke, and wrote an entry
+    told = CliRunner().invoke(cli, ["journal", "log", "--help"]).output
+    assert "Only memories and orders of this agent." in told
+    assert "not those with its entries or conversation turns" in " ".join(told.split())
+    assert "memories that one agent wrote or settled" in memory.reader.playbook.get("commits-of-agent").summary
