@@ -23,7 +23,7 @@ _INVALID = "invalid memory recall request: "
 #: The default and the largest number of results, and the most bytes of a query.
 DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_QUERY = 5, 1_000, 65_536
 #: The least score that is shown by default. In each ranking at most a twentieth of the answers that are among the first
-#: ten is below it; `bench.calibration` has the curve.
+#: ten is below it, of talk without vectors a fifteenth; `bench.calibration` has the curve.
 MIN_SCORE = 0.02
 #: The least share of the best score that a memory needs by default: 2 of 71 questions about the labelled notes have
 #: their only answer among the first five below it. Talk needs none: an answer may be spread over turns.
