@@ -80,8 +80,8 @@ def log_missing_tokens(operation: Operation, memory: Jidomem, keyring: Keyring) 
         return
     detail = "no token is valid: every request is refused"
     if not keyring.is_needed:
-        policy = memory.settings.policy
-        if not any(authority(memory.reader, name, policy).active_changes for name in memory.projects()):
+        policies = (authority(memory.reader, name, memory.settings.policy) for name in memory.projects())
+        if all(policy.is_open and not policy.granted for policy in policies):
             return
         detail = "the policy has rules, and without tokens whoever reaches this server may act as any agent"
     command = f"jidomem access token add AGENT --root {quote(memory.settings.place)}"
