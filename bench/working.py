@@ -61,21 +61,21 @@ def _short(context: ContextManager) -> Mapping[str, Callable[[], object]]:
 
 def _long(memory: jidomem.Jidomem, context: ContextManager) -> Mapping[str, Callable[[], object]]:
     """Long-term memory by key, by a named question, by words, and what is promoted into it."""
-    with memory.context("earlier", interval=None) as earlier:
-        if earlier.store("choice", ITEM, promote=True).outcome != "promoted":
-            raise SystemExit("the memory to look for could not be promoted")
-        numbers = count()
+    earlier = memory.context("earlier", interval=None)
+    if earlier.store("choice", ITEM, promote=True).outcome != "promoted":
+        raise SystemExit("the memory to look for could not be promoted")
+    numbers = count()
 
-        def promoted() -> Any:
-            said = {**ITEM, "content": f"Use the index number {next(numbers)}"}
-            return earlier.store("last", said, promote=True)
+    def promoted() -> Any:
+        said = {**ITEM, "content": f"Use the index number {next(numbers)}"}
+        return earlier.store("last", said, promote=True)
 
-        return {
-            "long-term get by key": lambda: context.retrieve("choice"),
-            "open tasks, the first 50": lambda: memory.reader.ask("open-tasks", project=load.PROJECT, limit=50),
-            "context of a query, both tiers": lambda: context.get_context("which index was measured"),
-            "promotion, durable": promoted,
-        }
+    return {
+        "long-term get by key": lambda: context.retrieve("choice"),
+        "open tasks, the first 50": lambda: memory.reader.ask("open-tasks", project=load.PROJECT, limit=50),
+        "context of a query, both tiers": lambda: context.get_context("which index was measured"),
+        "promotion, durable": promoted,
+    }
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ def review(
       jidomem review --limit 20
       jidomem review --todo
       jidomem review accept --all --dry-run
-      jidomem review reject --all --by crawler --reason "it repeats itself" --dry-run
+      jidomem review reject --all --by ana --reason "it repeats itself" --dry-run
       jidomem review --by-rule --dry-run
       jidomem review --json
     """

@@ -165,12 +165,12 @@ class InFolder:
     def journal(self, wait: float, default: str | None = None) -> FileJournal:
         """Return the journal; *wait* is how many seconds a write waits for another process.
 
-        The first commit of a new root makes its files, with the *default* project in `config.toml`.
+        The first commit of a new root makes its files; `config.toml` only if it is of the *default* project.
         """
 
         def begin(project: str) -> None:
             if {*disk.names(str(self._root / "projects"))} <= {project}:
-                lay_out(self._root, default)
+                lay_out(self._root, project if project == default else None)
 
         self._journal = FileJournal(self._root, wait=wait, begin=begin)
         return self._journal

@@ -180,7 +180,7 @@ class ReceiptSearch:
             return self._search(stream, intent, statement, (), mark.version.recorded_at)
         if receipt.commit is not None and mark.version == receipt.version:  # else the number of its commit is unknown
             self._remember(project, mark.commits, intent, receipt, statement)
-        known = receipt.iri, *(conflict.iri for conflict in receipt.conflicts)
+        known = (receipt.iri, *(conflict.iri for conflict in receipt.conflicts))
         return self._search(stream, intent, statement, known, receipt.version.recorded_at)
 
     def _statement(self, intent: MemoryUpdateIntent, receipt: Receipt | None) -> Statement:

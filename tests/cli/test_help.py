@@ -233,7 +233,7 @@ IMPERATIVES = {
 }  # fmt: skip
 #: Options that mean different things by command -> how many.
 MEANINGS = {
-    "--about": 3, "--agent": 2, "--all": 5, "--first": 2, "--from": 3, "--kind": 3, "--session": 2, "--since": 2,
+    "--about": 3, "--agent": 3, "--all": 5, "--first": 2, "--from": 3, "--kind": 3, "--session": 2, "--since": 2,
     "--status": 2, "--to": 2, "--type": 2,
     "--as-of": 2, "--project": 2,  # moments that are compared, and the projects of a token
 }  # fmt: skip

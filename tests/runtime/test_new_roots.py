@@ -32,8 +32,8 @@ def test_first_write_of_python_leaves_only_memory_to_git(tmp_path):
 def test_first_write_to_another_project_leaves_the_default(tmp_path):
     with jidomem.open(tmp_path / ".jidomem", project="shop") as memory:
         memory.writer.remember("stock", "shelves are counted in May")
-    with jidomem.open(tmp_path / ".jidomem") as memory:
-        assert memory.project == "shop"
+    assert staged(tmp_path) >= {".gitattributes", ".gitignore"}
+    assert not (tmp_path / ".jidomem" / "config.toml").exists()
 
 
 def test_working_memory_before_any_memory_is_left_out_by_git(tmp_path):

@@ -255,7 +255,7 @@ def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path)
     [
         ("mysql://ana:s3cret@db/x", 2, "mysql://ana@db/x is not the address"),
         ("mysql://ana:x/s3cret@db/x", 2, "mysql://... is not the address"),
-        ("http://db/x", 2, "not the address of a shared root"),
+        ("http://db/x", 2, "is a server, and commands open the root itself"),
         ("postgresql://ana:s3cret@127.0.0.1:1/x", 1, "postgresql://ana@127.0.0.1:1/x"),
     ],
 )
