@@ -86,7 +86,7 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
                 content[name] = _comparable(value)
     content |= {"about": about, "extra_triples": _without_subject(intent) if intent.extra_triples else []}
     conflict_keys = [f"{IDENTICAL}{digest(content)}"]
-    if not _is_over(intent):  # else it may occur again
+    if not intent.status or not _is_over(intent):  # else it may occur again
         conflict_keys.append(duplicate(intent.type, intent.summary or "", topic, about))
     kind, scope = family(intent.type), intent.convention_scope
     if kind == "decision" and topic:

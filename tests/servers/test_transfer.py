@@ -156,7 +156,7 @@ def test_a_move_that_was_cut_short_goes_on_and_brings_what_was_written_and_redac
 
 
 def manifest(file):
-    """What a backup says of its files, but of the state, whose pages lie otherwise in a file that was made anew, and git's."""
+    """What a backup says of its files, but of the state, whose pages lie otherwise in a file that was made anew."""
     with tarfile.open(file) as tar:
         said = json.load(tar.extractfile("manifest.json"))
     return {name: of for name, of in said["files"].items() if not name.startswith(("state/", ".git"))}
