@@ -18,19 +18,19 @@ from jidomem.recall.briefing import markdown
 def test_recall_answers_while_the_index_is_built_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(search_index, "MAX_AWAITED", 2)
     with jidomem.open(tmp_path / "root", project="p", agent="me") as memory:
-        memory.writer.submit_many("p", [intent(summary=f"zebra {number}") for number in range(9)])
+        memory.writer.submit_many("p", [intent(summary=f"zebra {number}") for number in range(100)])
     with jidomem.open(tmp_path / "root", project="p", agent="me") as memory:
         first = memory.recall("zebra")
         part = first.metadata["index"]
         assert 0 <= part["added"] < part["commits"] == 1
         assert "only the memories of 0 of 1 commits were searched" in markdown(first)
-        assert {hit.content for hit in first.entries} <= {f"zebra {number}" for number in range(9)}
+        assert {hit.content for hit in first.entries} <= {f"zebra {number}" for number in range(100)}
 
         memory.await_index(60.0, lambda added, commits: None)
-        whole = memory.recall("zebra", limit=20)
+        whole = memory.recall("zebra", limit=1000)
         assert "index" not in whole.metadata
         assert "commits were searched" not in markdown(whole)
-        assert len(whole.entries) == 9
+        assert len(whole.entries) == 100
 
 
 FORMER_FACETS = """DROP INDEX memory_facets; ALTER TABLE memory DROP COLUMN rejected; CREATE INDEX memory_facets
