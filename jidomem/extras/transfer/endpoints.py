@@ -27,6 +27,7 @@ from jidomem.journal.commit import ASIDE, Commit, FormatError, is_redaction_reco
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import removed_leaves
 from jidomem.journal.stream_files import set_aside
+from jidomem.runtime.location import lay_out
 
 MANIFEST = "manifest.json"
 #: The mode of a root whose source has none, or an unknown one.
@@ -190,13 +191,14 @@ class FolderEnd:
         return stat.S_IMODE(self.root.stat().st_mode) & 0o2777
 
     def make(self, mode: int) -> None:
-        """Make the folder with *mode* if it is missing; one that exists keeps its own."""
+        """Make the folder with *mode* and the files for git if it is missing; one that exists keeps its own."""
         if self.root.is_dir():
             return
         with writing(str(self.root)):
             self.root.parent.mkdir(parents=True, exist_ok=True)
             self.root.mkdir(PRIVATE)
             self.root.chmod(mode)
+            lay_out(self.root, None)
 
     def streams(self) -> list[Stream]:
         """Return the streams that have commits, sorted."""
