@@ -36,7 +36,7 @@ def choice(summary, *about, **fields):
     return decision(summary=summary, about=list(about), topic=summary, **fields)
 
 
-def keep(repository, *intents):
+def record(repository, *intents):
     """Record memories in the repository; return their IRIs."""
     with jidomem.open(repository / ".jidomem") as memory:
         return [memory.writer.submit_intent("p", each).iri for each in intents]
@@ -50,16 +50,16 @@ def run(*args, stdin=None):
     return CliRunner().invoke(cli, [str(arg) for arg in args], input=stdin)
 
 
-def hooked(repository, tool, client="claude", event="PreToolUse", session="s-1", **told):
+def hooked(repository, tool, client="claude", event="PreToolUse", session="s-1", **arguments):
     """Return the answer of the guard to a client that calls it with the input of a tool."""
-    said = {"hook_event_name": event, "session_id": session, "cwd": str(repository), "tool_name": tool,
-            "tool_input": told, "transcript_path": "/tmp/t.jsonl", "permission_mode": "default"}  # fmt: skip
-    done = run("guard", "--hook", client, stdin=json.dumps(said))
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout) if done.stdout else {}
+    request = {"hook_event_name": event, "session_id": session, "cwd": str(repository), "tool_name": tool,
+            "tool_input": arguments, "transcript_path": "/tmp/t.jsonl", "permission_mode": "default"}  # fmt: skip
+    result = run("guard", "--hook", client, stdin=json.dumps(request))
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout) if result.stdout else {}
 
 
-def told(answer):
+def context_of(answer):
     return answer.get("hookSpecificOutput", {}).get("additionalContext", "")
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from guard_world import choice, convention, keep, run
+from guard_world import choice, convention, record, run
 
 from jidomem.runtime.location import init
 
@@ -40,25 +40,25 @@ def write(repository, name, text):
     git("add", name)
 
 
-def test_a_commit_that_breaks_a_convention_is_stopped_and_told_why(repository):
-    keep(repository, convention("No print", "src", forbidsPattern="print"), choice("Use Oxigraph", "src/a.py"))
+def test_a_commit_that_breaks_a_convention_is_stopped_with_the_reason(repository):
+    record(repository, convention("No print", "src", forbidsPattern="print"), choice("Use Oxigraph", "src/a.py"))
     assert run("setup", "git").exit_code == 0
     write(repository, "src/a.py", "x = 1\n")
     first = git("commit", "-qm", "first")
     write(repository, "src/a.py", "print(1)\n")
     (repository / "src" / "a.py").write_text("x = 2\n")  # the staged content counts, not the working tree
     stopped = git("commit", "-qm", "second", code=1)
-    past = git("commit", "-qm", "second", "--no-verify")
+    unverified = git("commit", "-qm", "second", "--no-verify")
     write(repository, "src/a.py", "print(1)\nx = 3\n")
     third = git("commit", "-qm", "third")
 
     assert "Use Oxigraph" in first.stdout + first.stderr
     assert 'src/a.py: line 1 has "print"' in stopped.stderr
-    assert (past.stderr, third.stderr) == ("", "")
+    assert (unverified.stderr, third.stderr) == ("", "")
 
 
 def test_a_commit_that_could_not_be_checked_passes_with_the_command_that_trusts_the_check(repository):
-    keep(repository, convention("It compiles", "src", checkCommand="cc -fsyntax-only -"))
+    record(repository, convention("It compiles", "src", checkCommand="cc -fsyntax-only -"))
     run("setup", "git")
     write(repository, "src/a.c", "int x;\n")
 
@@ -68,8 +68,8 @@ def test_a_commit_that_could_not_be_checked_passes_with_the_command_that_trusts_
     assert "jidomem access trust . --command 'cc -fsyntax-only -'" in passed.stderr
 
 
-def test_what_is_committed_of_a_path_alone_is_what_is_judged(repository):
-    keep(repository, convention("No print", "src", forbidsPattern="print"))
+def test_a_commit_of_one_path_is_checked_for_that_path_only(repository):
+    record(repository, convention("No print", "src", forbidsPattern="print"))
     run("setup", "git")
     write(repository, "src/a.py", "x = 1\n")
     write(repository, "src/b.py", "x = 1\n")
@@ -83,11 +83,11 @@ def test_what_is_committed_of_a_path_alone_is_what_is_judged(repository):
     assert "src/a.py" in stopped.stderr
 
 
-def test_a_hook_that_is_there_stays_and_goes_on_after_the_guard(repository):
+def test_an_existing_hook_runs_after_the_guard_and_is_restored_on_removal(repository):
     hook = repository / ".git" / "hooks" / "pre-commit"
     hook.write_text(THEIRS)
     hook.chmod(0o755)
-    keep(repository, convention("No print", "src", forbidsPattern="print"))
+    record(repository, convention("No print", "src", forbidsPattern="print"))
 
     run("setup", "git")
     written = hook.read_text()
@@ -107,7 +107,7 @@ def test_a_hook_that_is_there_stays_and_goes_on_after_the_guard(repository):
     assert run("setup", "git", "--check").exit_code == 1
 
 
-def test_the_folder_git_is_told_to_look_in_counts(repository):
+def test_the_hook_is_installed_in_core_hooks_path(repository):
     git("config", "core.hooksPath", "tools/hooks")
 
     assert run("setup", "git").exit_code == 0
@@ -129,7 +129,7 @@ def test_a_hook_of_a_linked_worktree_is_the_one_of_its_repository(repository, tm
     assert (repository / ".git" / "hooks" / "pre-commit").is_file()
 
 
-def test_a_hook_that_is_no_shell_script_is_left_alone_and_told_what_to_call(repository):
+def test_a_hook_that_is_no_shell_script_is_left_unchanged_with_the_command_to_add(repository):
     hook = repository / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/usr/bin/env python3\nprint('mine')\n")
 
@@ -140,7 +140,7 @@ def test_a_hook_that_is_no_shell_script_is_left_alone_and_told_what_to_call(repo
     assert hook.read_text() == "#!/usr/bin/env python3\nprint('mine')\n"
 
 
-def test_where_there_is_no_repository_there_is_no_hook(tmp_path, monkeypatch):
+def test_a_hook_outside_of_a_repository_is_refused(tmp_path, monkeypatch):
     (tmp_path / "plain").mkdir()
     monkeypatch.chdir(tmp_path / "plain")
 
@@ -148,18 +148,18 @@ def test_where_there_is_no_repository_there_is_no_hook(tmp_path, monkeypatch):
     assert list((tmp_path / "plain").iterdir()) == []
 
 
-@pytest.mark.parametrize("gone", [True, False], ids=["jidomem is gone", "the memory cannot be read"])
-def test_what_the_guard_cannot_do_is_said_and_stops_no_commit(repository, gone):
-    keep(repository, convention("Nothing prints", "src", forbidsPattern="print"))
+@pytest.mark.parametrize("is_missing", [True, False], ids=["jidomem is gone", "the memory cannot be read"])
+def test_a_guard_that_cannot_run_is_reported_and_stops_no_commit(repository, is_missing):
+    record(repository, convention("Nothing prints", "src", forbidsPattern="print"))
     run("setup", "git")
     hook = repository / ".git" / "hooks" / "pre-commit"
-    if gone:
+    if is_missing:
         hook.write_text(hook.read_text().replace("jidomem guard", "jidomem-that-is-gone guard"))
     else:
         (repository / ".jidomem" / "config.toml").write_text("of_a_later_version = 1\n")
     write(repository, "src/a.py", "print(1)\n")
 
-    said = git("commit", "-qm", "goes on").stderr
+    output = git("commit", "-qm", "goes on").stderr
 
-    assert ("jidomem-that-is-gone" if gone else "of_a_later_version") in said
+    assert ("jidomem-that-is-gone" if is_missing else "of_a_later_version") in output
     assert b"goes on" in subprocess.check_output(["git", "log", "--format=%s"])

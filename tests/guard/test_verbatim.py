@@ -29,8 +29,8 @@ def stored(repository):
     """Return the checks of the only active convention."""
     with jidomem.open(repository / ".jidomem") as memory:
         (row,) = memory.reader.ask("conventions", project="p")
-        found = memory.reader.get_memory("p", row["conv"])["properties"]
-    return {name: found[name] for name in CHECKS}
+        properties = memory.reader.get_memory("p", row["conv"])["properties"]
+    return {name: properties[name] for name in CHECKS}
 
 
 def by_command_line(repository):
@@ -80,12 +80,12 @@ def by_revision(repository):
         memory.writer.revise("p", row["conv"], changes={"topic": "output"}, reason="named")
 
 
-DOORS = [by_command_line, by_submit, by_short_form, by_http, by_mcp, by_import, by_revision]
+INTERFACES = [by_command_line, by_submit, by_short_form, by_http, by_mcp, by_import, by_revision]
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
-def test_a_pattern_and_a_command_are_stored_as_given(repository, door):
-    door(repository)
+@pytest.mark.parametrize("store", INTERFACES, ids=lambda store: store.__name__)
+def test_a_pattern_and_a_command_are_stored_as_given(repository, store):
+    store(repository)
 
     assert stored(repository) == {name: [text] for name, text in CHECKS.items()}
 
@@ -101,7 +101,7 @@ def test_a_pattern_that_ends_with_a_blank_matches_that_blank_alone(repository):
     assert r'line 1 has "  puts ", which "^\\s*puts " forbids' in written("  puts 1\n")
 
 
-def test_a_command_that_is_let_run_is_the_one_stored(repository):
+def test_a_trusted_command_is_the_stored_one(repository):
     words = ["--enforcement-level", "Strict", "--about", "src/**", "--check-command", COMMAND]
     assert run("remember", "Checked", "--type", "convention", *words).exit_code == 0
     assert run("access", "trust", ".", "--command", COMMAND).exit_code == 0
