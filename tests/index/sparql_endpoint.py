@@ -14,7 +14,8 @@ import pyoxigraph as ox
 class Endpoint(ThreadingHTTPServer):
     """The store, what was sent to it (path, headers, fields), and the one answer it gives to everything if told so.
 
-    It takes texts of `most` characters, if told so, and asks for a login as `challenge` says.
+    It takes texts of `most` characters, if told so, and asks for a login as `challenge` says. `before` is called with
+    the query or update of each request before that is run.
     """
 
     daemon_threads = True
@@ -23,6 +24,7 @@ class Endpoint(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.store, self.sent, self.answer, self.most = ox.Store(), [], None, None
         self.challenge = None
+        self.before = lambda text: None
         self.url = f"http://127.0.0.1:{self.server_port}/query"
 
 
@@ -46,6 +48,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.most is not None and len(text) > self.server.most:
             self.send_error(413)
             return
+        self.server.before(given["query"][0] if is_form else text)
         try:
             status, body = self.server.answer or getattr(self, path.strip("/"), self.missing)(given)
         except SyntaxError as error:

@@ -2,7 +2,7 @@
 
 import time
 from itertools import count
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 import sparql_servers
@@ -163,6 +163,34 @@ def test_two_that_feed_one_store_at_once_leave_what_one_would(root, project, oxi
     assert mark.commits == 42
     for memory in opened:
         memory.close()
+
+
+def test_an_answer_from_a_graph_that_another_process_emptied_meanwhile_is_asked_for_again(root, project):
+    """The thread of one finds no watermark, and empties the graph once the other has filled it and is about to ask."""
+    graph, found, filled, emptied, answered = f"<{graph_iri(project)}>", *(Event() for _ in range(4))
+
+    def before(text):
+        if text.startswith(f"DROP SILENT GRAPH {graph}") and not found.is_set():
+            found.set()
+            filled.wait()
+        elif "jido:Fact ;" in text and not filled.is_set():
+            filled.set()
+            emptied.wait()
+        elif f"INSERT {{ GRAPH {graph}" in text and filled.is_set() and not emptied.is_set():
+            emptied.set()
+            answered.wait()
+        elif emptied.is_set():
+            answered.set()
+
+    with told_endpoint() as server, jidomem.open(root, index=f"sparql+{server.url}") as one:
+        server.before = before
+        with jidomem.open(root, index=f"sparql+{server.url}") as other:
+            remember(one, project, "the first")
+            found.wait()
+            try:
+                assert facts(other, project) == ["the first"]
+            finally:
+                answered.set()
 
 
 def test_a_store_that_is_away_stops_no_write_and_is_level_when_it_is_back(root, project, oxigraph_server):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -352,14 +353,14 @@ class RemoteIndex:
         reached = {*graphs, *(named or ())}
         projects = {stream.project for stream in self._journal.streams()}
         streams = (Stream(project, name) for project in sorted(projects) for name in NAMES)
-        self.level([stream for stream in streams if stream.graph in reached])
+        reached_streams = [stream for stream in streams if stream.graph in reached]
         keyword = sparql.first_word(tuple(sparql.tokens(text)))
         accept = _TRIPLES if keyword in ("CONSTRUCT", "DESCRIBE") else _ROWS
         try:
             query = self.fit().spelled(rewrite_query(text, bindings or {}), lambda name: self._subclasses(name, graphs))
-            data = self._query.ask(
-                query, accept, graphs, graphs if named is None else named, seconds=seconds, most=most
-            )
+            named = graphs if named is None else named
+            ask = partial(self._query.ask, query, accept, graphs, named, seconds=seconds, most=most)
+            data = self._open_feed().ask(reached_streams, ask)
         except EndpointError as refusal:
             raise self._refused(refusal, text) from refusal
         try:

@@ -122,12 +122,20 @@ class RemoteGraphs:
         )
 
     def fill(self, graph: str, lines: Sequence[str], applied: Term) -> None:
-        """Replace the content of *graph* by *lines*, and set its watermark to *applied*."""
-        watermark = RemoteWatermark("", applied)
-        self._change(f"DROP SILENT GRAPH <{graph}> ; {_forget(graph)}")
-        for batch in self._batches(lines):
-            self._add(f"INSERT DATA {{ GRAPH <{graph}> {{\n%s\n}} }}", batch)
-        self._change(f"INSERT DATA {{ GRAPH <{MARKS}> {{ {watermark.triples(graph)} }} }}")
+        """Replace the content of *graph* by *lines*, and set its watermark to *applied*.
+
+        That is one request, so no query finds the graph empty, unless the store refuses it as too long.
+        """
+        empties = f"DROP SILENT GRAPH <{graph}> ; {_forget(graph)}"
+        marks = f"INSERT DATA {{ GRAPH <{MARKS}> {{ {RemoteWatermark('', applied).triples(graph)} }} }}"
+        data = f"INSERT DATA {{ GRAPH <{graph}> {{\n%s\n}} }}"
+        try:
+            self._change(" ;\n".join((empties, data % "\n".join(lines), marks)), too_much=True)
+        except _TooMuch:
+            self._change(empties)
+            for batch in self._batches(lines):
+                self._add(data, batch)
+            self._change(marks)
 
     def put(self, graph: str, watermark: RemoteWatermark, commits: Sequence[Commit]) -> RemoteWatermark:
         """Apply *commits*, which follow *watermark*, and return the new watermark, which is set with the last of them.
@@ -262,16 +270,28 @@ class Feed:
         self._has_written_rules = False  # whether the store has ever had our ontology
         self._lock = RLock()
 
-    def level(self, streams: Sequence[Stream]) -> None:
-        """Return once the store has all commits of *streams*, and the ontology.
+    def level(self, streams: Sequence[Stream]) -> list[str]:
+        """Return the lives of the graphs of *streams* once the store has all their commits, and the ontology.
 
         Raises Failed `store_unreachable`, and `store_unfit` for a store with another memory.
         """
         with self._lock:
             watermarks = self._remote.watermarks([ONTOLOGY_GRAPH, *(stream.graph for stream in streams)])
             self._write_rules(watermarks.get(ONTOLOGY_GRAPH))
-            for stream in streams:
-                self._synchronise(stream, watermarks.get(stream.graph))
+            return [self._synchronise(stream, watermarks.get(stream.graph)).life for stream in streams]
+
+    def ask(self, streams: Sequence[Stream], query: Callable[[], bytes]) -> bytes:
+        """Return the answer of *query* from the graphs of *streams*, level; raises as `level` does.
+
+        Another process may empty a graph at any time, to write it again: then the query is sent again.
+        """
+        lives = self.level(streams)
+        for _ in range(TRIES):
+            answer, before = query(), lives
+            lives = self.level(streams)
+            if lives == before:
+                return answer
+        raise self._remote.unfit("is emptied whenever it is queried", "find the other writer of its graphs")
 
     def rebuild(self, streams: Iterable[Stream]) -> dict[Stream, Watermark]:
         """Empty the graphs of *streams*, of whatever root, write them again, and return their watermarks."""
@@ -366,7 +386,7 @@ STOP_TIMEOUT = 5.0
 class SyncThread:
     """A thread that synchronises the streams it is notified of, in batches; after a failure the next query does."""
 
-    def __init__(self, level: Callable[[Sequence[Stream]], None]) -> None:
+    def __init__(self, level: Callable[[Sequence[Stream]], object]) -> None:
         """Synchronise streams by calling *level*."""
         self._synchronise = level
         self._due: dict[Stream, None] = {}
