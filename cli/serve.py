@@ -208,6 +208,7 @@ def _serve_alone(app: App, address: _Address, form: str | None, level: str | Non
             log_missing_tokens(operation, memory, keyring)
             Thread(target=memory.pool.warm, daemon=True).start()
             operation.catch_up.follow(memory)
+            operation.reread(memory)
 
             def stop() -> None:
                 operation.stop()
@@ -363,6 +364,7 @@ def mcp(
     text = "" if app.logs_json else f"serving {memory.settings.place} at {url} (stop with Ctrl-C)"
     show_result(app, place, message=text)
     operation.catch_up.follow(memory)
+    operation.reread(memory)
     operation.log_event("info", "started", {**place, "jidomem": jidomem.__version__})
     log_missing_tokens(operation, memory, keyring)
     serve_http(sessions, tools, keyring, hosts, listening, leave, operation)

@@ -67,6 +67,7 @@ _LIMITS = {
     "headers": "bytes of its headers",
     "connections": "connections at once",
     "idle_seconds": "how long a client may say nothing",
+    "reread_seconds": "within which a server reads each file of the journal again",
 }
 _EMBEDDER = {
     "use": f"{', '.join(model_choice.EMBEDDER_USES)}; nothing said is the local one where it is installed",

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from time import monotonic, sleep, time
 
@@ -300,12 +301,35 @@ class FileJournal:
         known, separate = self._known(stream)[0], Folder(self.path(stream), stream.graph, seen)  # blocks no reader
         if damage := separate.verify():
             damage = self._explain(stream, known.verify())
-            with suppress(JidomemError, OSError), self._lock_files(stream, 0) as (_, lock):
-                disk.overwrite(lock.file.descriptor, NOTHING.dump())
+            self._distrust(stream)
             return damage
         if known.snapshot.is_of_names(separate.snapshot) and known.snapshot.version != separate.snapshot.version:
             known.reload()
         return damage
+
+    def reread(self, stream: Stream, after: str, count: int) -> tuple[list[str], bool]:
+        """Read the next *count* commits after the stem *after* (from the first: "") again from disk.
+
+        Return their stems, and whether damage was found that was unknown. This process knows it from then on, and
+        processes that open the journal later read every file.
+        """
+        self._check_open()
+        folder = self._known(stream)[0]
+        folder.look()
+        known = folder.known_damage().keys()
+        if not after:
+            folder.contents.packs.forget_tables()
+        keys = [*islice(folder.later(after), count)]
+        deque(folder.commits(keys, set()), maxlen=0)
+        is_new = not folder.known_damage().keys() <= known
+        if is_new:
+            self._distrust(stream)
+        return keys, is_new
+
+    def _distrust(self, stream: Stream) -> None:
+        """Let processes that open the stream from now on read every file, unless another process writes."""
+        with suppress(JidomemError, OSError), self._lock_files(stream, 0) as (_, lock):
+            disk.overwrite(lock.file.descriptor, NOTHING.dump())
 
     def holds(self, stream: Stream, version: Version) -> bool:
         """Return whether the heads of *version* exist; False after a checkout of a branch without them."""

@@ -308,6 +308,12 @@ class PackSet:
                     for removed in known.keys() - given:
                         del known[removed]
 
+    def forget_tables(self) -> None:
+        """Read the top and the table of each pack again when it is next needed."""
+        with self._lock:
+            self._packs, self._sorted = {}, None
+            self._tables.clear()
+
     def is_as_read(self) -> bool:
         """Return whether all broken packs are certainly unchanged."""
         return all(map(self._marks.holds, self.broken))

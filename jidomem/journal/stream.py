@@ -353,7 +353,7 @@ class Folder:
         """
         with self._lock:
             if not version.heads:
-                return self._later("")
+                return self.later("")
             if not self.holds(version):
                 raise NotFound(
                     f"{self.path} no longer has the version {version}: another branch was checked out",
@@ -371,7 +371,7 @@ class Folder:
             if is_stale:
                 self._list()
                 merged = self._merged_stems(version)
-            return chain(merged, self._later(stem(version.heads[-1])))
+            return chain(merged, self.later(stem(version.heads[-1])))
 
     def named(self, prefix: str) -> list[CommitRef]:
         """Return the intact commits whose ids begin with *prefix*."""
@@ -604,7 +604,7 @@ class Folder:
                 ]
         return {parent for _, parents in links for parent in parents} - {identity for identity, _ in links}
 
-    def _later(self, last: str) -> Iterator[str]:
+    def later(self, last: str) -> Iterator[str]:
         """Yield the stems after *last*, in order; if a pack is removed in the meantime the folder is listed again."""
         for _ in range(3):
             with self._lock:

@@ -49,6 +49,7 @@ _BETWEEN: Mapping[str, tuple[float, float]] = {
     "headers": (_KIB, _MIB),
     "connections": (1, 4096),
     "idle_seconds": (0.1, 3600),
+    "reread_seconds": (1, 31_536_000),
 }
 
 
@@ -59,7 +60,7 @@ class RootLimits:
     At most `queries` ad hoc queries run at once, each within `query_seconds`, `query_memory`, `query_rows` and
     `query_answer`; the text of a query has at most `query_text` bytes and `query_nesting` nested brackets. `body` is
     the limit of a request, `stream` of a body of lines, `line` of each line. `literal` is the limit of one text of a
-    memory, in any interface.
+    memory, in any interface. A server reads each file of the journal again within `reread_seconds`.
     """
 
     queries: int = 4
@@ -77,6 +78,7 @@ class RootLimits:
     headers: int = 32 * _KIB
     connections: int = 64
     idle_seconds: float = 10.0
+    reread_seconds: float = 86_400.0
 
 
 _LIMITS = {name: number(*_BETWEEN[name], usual) for name, usual in asdict(RootLimits()).items()}

@@ -253,11 +253,12 @@ def publish_gauges(operation: Operation, memory: Jidomem, projects: Iterable[str
         lag = standing(memory, project)
         measures.set_gauge(("index", project), lag.index.position)
         measures.set_gauge(("behind", project), lag.behind)
+        measures.set_gauge(("damaged", project), memory.journal.known_damage(project))
 
 
 def _projects(site: RequestContext, others: Sequence[Mapping[Name, float]]) -> Iterator[Metric]:
     """Yield the positions of each project; the index is that of the worker that is furthest behind."""
-    journal, index, behind = list[Sample](), list[Sample](), list[Sample]()
+    journal, index, behind, damaged = list[Sample](), list[Sample](), list[Sample](), list[Sample]()
     for name in site.projects():
         lag = standing(site.memory, name)
         positions = [each[row] for each in others if (row := ("index", name)) in each]
@@ -265,10 +266,13 @@ def _projects(site: RequestContext, others: Sequence[Mapping[Name, float]]) -> I
         journal.append(({"project": name}, lag.journal.position))
         index.append(({"project": name}, min([lag.index.position, *positions])))
         behind.append(({"project": name}, max([lag.behind, *lags])))
+        known = [each.get(("damaged", name), 0) for each in others]
+        damaged.append(({"project": name}, max([site.memory.journal.known_damage(name), *known])))
     text = "The position of the journal of a project's memory."
     yield family("jidomem_journal_position", "gauge", text, journal)
     yield family("jidomem_index_position", "gauge", "The position the index has reached.", index)
     yield family("jidomem_index_behind_commits", "gauge", "Commits the index has not taken in.", behind)
+    yield family("jidomem_journal_damaged_files", "gauge", "Files of the journal that are known as damaged.", damaged)
 
 
 def _processes(operation: Operation) -> Iterator[Metric]:

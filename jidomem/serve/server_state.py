@@ -35,7 +35,7 @@ from jidomem.runtime.user_config import EVERY, ApiToken
 from jidomem.runtime.worker_pool import Places
 from jidomem.serve import wire
 from jidomem.serve.log import Log
-from jidomem.serve.shared_state import FIGURES, FlashMessages, FormDeduplicator, SharedState
+from jidomem.serve.shared_state import FIGURES, FlashMessages, FormDeduplicator, Rereading, SharedState
 from jidomem.write.writer import MemoryWriter
 
 #: The most kinds of refusals, and the most clients, that are counted separately.
@@ -555,6 +555,7 @@ class Operation:
         self.catch_up, self.readiness, self.turns = CatchUpTask(), Readiness(), Turns()
         self.repeats, self.flash_messages = FormDeduplicator(shared), FlashMessages(shared)
         self.ledger: Ledger | None = None
+        self.rereading: Rereading | None = None
         self.stopping = Event()
         feeds = max(1, connections // SHARE)
         self.connections: Places = BoundedSemaphore(connections)
@@ -565,6 +566,11 @@ class Operation:
     def keep_counts(self, log: DoorLog, door: str) -> None:
         """Add the refusals and clients at *door* to *log* until `close`."""
         self.ledger = Ledger(log, door, self.measures)
+
+    def reread(self, memory: Jidomem) -> None:
+        """Read the files of the journal again, slowly, until `flush`; of several workers the first one does."""
+        seconds = memory.settings.limits.reread_seconds if self.shared is None or self.shared.number == 1 else None
+        self.rereading = Rereading(memory.journal, seconds, self.log_event, self.shared)
 
     def stop(self) -> None:
         """Set `stopping`, which ends streams."""
@@ -578,10 +584,9 @@ class Operation:
 
     def flush(self) -> None:
         """Write the last counts and lines."""
-        if self.ledger is not None:
-            self.ledger.close()
-        if self.log is not None:
-            self.log.close()
+        for part in (self.rereading, self.ledger, self.log):
+            if part is not None:
+                part.close()
 
     def log_fault(self, error: JidomemError, agent: str = "", request_id: str = "") -> None:
         """Log the reason of an error of which *agent*, on another machine, is told the code only."""

@@ -1,6 +1,6 @@
 """The state that the workers of a server share: memory, places, and the messages, results and reports of its pages.
 
-A server of one process has the same parts in its own memory.
+A server of one process has the same parts in its own memory. `Rereading` verifies the journal while the server runs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
 
+from jidomem.base.background import PeriodicTask
 from jidomem.base.bounded_dict import BoundedDict
 from jidomem.errors import JidomemError
+from jidomem.journal.journal import FileJournal, Stream
 from jidomem.runtime.state import State
 from jidomem.runtime.worker_pool import Value, Values
 
@@ -282,3 +284,67 @@ class FormDeduplicator:
         with self._lock:
             lock = self._locks[name] = self._locks.get(name) or Lock()
         return lock
+
+
+#: The steps in which a journal is read again, and the seconds that the end of a server waits for the present one.
+STEPS, _CLOSING = 144, 2.0
+
+
+class Rereading:
+    """Reads each file of a *journal* again within so many *seconds*, in small steps; never if that is None.
+
+    Damage is logged by *log_event*, and known to the journal from then on. What one worker of a server finds, the
+    others, which have the same *shared* state, read at their next call of `follow`.
+    """
+
+    def __init__(
+        self,
+        journal: FileJournal,
+        seconds: float | None,
+        log_event: Callable[[str, str, Mapping[str, str]], object],
+        shared: SharedState | None = None,
+    ) -> None:
+        self._journal, self._log_event = journal, log_event
+        self._damaged: Values = BoundedDict[str, Value](1) if shared is None else shared.values("damaged", 1)
+        self._followed = 0
+        self._streams: list[Stream] = []  # those that this round has still to read
+        self._after, self._count = "", 1
+        self._task = PeriodicTask(None if seconds is None else seconds / STEPS, self.step, "jidomem-reread")
+
+    def step(self) -> None:
+        """Read the next part of the journal."""
+        with suppress(JidomemError, OSError):  # as while a store is away: the next step tries again
+            if not self._streams:
+                self._streams = self._journal.streams()
+                total = sum(self._journal.head(stream).position for stream in self._streams)
+                self._after, self._count = "", total // STEPS + 1
+            left = self._count
+            while left > 0 and self._streams:
+                stream, after = self._streams[0], self._after
+                stems, is_damaged = self._journal.reread(stream, after, left)
+                if is_damaged:
+                    self._report(stream, after, left)
+                if len(stems) < left:
+                    self._streams, stems = self._streams[1:], [*stems, ""]
+                self._after, left = stems[-1], left - len(stems)
+
+    def follow(self) -> None:
+        """Read what other workers found damaged since the last call."""
+        parts = self._parts()
+        new, self._followed = parts[self._followed :], len(parts)
+        for project, name, after, count in new:
+            with suppress(JidomemError, OSError):
+                self._journal.reread(Stream(project, name), after, count)
+
+    def close(self) -> None:
+        """Read no more; waits for the present step, but not for long."""
+        self._task.stop(_CLOSING)
+
+    def _report(self, stream: Stream, after: str, count: int) -> None:
+        for damage in self._journal.damage(stream):
+            self._log_event("warning", "damaged", {"detail": str(damage), "hint": damage.hint})
+        self._damaged["damaged"] = json.dumps([*self._parts(), (stream.project, stream.name, after, count)]), b""
+
+    def _parts(self) -> list[tuple[str, str, str, int]]:
+        value = self._damaged.get("damaged")
+        return [] if value is None else json.loads(value[0])

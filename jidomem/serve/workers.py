@@ -303,6 +303,7 @@ def _serve(job: Mapping[str, Any], shared: SharedState, supervisor: socket.socke
             operation.catch_up.follow(memory)
             begin = partial(_begin, memory, supervisor, operation, keyring)
             Thread(target=begin, name="jidomem-begin", daemon=True).start()
+        operation.reread(memory)
         task = PeriodicTask(_CATCH_UP_SECONDS, _CatchUp(memory, operation).run, "jidomem-catch-up")
 
         def stop() -> None:
@@ -358,6 +359,8 @@ class _CatchUp:
             self._projects = self._memory.projects()
         self._count += 1
         catch_up(self._memory, self._projects)
+        if self._operation.rereading is not None:
+            self._operation.rereading.follow()
         publish_gauges(self._operation, self._memory, self._projects)
 
 

@@ -29,14 +29,14 @@ PATIENT = 60  # seconds, far beyond what any of these waits for
 
 
 @contextmanager
-def serving(root, workers, *options, address=None, environment=None):
+def serving(root, workers, *options, address=None, environment=None, limits=""):
     """A server whose workers all answer; it has `url`, and `log` is the file with its standard error.
 
     It serves the shared root at *address*, if there is one, with its files beside *root*.
     """
     log, own = Path(f"{root}.log"), Path(f"{root}-own", "jidomem", "config.toml")
     own.parent.mkdir(parents=True)
-    own.write_text("[limits]\nidle_seconds = 600\n")  # no connection ends because a machine is slow
+    own.write_text(f"[limits]\nidle_seconds = 600\n{limits}")  # no connection ends because a machine is slow
     own.chmod(0o600)
     environment = {**os.environ, "XDG_CONFIG_HOME": str(own.parent.parent), **(environment or {})}
     with log.open("w") as errors:

@@ -1,0 +1,104 @@
+"""A server reads the files of its journal again while it runs: a disk may damage what was indexed long ago."""
+
+import json
+from io import StringIO
+
+import pytest
+from conftest import intent
+from test_workers import once, one_of_each, serving, wait_for
+
+import jidomem
+from jidomem.journal.journal import Stream
+from jidomem.serve.app import create_app
+from jidomem.serve.log import Log
+from jidomem.serve.server_state import Operation
+from jidomem.serve.shared_state import STEPS, Rereading
+
+NAMES = ("first", "second", "third")
+
+
+def written(memory):
+    for name in NAMES:
+        memory.writer.submit_intent("p", intent(summary=name))
+        memory.writer.submit_intent("q", intent(applies_to_project="q", summary=name))
+
+
+def flip(root, text, project="q"):
+    """Flip a bit of the file that has *text*, in its place, so that no name and no time of the folder changes."""
+    (path,) = [each for each in (root / "projects" / project / "memory").glob("*.ttl") if text in each.read_bytes()]
+    with path.open("r+b") as file:
+        at = file.read().index(text)
+        file.seek(at)
+        file.write(bytes([text[0] ^ 1]))
+    return path
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_damage_to_a_file_that_is_indexed_is_found_and_told_wherever_damage_is(memory, is_packed):
+    written(memory)
+    if is_packed:
+        assert memory.journal.seal(Stream("q"))
+    said = StringIO()
+    with jidomem.open(memory.settings.root, project="p") as served:
+        operation = Operation(Log(said))
+        client = create_app(served, operation=operation).test_client()
+        assert client.get("/projects/q/queries/facts").status_code == 200
+        path = flip(memory.settings.root, b"first")
+        unnoticed = client.get("/readyz")
+        rereading = Rereading(served.journal, None, operation.log_event)
+        for _ in range(2 * STEPS):
+            rereading.step()
+        noticed, answer = client.get("/readyz"), client.get("/projects/q/queries/facts")
+        other, metrics = client.get("/projects/p/queries/facts"), client.get("/metrics").text
+        refused = client.post("/projects/q/intents", json=intent(applies_to_project="q", summary="fourth"))
+        operation.close()
+
+    assert unnoticed.json["status"] == "ok"
+    assert (noticed.status_code, noticed.json["status"]) == (503, "damaged")
+    assert [each["path"] for each in noticed.json["damage"]["q"]] == [str(path)]
+    assert ("Warning" in answer.headers, "Warning" in other.headers) == (True, False)
+    assert 'jidomem_journal_damaged_files{project="q"} 1.0' in metrics
+    assert 'jidomem_journal_damaged_files{project="p"} 0.0' in metrics
+    assert refused.json["code"] == "journal_damaged"
+    told = [line for line in map(json.loads, said.getvalue().splitlines()) if line["event"] == "damaged"]
+    assert [(line["level"], str(path) in line["detail"], bool(line["hint"])) for line in told] == [
+        ("warning", True, True)
+    ]
+
+
+def test_a_table_of_a_pack_is_read_again_too(memory):
+    written(memory)
+    memory.journal.seal(Stream("q"))
+    rereading = Rereading(memory.journal, None, Operation().log_event)
+    rereading.step()
+    assert memory.damage("q") == ()
+    flip(memory.settings.root, b"# commit ")
+    for _ in range(2 * STEPS):
+        rereading.step()
+
+    assert len(memory.damage("q")) == 1
+
+
+def test_each_step_reads_a_part_and_all_steps_read_all(memory):
+    written(memory)
+    parts = [memory.journal.reread(Stream("q"), "", 2)[0]]
+    parts.append(memory.journal.reread(Stream("q"), parts[0][-1], 2)[0])
+
+    assert [len(each) for each in parts] == [2, 1]
+    assert sorted({*parts[0], *parts[1]}) == [*parts[0], *parts[1]]
+
+
+def test_what_one_worker_finds_all_know_and_a_process_that_starts_later_too(tmp_path):
+    root = tmp_path / "root"
+    with jidomem.open(root, project="p") as memory:
+        written(memory)
+    with serving(root, 2, limits="reread_seconds = 1\n") as server, one_of_each(server, 2) as clients:
+        for client in clients.values():
+            assert client.get("/readyz")["status"] == "ok"
+            client.get("/projects/q/queries/facts")
+        flip(root, b"first")
+        wait_for(server, "damaged", 1)
+        for client in clients.values():
+            assert once(lambda client=client: client.ask("GET", "/readyz")[0] == 503)
+        with jidomem.open(root, project="p") as later:
+            assert len(later.damage("q")) == 1
