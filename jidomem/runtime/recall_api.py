@@ -11,35 +11,28 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from jidomem.base.clock import Sources, format_timestamp
+from jidomem.base.clock import format_timestamp
 from jidomem.base.words import slug
 from jidomem.errors import JidomemError, nearest_names
 from jidomem.index.follower import gc_paused
-from jidomem.journal.journal import FileJournal, Stream
+from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import BASE, TYPE, jido, local_name
 from jidomem.records.active import ACTIVE, STATES
-from jidomem.records.named_query import ListSource, moment_of
+from jidomem.records.named_query import moment_of
 from jidomem.runtime import settings
 
 if TYPE_CHECKING:
     from jidomem.extras.memoryos.job_handlers import Pages
     from jidomem.index.search_index import InMemorySearchIndex, Texts
-    from jidomem.index.store import OxigraphIndex
     from jidomem.index.vectors import Embedding
     from jidomem.models.reranker import Reranker
-    from jidomem.read.reader import MemoryReader
     from jidomem.recall.candidates import VectorQuery
     from jidomem.recall.memories import Recalling
-    from jidomem.records.intent import Version
     from jidomem.records.interfaces import Embedder
     from jidomem.records.recall import MemoryRecall, Narrowing, NearPair, RecallRequest
-    from jidomem.repository.worktree import Worktree
     from jidomem.runtime.agent_api import AgentApi
-    from jidomem.runtime.location import InFolder, SharedLocation
-    from jidomem.runtime.logs import ReadLog
-    from jidomem.runtime.settings import Settings
-    from jidomem.schema.ontology import EffectiveRules
+    from jidomem.runtime.root import Jidomem
 
 #: The kind of the dialogue pages of MemoryOS, which are in the working state and not in the journal.
 PAGES = "page"
@@ -48,30 +41,9 @@ PAGES = "page"
 class RecallApi:
     """Recall over the projects of an open root."""
 
-    def __init__(
-        self,
-        config: Settings,
-        place: InFolder | SharedLocation,
-        sources: Sources,
-        journal: FileJournal,
-        index: OxigraphIndex,
-        catch_up: Callable[[str], Version],
-        rules: EffectiveRules,
-        tree: Worktree | None,
-        reader: MemoryReader,
-        read_log: ReadLog | None,
-        agents: AgentApi,
-        embedder: Embedder | None,
-        lists: ListSource,
-    ) -> None:
-        """Search *index* after *catch_up* has brought it up to date, and record in *read_log* which memories are shown.
-
-        *agents* has the pages of MemoryOS, *embedder* replaces that of *config*, *lists* are those beside the texts.
-        """
-        self._settings, self._place, self._sources = config, place, sources
-        self._journal, self._index, self._catch_up = journal, index, catch_up
-        self._rules, self._tree, self._reader, self._read_log = rules, tree, reader, read_log
-        self._agents, self._embedder, self._lists = agents, embedder, lists
+    def __init__(self, memory: Jidomem, agents: AgentApi, embedder: Embedder | None) -> None:
+        """Search *memory*; *agents* has the pages of MemoryOS, *embedder* replaces that of the settings."""
+        self._memory, self._agents, self._embedder = memory, agents, embedder
         self._pages: dict[tuple[str, str], Pages] = {}
         self._near_pairs: dict[str, tuple[object, list[NearPair]]] = {}
         #: Seconds for which each recall embeds texts before it answers; None: in the background.
@@ -84,29 +56,29 @@ class RecallApi:
         from jidomem.recall.memories import SPOKEN
         from jidomem.records.recall import parse_request
 
-        request, narrowing = parse_request(query, options, self._settings.agent)
+        request, narrowing = parse_request(query, options, self._memory.settings.agent)
         search = self._search(request, narrowing, project)
         with gc_paused():  # a ranking makes thousands of objects, and leaves few
             hits = self._hits(search, request, narrowing, project)
             if is_whole := "index" not in hits.metadata:
                 hits = replace(hits, inactive=search.inactive(project, request, narrowing, hits))
         memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGES]
-        freshness = fresh(self._index, self._tree, project, iter(memories))
+        freshness = fresh(self._memory.index, self._memory.tree, project, iter(memories))
         shown = {hit.id for hit in hits.entries} if is_whole else set[str]()
         if narrowing.agent is not None and not hits.entries and {*narrowing.kinds}.isdisjoint(SPOKEN.keys() - {"turn"}):
             hits = replace(hits, metadata={**hits.metadata, **self._unknown(narrowing.agent, project)})
         if not hits.entries and not narrowing.kinds:
             hits = replace(hits, metadata={**hits.metadata, **self._other_kinds(request, narrowing, project)})
-        rivals = self._reader.conflicts_with(project, shown, as_of=narrowing.as_of, valid_at=narrowing.valid_at)
+        rivals = self._memory.reader.conflicts_with(project, shown, as_of=narrowing.as_of, valid_at=narrowing.valid_at)
         result = fit_recall_to_budget(anchored(hits, freshness, rivals), narrowing.budget_tokens)
-        if self._read_log is not None:
+        if self._memory.read_log is not None:
             items = [hit.id for hit in result.entries if hit.metadata["kind"] != PAGES]
-            self._read_log.shown(project, items, by=request.agent_id, in_="recall")
+            self._memory.read_log.shown(project, items, by=request.agent_id, in_="recall")
         return result
 
     def _other_kinds(self, request: RecallRequest, narrowing: Narrowing, project: str) -> dict[str, Any]:
         """Return `other_kinds`, the numbers of matching entries and turns among the best; nothing if none matches."""
-        if not self._journal.exists(Stream(project, "history")):
+        if not self._memory.journal.exists(Stream(project, "history")):
             return {}
         wide = replace(narrowing, kinds=("entry", "turn"), explain=False)
         found = self._search(request, wide, project).recall(project, request, wide).reaching(narrowing.min_score)
@@ -116,7 +88,7 @@ class RecallApi:
     def _unknown(self, agent: str, project: str) -> dict[str, Any]:
         """Return `unknown_agent`, its name and the nearest names, if *agent* wrote nothing; else nothing."""
         graphs = [Stream(project, stream).graph for stream in ("memory", "history")]
-        rows = (row for graph in graphs for row in self._index.triples(graph, None, TYPE, jido("Agent")))
+        rows = (row for graph in graphs for row in self._memory.index.triples(graph, None, TYPE, jido("Agent")))
         known = {local_name(plain_value(node)) for node, _, _ in rows}
         name = local_name(agent) if agent.startswith(BASE) else agent
         if {name, slug(name)} & known:
@@ -125,7 +97,7 @@ class RecallApi:
 
     def await_index(self, project: str, seconds: float, progress: Callable[[int, int], object]) -> None:
         """Wait up to *seconds* until the search index has all memories of *project*, if many are to be added."""
-        self._catch_up(project)
+        self._memory.catch_up(project)
         if self.texts.starts_build(Stream(project)):
             self.texts.wait(Stream(project), seconds, progress)
 
@@ -142,7 +114,9 @@ class RecallApi:
             from jidomem.models.reranker import RERANKED, rerank
 
             wide = search.recall(project, replace(request, limit=max(request.limit, RERANKED)), narrowing)
-            hits = replace(rerank(wide, self.reranker, request.limit, self._settings.reranker.seconds), request=request)
+            hits = replace(
+                rerank(wide, self.reranker, request.limit, self._memory.settings.reranker.seconds), request=request
+            )
         metadata = self.lag(project)
         if isinstance(search.texts, TextsSoFar) and (part := search.texts.searched):
             # later commits may have ended a memory added so far
@@ -158,13 +132,13 @@ class RecallApi:
         from jidomem.index.search_index import TextsSoFar
         from jidomem.recall.memories import SPOKEN, Recalling
 
-        self._catch_up(project)  # first, as an unknown project must start no embedding
+        self._memory.catch_up(project)  # first, as an unknown project must start no embedding
         texts = TextsSoFar(self.texts) if self.texts.starts_build(Stream(project)) else self.texts
         spoken = not SPOKEN.keys().isdisjoint({*narrowing.kinds} - {PAGES})
         vector = self.vector_query(request.query, project, moment_of(narrowing.as_of, "as_of"), spoken=spoken)
         agent = narrowing.agent or request.agent_id
         pages = self._page_search(agent, project, vector) if PAGES in narrowing.kinds else None
-        return Recalling(texts, self._index, self._rules.schema, self.now(), vector, pages)
+        return Recalling(texts, self._memory.index, self._memory.schema, self.now(), vector, pages)
 
     def vector_query(self, query: str, project: str, moment: str | None, *, spoken: bool) -> VectorQuery | None:
         """Return the vector of *query* with the vectors of *project*; None without an embedder or if it fails.
@@ -195,15 +169,15 @@ class RecallApi:
 
         if (embedding := self.embedding) is None or not (embeds or embedding.vectors.has_texts(Stream(project))):
             return []
-        self._catch_up(project)
+        self._memory.catch_up(project)
         if embeds:
             self._embed(embedding, project)
         stream, now = Stream(project), self.now()
         try:
-            state = self._index.mark(stream.graph), embedding.vectors.near_state(stream)
+            state = self._memory.index.mark(stream.graph), embedding.vectors.near_state(stream)
             if self._near_pairs.get(project, (None, []))[0] != state:
                 pairs = self.texts.read_soon(
-                    stream, lambda file: near_pairs(file, stream, embedding.vectors, self._index, now)
+                    stream, lambda file: near_pairs(file, stream, embedding.vectors, self._memory.index, now)
                 )
                 self._near_pairs[project] = state, pairs
             return self._near_pairs[project][1]
@@ -224,7 +198,7 @@ class RecallApi:
         from jidomem.extras.memoryos.job_handlers import Pages
 
         if (project, agent) not in self._pages:  # if two threads build it at once, one result is dropped
-            pages = Pages(self._agents.state, project, agent, self._sources.new_id, self.texts.stemmer)
+            pages = Pages(self._agents.state, project, agent, self._memory.sources.new_id, self.texts.stemmer)
             self._pages.setdefault((project, agent), pages)
         texts, embedder = self._pages[project, agent].level()
         if vector is None or self.embedding is None or vector.vectors is not self.embedding.vectors:
@@ -238,14 +212,20 @@ class RecallApi:
 
     def now(self) -> str:
         """Return the present moment as a timestamp."""
-        return format_timestamp(self._sources.now())
+        return format_timestamp(self._memory.sources.now())
 
     @cached_property
     def texts(self) -> Texts:
         """Return the search index, whose files are below `cache/`."""
         from jidomem.index.search_index import Texts
 
-        return Texts(self._settings.root, self._journal, self._index, self._catch_up, self._lists)
+        return Texts(
+            self._memory.settings.root,
+            self._memory.journal,
+            self._memory.index,
+            self._memory.catch_up,
+            self._memory.playbook,
+        )
 
     @property
     def embedding(self) -> Embedding | None:
@@ -258,16 +238,16 @@ class RecallApi:
     @cached_property
     def reranker(self) -> Reranker | None:
         """Return the reranker; None if the user has chosen none."""
-        return settings.reranker(self._settings)
+        return settings.reranker(self._memory.settings)
 
     def _new_embedding(self) -> Embedding | None:
-        embedder = self._embedder or settings.embedder(self._settings)
+        embedder = self._embedder or settings.embedder(self._memory.settings)
         if embedder is None:
             return None
         from jidomem.index.vectors import Embedding
 
-        former, root = settings.former_embedder(embedder), self._settings.root
-        vectors = [self._place.vectors(root, self.texts, one) for one in (embedder, former) if one is not None]
+        former, root = settings.former_embedder(embedder), self._memory.settings.root
+        vectors = [self._memory.place.vectors(root, self.texts, one) for one in (embedder, former) if one is not None]
         return Embedding(*vectors)
 
     def close(self) -> None:

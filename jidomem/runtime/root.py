@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -25,13 +26,7 @@ from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.agent_api import AgentApi
 from jidomem.runtime.governance_api import GovernanceApi
-from jidomem.runtime.location import (
-    InFolder,
-    LoadedConfig,
-    SharedLocation,
-    open_place,
-    read,
-)
+from jidomem.runtime.location import InFolder, LoadedConfig, SharedLocation, open_place, read
 from jidomem.runtime.logs import READ_LOG_TABLES, SERVER_LOG_TABLES, DoorLog, ReadLog
 from jidomem.runtime.recall_api import RecallApi
 from jidomem.runtime.similar import ProposalJudge, ReceiptSearch
@@ -129,39 +124,11 @@ class Jidomem:
             default_project=given.project if given.configured else None,
         )
         self._agents = AgentApi(self)
-        self._recall = RecallApi(
-            given,
-            self.place,
-            sources,
-            self.journal,
-            self.index,
-            self.catch_up,
-            self._rules,
-            self.tree,
-            self.reader,
-            self.read_log,
-            self._agents,
-            embedder,
-            self.playbook,
-        )
+        self._recall = RecallApi(self, self._agents, embedder)
         chat = settings.chat_model(given)
         judge = ProposalJudge(chat, lambda: self.writer) if chat is not None else None
         self._search = ReceiptSearch(self._recall, self.index, self._rules, self.catch_up, judge)
-        self._governance = GovernanceApi(
-            given,
-            self.place,
-            sources,
-            self.index,
-            self.follower,
-            self._rules,
-            self.tree,
-            self.reader,
-            self.pool,
-            self._shown,
-            self.door_log,
-            self._agents,
-            self._recall,
-        )
+        self._governance = GovernanceApi(self, self._agents, self._shown)
         _OPEN[self] = os.getpid()
 
     def _apply_config(self, loaded: LoadedConfig) -> None:
@@ -355,7 +322,10 @@ class Jidomem:
         With a *limit* these are the nearest of each file, strict conventions in any case. *asked*
         are as_of, valid_at and include_inactive; `jidomem.recall.governing` describes a row.
         """
-        return self._governance.governing(paths, project or self.project, limit, **asked)
+        from jidomem.recall.governing import governing, nearest  # imported here, as writers do not need it
+
+        rows = governing(self.reader, self.index, self.tree, project or self.project, paths, **asked)
+        return rows if limit is None else nearest(rows, limit)
 
     def governing_answer(self, *paths: str, project: str | None = None, **asked: Any) -> GoverningAnswer:
         """Return the `rows` that `governing` returns, with what they leave out.
@@ -363,7 +333,19 @@ class Jidomem:
         `inactive` is the number of memories about the files that are not active, and `missing` has
         the paths without a file, with the nearest name of each.
         """
-        return self._governance.governing_answer(paths, project or self.project, **asked)
+        from jidomem.recall.governing import answer
+
+        return answer(self.reader, self.index, self.tree, self._base_folder, project or self.project, paths, **asked)
+
+    @property
+    def _base_folder(self) -> Path | None:
+        """Return the folder to which the paths of memories are relative; None if the root is in no such folder."""
+        if self.tree is not None:
+            return self.tree.base
+        root = self.settings.root
+        if root.name != settings.FOLDER or not root.is_dir():
+            return None
+        return root.parent if any(entry != root for entry in root.parent.iterdir()) else None
 
     def briefing(
         self,
@@ -383,18 +365,33 @@ class Jidomem:
         is that of the agent's declaration. Raises InvalidRequest for an unknown role, and for a
         budget too small for the note about omitted memories.
         """
-        name = project or self.project
+        from jidomem.recall.sections import RELATED, BriefingBuilder
+        from jidomem.records.recall import Narrowing, RecallRequest
+
+        name, related = project or self.project, list[str]()
         self.catch_up(name)
-        return self._governance.briefing(
+        if task is not None and task.strip():
+            narrowing = Narrowing(about=tuple(about), as_of=as_of, valid_at=valid_at)
+            request = RecallRequest(agent_id=self.settings.agent, query=task, limit=RELATED)
+            related = [hit.id for hit in self._recall.find(request, narrowing, name).entries]
+        builder = BriefingBuilder(
+            self.reader,
+            self.index,
+            self.tree,
             name,
+            now=self.sources.now(),
             agent=agent,
             role=role,
-            budget_tokens=budget_tokens,
             about=about,
-            task=task,
+            related=related,
+            task=task or "",
             as_of=as_of,
             valid_at=valid_at,
         )
+        briefing = builder.brief() if budget_tokens is None else builder.brief(budget_tokens)
+        if self.read_log is not None:
+            self.read_log.shown(name, briefing.items, by=agent, in_="briefing")
+        return briefing
 
     def roll_back(self, to: object, *, reason: str, project: str | None = None, dry_run: bool = False) -> Rollback:
         """Restore the set of active memories at *to*, a moment or a version.
@@ -434,16 +431,21 @@ class Jidomem:
 
     def changed_files(self, project: str | None = None) -> list[dict[str, Any]]:
         """Return the files of active memories that were changed, renamed or removed since."""
-        return self._governance.changed_files(project or self.project)
+        from jidomem.recall.governing import changed_files
+
+        return changed_files(self.reader, self.tree, project or self.project)
 
     def term_proposals(self, project: str | None = None) -> TermProposals:
         """Return the ontology terms proposed in *project* (default: the configured one), to answer them."""
-        return self._governance.term_proposals(project or self.project, self.writer)
+        from jidomem.curation.term_proposals import TermProposals
+
+        root, change = self.settings.root, self.place.change_file
+        return TermProposals(root, change, project or self.project, self.schema, self.writer, self.follower)
 
     @property
     def keeper(self) -> JournalMaintenance:
         """Return the redaction of secrets in the journal and the quarantine of damaged files."""
-        return self._governance.maintenance(self.writer, self.projects)
+        return self._governance.maintenance()
 
     # Agents
 

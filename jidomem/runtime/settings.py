@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, cast
 
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.records.policy import Policy
-from jidomem.runtime import model_choice, root_config
+from jidomem.runtime import model_choice, root_config, user_config
 from jidomem.runtime.root_config import check_root, root_folder
-from jidomem.runtime.user_config import RootLimits
+from jidomem.runtime.user_config import RootLimits, UserConfig
 
 if TYPE_CHECKING:
     from jidomem.models.chat import ChatModel
@@ -96,7 +96,7 @@ def load(
                              hint=f"name that one: {folder / FOLDER}")  # fmt: skip
     own = own_config()
     config = root_config.read(folder / CONFIG, own)
-    limits, chosen, model, store, reranker = _own(own)
+    user = user_config.read(own) if own.exists() else UserConfig()
     requested = project or os.environ.get("JIDOMEM_PROJECT") or None
     default = config.get("project") or _folder_name(folder, found if address is None else OWN)
     owner = os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or account_name()
@@ -113,12 +113,12 @@ def load(
         read_log=config.get("read_log", True),
         host=config.get("host"),
         port=config.get("port"),
-        limits=limits,
-        embedder=_embedder(chosen),
-        model=model,
-        reranker=reranker,
+        limits=user.limits,
+        embedder=_embedder(user.embedder),
+        model=user.model,
+        reranker=user.reranker,
         address=address,
-        index=_index(os.environ.get("JIDOMEM_INDEX", store) if index is None else index),
+        index=_index(os.environ.get("JIDOMEM_INDEX", user.index) if index is None else index),
     )
 
 
@@ -214,19 +214,6 @@ def _index(address: str) -> str | None:
 def environment() -> Mapping[str, str]:
     """Return the environment, which has the credentials for a shared root."""
     return os.environ
-
-
-def _own(
-    path: Path,
-) -> tuple[RootLimits, model_choice.EmbedderChoice, model_choice.LanguageModelChoice, str, model_choice.RerankerChoice]:
-    """Return limits, models and index of the user's own configuration; raise Failed `invalid_config`."""
-    if not path.exists():
-        usual = model_choice.EmbedderChoice(), model_choice.LanguageModelChoice()
-        return RootLimits(), *usual, "", model_choice.RerankerChoice()
-    from jidomem.runtime import user_config  # imported here, as most users have no configuration
-
-    config = user_config.read(path)
-    return config.limits, config.embedder, config.model, config.index, config.reranker
 
 
 def _is_around_root(folder: Path) -> bool:
