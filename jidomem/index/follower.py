@@ -92,9 +92,13 @@ class BulkLoader:
         self._was_redacted = False  # whether a redaction record was among the commits loaded from the present stream
 
     def fits(self, index: OxigraphIndex, streams: Mapping[str, Stream]) -> bool:
-        """Return whether the journal has every commit that *index* has applied."""
-        marks = index.marks.items()
-        return all(graph in streams and self._journal.holds(streams[graph], mark.version) for graph, mark in marks)
+        """Return whether the journal has every commit that *index* has applied, and no later redaction record."""
+        return all(
+            graph in streams
+            and self._journal.holds(streams[graph], mark.version)
+            and not self._journal.is_redacted_since(streams[graph], mark.version)
+            for graph, mark in index.marks.items()
+        )
 
     def fill(
         self,
@@ -348,6 +352,7 @@ class IndexFollower:
             self._move_to_disk_if_large()
             self._publish_if_due(0, 0)
             self._wait_for_threads()
+            self._discard_others()
             return {stream: self.index.mark(stream.graph) for stream in streams}
 
     def put_ontology(self, ontology: Iterable[Triple]) -> None:

@@ -335,6 +335,11 @@ class FileJournal:
         """Return whether the heads of *version* exist; False after a checkout of a branch without them."""
         return self._known(stream)[0].holds(version)
 
+    def is_redacted_since(self, stream: Stream, version: Version) -> bool:
+        """Return whether a redaction record follows *version*; raise NotFound unless the journal `holds` it."""
+        folder = self._known(stream)[0]
+        return any(is_redaction_record(folder.raw(key)) for key in folder.after(version))
+
     def orphans(self, stream: Stream) -> frozenset[str]:
         """Return the names of the files of commits whose parents are missing, as after a checkout of another branch."""
         return self._known(stream)[0].orphans

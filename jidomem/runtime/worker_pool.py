@@ -145,6 +145,7 @@ class Pool:
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
         self._stale: set[Worker] = set()  # the busy workers that started before the last `renew`
+        self._renewals = 0
         self._closed = False
         #: The number of queries that wait for a free place.
         self.waiting = 0
@@ -219,8 +220,12 @@ class Pool:
             pass
 
     def renew(self) -> None:
-        """Stop the idle workers, and let each busy one end after its query: their index may have a redacted text."""
+        """Stop the idle workers, and let those that are busy or starting end after their query.
+
+        Their index may have a redacted text.
+        """
         with self._lock:
+            self._renewals += 1
             self._stale |= self._busy
             idle, self._idle = self._idle, []
         for worker in idle:
@@ -292,7 +297,7 @@ class Pool:
                     self._busy.add(worker)
                     return worker
                 worker.kill()
-        worker = Worker(self._root)
+        renewals, worker = self._renewals, Worker(self._root)
         try:
             worker.wait_ready(_START)
         except (Ended, Late) as error:
@@ -307,6 +312,8 @@ class Pool:
         with self._lock:
             if not self._closed:
                 self._busy.add(worker)
+                if self._renewals != renewals:
+                    self._stale.add(worker)
                 return worker
         worker.kill()
         raise stopping()

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shutil
+import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -309,3 +311,58 @@ def test_a_busy_worker_ends_after_its_query_when_the_journal_was_rewritten(tmp_p
         memory.pool.renew()
         running = busy.lives()
     assert (running, busy.lives(), memory.pool._idle) == (True, False, [])
+
+
+def test_a_worker_that_was_starting_when_the_journal_was_rewritten_ends_as_well(tmp_path):
+    root = tmp_path / "root"
+    with jidomem.open(root, project="p") as memory:
+        memory.writer.submit_intent("p", intent())
+        starting = Thread(target=memory.pool.warm)
+        starting.start()
+        while not (found := workers(root)):
+            time.sleep(0.001)
+        os.kill(found[0], signal.SIGSTOP)  # it is not ready before the journal was rewritten
+        memory.pool.renew()
+        os.kill(found[0], signal.SIGCONT)
+        starting.join()
+        left = workers(root), memory.pool._idle
+
+    assert left == ([], [])
+
+
+@pytest.mark.parametrize("asked", ["p", "q"])
+def test_a_process_that_starts_before_the_old_snapshots_are_gone_does_not_use_them(tmp_path, asked):
+    root, snapshots, secret = tmp_path / "root", tmp_path / "root" / "index" / "snapshots", "opens with 4711"
+    with jidomem.open(root, project="p") as memory:
+        for project in ("p", "q"):
+            many = [intent(summary=f"fact {n}", detailed_explanation=f"{n} " * 3000) for n in range(200)]
+            named = [{**each, "applies_to_project": project} for each in many]
+            memory.writer.submit_many(project, named)
+        memory.writer.submit_intent("q", intent(summary=secret, applies_to_project="q"))
+        memory.follower.rebuild()
+        had = showing(snapshots, secret)
+        shutil.copytree(snapshots, tmp_path / "before")
+        memory.keeper.redact(memory.keeper.plan("q", None, texts=[secret]), agent="ana", reason="private")
+    shutil.rmtree(snapshots)
+    (tmp_path / "before").rename(snapshots)  # as if the redaction was stopped between its record and their removal
+    with jidomem.open(root, project="p") as memory:
+        memory.catch_up(asked)
+        assert memory.follower.on_disk
+        left = showing(root / "index" / "live", secret)
+
+    assert had
+    assert left == []
+
+
+def test_a_redaction_ends_the_workers_of_its_own_process(tmp_path):
+    root, secret = tmp_path / "root", "opens with 4711"
+    with jidomem.open(root, project="p") as memory:
+        many = [intent(summary=f"fact {n}", detailed_explanation=f"{n} " * 3000) for n in range(200)]
+        memory.writer.submit_many("p", [intent(summary=f"the vault {secret}"), *many])
+        memory.pool.warm()
+        had = showing(root / "index", secret)
+        memory.keeper.redact(memory.keeper.plan("p", None, texts=[secret]), agent="ana", reason="private")
+        left = showing(root, secret), workers(root)
+
+    assert had
+    assert left == ([], [])
