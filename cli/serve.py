@@ -110,6 +110,7 @@ def _level(app: App) -> str:
     metavar="N",
     help="Processes that answer requests (default: the cores less one, at least 1).",
 )
+@click.option("--read-only", is_flag=True, help="Refuse every write, and be ready where none is possible.")
 @pass_app
 def serve(
     app: App,
@@ -121,6 +122,7 @@ def serve(
     level: str | None,
     origins: tuple[str, ...],
     workers: int | None,
+    read_only: bool,
 ) -> None:
     """Serve the memory over HTTP until it is stopped (Ctrl-C, SIGTERM): intents, queries, sessions, SPARQL.
 
@@ -140,9 +142,9 @@ def serve(
     address = _Address(host, port, names, public_url)
     count = workers or default_workers()
     if count == 1:
-        _serve_alone(app, address, form, level, origins)
+        _serve_alone(app, address, form, level, origins, read_only)
     else:
-        _supervise(app, address, form, level, origins, count)
+        _supervise(app, address, form, level, origins, count, read_only)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,9 @@ def _started(app: App, url: str, settings: Settings, log: Log, *, needs_token: b
     log.add("info", "started", fields)
 
 
-def _serve_alone(app: App, address: _Address, form: str | None, level: str | None, origins: tuple[str, ...]) -> None:
+def _serve_alone(
+    app: App, address: _Address, form: str | None, level: str | None, origins: tuple[str, ...], read_only: bool
+) -> None:
     """Serve in this process."""
     from jidomem.serve import server
     from jidomem.serve.app import create_app
@@ -194,7 +198,7 @@ def _serve_alone(app: App, address: _Address, form: str | None, level: str | Non
         listening, hosts = address.listen(keyring, settings.place, settings.host, settings.port)
         with listening:
             log = open_log(app, form, level)
-            operation = Operation(log, connections=settings.limits.connections)
+            operation = Operation(log, connections=settings.limits.connections, read_only=read_only)
             operation.keep_counts(memory.door_log, HTTP)
             web_app = create_app(
                 memory,
@@ -220,7 +224,13 @@ def _serve_alone(app: App, address: _Address, form: str | None, level: str | Non
 
 
 def _supervise(
-    app: App, address: _Address, form: str | None, level: str | None, origins: tuple[str, ...], count: int
+    app: App,
+    address: _Address,
+    form: str | None,
+    level: str | None,
+    origins: tuple[str, ...],
+    count: int,
+    read_only: bool,
 ) -> None:
     """Serve in *count* worker processes, which open the root themselves."""
     from jidomem.runtime import settings
@@ -255,6 +265,7 @@ def _supervise(
         public_url=address.public_url,
         log_form=_form(form),
         log_level=level or _level(app),
+        read_only=read_only,
     )
     with listening, Supervisor(listening, options, count, needs_token=needs_token) as supervisor:
         supervisor.start()

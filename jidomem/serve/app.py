@@ -146,12 +146,14 @@ class AccessGate:
         caller: ApiToken | None = g.caller
         project = parts.get("project")
         if caller is None:
+            if route.writes:
+                self._site.check_writes()
             return self._with_damage(self._site, project, route.answer(self._site, **parts))
         site = replace(self._site, caller=caller, request_id=g.seen.id)
         if project is not None:
             site.check(project)
         if route.writes:
-            caller.check_writes()
+            site.check_writes()
         try:
             return self._with_damage(site, project, route.answer(site, **parts))
         except NotFound as error:

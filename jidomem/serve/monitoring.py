@@ -6,6 +6,7 @@ import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -17,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 from flask import Request, Response, g, request
 
 from jidomem.base import disk
-from jidomem.errors import JidomemError, PolicyDenied
+from jidomem.errors import JidomemError, NotFound, PolicyDenied
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.read.derived import authority
+from jidomem.records.intent import Version
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve import wire
-from jidomem.serve.server_state import BOUNDS, Histogram, Name, Operation, RequestContext, Totals, standing
+from jidomem.serve.server_state import BOUNDS, Histogram, Name, Operation, RequestContext, Totals
 from jidomem.serve.shared_state import SharedState
 from jidomem.serve.wire import Seen
 
@@ -89,6 +91,48 @@ def log_missing_tokens(operation: Operation, memory: Jidomem, keyring: Keyring) 
     operation.log_event("warning", "no_tokens", {"detail": detail, "hint": hint})
 
 
+@dataclass(frozen=True, slots=True)
+class IndexLag:
+    """The versions of a project's memory in the journal and in the index, and `behind`, the commits in between.
+
+    `behind` counts the commits of all four graphs that the index has not applied.
+    """
+
+    project: str
+    journal: Version
+    index: Version
+    behind: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {"journal": str(self.journal), "index": str(self.index), "behind": self.behind}
+
+
+def standing(memory: Jidomem, project: str, heads: Mapping[Stream, Version] | None = None) -> IndexLag:
+    """Return the lag of the index for *project*, without applying commits.
+
+    With the earlier *heads* of the journal, later commits do not count as `behind`.
+    """
+    memory_of = Stream(project)
+    streams = [Stream(project, name) for name in NAMES]
+    behind = sum(len(_missing(memory, stream, heads.get(stream) if heads else None)) for stream in streams)
+    journal = memory.journal.head(memory_of)
+    return IndexLag(project, journal, memory.index.mark(memory_of.graph).version, behind)
+
+
+def _missing(memory: Jidomem, stream: Stream, head: Version | None) -> set[str]:
+    """Return the names of the commits up to *head* (default: all) that the index has not applied."""
+    applied, folder = memory.index.mark(stream.graph).version, memory.journal.inspect(stream)
+    try:
+        missing = set(folder.after(applied))
+    except NotFound:  # another branch was checked out: all commits are missing
+        return set(folder.after(Version()))
+    if missing and head is not None:
+        with suppress(NotFound):
+            missing.difference_update(folder.after(head))
+    return missing
+
+
 #: Seconds that an index gets to catch up.
 PATIENCE = 1.0
 
@@ -102,7 +146,8 @@ def alive(site: RequestContext) -> Response:
 def ready(site: RequestContext) -> Response:
     """Return the readable version of each project; 503 if an index is behind or damaged, or no write is possible.
 
-    If a token is needed and missing, the answer is the status only.
+    Writes do not matter to a server that is for reading only. If a token is needed and missing, the answer is the
+    status only.
     """
     wire.arguments()
     if site.caller is None and _is_needed(site):
@@ -127,7 +172,7 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
             break
     behind = {each.project: each.to_dict() for each in lags if each.behind}
     damaged = {name: [error.to_dict() for error in each] for name in projects if (each := memory.damage(name))}
-    problem, fault = memory.config.problem, write_fault(memory)
+    problem, fault = memory.config.problem, None if site.operation.read_only else write_fault(memory)
     if site.operation.readiness.has_changed_to(fault.detail if fault else "") and fault:
         site.operation.log_event("warning", "unwritable", {"detail": fault.detail, "hint": fault.hint})
     shown = wire.for_callers(fault, memory.settings.place) if fault and site.caller else fault

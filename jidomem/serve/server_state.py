@@ -24,9 +24,8 @@ from jidomem.base.bounded_dict import BoundedDict
 from jidomem.base.clock import format_timestamp, now
 from jidomem.base.words import slug
 from jidomem.errors import JidomemError, NotFound, PolicyDenied, Unauthenticated, nearest_names
-from jidomem.journal.journal import NAMES, Stream
+from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import BASE
-from jidomem.records.intent import Version
 from jidomem.records.policy import CURATORS, role_named
 from jidomem.runtime.logs import ClientActivity, DoorLog, RefusedAt
 from jidomem.runtime.root import Jidomem
@@ -386,48 +385,6 @@ def _more(now: dict[T, int], before: dict[T, int]) -> list[tuple[T, int]]:
 FRESH, LASTS = 1.0, 4.0
 
 
-@dataclass(frozen=True, slots=True)
-class IndexLag:
-    """The versions of a project's memory in the journal and in the index, and `behind`, the commits in between.
-
-    `behind` counts the commits of all four graphs that the index has not applied.
-    """
-
-    project: str
-    journal: Version
-    index: Version
-    behind: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return {"journal": str(self.journal), "index": str(self.index), "behind": self.behind}
-
-
-def standing(memory: Jidomem, project: str, heads: Mapping[Stream, Version] | None = None) -> IndexLag:
-    """Return the lag of the index for *project*, without applying commits.
-
-    With the earlier *heads* of the journal, later commits do not count as `behind`.
-    """
-    memory_of = Stream(project)
-    streams = [Stream(project, name) for name in NAMES]
-    behind = sum(len(_missing(memory, stream, heads.get(stream) if heads else None)) for stream in streams)
-    journal = memory.journal.head(memory_of)
-    return IndexLag(project, journal, memory.index.mark(memory_of.graph).version, behind)
-
-
-def _missing(memory: Jidomem, stream: Stream, head: Version | None) -> set[str]:
-    """Return the names of the commits up to *head* (default: all) that the index has not applied."""
-    applied, folder = memory.index.mark(stream.graph).version, memory.journal.inspect(stream)
-    try:
-        missing = set(folder.after(applied))
-    except NotFound:  # another branch was checked out: all commits are missing
-        return set(folder.after(Version()))
-    if missing and head is not None:
-        with suppress(NotFound):
-            missing.difference_update(folder.after(head))
-    return missing
-
-
 class Readiness:
     """The readiness of a server, checked at most once a second, by one thread at a time."""
 
@@ -543,11 +500,18 @@ SHARE = 4
 class Operation:
     """One running server: its counters, its log, if any, and its latest form posts; `stopping` is set at the end.
 
-    The server of a worker has *shared* state.
+    The server of a worker has *shared* state. With *read_only* it refuses every write.
     """
 
-    def __init__(self, log: Log | None = None, *, connections: int = 64, shared: SharedState | None = None) -> None:
-        self.shared = shared
+    def __init__(
+        self,
+        log: Log | None = None,
+        *,
+        connections: int = 64,
+        shared: SharedState | None = None,
+        read_only: bool = False,
+    ) -> None:
+        self.shared, self.read_only = shared, read_only
         self.measures = Measures(shared)
         self.log = log
         if log is not None:
@@ -600,6 +564,9 @@ class Operation:
             self.log.add(level, event, fields)
 
 
+_READ_ONLY = "write to another server of this memory, or where its files are; the operator started this one --read-only"
+
+
 @dataclass(frozen=True, slots=True)
 class RequestContext:
     """One memory and the token of the caller; without tokens `caller` is None, and any local process may call.
@@ -623,6 +590,13 @@ class RequestContext:
         if shown is not error:
             self.operation.log_fault(error, self.caller.agent, self.request_id)
         return shown
+
+    def check_writes(self) -> None:
+        """Raise PolicyDenied if the server, or the token of the caller, is for reading only."""
+        if self.operation.read_only:
+            raise PolicyDenied("this server is for reading only", hint=_READ_ONLY)
+        if self.caller is not None:
+            self.caller.check_writes()
 
     def check_caller(self) -> None:
         """Raise Unauthenticated if the token was revoked meanwhile; long requests call this between their parts."""

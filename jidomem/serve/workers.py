@@ -68,6 +68,7 @@ class ServerOptions:
     public_url: str | None
     log_form: str
     log_level: str
+    read_only: bool = False
 
 
 def default_workers() -> int:
@@ -285,7 +286,7 @@ def _serve(job: Mapping[str, Any], shared: SharedState, supervisor: socket.socke
         _share(memory, keyring, shared)
         sink = open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")  # noqa: SIM115 - open until the end
         log = Log(sink, given.log_form, given.log_level, shared)
-        operation = Operation(log, connections=limits.connections, shared=shared)
+        operation = Operation(log, connections=limits.connections, shared=shared, read_only=given.read_only)
         operation.keep_counts(memory.door_log, HTTP)
         app = create_app(
             memory,

@@ -13,6 +13,7 @@ from prometheus_client import parser
 
 import jidomem
 from jidomem.journal.journal import Stream
+from jidomem.records.intent import Version
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
@@ -180,6 +181,28 @@ def test_a_server_that_cannot_write_is_not_ready_and_the_log_has_the_reason_once
     assert len(reasons) == 2
     assert "No space left" in reasons[0]
     assert left == []
+
+
+def test_a_server_that_only_reads_is_ready_where_nothing_can_be_written_and_refuses_writes(small_disk):
+    with jidomem.open(small_disk / "root", project="p") as memory:
+        memory.writer.submit_intent("p", intent())
+        client = create_app(memory, operation=Operation(read_only=True)).test_client()
+        while_writable = client.post("/projects/p/intents", json=intent(summary="another"))
+        form = client.post("/ui/p/review", data={}, headers={"Origin": "http://localhost"})
+        subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+        try:
+            ready, read = client.get("/readyz"), client.get("/projects/p/queries/facts")
+            with memory.follower._lock:  # as while an index is built
+                memory.index.empty(Stream("p").graph, Version())
+                behind = client.get("/readyz")
+        finally:
+            subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
+
+    assert (while_writable.status_code, while_writable.json["code"]) == (403, "policy_denied")
+    assert "reading only" in while_writable.json["detail"]
+    assert form.status_code == 403
+    assert (ready.status_code, ready.json["status"], len(read.json["rows"])) == (200, "ok", 1)
+    assert (behind.status_code, behind.json["status"]) == (503, "behind")
 
 
 def test_a_server_stays_ready_while_another_process_writes_without_pause(client, memory):

@@ -503,3 +503,15 @@ def test_one_worker_is_the_process_itself(tmp_path):
             assert "jidomem_workers" not in {name for name, *_ in figures(client)}
         names = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children(process)]
     assert not any(b"serve.workers" in name for name in names)
+
+
+def test_workers_that_only_read_refuse_writes(tmp_path):
+    root = tmp_path / "root"
+    with jidomem.open(root, project="p") as memory:
+        memory.writer.submit_intent("p", intent())
+    with serving(root, 2, "--read-only") as server, one_of_each(server, 2) as clients:
+        for client in clients.values():
+            status, _, body = client.ask("POST", "/projects/p/intents", json.dumps(intent(summary="no")))
+            assert (status, json.loads(body)["code"]) == (403, "policy_denied")
+            assert client.get("/readyz")["status"] == "ok"
+            assert len(client.get("/projects/p/queries/facts")["rows"]) == 1

@@ -116,6 +116,8 @@ _READER = "{} has the token of a reader, which is read-only; ask the operator fo
 def why_not_write(page: PageRequest) -> str | None:
     """Return the reason why the caller may not write; None if it may."""
     caller = page.site.caller
+    if page.site.operation.read_only:
+        return "This server is for reading only"
     return _READER.format(caller.agent) if caller is not None and caller.role == "reader" else None
 
 

@@ -27,7 +27,8 @@ from jidomem.rdf.vocab import BASE, graph_iri, jido, local_name
 from jidomem.records.policy import CURATORS, role_named
 from jidomem.runtime.logs import ClientActivity, RefusedAt
 from jidomem.serve import wire
-from jidomem.serve.server_state import HTTP, OTHERS, standing
+from jidomem.serve.monitoring import standing
+from jidomem.serve.server_state import HTTP, OTHERS
 
 
 def of(page: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity]]:
