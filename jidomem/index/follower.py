@@ -92,13 +92,14 @@ class BulkLoader:
         self._was_redacted = False  # whether a redaction record was among the commits loaded from the present stream
 
     def fits(self, index: OxigraphIndex, streams: Mapping[str, Stream]) -> bool:
-        """Return whether the journal has every commit that *index* has applied, and no later redaction record."""
-        return all(
-            graph in streams
-            and self._journal.holds(streams[graph], mark.version)
-            and not self._journal.is_redacted_since(streams[graph], mark.version)
-            for graph, mark in index.marks.items()
-        )
+        """Return whether the journal has every commit that *index* has applied."""
+        marks = index.marks.items()
+        return all(graph in streams and self._journal.holds(streams[graph], mark.version) for graph, mark in marks)
+
+    def is_before_redaction(self, index: OxigraphIndex, streams: Mapping[str, Stream]) -> bool:
+        """Return whether a redaction record follows what *index*, which fits the journal, has applied."""
+        marks = index.marks.items()
+        return any(self._journal.is_redacted_since(streams[graph], mark.version) for graph, mark in marks)
 
     def fill(
         self,
@@ -457,9 +458,14 @@ class IndexFollower:
         streams = {stream.graph: stream for stream in self.journal.streams()}
         for live in () if rebuilds else clones.clone_snapshots():
             index = OxigraphIndex(live.store)
-            if self._loader.fits(index, streams):
+            if not self._loader.fits(index, streams):
+                live.close()
+            elif not self._loader.is_before_redaction(index, streams):
                 return live, index
-            live.close()
+            else:
+                live.close()
+                clones.discard_snapshots()
+                break
         new = clones.new_empty()
         return new, OxigraphIndex(new.store if new else None)
 

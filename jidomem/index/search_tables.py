@@ -24,7 +24,7 @@ from jidomem.index.projection import TABLES as PROJECTION_TABLES
 from jidomem.index.projection import IndexedProject, Projection
 from jidomem.index.search_documents import TURN, Document, rejected_at
 from jidomem.index.store import Watermark
-from jidomem.index.tallies import COMMIT_TABLES, EMPTY, CommitList, Tallies
+from jidomem.index.tallies import COMMIT_TABLES, EMPTY, LATER_AUTHORS, CommitList, Tallies
 from jidomem.index.tallies import TABLES as TALLY_TABLES
 from jidomem.index.timeline import FACET_INDEX, REJECTED_COLUMN
 from jidomem.rdf.terms import plain_value
@@ -193,7 +193,7 @@ ALTER TABLE listed ADD COLUMN due INTEGER;
 DELETE FROM holder WHERE key >= 'topic:' AND key < 'topic;';
 """
 #: For a file that has proposals in other states; `SearchIndexWriter.fill` states them again.
-_STATED_AGAIN = REJECTED_COLUMN + EMPTY
+_STATED_AGAIN, _OF_22 = REJECTED_COLUMN + EMPTY, REJECTED_COLUMN + EMPTY + LATER_AUTHORS
 _STATE_PROPOSAL = "UPDATE memory SET inactive = ?, rejected = ? WHERE item = ?"
 _INSERT_MEMORY = (
     "INSERT INTO memory (number, item, kind, recorded, ended, inactive, agent, session, confidence, valid_from, "
@@ -215,9 +215,9 @@ class _FormerRow(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The write side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
-    FORM = 23
+    FORM = 24
     TABLES = _TABLES
-    UPGRADES: ClassVar[Mapping[int, str]] = {18: _LATER_TABLES + _STATED_AGAIN, 22: _STATED_AGAIN}
+    UPGRADES: ClassVar[Mapping[int, str]] = {18: _LATER_TABLES + _STATED_AGAIN, 22: _OF_22, 23: LATER_AUTHORS}
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, marker: int = 0) -> None:
         super().__init__(path, wait, marker)

@@ -6,8 +6,8 @@ are in the SQLite file of the search text; the search index (`jidomem.index.sear
 
 What a memory is counted as follows the queries `counts` and `agent-activity`.
 
-The commits of all streams of a project are listed newest first. With a commit all its ancestors are listed, so those
-that are lacking are reached from the heads.
+The commits of all streams of a project are listed newest first, and those of each agent. With a commit all its
+ancestors are listed, so those that are lacking are reached from the heads.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice, product
 from typing import NamedTuple
 
-from jidomem.index.projection import PROPOSED, RECORDED, STATUS, IndexedProject, Statements, ticks, timed
+from jidomem.index.projection import PROPOSED, RECORDED, STATUS, IndexedProject, Statements, key_parts, ticks, timed
 from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import COMMIT
 from jidomem.rdf.terms import Term, date_time, iri, is_iri, literal, plain_value
@@ -311,8 +312,19 @@ def _agent(term: Term) -> str:
     return plain_value(term)
 
 
-COMMIT_TABLES = "CREATE TABLE committed (key TEXT PRIMARY KEY) WITHOUT ROWID;\n"
-_PARENT = jido("parent")
+#: The moments `at` of the commits with memories or orders of an author.
+_AUTHOR_TABLES = """CREATE TABLE author (number INTEGER PRIMARY KEY, agent TEXT UNIQUE);
+CREATE TABLE authored (author INTEGER, at INTEGER, PRIMARY KEY (author, at)) WITHOUT ROWID;
+"""
+COMMIT_TABLES = f"CREATE TABLE committed (key TEXT PRIMARY KEY) WITHOUT ROWID;\n{_AUTHOR_TABLES}"
+#: Adds the authors to a file that lacks them: all commits are listed again.
+LATER_AUTHORS = f"{_AUTHOR_TABLES}DELETE FROM committed;\n"
+_PUT_AUTHORED = "INSERT OR IGNORE INTO authored SELECT number, ? FROM author WHERE agent = ?"
+_AUTHORED = """SELECT at FROM authored JOIN author ON author = number WHERE agent = ? AND at <= ?
+ORDER BY at DESC LIMIT ?"""
+_IN_MOMENT = "SELECT key FROM committed WHERE key >= ? AND key < ? ORDER BY key"
+_PARENT, _IN, _ORDERED_BY = jido("parent"), jido("recordedIn"), jido("orderedBy")
+_AUTHOR = (_ASSERTED_BY, _SETTLED_BY, jido("causedBy"), jido("setBy"))
 
 
 class CommitList:
@@ -340,13 +352,25 @@ class CommitList:
                 if not self._has(_key_of(head)):
                     self._add(index, graph, head)
 
-    def page(self, start: str, moment: int, count: int) -> list[str] | None:
-        """Return up to *count* keys, from *start* on, of commits made by *moment*; None if the list lacks commits."""
+    def page(self, start: str, moment: int, count: int, agent: str | None = None) -> list[str] | None:
+        """Return up to *count* keys, from *start* on, of commits made by *moment*; None if the list lacks commits.
+
+        With *agent* at least those that have memories or orders of it.
+        """
         if self.marks is None:
             return None
         start = max(start, timed(moment, "", newest_first=True))
+        if agent is not None:
+            return [*islice(self._authored(agent, start, count), count)]
         text = "SELECT key FROM committed WHERE key >= ? ORDER BY key LIMIT ?"
         return [key for (key,) in self._store.execute(text, (start, count))]
+
+    def _authored(self, agent: str, start: str, count: int) -> Iterator[str]:
+        """Yield the keys from *start* on of the commits at *count* moments of an agent."""
+        latest, _ = key_parts(start, newest_first=True)
+        for (at,) in self._store.execute(_AUTHORED, (agent, latest, count + 1)).fetchall():
+            bounds = (max(start, timed(at, "", newest_first=True)), timed(at - 1, "", newest_first=True))
+            yield from (key for (key,) in self._store.execute(_IN_MOMENT, bounds).fetchall())
 
     def _has(self, key: str) -> bool:
         return any(self._store.execute("SELECT 1 FROM committed WHERE key = ?", (key,)))
@@ -360,7 +384,21 @@ class CommitList:
             keys = [timed(at, plain_value(commit), newest_first=True) for at in moments if at is not None]
             if keys and not all(map(self._has, keys)):
                 self._store.executemany("INSERT OR IGNORE INTO committed VALUES (?)", ((key,) for key in keys))
+                self._add_authors(index, graph, commit)
                 waiting += [parent for _, _, parent in index.triples(graph, commit, _PARENT)]
+
+    def _add_authors(self, index: OxigraphIndex, graph: str, commit: Term) -> None:
+        """Note the agents of a commit, and those of its nodes for each commit that describes the node."""
+        by: dict[Term, set[Term]] = {commit: {agent for _, _, agent in index.triples(graph, commit, _ORDERED_BY)}}
+        for node, _, _ in index.triples(graph, None, _IN, commit):
+            agents = {agent for name in _AUTHOR for _, _, agent in index.triples(graph, node, name)}
+            for _, _, each in index.triples(graph, node, _IN):
+                by.setdefault(each, set()).update(agents)
+        for each, agents in by.items():
+            names = [*map(plain_value, agents)]
+            moments = [at for _, _, term in index.triples(graph, each, RECORDED) if (at := ticks(term)) is not None]
+            self._store.executemany("INSERT OR IGNORE INTO author (agent) VALUES (?)", zip(names))
+            self._store.executemany(_PUT_AUTHORED, product(moments, names))
 
 
 def _key_of(head: CommitRef) -> str:

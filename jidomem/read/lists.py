@@ -256,9 +256,11 @@ class Lists:
 
     def whole(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], start: Cursor | None = None) -> Rows:
         """Return all rows from *start* on."""
-        if query.list_order is not None and query.list_order.pairs:
+        order = query.list_order
+        if order is not None and (order.pairs or (order.is_of_commits and "agent" in bindings)):
             page = self._ordered_page(query, project, bindings, maxsize, start.place if start else PagePosition())
-            return page[0] if page else []
+            if page or order.pairs:
+                return page[0] if page else []
         rows = self._by_file(query, project, bindings, start.offset if start else 0, None)
         if rows is not None:
             return rows
@@ -456,7 +458,8 @@ class Lists:
         if order.pairs:
             return self._projected(project, lambda file: file.projection.pairs(start, moment, count, among))
         if order.is_of_commits:
-            return self._projected(project, lambda file: file.commits.page(start, moment, count))
+            agent = plain_value(bindings["agent"]) if "agent" in bindings else None
+            return self._projected(project, lambda file: file.commits.page(start, moment, count, agent))
         text = plain_value(bindings[query.contains.parameter]) if query.contains else None
         due = ticks(bindings["validAt"]) if order.due and "validAt" in bindings else None
         return self._projected(

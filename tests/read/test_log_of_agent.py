@@ -1,6 +1,8 @@
 """The log of one agent: the commits of the whole log that name it."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
@@ -9,6 +11,9 @@ from conftest import fixed_sources, intent
 import jidomem
 from jidomem.entries import Entry, WriteRequest
 from jidomem.errors import NotFound
+from jidomem.index.projection import key_parts, ticks
+from jidomem.index.tallies import CommitList
+from jidomem.records.named_query import FOREVER, to_term
 from jidomem.records.policy import PolicyChange
 from jidomem.serve.app import create_app
 from jidomem_cli.main import cli
@@ -68,3 +73,40 @@ def test_the_log_of_an_agent_is_of_memories_and_orders_as_help_and_summary_say(m
     assert "Only memories and orders of this agent." in told
     assert "not those with its entries or conversation turns" in " ".join(told.split())
     assert "memories that one agent wrote or settled" in memory.reader.playbook.get("commits-of-agent").summary
+
+
+def candidates(root, agent, count):
+    """The commits among which a page of an agent's log looks for its rows."""
+    with closing(sqlite3.connect(root / "cache" / "text" / "p.sqlite")) as store:
+        listed = CommitList(store)
+        listed.marks = {}
+        keys = listed.page("", ticks(to_term(FOREVER, "dateTime", "as_of")), count, f"{AGENTS}{agent}")
+    return [key_parts(key, newest_first=True)[1] for key in keys]
+
+
+def test_a_page_of_the_log_of_an_agent_reads_its_commits_only(memory):
+    for number in range(30):
+        memory.writer.submit_intent("p", intent(summary=f"fact {number}", asserted_by="zoe" if number % 10 else "ben"))
+
+    pages, page = [], memory.reader.ask_page("commits-of-agent", project="p", agent="ben", limit=2)
+    while page.cursor:
+        pages.append(page)
+        page = memory.reader.ask_page("commits-of-agent", project="p", agent="ben", limit=2, cursor=page.cursor)
+    rows = [row["commit"] for each in (*pages, page) for row in each.rows]
+
+    root = memory.settings.root
+    assert rows == [row["commit"] for row in memory.ask("commits-of-agent", agent="ben")]
+    assert candidates(root, "ben", 3) == rows[:3]
+    assert {*rows} <= {*candidates(root, "ben", 99)}
+    assert len(candidates(root, "ben", 99)) < 10 < len(memory.reader.log("p").rows)
+
+
+def test_a_search_file_of_an_earlier_version_gets_the_agents_of_its_commits(memory):
+    expected, root = memory.ask("commits-of-agent", agent="ben"), memory.settings.root
+    memory.close()
+    with closing(sqlite3.connect(root / "cache" / "text" / "p.sqlite")) as store:
+        store.executescript("DROP TABLE author; DROP TABLE authored; PRAGMA user_version = 23")
+
+    with jidomem.open(root, project="p") as again:
+        assert again.reader.ask_page("commits-of-agent", project="p", agent="ben", limit=9).rows == expected
+    assert len(candidates(root, "ben", 99)) >= len(expected) > 0

@@ -37,6 +37,7 @@ FORMER_FACETS = """DROP INDEX memory_facets; ALTER TABLE memory DROP COLUMN reje
 ON memory (session, kind, agent, recorded, ended, inactive, valid_from, valid_until);"""
 FORMER_FORM = (
     """DROP TABLE tally; DROP TABLE change; DROP TABLE span; DROP TABLE dated; DROP TABLE committed;
+DROP TABLE author; DROP TABLE authored;
 DROP TABLE list_text; DROP TABLE gram; CREATE TABLE content (number INTEGER PRIMARY KEY, text TEXT);
 ALTER TABLE listed DROP COLUMN due; PRAGMA user_version = 18;
 DELETE FROM list WHERE definition LIKE '%"contains"%' OR definition LIKE '%"due"%';
@@ -46,7 +47,7 @@ DELETE FROM metadata WHERE name IN ('tallies', 'filling');"""
 #: The form before: an accepted proposal was settled, a rejected one invalidated, a pending one proposed.
 FORMER_STATES = f"""{FORMER_FACETS} UPDATE memory SET inactive = 'proposed' WHERE inactive = 'pending';
 UPDATE tally SET name = replace(replace(name, 'superseded', 'settled'), 'rejected', 'invalidated');
-PRAGMA user_version = 22;"""
+DROP TABLE author; DROP TABLE authored; PRAGMA user_version = 22;"""
 FORMER_LISTS = """DELETE FROM listed; DELETE FROM list; DELETE FROM metadata WHERE name = 'lists';"""
 
 
