@@ -19,7 +19,7 @@ from jidomem.runtime.agent_memory import AgentMemory
 from jidomem.working import Memory, is_list, is_map
 from jidomem_cli.fields import json_or_text
 from jidomem_cli.options import ROWS, App, Command, CommandGroup, id_option, pass_app, timestamp_option
-from jidomem_cli.output import form_of, show_json, show_receipt, show_result, show_rows
+from jidomem_cli.output import show_json, show_receipt, show_result, show_rows
 
 _TURN_COLUMNS = ("index", "timestamp", "asked_by", "prompt", "answered_by", "answer")
 
@@ -182,7 +182,7 @@ def show_working(app: App) -> None:
         raise NotFound(
             f"{agent_memory.agent!r} has no working memory", hint="begin with: jidomem agent working put KEY VALUE"
         )
-    if form_of(app) == "json":
+    if app.form == "json":
         show_json(memory.to_dict())
         return
     show_rows(app, [*_rows(memory)], _SPACE_COLUMNS)

@@ -50,7 +50,7 @@ from jidomem_cli.options import (
     pass_app,
     role_option,
 )
-from jidomem_cli.output import fit_line, form_of, read_listed, short, show_json, show_rows, with_withdrawals
+from jidomem_cli.output import fit_line, read_listed, short, show_json, show_rows, with_withdrawals
 from jidomem_cli.paths import Paths
 
 #: Parameters with an option of their own on all commands.
@@ -148,15 +148,15 @@ def answer(app: App, memory: Jidomem, name: str, *, include_inactive: bool, para
 
     page, left = read_listed(app, read)
     query = memory.playbook.get(name)
-    is_text = form_of(app) in ("csv", "tsv")
+    is_text = app.form in ("csv", "tsv")
     columns = text_columns(query, include_inactive=include_inactive) if is_text else query.columns
-    if form_of(app) == "table" and not any(row.get("topic") for row in page.rows):
+    if app.form == "table" and not any(row.get("topic") for row in page.rows):
         columns = tuple(column for column in columns if column != "topic")
-    rows = with_withdrawals(page.rows) if form_of(app) == "table" else page.rows
+    rows = with_withdrawals(page.rows) if app.form == "table" else page.rows
     none = "" if rows or include_inactive else _waiting(app, memory, name, params)
     show_rows(app, rows, columns, page.cursor, memory=memory, none=none, left=left)
     abandoned = sum(row.get("status") == _ABANDONED for row in rows)
-    if abandoned and form_of(app) == "table" and query.name == "open-tasks":
+    if abandoned and app.form == "table" and query.name == "open-tasks":
         listed = " of those listed" if page.cursor else ""
         app.info(f"abandoned: {abandoned}{listed}; leave them out with: jidomem ask open-tasks --actionable-only")
 
@@ -346,7 +346,7 @@ def briefing(
         as_of=app.as_of,
         valid_at=app.valid_at,
     )
-    if form_of(app) == "json":
+    if app.form == "json":
         show_json(json_value(result.to_dict()))
     else:
         click.echo(result.text, nl=False)
@@ -400,7 +400,7 @@ def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, 
     wanted = Paths(memory.settings.root, memory.tree).each(paths)
     answer = memory.governing_answer(*wanted, as_of=app.as_of, valid_at=app.valid_at, include_inactive=include_inactive)
     governed = answer.rows
-    form = form_of(app)
+    form = app.form
     is_read = form in READ
     if limit is None and is_read:
         limit = MOST_SHOWN

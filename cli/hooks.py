@@ -51,15 +51,15 @@ def _read_hook_input() -> dict[str, Any]:
 def parse_hook_input(text: str) -> dict[str, Any]:
     """Return the JSON object that a client sends to a hook; raise InvalidRequest `malformed_json`."""
     try:
-        event = decode_json(text)
+        event, reason = decode_json(text), ""
     except ValueError as error:
-        raise InvalidRequest(f"a hook gets a JSON object, not {text[:40]!r}: {error}",
-                             hint="it is called by the client: jidomem setup claude",
-                             code="malformed_json") from error  # fmt: skip
+        event, reason = None, f": {error}"
     if not isinstance(event, dict):
-        raise InvalidRequest(f"a hook gets a JSON object, not {text[:40]!r}",
-                             hint="it is called by the client: jidomem setup claude",
-                             code="malformed_json")  # fmt: skip
+        raise InvalidRequest(
+            f"a hook gets a JSON object, not {text[:40]!r}{reason}",
+            hint="it is called by the client: jidomem setup claude",
+            code="malformed_json",
+        )
     return event
 
 

@@ -43,7 +43,7 @@ from jidomem.write.rollback import Rollback
 from jidomem_cli.errors import acting
 from jidomem_cli.fields import memory_iri
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
-from jidomem_cli.output import form_of, show_json, show_result, show_rows
+from jidomem_cli.output import show_json, show_result, show_rows
 from jidomem_cli.paths import Paths
 
 DAMAGED = 7
@@ -426,7 +426,7 @@ def rollback(app: App, moment: str, reason: str | None, dry_run: bool, yes: bool
 
 
 def _print_rollback(app: App, done: Rollback) -> None:
-    if form_of(app) == "json":
+    if app.form == "json":
         show_json(done.to_dict())
     else:
         show_rows(app, [correction.to_dict() for correction in done.corrections], _ROLLBACK_COLUMNS)

@@ -15,7 +15,7 @@ from jidomem.base.clock import json_value
 from jidomem.errors import InvalidRequest
 from jidomem_cli.fields import json_or_text
 from jidomem_cli.options import ROWS, App, CommandGroup, id_option, pass_app, timestamp_option
-from jidomem_cli.output import form_of, show_json, show_result, show_rows
+from jidomem_cli.output import show_json, show_result, show_rows
 
 if TYPE_CHECKING:
     from jidomem.extras.memoryos.jobs import Outcome
@@ -142,7 +142,7 @@ def retrieve(app: App, query: str, about: str | None, pages: int | None, unvisit
     matches = app.read(warn_of_damage=False).os().retrieve(query, about=_pair(about), visiting=not unvisited, **given)
     if matches.error is not None:
         app.warn(f"the model failed, so matches are missing: {matches.error}")
-    if form_of(app) == "json":
+    if app.form == "json":
         show_json(matches.to_dict())
     else:
         show_rows(app, [*match_rows(matches)], _COLUMNS_OF_MATCHES)
@@ -277,7 +277,7 @@ def config(app: App) -> None:
       jidomem agent memoryos config --json
     """
     settings = app.read(warn_of_damage=False).os().config.to_dict()
-    if form_of(app) == "json":
+    if app.form == "json":
         show_json(settings)
     else:
         show_rows(app, [{"setting": name, "value": json.dumps(value)} for name, value in settings.items()],

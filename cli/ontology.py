@@ -13,7 +13,7 @@ from jidomem.rdf.vocab import local_name
 from jidomem_cli.check import FILE, FORMATS, MISUSE, UNCHECKED, show
 from jidomem_cli.errors import print_error
 from jidomem_cli.options import ROWS, App, Command, CommandGroup, clean, pass_app, reason_option
-from jidomem_cli.output import form_of, show_json, show_result, show_rows
+from jidomem_cli.output import show_json, show_result, show_rows
 
 if TYPE_CHECKING:
     from jidomem.check.terms import TermEntry
@@ -77,7 +77,7 @@ def show_terms(app: App, term: str | None) -> None:
     folders = [memory.settings.root]
     match = None if term is None else terms.find(memory.schema, term)
     chosen = terms.glossary_terms(memory.schema) if match is None else [match]
-    form = form_of(app)
+    form = app.form
     if form == "ttl":
         click.echo(turtle(terms.described(memory.schema, chosen)), nl=False)
     elif match is not None:
@@ -246,7 +246,7 @@ def diff(app: App, old: str, new: str | None, first: int) -> int:
         count += 1
         if count <= first:
             failing.append({"item": plain_value(failure.item), "rule": failure.rule, "message": failure.message})
-    if form_of(app) == "json":
+    if app.form == "json":
         ends = {"from": before.version, "to": after.version}
         show_json({**ends, "changes": rows, "failing": failing, "failures": count})
         return int(count > 0)

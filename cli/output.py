@@ -131,7 +131,7 @@ def show_rows(
     *memory* is given, the reason is printed: nothing was written, or not by that moment, or *none*, else the number of
     pending proposals.
     """
-    form = form_of(app)
+    form = app.form
     if form in READ:
         columns = [*columns, *(name for name in (MEMORY_STATUS, CONFLICTS) if any(row.get(name) for row in rows))]
     if form == "json":
@@ -162,8 +162,8 @@ def show_fields(app: App, rows: Iterable[tuple[str, Any]]) -> None:
     """Print names and values; in a table texts keep their lines, and long ones are wrapped to the available width."""
     shown = [*rows]
     width = line_width(app)
-    if form_of(app) != "table" or width is None:
-        if form_of(app) == "table":
+    if app.form != "table" or width is None:
+        if app.form == "table":
             shown = [
                 ("" if number else name, line.rstrip())
                 for name, value in shown
@@ -192,11 +192,6 @@ def _why_none(memory: Jidomem, as_of: str | None, none: str | None) -> str:
         return none
     waiting = len(memory.reader.ask("proposals", project=memory.project))
     return f" active; pending proposals: {waiting}, see: jidomem review" if waiting else ""
-
-
-def form_of(app: App) -> str:
-    """Return the requested format: that of --format, JSON with --json, else a table."""
-    return app.form
 
 
 def show_json(value: Any) -> None:

@@ -19,7 +19,7 @@ from jidomem_cli.options import (
     limit_option,
     pass_app,
 )  # fmt: skip
-from jidomem_cli.output import CONFLICTS, Row, form_of, show_json, show_rows
+from jidomem_cli.output import CONFLICTS, Row, show_json, show_rows
 from jidomem_cli.paths import Paths
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
@@ -74,7 +74,7 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
         valid_at=app.valid_at,
         **narrowing,
     )
-    form, notice = form_of(app), result.inactive.notice(_OPTION)
+    form, notice = app.form, result.inactive.notice(_OPTION)
     if form == "json":
         show_json(json_value({**result.to_dict(), "inactive": result.inactive.to_dict(_OPTION)}))
     elif form == "jsonl":

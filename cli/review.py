@@ -58,7 +58,7 @@ from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
 from jidomem_cli.errors import acting, print_error, print_refusal
 from jidomem_cli.fields import entries_now, given_fields, memory_iri, with_memory_paths
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
-from jidomem_cli.output import PIPED, fit_line, form_of, short, shortened, show_json, show_receipt, show_rows
+from jidomem_cli.output import PIPED, fit_line, short, shortened, show_json, show_receipt, show_rows
 from jidomem_cli.show import change_lines
 
 _QUEUE_COLUMNS = ("priority", "kind", "item", "source", "summary", "other", "days", "leaning")
@@ -206,7 +206,7 @@ def _show_conflicts(app: App, memory: Jidomem) -> None:
         every = past_pairs(memory.reader, memory.project, as_of=app.as_of, valid_at=app.valid_at)
     rows = [row for row in every if row["other"]]
     others = len(every) - len(rows)
-    if form_of(app) != "table":
+    if app.form != "table":
         show_rows(app, rows, _CONFLICT_COLUMNS)
         return
     for row in rows:
@@ -389,7 +389,7 @@ def _list(app: App, memory: Jidomem, queue_page: Queue, by: str) -> None:
         for one, ways in zip(queue_page.waiting, settle, strict=True)
     ]
     left = f"{queue_page.total - len(rows):,}" if app.limit is None and app.cursor is None else ""
-    if form_of(app) != "table":
+    if app.form != "table":
         show_rows(app, rows, _QUEUE_COLUMNS, queue_page.cursor, left=left)
         return
     if app.cursor is None:

@@ -28,7 +28,6 @@ from jidomem_cli.output import (
     PIPED,
     class_label,
     cut_text,
-    form_of,
     line_width,
     read_listed,
     short,
@@ -97,7 +96,7 @@ def _show_memory(app: App, memory: Jidomem, name: str) -> None:
         click.echo(turtle(memory.reader.describe(memory.project, whole, **moment)), nl=False)
         return
     record = memory.reader.get_memory(memory.project, whole, **moment)
-    if form_of(app) == "json":
+    if app.form == "json":
         show_json(json_value(record))
     else:
         texts = node_texts(memory.reader, memory.project, map(str, chain.from_iterable(record["properties"].values())))
@@ -110,7 +109,7 @@ def _show_memory(app: App, memory: Jidomem, name: str) -> None:
 
 def _show_trust(app: App, memory: Jidomem, name: str) -> None:
     level, source = trust(memory.reader, memory.project, name)
-    if form_of(app) == "json":
+    if app.form == "json":
         show_json({"trust": level, "by": source})
         return
     click.echo(level)
@@ -219,10 +218,10 @@ _HISTORY_COLUMNS = ("recorded", "event", "agent", "entry", "summary", "status")
 def _show_history(app: App, memory: Jidomem, name: str) -> None:
     rows = memory.reader.history(memory.project, name, as_of=app.as_of, valid_at=app.valid_at)
     columns = memory.playbook.get("history").columns
-    if form_of(app) == "table":
+    if app.form == "table":
         rows = [{**row, _CHANGES: _below(app, row)} for row in with_withdrawals(rows)]
         columns = _HISTORY_COLUMNS
-    elif form_of(app) == "md":
+    elif app.form == "md":
         rows = [{**row, _CHANGES: "; ".join(_line(change, None) for change in row[_CHANGES])} for row in rows]
         columns = (*_HISTORY_COLUMNS, "reason", _CHANGES)
     show_rows(app, rows, columns, below=_CHANGES)
@@ -273,7 +272,7 @@ def log(app: App, agent: str | None) -> None:
             memory.project, as_of=app.as_of, limit=limit, cursor=cursor, agent=agent
         ),
     )
-    if form_of(app) in READ:
+    if app.form in READ:
         show_rows(app, [{**row, "brought": _brought(row)} for row in page.rows], _LOG_COLUMNS, page.cursor, left=left)
     else:
         show_rows(app, page.rows, _WHOLE, page.cursor)
@@ -313,7 +312,7 @@ def diff(app: App, ends: tuple[str, ...], limit: int | None) -> None:
     memory = app.read()
     rows: list[dict[str, Any]] = memory.reader.diff(memory.project, *given, valid_at=app.valid_at)
     shown = rows[:limit]
-    if form_of(app) == "table":
+    if app.form == "table":
         shown = [{**row, "changes": _revision(app, row)} for row in with_withdrawals(shown, "after")]
     show_rows(app, shown, _CHANGED, below="changes")
     if rows:
@@ -342,7 +341,7 @@ _REASON = 200
 
 def _show_why(app: App, memory: Jidomem, name: str) -> None:
     explanation = memory.reader.why(memory.project, name, as_of=app.as_of, valid_at=app.valid_at)
-    if form_of(app) == "json":
+    if app.form == "json":
         show_json(json_value(explanation))
     else:
         dated = "decided" if memory.schema.is_a(jido(explanation["class"]), jido("Decision")) else "dated"

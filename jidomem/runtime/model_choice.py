@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import JidomemError, ModelUnavailable
 from jidomem.runtime.config_table import TRUTH, KeyRule, choice, config_fault, number, read_table, require_keys, text
@@ -25,18 +25,6 @@ if TYPE_CHECKING:
 KEYS = ("OPEN_AI_API_KEY", "OPENAI_API_KEY")
 #: The greatest size of a file with a key, and the bits of its mode that must not be set.
 _LONGEST, _OTHERS = 4_096, 0o077
-
-
-class OfEndpoint(Protocol):
-    """The settings of the key of an endpoint: the environment variable or the file with the key."""
-
-    @property
-    def key_env(self) -> str | None:
-        """Return the variable, "" if the endpoint needs no key, None if it is not set."""
-
-    @property
-    def key_file(self) -> str | None:
-        """Return the file, None if it is not set."""
 
 
 def _is_variable(name: str) -> bool:
@@ -72,7 +60,9 @@ def _check_key(values: Mapping[str, Any], name: str, file: Path | str) -> None:
         raise config_fault(file, f"{name}.key_env and {name}.key_file both name the key", "leave one of them out")
 
 
-def key(chosen: OfEndpoint, of: str, environment: Callable[[str], str | None]) -> ApiKey | None:
+def key(
+    chosen: EmbedderChoice | RerankerChoice | LanguageModelChoice, of: str, environment: Callable[[str], str | None]
+) -> ApiKey | None:
     """Return the key of the endpoint of *of* (such as `the embedder`), None if it needs none.
 
     Raise ModelUnavailable if the key is missing, InvalidRequest if it is malformed. Messages show no part of it.
@@ -187,11 +177,9 @@ def embedder(chosen: EmbedderChoice, environment: Callable[[str], str | None]) -
 
     if not (lacking := local_embedder.missing()):
         return local_embedder.LocalEmbedder()
-    return (
-        None
-        if chosen.use is None
-        else _unavailable(local_embedder.NAME, local_embedder.DIMENSIONS, local_embedder.not_there(lacking))
-    )
+    if chosen.use is None:
+        return None
+    return _unavailable(local_embedder.NAME, local_embedder.DIMENSIONS, local_embedder.not_there(lacking))
 
 
 def _remote(chosen: EmbedderChoice, environment: Callable[[str], str | None]) -> Embedder:

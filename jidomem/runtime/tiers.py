@@ -10,9 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import RLock
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
-from typing import Literal as OneOf
+from typing import TYPE_CHECKING, Any, Literal, cast
 from warnings import warn
 
 from jidomem.base.background import PeriodicTask
@@ -20,7 +18,6 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import TELL_LITTLE, normal_text, topic_key
 from jidomem.errors import STOPPING, Conflict, InvalidRequest, JidomemError, NotFound, PolicyDenied
 from jidomem.exchange import documents, importer
-from jidomem.index.results import Answer
 from jidomem.index.store import OxigraphIndex
 from jidomem.index.triple_store import DerivedStore, QueryResult, Rows, TripleStore, named_graph, shown
 from jidomem.journal.journal import NAMES, Stream
@@ -418,9 +415,7 @@ class ContextManager:
         """Return the context itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close it."""
         self.close()
 
@@ -537,13 +532,6 @@ SELECT ?subject ?predicate ?object WHERE {{
 """
 
 
-class LongTermStore(Protocol):
-    """A store of long-term memory: a TripleStore, or the index of a root."""
-
-    def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
-        """Return the answer to the SPARQL query *text* on the union of *graphs*."""
-
-
 class LongTerm:
     """The four graphs of a project (context, codebase, history and system) in a TripleStore.
 
@@ -555,10 +543,10 @@ class LongTerm:
         plain = TripleStore(base=base or BASE) if store is None else store
         self.project = Stream(project).project
         self.graphs = _graphs(project, plain.base if base is None else base)
-        self.store: LongTermStore = plain
+        self.store: TripleStore | DerivedStore = plain
         self._plain = plain
 
-    def insert(self, statements: Iterable[Statement], graph: str = "context") -> OneOf[True]:
+    def insert(self, statements: Iterable[Statement], graph: str = "context") -> Literal[True]:
         """Insert *statements* into *graph*, all of them or, on an error, none; return True.
 
         Each is (subject, predicate, object) by the rules of `jidomem.rdf.statements`; equivalent terms of other
@@ -567,7 +555,7 @@ class LongTerm:
         rows = documents.mapped(to_triples(statements), ontology.load([]))
         return self._plain.insert_triples(rows, self.graph_iri(graph))
 
-    def clear_graph(self, graph: str) -> OneOf[True]:
+    def clear_graph(self, graph: str) -> Literal[True]:
         """Delete all triples of *graph*, and return True; the other graphs are unchanged."""
         return self._plain.clear_graph(self.graph_iri(graph))
 
@@ -596,11 +584,11 @@ class RootedLongTerm(LongTerm):
     ) -> None:
         self.project = Stream(project).project
         self.graphs = _graphs(project, BASE)
-        self.store: LongTermStore = DerivedStore(index, list(self.graphs.values()), catch_up)
+        self.store = DerivedStore(index, list(self.graphs.values()), catch_up)
         self._writer = writer
         self._schema = schema
 
-    def insert(self, statements: Iterable[Statement], graph: str = "context") -> OneOf[True]:
+    def insert(self, statements: Iterable[Statement], graph: str = "context") -> Literal[True]:
         """Insert *statements* into *graph* durably, all of them or, on an error, none; return True.
 
         Statements on context are memories, validated like every intent, and descriptions of other things; those of
@@ -614,7 +602,7 @@ class RootedLongTerm(LongTerm):
             self._writer.append(self.project, stream, documents.mapped(rows, self._schema))
         return True
 
-    def clear_graph(self, graph: str) -> OneOf[True]:
+    def clear_graph(self, graph: str) -> Literal[True]:
         """Clear *graph* and return True; its journal keeps the history.
 
         Raises PolicyDenied `index_is_derived` for the graph of memories, which are withdrawn individually.

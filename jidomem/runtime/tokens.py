@@ -11,7 +11,7 @@ from datetime import datetime
 from hmac import compare_digest
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from jidomem.base.clock import Sources, format_timestamp, now
 from jidomem.base.json_values import decode_json
@@ -29,27 +29,6 @@ MARK = "jido_"
 TOKENS, TOKENS_FOR = "tokens.json", 2.0
 
 
-class TokenStorage(Protocol):
-    """The storage of the tokens for one memory."""
-
-    @property
-    def root(self) -> str:
-        """Return the memory in the form in which its tokens name it."""
-
-    def look(self) -> object:
-        """Return a mark that changes when the tokens may have changed."""
-
-    @property
-    def place(self) -> str:
-        """Return where the tokens are, for messages."""
-
-    def read(self) -> tuple[tuple[ApiToken, ...], bool]:
-        """Return the tokens, and whether there ever was one; raise Failed if they cannot be read."""
-
-    def change(self, edit: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
-        """Store the tokens after *edit*."""
-
-
 class Keyring:
     """The tokens for the memory in *root*, read from the user's own configuration in *path* whenever that changes."""
 
@@ -57,7 +36,7 @@ class Keyring:
         """Read *path*; raise Failed `invalid_config` if it cannot be read."""
         self._begin(OwnTokens(path, root))
 
-    def _begin(self, storage: TokenStorage) -> None:
+    def _begin(self, storage: OwnTokens | SharedTokens) -> None:
         self._storage = storage
         #: Reports why the tokens cannot be read.
         self.on_fault: Callable[[JidomemError], object] = _report
@@ -196,12 +175,12 @@ class OwnTokens:
         tokens = tuple(token for token in config.tokens if token.root == self.root)
         return tokens, bool(tokens) or self.root in config.closed
 
-    def change(self, how: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
-        """Replace the tokens of this memory by those that *how* returns for them."""
+    def change(self, edit: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
+        """Replace the tokens of this memory by those that *edit* returns for them."""
 
         def changed(config: UserConfig) -> UserConfig:
             others = tuple(token for token in config.tokens if token.root != self.root)
-            return _with_tokens(config, (*others, *how(tuple(t for t in config.tokens if t.root == self.root))))
+            return _with_tokens(config, (*others, *edit(tuple(t for t in config.tokens if t.root == self.root))))
 
         user_config.change(self._path, changed)
 

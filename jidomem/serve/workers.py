@@ -27,7 +27,6 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base.background import PeriodicTask
@@ -142,9 +141,7 @@ class Supervisor:
         """Return the supervisor itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Let the workers finish their requests and end; kill those that take too long."""
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)  # no new connections

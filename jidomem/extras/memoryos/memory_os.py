@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Event, RLock
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base.background import PeriodicTask
@@ -391,9 +390,7 @@ class MemoryOS:
         """Return the MemoryOS."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the MemoryOS."""
         self.close()
 

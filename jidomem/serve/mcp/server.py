@@ -13,7 +13,6 @@ import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from urllib.parse import unquote
 
@@ -355,9 +354,7 @@ class _Answering:
     async def __aenter__(self) -> _Answering:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.aclose()
 
 
