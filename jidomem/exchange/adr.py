@@ -8,7 +8,6 @@ cannot be resolved becomes a note.
 
 from __future__ import annotations
 
-import posixpath
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
 from heapq import heappop, heappush
 from itertools import pairwise
-from posixpath import dirname
+from posixpath import dirname, join, normpath
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -81,7 +80,7 @@ class _LinkResolver:
         self.claims: dict[str, list[_Claim]] = defaultdict(list)
         self.ends: dict[str, set[str]] = defaultdict(set)
         self.amends: dict[str, set[str]] = defaultdict(set)
-        self.by_path = {posixpath.normpath(record.path): name for name, record in records.items()}
+        self.by_path = {normpath(record.path): name for name, record in records.items()}
         self.by_name: dict[str, list[str]] = defaultdict(list)
         self.by_number: dict[int | None, list[str]] = defaultdict(list)
         self.by_title: dict[str, list[str]] = defaultdict(list)
@@ -107,17 +106,17 @@ class _LinkResolver:
         address = urlsplit(reference.href or (reference.text if reference.text.endswith(".md") else ""))
         file = unquote(address.path)
         if file:
-            present = self.by_path.get(posixpath.normpath(posixpath.join(posixpath.dirname(record.path), file)))
+            present = self.by_path.get(normpath(join(dirname(record.path), file)))
             matches = [present] if present else self.by_name.get(stem(file), [])
             if not matches and self.is_known(stem(file)):
                 matches = [stem(file)]
-            if matches or address.netloc or posixpath.dirname(posixpath.normpath(file)):
+            if matches or address.netloc or dirname(normpath(file)):
                 return matches
         numbers = [number_in(text) for text in (reference.text, stem(file))]
         number = next((number for number in numbers if number is not None), None)
         if number is not None and self.by_number.get(number):
-            folder = posixpath.dirname(record.path)
-            near = [i for i in self.by_number[number] if posixpath.dirname(self.records[i].path) == folder]
+            folder = dirname(record.path)
+            near = [i for i in self.by_number[number] if dirname(self.records[i].path) == folder]
             return near or self.by_number[number]
         return self.by_title.get(slug(unnumbered(reference.text)), [])
 

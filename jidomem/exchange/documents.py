@@ -11,10 +11,12 @@ import re
 from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from graphlib import CycleError, TopologicalSorter
 from hashlib import blake2b
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any
 
@@ -52,18 +54,11 @@ _PREFIXED = tuple(f"<{prefix}:" for prefix in ("jido", "owl", "rdf", "rdfs", "xs
 
 
 class DocumentFormat(Enum):
-    """The format of a document."""
+    """The format of a document, by the name of its format in the engine."""
 
     TURTLE = "Turtle"
     JSON_LD = "JSON-LD"
     N_QUADS = "N-Quads"
-
-
-_READ_AS = {
-    DocumentFormat.TURTLE: ox.RdfFormat.TURTLE,
-    DocumentFormat.JSON_LD: ox.RdfFormat.JSON_LD,
-    DocumentFormat.N_QUADS: ox.RdfFormat.N_QUADS,
-}
 
 
 def parse(name: str, data: bytes, form: DocumentFormat = DocumentFormat.TURTLE) -> dict[Term, list[Triple]]:
@@ -87,7 +82,7 @@ def parse(name: str, data: bytes, form: DocumentFormat = DocumentFormat.TURTLE) 
     try:
         if form is not DocumentFormat.JSON_LD:
             check_turtle(data)
-        for quad in ox.parse(text, format=_READ_AS[form], base_iri=base, rename_blank_nodes=False):
+        for quad in ox.parse(text, format=getattr(ox.RdfFormat, form.name), base_iri=base, rename_blank_nodes=False):
             graph = "" if isinstance(quad.graph_name, ox.DefaultGraph) else plain_value(term(quad.graph_name))
             row = term(quad.subject), term(quad.predicate), term(quad.object)
             if form is DocumentFormat.JSON_LD:
@@ -239,11 +234,9 @@ def _value(value: Term, context: Mapping[str, str]) -> Any:
     literal = parse_literal(value)
     if literal.language:
         return {"@value": literal.text, "@language": literal.language}
-    return (
-        literal.text
-        if literal.datatype == _STRING
-        else {"@value": literal.text, "@type": _compact(literal.datatype, context)}
-    )
+    if literal.datatype == _STRING:
+        return literal.text
+    return {"@value": literal.text, "@type": _compact(literal.datatype, context)}
 
 
 def _compact(name: str, context: Mapping[str, str]) -> str:
@@ -407,20 +400,17 @@ def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:
         node: {other for field in ITEM_LISTS for other in intent.get(field, ())} & intents.keys()
         for node, intent in intents.items()
     }
-    after: dict[str, list[str]] = defaultdict(list)
-    for node, others in before.items():
-        for other in others:
-            after[other].append(node)
-    ready = [(str(intents[node].get("timestamp", "")), node) for node, others in before.items() if not others]
-    heapify(ready)
+    sorter = TopologicalSorter(before)
+    with suppress(CycleError):
+        sorter.prepare()
+    ready: list[tuple[str, str]] = []
     ordered: dict[str, None] = {}
-    while ready:
+    while sorter.is_active():
+        for node in sorter.get_ready():
+            heappush(ready, (str(intents[node].get("timestamp", "")), node))
         _, node = heappop(ready)
         ordered[node] = None
-        for other in after[node]:
-            before[other].discard(node)
-            if not before[other]:
-                heappush(ready, (str(intents[other].get("timestamp", "")), other))
+        sorter.done(node)
     return [*ordered, *sorted(intents.keys() - ordered.keys())]
 
 

@@ -94,6 +94,10 @@ class Reading:
     left_out: Counter[str] = field(default_factory=Counter)
     places: list[str] = field(default_factory=list)
 
+    def refuse(self, place: str, detail: str) -> None:
+        """Record an entry in a wrong form."""
+        self.broken.append(UnreadableEntry(place, InvalidRequest(detail, hint=_HINT)))
+
     def leave_out(self, place: str, reason: str) -> None:
         """Count a part that is not a memory, and note its place."""
         self.left_out[reason] += 1
@@ -121,7 +125,7 @@ def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dic
         if isinstance(value, dict):
             yield place, value
         else:
-            reading.broken.append(UnreadableEntry(place, wrong("a line is one JSON object")))
+            reading.refuse(place, "a line is one JSON object")
 
 
 def line_of(place: str) -> int | None:
@@ -132,11 +136,6 @@ def line_of(place: str) -> int | None:
     """
     _, colon, number = place.rpartition(":")
     return int(number) if colon and number.isdecimal() else None
-
-
-def wrong(detail: str) -> InvalidRequest:
-    """Return the refusal of an entry in a wrong form."""
-    return InvalidRequest(detail, hint=_HINT)
 
 
 def not_utf8(detail: str) -> InvalidRequest:

@@ -17,7 +17,7 @@ from typing import Any
 
 from jidomem.base.clock import parse_moment
 from jidomem.errors import InvalidRequest
-from jidomem.exchange.importer import ForeignEntry, Reading, UnreadableEntry, line_of, objects, text_of, wrong
+from jidomem.exchange.importer import ForeignEntry, Reading, line_of, objects, text_of
 from jidomem.rdf.terms import Term, literal
 from jidomem.rdf.vocab import BASE, JIDO, MARKER, jido, local_name
 from jidomem.records.file_anchor import anchors_of
@@ -40,13 +40,13 @@ def read_beads(name: str, data: bytes) -> Reading:
     for place, issue in objects(name, data, reading):
         key, title, status = (text_of(issue.get(part)) for part in ("id", "title", "status"))
         if not key or not title:
-            reading.broken.append(UnreadableEntry(place, wrong("an issue has an id and a title")))
+            reading.refuse(place, "an issue has an id and a title")
         elif status == "tombstone":
             reading.left_out["deleted in beads"] += 1
         elif status not in _TASK:
-            reading.broken.append(UnreadableEntry(place, wrong(f"status {status!r:.80} is none of {', '.join(_TASK)}")))
+            reading.refuse(place, f"status {status!r:.80} is none of {', '.join(_TASK)}")
         elif key in issues:
-            reading.broken.append(UnreadableEntry(place, wrong(f"{key:.80} is already in {issues[key][0]}")))
+            reading.refuse(place, f"{key:.80} is already in {issues[key][0]}")
         else:
             issues[key] = place, issue
     for key in _in_order(issues):
@@ -89,10 +89,15 @@ def _is_bug(issue: Mapping[str, Any]) -> bool:
     return issue.get("issue_type") == "bug"
 
 
+def _listed(value: Mapping[str, Any], name: str) -> list[Any]:
+    """Return the list under *name*; an empty one if there is none."""
+    listed = value.get(name)
+    return listed if isinstance(listed, list) else []
+
+
 def _named(issue: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the relations of an issue to others."""
-    listed = issue.get("dependencies")
-    for dependency in listed if isinstance(listed, list) else ():
+    for dependency in _listed(issue, "dependencies"):
         if isinstance(dependency, dict) and (other := text_of(dependency.get("depends_on_id"))):
             yield text_of(dependency.get("type")) or "blocks", other
 
@@ -116,11 +121,9 @@ def _explained(issue: Mapping[str, Any]) -> str:
     parts = [
         f"{title}:\n{text}" if title else text for part, title in _PARTS.items() if (text := text_of(issue.get(part)))
     ]
-    labels = issue.get("labels")
-    if isinstance(labels, list) and (names := [text_of(label) for label in labels if text_of(label)]):
+    if names := [text_of(label) for label in _listed(issue, "labels") if text_of(label)]:
         parts.append(f"Labels: {', '.join(names)}")
-    comments = issue.get("comments")
-    for comment in comments if isinstance(comments, list) else ():
+    for comment in _listed(issue, "comments"):
         if isinstance(comment, dict) and (text := text_of(comment.get("text"))):
             parts.append(f"{text_of(comment.get('author')) or 'Comment'}: {text}")
     return "\n\n".join(parts)
@@ -243,7 +246,7 @@ def read_mcp_memory(name: str, data: bytes) -> Reading:
         elif kind == "relation":
             _relation(name, place, line, reading)
         else:
-            reading.broken.append(UnreadableEntry(place, wrong("a line is an entity or a relation")))
+            reading.refuse(place, "a line is an entity or a relation")
     return reading
 
 
@@ -257,11 +260,10 @@ def _whole(name: str, data: bytes) -> list[tuple[str, dict[str, Any]]]:
         return []
     if not isinstance(graph, dict):
         return []
-    parts = (("entity", graph.get("entities")), ("relation", graph.get("relations")))
     return [
         (f"{name}: {kind} {number}", {**each, "type": kind})
-        for kind, listed in parts
-        for number, each in enumerate(listed if isinstance(listed, list) else (), start=1)
+        for kind, part in (("entity", "entities"), ("relation", "relations"))
+        for number, each in enumerate(_listed(graph, part), start=1)
         if isinstance(each, dict)
     ]
 
@@ -269,15 +271,11 @@ def _whole(name: str, data: bytes) -> list[tuple[str, dict[str, Any]]]:
 def _entity(name: str, place: str, line: dict[str, Any], reading: Reading) -> None:
     entity, kind, observations = text_of(line.get("name")), text_of(line.get("entityType")), line.get("observations")
     if not entity or not isinstance(observations, list):
-        reading.broken.append(UnreadableEntry(place, wrong("an entity has a name and a list of observations")))
+        reading.refuse(place, "an entity has a name and a list of observations")
         return
     facts = [observation_fact(entity, kind, text_of(each)) for each in observations if text_of(each)]
     if len(facts) < len(observations):
-        reading.broken.append(
-            UnreadableEntry(
-                place, wrong(f"{len(observations) - len(facts)} observations of {entity:.80} are not texts")
-            )
-        )
+        reading.refuse(place, f"{len(observations) - len(facts)} observations of {entity:.80} are not texts")
     for fact in facts if observations else [entity_fact(entity, kind)]:
         fields = {**fact, "evidence": [f"{name}: entity {entity}"]}
         reading.entries.append(ForeignEntry(entity, place, fields, line=line_of(place)))
@@ -286,7 +284,7 @@ def _entity(name: str, place: str, line: dict[str, Any], reading: Reading) -> No
 def _relation(name: str, place: str, line: dict[str, Any], reading: Reading) -> None:
     source, target, relation = (text_of(line.get(part)) for part in ("from", "to", "relationType"))
     if not (source and target and relation):
-        reading.broken.append(UnreadableEntry(place, wrong("a relation has from, to and relationType")))
+        reading.refuse(place, "a relation has from, to and relationType")
         return
     fact = relation_fact(source, target, relation)
     fields = {**fact, "evidence": [f"{name}: relation {fact['summary']}"]}

@@ -299,12 +299,25 @@ def _ref(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+def _array(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _object(properties: dict[str, Any], required: tuple[str, ...]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def _closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the schema of an object without further properties."""
+    return {**_object(properties, required), "additionalProperties": False}
+
+
 def _schemas() -> dict[str, Any]:
     fields: dict[str, Any] = {name: _TEXTS if name in LIST_FIELDS else _TEXT for name in INTENT_FIELDS}
     fields["type"] = {"type": "string", "examples": sorted(vocab.CLASS_OF_TYPE)}
     fields["confidence"] = {"type": ["string", "number"], "description": "low, medium, high, or from 0 to 1."}
     fields["extra_triples"] = {"type": "array", "items": {"type": "array"}}
-    conflicts = {"type": "array", "items": {"type": "object"}}
+    conflicts = _array({"type": "object"})
     receipt = {
         **dict.fromkeys(("iri", "version"), _TEXT),
         "commit": {"type": ["string", "null"]},
@@ -317,68 +330,55 @@ def _schemas() -> dict[str, Any]:
         **dict.fromkeys(("type", "title", "detail", "hint"), _TEXT),
         "status": {"type": "integer"},
         "code": {"enum": [*CODES, "internal_error"]},
-        "violations": {"type": "array", "items": {"type": "object"}},
+        "violations": _array({"type": "object"}),
         "fixed_intent": {"type": ["object", "null"]},
         "conflicts": conflicts,
         "request_id": _TEXT,
     }
-    page = {"rows": {"type": "array", "items": {"type": "object"}}, "cursor": {"type": ["string", "null"]}}
+    page = {"rows": _array({"type": "object"}), "cursor": {"type": ["string", "null"]}}
     return {
         "Text": _TEXT,
         "Object": {"type": "object"},
         "Linked": {"type": ["object", "array"]},
         "Query": _object({name: _ARGUMENTS[name] for name in _SPARQL_PARAMETERS}, ("query",)),
-        "Intent": {**_object(fields, ()), "additionalProperties": False},
-        "Intents": {"oneOf": [_ref("Intent"), {"type": "array", "items": _ref("Intent")}]},
-        "Receipt": _object(receipt | {"similar": {"type": "array", "items": {"type": "object"}}}, tuple(receipt)),
+        "Intent": _closed(fields),
+        "Intents": {"oneOf": [_ref("Intent"), _array(_ref("Intent"))]},
+        "Receipt": _object(receipt | {"similar": _array({"type": "object"})}, tuple(receipt)),
         "Outcomes": {
             "oneOf": [_ref("Receipt"), {"type": "array", "items": {"anyOf": [_ref("Receipt"), {"type": "object"}]}}]
         },
         "Page": _object(page, tuple(page)),
         "Problem": _object(problem, ("type", "title", "status", "code", "detail", "hint")),
-        "Correction": {
-            **_object({name: _JSON_TYPES[kind] for name, kind in memories.CORRECTION_FIELDS.items()}, ()),
-            "additionalProperties": False,
-        },
-        "Recall": {
-            **_object({name: _JSON_TYPES[kind] for name, kind in memories.RECALL_FIELDS.items()}, ("query",)),
-            "additionalProperties": False,
-        },
+        "Correction": _closed({name: _JSON_TYPES[kind] for name, kind in memories.CORRECTION_FIELDS.items()}),
+        "Recall": _closed({name: _JSON_TYPES[kind] for name, kind in memories.RECALL_FIELDS.items()}, ("query",)),
         "Entry": _object(_ENTRY, tuple(_ENTRY)),
-        "EntryWrite": {
-            **_object({"entry": _ENTRY_GIVEN, "metadata": _MAPPING}, ("entry",)),
-            "additionalProperties": False,
-        },
-        "EntryWrites": {"oneOf": [_ref("EntryWrite"), {"type": "array", "items": _ref("EntryWrite")}]},
+        "EntryWrite": _closed({"entry": _ENTRY_GIVEN, "metadata": _MAPPING}, ("entry",)),
+        "EntryWrites": {"oneOf": [_ref("EntryWrite"), _array(_ref("EntryWrite"))]},
         "EntryWritten": _object({"entry": _ref("Entry"), "status": {"const": "ok"}, "metadata": _MAPPING}, _WRITTEN),
         "EntryOutcomes": {
             "oneOf": [_ref("EntryWritten"), {"type": "array", "items": {"anyOf": [_ref("EntryWritten"), _MAPPING]}}]
         },
-        "EntryIds": {
-            **_object({"ids": {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1}}, ("ids",)),
-            "additionalProperties": False,
-        },
+        "EntryIds": _closed(
+            {"ids": {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1}}, ("ids",)
+        ),
         "EntriesRemoved": _object({"removed": {"type": "integer"}}, ("removed",)),
-        "EntryRecall": {**_object(_RECALLED, ("query",)), "additionalProperties": False},
+        "EntryRecall": _closed(_RECALLED, ("query",)),
         "EntriesFound": _object(
             {
                 "query": _TEXT,
-                "entries": {"type": "array", "items": _ref("Entry")},
+                "entries": _array(_ref("Entry")),
                 "metadata": _MAPPING,
                 "inactive": _ref("Inactive"),
             },
             ("query", "entries", "metadata"),
         ),
         "Inactive": _object({"count": _NUMBER, "statuses": _MAPPING, "notice": _TEXT}, ("count", "statuses", "notice")),
-        "SessionStart": {**_object(dict.fromkeys(agents.OPENING, _TEXT), ("name",)), "additionalProperties": False},
-        "SessionMove": {**_object(dict.fromkeys(agents.MOVING, _TEXT), ()), "additionalProperties": False},
-        "Turn": _object({"iri": _TEXT, "index": _NUMBER, "tools": {"type": "array", "items": _USE}}, ("iri", "index")),
-        "TurnSaid": {**_object(_FIELD_DESCRIPTIONS, ()), "additionalProperties": False},
+        "SessionStart": _closed(dict.fromkeys(agents.OPENING, _TEXT), ("name",)),
+        "SessionMove": _closed(dict.fromkeys(agents.MOVING, _TEXT)),
+        "Turn": _object({"iri": _TEXT, "index": _NUMBER, "tools": _array(_USE)}, ("iri", "index")),
+        "TurnSaid": _closed(_FIELD_DESCRIPTIONS),
         "WorkingMemory": _object(_MEMORY_SCHEMA, tuple(_MEMORY_SCHEMA)),
-        "WorkingChanges": {
-            **_object({"changes": {"type": "array", "items": _CHANGE}, "expected_rev": _NUMBER}, ("changes",)),
-            "additionalProperties": False,
-        },
+        "WorkingChanges": _closed({"changes": _array(_CHANGE), "expected_rev": _NUMBER}, ("changes",)),
     }
 
 
@@ -401,13 +401,9 @@ _USE = {"type": "object", "properties": {"name": _TEXT, "parameters": {}, "resul
         "additionalProperties": False}  # fmt: skip
 _FIELD_DESCRIPTIONS = {
     **{name: _JSON_TYPES[kind] for name, kind in agents.RECORDING.items()},
-    "tools": {"type": "array", "items": _USE},
+    "tools": _array(_USE),
 }
 _CHANGE = {"type": "object", "properties": {"do": {"enum": [*CHANGES]}}, "required": ["do"]}
-
-
-def _object(properties: dict[str, Any], required: tuple[str, ...]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(required)}
 
 
 _READY = {200: "The answer.", 503: "An index is behind its journal, or a journal is damaged; the same, and which."}
