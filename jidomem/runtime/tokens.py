@@ -176,11 +176,12 @@ class OwnTokens:
         return tokens, bool(tokens) or self.root in config.closed
 
     def change(self, edit: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
-        """Replace the tokens of this memory by those that *edit* returns for them."""
+        """Replace the tokens of this memory by those that *edit* returns for them; it needs one from now on."""
 
         def changed(config: UserConfig) -> UserConfig:
             others = tuple(token for token in config.tokens if token.root != self.root)
-            return _with_tokens(config, (*others, *edit(tuple(t for t in config.tokens if t.root == self.root))))
+            own = edit(tuple(token for token in config.tokens if token.root == self.root))
+            return _with_tokens(replace(config, closed=(*config.closed, self.root)), (*others, *own))
 
         user_config.change(self._path, changed)
 

@@ -5,12 +5,11 @@ The working state and the tokens of the root move with it.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
@@ -21,10 +20,9 @@ from typing import Any
 
 from jidomem.base import disk
 from jidomem.base.disk import LockedFile, move, prepare, writing
-from jidomem.base.json_values import decode_json
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.extras.memoryos import jobs, storage
-from jidomem.extras.servers.log import Extent, SharedLog
+from jidomem.extras.servers.log import Extent
 from jidomem.extras.transfer import endpoints
 from jidomem.extras.transfer.endpoints import Brought, FolderEnd, LogEnd, Progress, TransferEndpoint, bring
 from jidomem.journal.journal import Stream
@@ -33,7 +31,8 @@ from jidomem.runtime import agent_memory, logs
 from jidomem.runtime.location import opened_log
 from jidomem.runtime.settings import find, own_config
 from jidomem.runtime.state import FILE, State
-from jidomem.runtime.user_config import ApiToken, UserConfig, change, read
+from jidomem.runtime.tokens import OwnTokens, SharedTokens
+from jidomem.runtime.user_config import ApiToken
 
 #: The script that makes all tables of a working state.
 _TABLES = "".join(
@@ -136,58 +135,22 @@ def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=32).hexdigest()
 
 
-#: The file of a shared root with its tokens.
-TOKENS = "tokens.json"
-_TRIES = 10
-
-
-def given_out(root: str, log: SharedLog | None) -> list[ApiToken]:
-    """Return the tokens of *root*: those in its *log*, or for a folder those in the user's own configuration."""
-    if log is None:
-        return [token for token in read(own_config()).tokens if token.root == root]
-    file = log.get(TOKENS)
-    tokens = decode_json(file.data)["tokens"] if file is not None else []
-    return [ApiToken(**{**token, "projects": tuple(token["projects"])}) for token in tokens]
-
-
-def is_closed(root: str, log: SharedLog | None) -> bool:
-    """Return whether *root* ever had a token, so that its servers need one."""
-    if log is None:
-        return bool(given_out(root, log)) or root in read(own_config()).closed
-    return log.get(TOKENS) is not None
-
-
-def give_out(tokens: Sequence[ApiToken], root: str, log: SharedLog | None, *, closes: bool) -> tuple[int, int]:
-    """Add *tokens* at *root*; return the number of new ones, and of other tokens that it has.
+def add_tokens(tokens: Iterable[ApiToken], storage: OwnTokens | SharedTokens, *, closes: bool) -> tuple[int, int]:
+    """Add *tokens* to those of a root; return the number of new ones, and of other tokens that it has.
 
     With *closes* its servers need a token from now on, also if there is none.
     """
-    known = {token.digest for token in given_out(root, log)}
-    coming = [replace(token, root=root) for token in tokens if token.digest not in known]
-    other_count = len(known - {token.digest for token in tokens})
-    if coming or (closes and not is_closed(root, log)):
-        _give_out(coming, root, log)
-    return len(coming), other_count
+    present, is_closed = storage.read()
+    arriving = {token.digest: replace(token, root=storage.root) for token in tokens}
+    known = {token.digest for token in present}
 
+    def added(stored: tuple[ApiToken, ...]) -> tuple[ApiToken, ...]:
+        digests = {token.digest for token in stored}
+        return (*stored, *(token for digest, token in arriving.items() if digest not in digests))
 
-def _give_out(coming: Sequence[ApiToken], root: str, log: SharedLog | None) -> None:
-    if log is None:
-
-        def added(own: UserConfig) -> UserConfig:
-            closed = tuple(sorted({*own.closed, root}))
-            return replace(own, tokens=(*own.tokens, *coming), closed=closed)
-
-        change(own_config(), added)
-        return
-    for _ in range(_TRIES):
-        file = log.get(TOKENS)
-        stored = decode_json(file.data) if file is not None else {"tokens": []}
-        known = {token["digest"] for token in stored["tokens"]}
-        stored["tokens"] += [asdict(token) for token in coming if token.digest not in known]
-        data = (json.dumps(stored, indent=1) + "\n").encode()
-        if log.put(TOKENS, data, file.tag if file is not None else None) is not None:
-            return
-    raise Failed(f"the tokens of {root} keep changing", hint="try again")
+    if arriving.keys() - known or (closes and not is_closed):
+        storage.change(added)
+    return len(arriving.keys() - known), len(known - arriving.keys())
 
 
 #: Seconds to wait for a shared root.
@@ -230,11 +193,11 @@ class MoveReport:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A root: its end, the place of its working state, and its log if it is shared."""
+    """A root: its end, the place of its working state, and its tokens."""
 
     end: TransferEndpoint
     state: Where
-    log: SharedLog | None = None
+    tokens: OwnTokens | SharedTokens
 
 
 def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
@@ -251,8 +214,8 @@ def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
         state = state_snapshot(origin.state)
         with _filling(f"{destination.end.name} is not complete", _CONTINUE):
             streams = bring(origin.end, destination.end, progress)
-        issued, closes = given_out(origin.end.name, origin.log), is_closed(origin.end.name, origin.log)
-        tokens = give_out(issued, destination.end.name, destination.log, closes=closes)
+        issued, closes = origin.tokens.read()
+        tokens = add_tokens(issued, destination.tokens, closes=closes)
         return MoveReport(origin.end.name, destination.end.name, streams, copied(state, destination.state), *tokens)
 
 
@@ -322,11 +285,11 @@ def _opened(place: str) -> Iterator[_Place]:
     """Yield the root at *place*, a folder or an address, which need not exist."""
     folder, opened = find(place)[0], opened_log(place, _WAIT)
     if opened is None:
-        yield _Place(FolderEnd(folder), folder)
+        yield _Place(FolderEnd(folder), folder, OwnTokens(own_config(), folder))
         return
     log, _ = opened
     try:
-        yield _Place(LogEnd(log), folder if place.startswith("s3:") else InDatabase(place), log)
+        yield _Place(LogEnd(log), folder if place.startswith("s3:") else InDatabase(place), SharedTokens(log))
     finally:
         log.close()
 
