@@ -12,6 +12,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from jidomem.errors import Failed, InvalidRequest, ModelUnavailable
 from jidomem.models.embeddings import texts_of
@@ -123,6 +124,15 @@ def not_there(lacking: Sequence[str], what: str = "local embedder") -> Failed:
     return Failed(detail, hint=_EXTRA, code="missing_extra")
 
 
+def map_texts(function: Callable[[Any], Any], values: Sequence[Any], threads: int | None = None) -> list[Any]:
+    """Return `function(value)` for each of *values*, many of them by several *threads*."""
+    threads = threads or min(os.cpu_count() or 1, _MOST_THREADS)
+    if len(values) < _FEW or threads == 1:
+        return [function(value) for value in values]
+    with ThreadPoolExecutor(threads, "jidomem-model") as pool:
+        return list(pool.map(function, values))
+
+
 class LocalEmbedder:
     """An embedder on this machine; the network is loaded once in a process, at the first use.
 
@@ -142,7 +152,7 @@ class LocalEmbedder:
                 f"threads={threads!r} is not a number of threads", hint="give threads=1, or leave it out"
             )
         self._weights = weights or _installed()
-        self._threads = threads or min(os.cpu_count() or 1, _MOST_THREADS)
+        self._threads = threads
 
     @property
     def name(self) -> str:
@@ -162,10 +172,7 @@ class LocalEmbedder:
             numbers = pieces.numbers(text)
             return net(numbers) if numbers else [0.0] * DIMENSIONS
 
-        if len(given) < _FEW or self._threads == 1:
-            return [vector(text) for text in given]
-        with ThreadPoolExecutor(self._threads, "jidomem-embedder") as pool:
-            return list(pool.map(vector, given))
+        return map_texts(vector, given, self._threads)
 
     def _loaded(self) -> tuple[Net, WordPieces]:
         with _READING:

@@ -15,7 +15,7 @@ from jidomem.base.clock import monotonic_time
 from jidomem.errors import JidomemError, ModelUnavailable
 from jidomem.models import local_embedder
 from jidomem.models.endpoint import ModelEndpoint
-from jidomem.models.sentence_model import NEEDED, ModelFiles, map_texts, network
+from jidomem.models.sentence_model import NEEDED, ModelFiles, network
 from jidomem.records.recall import Hit, MemoryRecall
 
 #: The number of memories that are reordered.
@@ -111,7 +111,7 @@ class CrossEncoder:
                 raise ModelUnavailable(detail, hint="raise seconds, or use a smaller model")
             return self._score(query, text)
 
-        return map_texts(score, texts)
+        return local_embedder.map_texts(score, texts)
 
     def _score(self, query: str, text: str) -> float:
         outputs, _ = network(self._files)(query, text)

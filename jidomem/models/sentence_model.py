@@ -5,9 +5,7 @@ Only the user's own configuration names the folder. Nothing is downloaded.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -30,7 +28,6 @@ SENTENCE, TOKENS = ("sentence_embedding",), ("last_hidden_state", "token_embeddi
 #: The packages that a model in a folder needs.
 NEEDED = ("numpy", "onnxruntime", "tokenizers")
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-_FEW, _MOST_THREADS = 8, 4
 _PROBE = "a"
 _LOADING = Lock()
 #: The network of a folder: returns its outputs by name for one text, or for a pair, with the mask of the tokens.
@@ -89,15 +86,6 @@ def network(files: ModelFiles) -> Network:
         return _load(files)
 
 
-def map_texts(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
-    """Return `function(value)` for each of *values*, many of them by several threads."""
-    threads = min(os.cpu_count() or 1, _MOST_THREADS)
-    if len(values) < _FEW or threads == 1:
-        return [function(value) for value in values]
-    with ThreadPoolExecutor(threads, "jidomem-model") as pool:
-        return list(pool.map(function, values))
-
-
 class SentenceEmbedder:
     """An embedder from a folder with an ONNX model and its tokenizer; the model is loaded at the first use.
 
@@ -154,7 +142,7 @@ class SentenceEmbedder:
                 raise self._unusable(f"returned a vector of {len(made)} numbers, not {size} as before")
             return made
 
-        return map_texts(vector, given)
+        return local_embedder.map_texts(vector, given)
 
     def _vector(self, text: str) -> Vector:
         import numpy as np

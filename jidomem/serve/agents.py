@@ -13,7 +13,6 @@ from flask import Response, request
 
 from jidomem.errors import STOPPING, InvalidRequest, JidomemError, NotFound
 from jidomem.records.entry import Entry, WriteRequest, tool_uses
-from jidomem.records.intent import parse_json
 from jidomem.records.recall import RecallRequest
 from jidomem.runtime.agent_memory import AgentMemory
 from jidomem.serve import wire
@@ -58,8 +57,7 @@ _AN_ENTRY = 'send {"entry": {"agent_id": "planner", "content": "..."}}, or an ar
 def write(site: RequestContext, project: str) -> Response:
     """Store an entry, or several; return the stored entry, or the outcome of each."""
     wire.arguments()
-    wire.content_type(wire.JSON)
-    values = parse_json(wire.body())
+    values = wire.json_body()
     if isinstance(values, list):
         return _each(site, project, values)
     entry = site.memory.entry_store(project, writer=site.writer).write(_write_request(site, values))
@@ -72,8 +70,7 @@ def recall(site: RequestContext, project: str) -> Response:
     opts: dict[str, Any] = {name: wire.flag(given, name) for name in _FLAGS}
     opts |= {name: given[name] for name in _MOMENTS if name in given}
     opts |= {"budget_tokens": wire.whole(given, "budget_tokens")} if "budget_tokens" in given else {}
-    wire.content_type(wire.JSON)
-    values = parse_json(wire.body())
+    values = wire.json_body()
     if not isinstance(values, dict):
         raise InvalidRequest("the body is not a JSON object", hint='send {"agent_id": "planner", "query": "..."}')
     if misplaced := sorted(values.keys() & NARROWED_BY):
@@ -88,8 +85,7 @@ def recall(site: RequestContext, project: str) -> Response:
 def remove(site: RequestContext, project: str) -> Response:
     """Withdraw the entries of some ids, all or none; return their number."""
     wire.arguments()
-    wire.content_type(wire.JSON)
-    values = parse_json(wire.body())
+    values = wire.json_body()
     ids = values.get("ids") if isinstance(values, dict) else None
     if not isinstance(ids, list) or not ids or not all(isinstance(each, str) and each for each in ids):
         raise InvalidRequest("there are no ids of entries", hint=_IDS)

@@ -171,13 +171,13 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
         )
     columns = text_columns(query, include_inactive=wire.flag(given, "include_inactive"))
     response = _rendered(page, columns, form)
-    return _with_next_link(response, page.cursor)
+    return _with_next_link(response, cursor=page.cursor)
 
 
-def _with_next_link(response: Response, cursor: str | None) -> Response:
-    """Return *response* with a link to the next page, if any."""
-    if cursor is not None:
-        query = urlencode({**wire.once(request.args), "cursor": cursor})
+def _with_next_link(response: Response, **changed: str | None) -> Response:
+    """Return *response* with a link to the next page: the address with a changed argument; without it for None."""
+    if None not in changed.values():
+        query = urlencode({**wire.once(request.args), **changed})
         response.headers["Link"] = f'<{request.path}?{query}>; rel="next"'
     return response
 
@@ -263,7 +263,7 @@ def conflicts(site: RequestContext, project: str) -> Response:
     limit, cursor, now = wire.whole(given, "limit"), given.get("cursor"), site.memory.sources.now()
     page = queued(site.memory.reader, project, now, site.memory.near_pairs(project), limit=limit, cursor=cursor)
     rows = [one.to_dict() for one in with_endings(site.memory.reader, project, page.waiting)]
-    return _with_next_link(wire.answer({"rows": rows, "cursor": page.cursor}), page.cursor)
+    return _with_next_link(wire.answer({"rows": rows, "cursor": page.cursor}), cursor=page.cursor)
 
 
 def sessions(site: RequestContext, project: str) -> Response:
@@ -300,11 +300,9 @@ def briefing(site: RequestContext, project: str) -> Response:
         as_of=given.get("as_of"),
         valid_at=given.get("valid_at"),
     )
-    return (
-        wire.answer(briefing.to_dict())
-        if form == "json"
-        else Response(briefing.text, content_type=f"{MARKDOWN}; charset=utf-8")
-    )
+    if form == "json":
+        return wire.answer(briefing.to_dict())
+    return Response(briefing.text, content_type=f"{MARKDOWN}; charset=utf-8")
 
 
 def governing(site: RequestContext, project: str) -> Response:
@@ -494,11 +492,7 @@ def _lines(feed: _Feed, limit: int, wait: int) -> Response:
                 body, more = _gathered(feed, limit)
         finally:
             feed.leave()
-    response = Response(body, content_type=NDJSON)
-    if more:
-        query = urlencode({**wire.once(request.args), "after": str(feed.version)})
-        response.headers["Link"] = f'<{request.path}?{query}>; rel="next"'
-    return response
+    return _with_next_link(Response(body, content_type=NDJSON), after=str(feed.version) if more else None)
 
 
 def _gathered(feed: _Feed, limit: int) -> tuple[bytes, bool]:

@@ -411,10 +411,15 @@ def too_large(
     return TooLarge(f"{what} has more than {limit:,} bytes", hint=hint)
 
 
+def json_body() -> Any:
+    """Return the JSON value in the body; raises InvalidRequest."""
+    content_type(JSON)
+    return parse_json(body())
+
+
 def json_object(known: Mapping[str, type]) -> dict[str, Any]:
     """Return the JSON object in the body; raises InvalidRequest unless each member is *known*, and of its type."""
-    content_type(JSON)
-    values = parse_json(body())
+    values = json_body()
     if not isinstance(values, dict):
         raise InvalidRequest("the body is not a JSON object", hint=f"send an object with {_listed(known)}")
     for name, value in values.items():

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import wraps
 from threading import RLock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from jidomem.base.clock import format_timestamp
 from jidomem.base.stems import Stemmer
@@ -227,7 +227,23 @@ def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
 
 #: Attempts of a model call after conflicts, texts embedded at once, and pages of a lesson.
 AGAIN, AT_ONCE, LESSON = 10, 64, 50
+P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def _retry_conflicts(attempt: Callable[P, T]) -> Callable[P, T]:
+    """Let *attempt* repeat until no concurrent change conflicts with its answer."""
+
+    @wraps(attempt)
+    def repeated(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(AGAIN):
+            try:
+                return attempt(*args, **kwargs)
+            except RevisionConflict as conflict:
+                last_conflict = conflict
+        raise Busy(f"conflicting changes in {AGAIN} tries: {last_conflict.detail}", hint="try again in a moment")
+
+    return repeated
 
 
 class JobHandlers:
@@ -259,24 +275,59 @@ class JobHandlers:
         except NotFound:  # its page or segment was forgotten, evicted or taught meanwhile: there is nothing to do
             self._moves.finish(job)
 
+    @_retry_conflicts
     def describe(self, page_id: str, job: Job | None = None) -> None:
         """Let the model describe a page: whether it continues the previous one, its chain, keywords and vector."""
-        self._retry_conflicts(partial(self._describe, page_id, job))
+        tiers = self._moves.tiers()
+        page, previous = known_page(tiers, page_id), before(tiers, page_id)
+        description, read = self._description(page, previous), [page] if previous is None else [page, previous]
+        self._moves.move(lambda tiers, policy: describe(_check_unchanged(tiers, read), description, policy), done=job)
 
+    @_retry_conflicts
     def transfer(self, page_id: str, job: Job | None = None) -> None:
         """Move a page into the most similar segment, which gets a new summary, or into a new one."""
         page = known_page(self._moves.tiers(), page_id)
         if page.meta_chain is None or (page.embedding is None and page.text.strip()):
             self.describe(page_id)
-        self._retry_conflicts(partial(self._transfer, page_id, job))
+        tiers, _, policy = self._moves.look()
+        placement = choose_segment(tiers, page_id, policy)
+        known = None if placement.segment_id is None else tiers.segment(placement.segment_id)
+        summary = self._model.generate_segment_summary(placement.pages)
+        text = segment_text(summary, placement.keywords)
+        is_same = known is not None and segment_text(known.topic_summary, known.keywords) == text
+        vector = known.embedding if known is not None and is_same else None
+        arrival = Arrival(
+            page_id,
+            placement.segment_id or self._moves.new_id(),
+            summary,
+            tuple(page.id for page in placement.pages),
+            self._moves.now(),
+            vector or self._vector_of(text),
+        )
+        self._moves.move(
+            lambda tiers, policy: transfer(_check_unchanged(tiers, placement.pages), arrival, policy), done=job
+        )
 
+    @_retry_conflicts
     def retell(self, segment_id: str, job: Job | None = None) -> None:
         """Write a new summary of a segment."""
-        self._retry_conflicts(partial(self._retell, segment_id, job))
+        segment = self._moves.tiers().segment(segment_id)
+        if segment is None:
+            raise NotFound(f"{self._moves.agent} has no segment {segment_id}", hint="it may be evicted")
+        summary = self._model.generate_segment_summary(segment.pages)
+        retelling = Retelling(
+            segment_id,
+            summary,
+            tuple(page.id for page in segment.pages),
+            self._vector_of(segment_text(summary, segment.keywords)),
+        )
+        self._moves.move(
+            lambda tiers, policy: retell(_check_unchanged(tiers, segment.pages), retelling, policy), done=job
+        )
 
     def teach(self, segment_id: str, job: Job | None = None) -> None:
         """Let the personas learn the traits that the model extracts from the untaught pages of a segment."""
-        while self._retry_conflicts(partial(self._teach, segment_id)):
+        while self._teach(segment_id):
             pass
         self._finish(job)
 
@@ -362,47 +413,7 @@ class JobHandlers:
         self._moves.move(lambda tiers, policy: embedded(tiers, policy.config, vector))
         self._moves.move_system(lambda system, tiers, policy: embedded_system(system, vector))
 
-    def _describe(self, page_id: str, job: Job | None) -> None:
-        tiers = self._moves.tiers()
-        page, previous = known_page(tiers, page_id), before(tiers, page_id)
-        description, read = self._description(page, previous), [page] if previous is None else [page, previous]
-        self._moves.move(lambda tiers, policy: describe(_check_unchanged(tiers, read), description, policy), done=job)
-
-    def _transfer(self, page_id: str, job: Job | None) -> None:
-        tiers, _, policy = self._moves.look()
-        placement = choose_segment(tiers, page_id, policy)
-        known = None if placement.segment_id is None else tiers.segment(placement.segment_id)
-        summary = self._model.generate_segment_summary(placement.pages)
-        text = segment_text(summary, placement.keywords)
-        is_same = known is not None and segment_text(known.topic_summary, known.keywords) == text
-        vector = known.embedding if known is not None and is_same else None
-        arrival = Arrival(
-            page_id,
-            placement.segment_id or self._moves.new_id(),
-            summary,
-            tuple(page.id for page in placement.pages),
-            self._moves.now(),
-            vector or self._vector_of(text),
-        )
-        self._moves.move(
-            lambda tiers, policy: transfer(_check_unchanged(tiers, placement.pages), arrival, policy), done=job
-        )
-
-    def _retell(self, segment_id: str, job: Job | None) -> None:
-        segment = self._moves.tiers().segment(segment_id)
-        if segment is None:
-            raise NotFound(f"{self._moves.agent} has no segment {segment_id}", hint="it may be evicted")
-        summary = self._model.generate_segment_summary(segment.pages)
-        retelling = Retelling(
-            segment_id,
-            summary,
-            tuple(page.id for page in segment.pages),
-            self._vector_of(segment_text(summary, segment.keywords)),
-        )
-        self._moves.move(
-            lambda tiers, policy: retell(_check_unchanged(tiers, segment.pages), retelling, policy), done=job
-        )
-
+    @_retry_conflicts
     def _teach(self, segment_id: str) -> bool:
         """Learn from the next pages of one object; return whether untaught pages are left."""
         segment = self._moves.tiers().segment(segment_id)
@@ -417,15 +428,6 @@ class JobHandlers:
         after = self._moves.move(lambda tiers, policy: teach(_check_unchanged(tiers, fresh.pages), taught, policy))
         segment_left = after.segment(segment_id)
         return segment_left is not None and segment_left.interactions > 0
-
-    def _retry_conflicts(self, attempt: Callable[[], T]) -> T:
-        """Repeat *attempt* until no concurrent change conflicts with its answer."""
-        for _ in range(AGAIN):
-            try:
-                return attempt()
-            except RevisionConflict as conflict:
-                last_conflict = conflict
-        raise Busy(f"conflicting changes in {AGAIN} tries: {last_conflict.detail}", hint="try again in a moment")
 
     def _vector_of(self, text: str) -> Vector | None:
         return self._vectors([text])[0] if text.strip() else None

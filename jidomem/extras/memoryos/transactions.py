@@ -66,24 +66,12 @@ def forget_page(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Ste
     """
     lost = [entry for entry in tiers.entries() if forgetting.page_id in entry.evidence]
     untaught = {page_id for entry in lost for page_id in entry.evidence} - {forgetting.page_id}
-    chains = forgetting.chained | chained(tiers.pages(), forgetting.page_id)
-
-    def without_page(pages: Iterable[DialoguePage]) -> tuple[DialoguePage, ...]:
-        return tuple(
-            _without_derived(page, chains, untaught, forgetting.page_id)
-            for page in pages
-            if page.id != forgetting.page_id
-        )
-
+    forgetting = replace(forgetting, chained=forgetting.chained | chained(tiers.pages(), forgetting.page_id))
     segments = []
     for segment in tiers.mtm:
-        pages = without_page(segment.pages)
-        if pages == segment.pages:
-            segments.append(segment)
-        elif pages:
-            shorter = replace(segment, pages=pages)
-            described = shorter if shorter.page_count == segment.page_count else without_summary(shorter, policy)
-            segments.append(warmed(described, forgetting.at, policy))
+        remaining = segment_without(segment, forgetting, policy, untaught)
+        if remaining is not None:
+            segments.append(segment if remaining is segment else warmed(remaining, forgetting.at, policy))
     personas = tuple(
         replace(
             each,
@@ -95,8 +83,8 @@ def forget_page(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Ste
     return stepped(
         tiers,
         policy.config,
-        stm=without_page(tiers.stm),
-        leaving=without_page(tiers.leaving),
+        stm=_pages_without(tiers.stm, forgetting, untaught),
+        leaving=_pages_without(tiers.leaving, forgetting, untaught),
         mtm=tuple(segments),
         personas=personas,
         agent=replace(tiers.agent, traits=_without_evidence(tiers.agent.traits, forgetting.page_id)),
@@ -109,21 +97,19 @@ def unsay(system: SystemMemory, page_id: str) -> Step[SystemMemory]:
     return Step(system) if remaining == system.entries else Step(SystemMemory(system.rev + 1, remaining))
 
 
-def archived_without(segment: DialogueSegment, forgetting: Forgetting, policy: TierPolicy) -> DialogueSegment | None:
-    """Return an archived segment without a page, its summary and the chains that continue it; None if it is empty.
+def segment_without(
+    segment: DialogueSegment, forgetting: Forgetting, policy: TierPolicy, untaught: Set[str] = frozenset()
+) -> DialogueSegment | None:
+    """Return a segment without a page, its summary and the chains that continue it; None if it is empty.
 
-    A segment without any of these is returned as is.
+    A segment without any of these is returned as is. Its pages in *untaught* count as such.
     """
-    pages = tuple(
-        _without_derived(page, forgetting.chained, frozenset(), forgetting.page_id)
-        for page in segment.pages
-        if page.id != forgetting.page_id
-    )
+    pages = _pages_without(segment.pages, forgetting, untaught)
     if pages == segment.pages:
         return segment
-    remaining = replace(segment, pages=pages)
     if not pages:
         return None
+    remaining = replace(segment, pages=pages)
     return remaining if remaining.page_count == segment.page_count else without_summary(remaining, policy)
 
 
@@ -151,11 +137,19 @@ def chained(pages: Iterable[DialoguePage], page_id: str) -> frozenset[str]:
     return frozenset(later - {page_id})
 
 
-def _without_derived(page: DialoguePage, chains: Set[str], untaught: Set[str], page_id: str) -> DialoguePage:
-    """Return a page without a chain derived from the forgotten page, and as untaught if it is in *untaught*."""
-    if page.id in chains:
-        page = replace(page, meta_chain=None, continues=None if page.continues == page_id else page.continues)
-    return replace(page, analysed=False) if page.analysed and page.id in untaught else page
+def _pages_without(
+    pages: Iterable[DialoguePage], forgetting: Forgetting, untaught: Set[str]
+) -> tuple[DialoguePage, ...]:
+    """Return *pages* without the forgotten one and the chains derived from it; those in *untaught* as such."""
+    remaining = []
+    for page in pages:
+        if page.id == forgetting.page_id:
+            continue
+        if page.id in forgetting.chained:
+            continues = None if page.continues == forgetting.page_id else page.continues
+            page = replace(page, meta_chain=None, continues=continues)
+        remaining.append(replace(page, analysed=False) if page.analysed and page.id in untaught else page)
+    return tuple(remaining)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +278,7 @@ def _without(value: Any, forgetting: Forgetting, policy: TierPolicy) -> tuple[An
     segment = _segment(value)
     if segment is None:
         return value, False
-    remaining = archived_without(segment, forgetting, policy)
+    remaining = segment_without(segment, forgetting, policy)
     had_page = any(page.id == forgetting.page_id for page in segment.pages)
     return (value if remaining is segment else remaining and remaining.to_dict()), had_page
 
