@@ -22,6 +22,8 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import cut, excerpt
 from jidomem.check import terms
 from jidomem.errors import JidomemError, NotFound, PolicyDenied
+from jidomem.index.timeline import Overview, TimelineEntry, overview
+from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import BASE, MARKER, REDACTED, jido, local_name
 from jidomem.read.memory_detail import has_ended, short_id
@@ -97,6 +99,13 @@ class PageRequest:
     def valid_at(self) -> str:
         """Return the moment of validity of memories: that of the page, or now."""
         return self.as_of or format_timestamp(self.memory.sources.now())
+
+    def timeline(self, within: Mapping[str, str], count: int, after: TimelineEntry | None = None) -> Overview:
+        """Return *count* memories *within* some facets, the newest first, *after* one; raises Busy without an index."""
+        return self.memory.texts.read_soon(
+            Stream(self.project),
+            lambda file: overview(file, within, moment=self.as_of, valid_at=self.valid_at, after=after, count=count),
+        )
 
     def term(self, name: str) -> NamedTerm:
         """Return the label of a term of the ontology, by its IRI or its local name."""

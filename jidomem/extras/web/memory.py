@@ -18,7 +18,7 @@ from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.extras.web import cards
 from jidomem.extras.web.cards import AS_OF, PageRequest, Screen
 from jidomem.index.store import write_triples
-from jidomem.index.timeline import FACETS, STATES, Facets, TimelineEntry, among, overview
+from jidomem.index.timeline import FACETS, STATES, Facets, TimelineEntry, among
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Triple
 from jidomem.rdf.turtle import turtle
@@ -216,11 +216,7 @@ def _starts(page: PageRequest, name: str, topic: str) -> list[str]:
         return [_named(page, name)]
     if topic:
         return on_topic(page.memory.index, page.project, topic)
-    newest = page.memory.texts.read_soon(
-        Stream(page.project),
-        lambda file: overview(file, {}, moment=page.as_of, valid_at=page.valid_at, after=None, count=NEWEST),
-    )
-    return [one.item for one in newest.entries]
+    return [one.item for one in page.timeline({}, NEWEST).entries]
 
 
 def _named(page: PageRequest, name: str) -> str:
@@ -299,11 +295,7 @@ def show_timeline(page: PageRequest) -> Mapping[str, Any]:
     words = page.given.get("q", "").strip()
     if words:
         return _by_words(page, words, chosen, within)
-    stream, after = Stream(page.project), _after(page.given.get(_AFTER))
-    timeline = page.memory.texts.read_soon(
-        stream,
-        lambda file: overview(file, within, moment=page.as_of, valid_at=page.valid_at, after=after, count=COUNT),
-    )
+    timeline = page.timeline(within, COUNT, _after(page.given.get(_AFTER)))
     return {
         "q": "",
         "chosen": chosen,

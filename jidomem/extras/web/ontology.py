@@ -11,8 +11,6 @@ from jidomem.curation.term_proposals import Proposal, TermProposals
 from jidomem.errors import Busy, InvalidRequest, JidomemError, NotFound
 from jidomem.extras.web import cards
 from jidomem.extras.web.cards import AS_OF, PageRequest, Screen, ToFillIn
-from jidomem.index.timeline import overview
-from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, JIDO, jido, local_name
 from jidomem.records.active import STATUSES
@@ -55,13 +53,9 @@ def show_ontology(page: PageRequest) -> Mapping[str, Any]:
 def _counts(page: PageRequest) -> Mapping[str, int] | None:
     """Return the number of memories of each class; None while the search index is being built."""
     try:
-        timeline = page.memory.texts.read_soon(
-            Stream(page.project),
-            lambda file: overview(file, {}, moment=page.as_of, valid_at=page.valid_at, after=None, count=1),
-        )
+        return page.timeline({}, 1).facets["kind"]
     except Busy:
         return None
-    return timeline.facets["kind"]
 
 
 def _class_counts(page: PageRequest, counts: Mapping[str, int] | None, term: Term) -> dict[str, Any]:
