@@ -200,7 +200,8 @@ def _print(app: App, report: CheckReport, form: str) -> None:
     from jidomem.check.report import commands, coverage, merge_redactions, notes
 
     shown = report if app.verbose else replace(report, problems=merge_redactions(report.problems))
-    for text in commands(shown) if form == "github" else [*map(_line, shown.problems), *_unchecked(report)]:
+    unchecked = [f"unchecked: {clean(reason)}" for reason in report.unchecked]
+    for text in commands(shown) if form == "github" else [*map(_line, shown.problems), *unchecked]:
         click.echo(text)
     for text in [*notes(report), *(coverage(report) if app.verbose else ())]:
         app.info(text)
@@ -209,10 +210,6 @@ def _print(app: App, report: CheckReport, form: str) -> None:
         app.info(clean(f"waived until {one.until}{by}: {one.problem.name}: {one.problem.item}: {one.reason}"))
     counts = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in report.counts().items() if count)
     app.info(f"{report.judged} checked: {counts or 'no findings'}")
-
-
-def _unchecked(report: CheckReport) -> list[str]:
-    return [f"unchecked: {clean(reason)}" for reason in report.unchecked]
 
 
 def _line(problem: Problem) -> str:

@@ -291,7 +291,7 @@ def show_timeline(page: PageRequest) -> Mapping[str, Any]:
     if chosen.get("state", STATES[0]) not in STATES:
         raise InvalidRequest(f"state={chosen['state']!r} is none", hint=f"give one of: {', '.join(STATES)}")
     page.memory.catch_up(page.project)
-    within = {name: _integer(name, value) for name, value in chosen.items()}
+    within = {name: _full(name, value) for name, value in chosen.items()}
     words = page.given.get("q", "").strip()
     if words:
         return _by_words(page, words, chosen, within)
@@ -379,7 +379,7 @@ def _after(text: str | None) -> TimelineEntry | None:
     return TimelineEntry(item, format_timestamp(at))
 
 
-def _integer(name: str, value: str) -> str:
+def _full(name: str, value: str) -> str:
     return value if ":" in value or name not in _PREFIX else _PREFIX[name] + value
 
 
