@@ -28,7 +28,7 @@ from jidomem.write.permissions import check_explained
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot, withdrawals_below
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Outcome, SubmitOptions, commit_of
-from jidomem.write.triples import is_judged_to_stay, judge_differently, judgement_keys, restated_in
+from jidomem.write.triples import is_judged_to_stay, judge_differently, judgement_keys, restated_in, versions
 
 ACTIONS = ("accept", "reject", "supersede", "keep-both")
 #: Action -> the word for a memory settled by it.
@@ -162,7 +162,7 @@ class Settlements:
         corrections.check_asserted(view, decision.receipt)
         staying = {"accept": item, "reject": other, "keep-both": other}.get(action)
         if other is not None and staying is not None and not values.get("revives"):
-            keys = judgement_keys(staying, stays=True)
+            keys = [key for old in versions(iri(staying), view) for key in judgement_keys(old, stays=True)]
             made = [(iri(decision.receipt.iri), _KEY, literal(key)) for key in keys]
             decision = replace(decision, triples=(*decision.triples, *made))
         first = old if is_active else restated_in(view, plain_value(conflict.first_proposed(iri(item), view)))

@@ -117,14 +117,24 @@ def judgement_keys(item: str, *, stays: bool) -> list[str]:
     return [f"{JUDGED}:{digest(item)}", f"{JUDGED_AS}:{digest(item, stays)}"]
 
 
+def versions(item: Term, view: WriteSnapshot) -> list[str]:
+    """Return a memory and all that it supersedes, at any distance."""
+    found, pending = dict[Term, None](), [item]
+    while pending:
+        if (each := pending.pop()) not in found:
+            found[each] = None
+            pending += view.objects(each, jido("supersedes"))
+    return [*map(plain_value, found)]
+
+
 def end_keys(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[str]:
-    """Return the keys of the judgement that the memories withdrawn by *intent* end.
+    """Return the keys of the judgement that the memories withdrawn by *intent* end, and those they had superseded.
 
     An earlier judgement that one of them stays is overruled, so the key of it is among them.
     """
     found: list[str] = []
-    for old in intent.invalidates:
-        if not view.is_proposed(iri(old)):
+    for withdrawn in (iri(old) for old in intent.invalidates if not view.is_proposed(iri(old))):
+        for old in versions(withdrawn, view):
             (*_, stays), known = judgement_keys(old, stays=True), judgement_keys(old, stays=False)
             overruled = any(map(view.is_current, view.subjects(CONFLICT_KEY, literal(stays))))
             found += [*known, stays] if overruled else known

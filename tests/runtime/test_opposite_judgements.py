@@ -11,6 +11,12 @@ from jidomem.index.projection import OPPOSITE, STALE
 from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
+
+def edited(memory, item):
+    """The memory that replaces *item* with another text."""
+    return memory.writer.revise("p", item, changes={"summary": f"Use {item[-3:]} and more"}, reason="r").iri
+
+
 X, Y = "Use SQLite", "Use PostgreSQL"
 ACTIONS = {
     "accept": lambda memory, a, b: memory.writer.settle("p", a, "accept", other=b, reason="r"),
@@ -21,6 +27,10 @@ ACTIONS = {
     ),
     "withdraw": lambda memory, a, b: memory.writer.invalidate("p", a, reason="it is wrong"),
     "edit": lambda memory, a, b: memory.writer.revise("p", a, changes={"summary": f"Use {a[-3:]}"}, reason="r"),
+    "edit and accept": lambda memory, a, b: memory.writer.settle(
+        "p", edited(memory, a), "accept", other=b, reason="its newer version"
+    ),
+    "edit and withdraw": lambda memory, a, b: memory.writer.invalidate("p", edited(memory, a), reason="it is wrong"),
 }
 #: What is done to X, or to Y, on the two clones -> the kinds of conflict that are reported.
 TABLE = {
@@ -47,6 +57,12 @@ TABLE = {
     ("keep both X", "withdraw Y"): {OPPOSITE},
     ("withdraw X", "withdraw X"): set(),
     ("withdraw X", "withdraw Y"): set(),
+    ("accept X", "edit and withdraw X"): {OPPOSITE},
+    ("accept Y", "edit and withdraw X"): set(),
+    ("accept X", "edit and accept X"): set(),
+    ("edit and accept X", "edit and withdraw X"): {OPPOSITE},
+    ("edit and accept X", "withdraw X"): {OPPOSITE, STALE},
+    ("keep both Y", "edit and withdraw X"): {OPPOSITE},
     ("withdraw X", "edit X"): {STALE, "overlapping_decision"},
 }
 
@@ -102,10 +118,11 @@ def test_what_two_curators_judge_differently_is_reported_after_a_merge(clones, h
 
 
 @pytest.mark.parametrize("first", ["accept X", "keep both Y"])
-def test_a_curator_who_knows_the_first_judgement_may_withdraw_what_stayed(clones, first):
+@pytest.mark.parametrize("second", ["withdraw X", "edit and withdraw X"])
+def test_a_curator_who_knows_the_first_judgement_may_withdraw_what_stayed(clones, first, second):
     left, _, items = clones
     act(left, 100, first, items)
-    act(left, 101, "withdraw X", items)
+    act(left, 101, second, items)
 
     with left.open(200) as memory:
         assert kinds(memory) == set()
