@@ -105,6 +105,18 @@ def are_brief_on_other_things(text: str, other: str) -> bool:
     return max(len(one), len(two)) <= _BRIEF and 2 * _shared(one, two) <= min(len(one), len(two))
 
 
+def are_on_other_things(text: str, other: str) -> bool:
+    """Return whether two statements share at most a quarter of the content words of the shorter one.
+
+    >>> are_on_other_things("The parser reads UTF-8", "Invoices are sent on Mondays")
+    True
+    >>> are_on_other_things("We use SQLite", "We use PostgreSQL")
+    False
+    """
+    one, two = _words_of(text), _words_of(other)
+    return 4 * _shared(one, two) <= min(len(one), len(two))
+
+
 def _words_of(text: str) -> dict[str, Token]:
     """Return the content words of a text by their keys."""
     return {word.key: word for word in _tokens_of(text).content if word.folded not in _INDEFINITE}

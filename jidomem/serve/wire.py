@@ -117,6 +117,11 @@ _WARNED: Sequence[HintTranslation] = (
         r"\1GET /projects/PROJECT/conflicts",
         r"\1the tool ask with name stale",
     ),
+    HintTranslation(
+        r"(; look at each: )jidomem show (?:https://jido\.ai/memory/)?(\S+)$",
+        r"\1GET /projects/PROJECT/memories/\2",
+        r"\1the tool why with id \2",
+    ),
 )
 
 

@@ -29,7 +29,7 @@ from jidomem.records.intent import (
     duplicate,
     overlapping_decision,
 )
-from jidomem.write.snapshot import WriteSnapshot, resting_on_withdrawn
+from jidomem.write.snapshot import WriteSnapshot, resting_on_ended
 from jidomem.write.triples import names_a_thing, value_of
 
 _ABOUT = jido("about")
@@ -205,8 +205,8 @@ def detect(
         for item in _uncompared(intent, view)
         if plain_value(item) not in settled and plain_value(item) not in conflicts
     ][:_MOST_WARNED]
-    if intent.invalidates:
-        warnings += resting_on_withdrawn(intent, view)
+    if intent.invalidates or intent.supersedes:
+        warnings += resting_on_ended(intent, view)
     if is_decision and can_be_active:
         warnings += _decisions_nearby(intent, {*settled, *conflicts}, view, now)
     if not conflicts:

@@ -7,9 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.words import loose
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.records.active import is_accepted
+from jidomem.records.differences import are_on_other_things
 from jidomem.records.intent import MemoryUpdateIntent
 
 Probe = Callable[[Term | None, Term | None, Term | None], Iterable[Triple]]
@@ -214,16 +216,32 @@ class WriteSnapshot:
         return values
 
 
-def resting_on_withdrawn(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[str]:
-    """Return a warning with the active memories that rest on what *intent* withdraws, if there are any."""
+def resting_on_ended(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[str]:
+    """Return warnings with the active memories that rest on what *intent* withdraws, or replaces by another matter."""
+    replaced = [old for old in intent.supersedes if _is_of_another_matter(intent, iri(old), view)]
+    warnings = []
+    for ended, how in ((intent.invalidates, "withdrawn"), (replaced, "superseded by another matter")):
+        if found := _resting_on(ended, intent, view):
+            shown = "; ".join(f"{plain_value(item)} {_summary(item, view)}" for item in found[:_MOST_NAMED])
+            number = "an active memory rests" if len(found) == 1 else f"{len(found)} active memories rest"
+            look = "jidomem review" if how == "withdrawn" else f"jidomem show {plain_value(found[0])}"
+            warnings.append(f"{number} on what is {how}: {shown}; look at each: {look}")
+    return warnings
+
+
+def _resting_on(ended: Iterable[str], intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[Term]:
+    """Return the active memories that rest on a version of one of *ended*, those that *intent* ends left out."""
     named = {iri(each) for field in ("supersedes", "invalidates") for each in getattr(intent, field)}
-    bases = [base for old in intent.invalidates for base in _versions_before(iri(old), view)]
-    found = {item for base in bases for item in view.subjects(_DERIVED, base) if view.is_active(item)} - named
-    if not found:
-        return []
-    shown = "; ".join(f"{plain_value(item)} {_summary(item, view)}" for item in sorted(found)[:_MOST_NAMED])
-    number = "an active memory rests" if len(found) == 1 else f"{len(found)} active memories rest"
-    return [f"{number} on what is withdrawn: {shown}; look at each: jidomem review"]
+    bases = [base for old in ended for base in _versions_before(iri(old), view)]
+    return sorted({item for base in bases for item in view.subjects(_DERIVED, base) if view.is_active(item)} - named)
+
+
+def _is_of_another_matter(intent: MemoryUpdateIntent, old: Term, view: WriteSnapshot) -> bool:
+    """Return whether *intent* has another topic than *old*, if both have one, else hardly a word of its summary."""
+    topics = [plain_value(each) for each in view.objects(old, vocab.jido("topic"))]
+    if intent.topic and topics:
+        return loose(intent.topic) not in map(loose, topics)
+    return are_on_other_things(intent.summary or "", _summary(old, view))
 
 
 def _versions_before(item: Term, view: WriteSnapshot) -> set[Term]:

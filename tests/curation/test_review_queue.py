@@ -189,6 +189,29 @@ def test_what_rests_on_a_withdrawn_memory_is_due_until_it_is_judged(memory, cloc
     assert (waiting(memory), memory.reader.ask("stale", project="p", valid_at=clock())) == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "warns"),
+    [
+        ({"summary": "Globex is on Enterprise"}, {"summary": "invoices are sent on Mondays"}, True),
+        ({"summary": "Globex is on Enterprise"}, {"summary": "Globex is on Business"}, False),
+        ({"summary": "5", "topic": "threads"}, {"summary": "blue", "topic": "door"}, True),
+        ({"summary": "five of them", "topic": "Door colour"}, {"summary": "blue", "topic": "door-colour"}, False),
+    ],
+)
+def test_a_memory_that_takes_the_place_of_one_on_another_matter_warns_of_what_rests_on_that(memory, old, new, warns):
+    plan = memory.writer.submit_intent("p", intent(**old)).iri
+    sla = decide(memory, "a 4 hour SLA", evidence=[plan])
+
+    receipt = memory.writer.submit_intent("p", intent(**new, supersedes=[plan], reason="r"))
+
+    start = f"an active memory rests on what is superseded by another matter: {sla} a 4 hour SLA; look at each: "
+    assert receipt.warnings == ((f"{start}jidomem show {sla}",) if warns else ())
+    short = sla.rpartition("/")[2]
+    if warns:
+        assert for_requests(receipt.to_dict(), "p")["warnings"] == [f"{start}GET /projects/p/memories/{short}"]
+        assert for_tools(receipt.to_dict())["warnings"] == [f"{start}the tool why with id {short}"]
+
+
 def test_what_rests_on_a_memory_that_is_active_again_is_not_due(memory, clock):
     plan = say(memory, "Globex is on Enterprise")
     say(memory, "call Globex", evidence=[plan])
