@@ -23,7 +23,7 @@ from jidomem.base.clock import format_timestamp
 from jidomem.base.disk import LockedFile, busy, flush_above, make_folders, write_durably, writing
 from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal.branches import explain
-from jidomem.journal.commit import Commit, FormatError, advance, file_name, is_redaction_record, parse, stem
+from jidomem.journal.commit import Commit, FormatError, file_name, is_redaction_record, parse, stem
 from jidomem.journal.rewrite import (
     PAUSE,
     SEAL_LOCK,
@@ -494,15 +494,14 @@ class FileJournal:
         folder, lock = self._known(stream)
         with nullcontext() if lock.is_own_thread else self.lock(stream):
             version = folder.snapshot.version if folder.is_as_seen() else checked_version(folder)
-            name = file_name(commit.head)
-            if disk.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
-                with writing(folder.path):
-                    disk.flush(f"{folder.path}/{name}")
-                self.confirm(stream)
-                return version
-            if version != expected:
-                return version if folder.holds(Version.of([commit.head])) else VersionMismatch(version)
-            return self._write(stream, version, commit, folder, lock)
+            if version == expected:
+                return self._write(stream, version, commit, folder, lock)
+            if not folder.holds(Version.of([commit.head])):
+                return VersionMismatch(version)
+            with writing(folder.path), suppress(FileNotFoundError):  # in a pack it is durable
+                disk.flush(f"{folder.path}/{file_name(commit.head)}")
+            self.confirm(stream)
+            return version
 
     def confirm(self, stream: Stream) -> None:
         """Make the names of the files durable, as a killed writer may have left them; raise Failed `write_failed`."""
@@ -523,7 +522,7 @@ class FileJournal:
             self._check_parents(version, commit, folder)
         self._seal_when_due(stream, folder)
         self.on_durable(monotonic() - began)
-        return advance(version, [commit])  # a reader may have moved the snapshot on to commits that git brought
+        return Version.of([commit.head])  # a reader may have moved the snapshot on to commits that git brought
 
     def _check_parents(self, expected: Version, commit: Commit, folder: Folder) -> None:
         """Remove *commit* and raise Busy if git removed its parents in the meantime."""

@@ -48,6 +48,8 @@ _LONGEST = 1 << 20
 #: Sums of names are modulo this.
 _WHOLE = 1 << 64
 _HEAD = attrgetter("recorded_at", "id", "position")
+#: The signs of a stored snapshot: of the present files, or of those before a change that is under way or was killed.
+_CURRENT, _CHANGING = b"=", b"-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +94,20 @@ class FolderSnapshot:
         newest = nlargest(new_count, (name for name in names if not is_pack(name)))
         return newest if self.sum == (total - self.sum_of(newest)) % _WHOLE else None
 
-    def changed(self, mtime: int, since: int, placed: Sequence[str], removed: Sequence[str]) -> FolderSnapshot:
-        """Return the snapshot after files were *placed* and others, of the same commits, *removed*."""
+    def changed(
+        self, mtime: int, since: int, version: Version, placed: Sequence[str], removed: Sequence[str]
+    ) -> FolderSnapshot:
+        """Return the snapshot of *version*, after files were *placed* and others, of the same commits, *removed*."""
         count = len(placed) - len(removed)
         total = (self.sum + self.sum_of(placed) - (self.sum_of(removed) if removed else 0)) % _WHOLE
         loose = self.loose + count - sum(map(is_pack, placed)) + sum(map(is_pack, removed))
-        return replace(self, mtime=mtime, since=since, count=self.count + count, sum=total, loose=loose)
+        return FolderSnapshot(mtime, since, self.count + count, total, loose, version, self.place)
 
     def dump(self) -> bytes:
-        """Return the snapshot as one line with a checksum; in the file, the rest of an older line may follow."""
+        """Return the snapshot as one line: sign, checksum and values; the rest of an older line may follow it."""
         heads = list(map(_HEAD, self.version.heads))
         text = json.dumps([self.mtime, self.since, self.count, self.sum, self.loose, heads]).encode()
-        return _checksum(text, self.place) + b" " + text + b"\n"
+        return _CURRENT + _checksum(text, self.place) + b" " + text + b"\n"
 
     @classmethod
     def load(cls, path: str, place: str) -> FolderSnapshot | None:
@@ -112,10 +116,11 @@ class FolderSnapshot:
             checksum, _, text = disk.read_part(path, 0, _LONGEST).partition(b"\n")[0].partition(b" ")
         except OSError:
             return None
-        if not place or checksum != _checksum(text, place):
+        if not place or checksum[1:] != _checksum(text, place):
             return None
         mtime, since, count, total, loose, heads = json.loads(text)
-        return cls(mtime, since, count, total, loose, Version.of(starmap(CommitRef, heads)), place)
+        version, mtime = Version.of(starmap(CommitRef, heads)), mtime if checksum[:1] == _CURRENT else -1
+        return cls(mtime, since, count, total, loose, version, place)
 
 
 #: The snapshot of a folder that was not listed.
@@ -252,8 +257,8 @@ class Folder:
         self.contents.remove(self._unlisted - names)
         self._unlisted = set()
         self._base, self._grounded = advance(self._base, self._load_entries(added)), None
-        listed = self._listed.changed(mtime, 0 if is_settled(mtime, now) else now, added, [])
-        self._listed = self.snapshot = replace(listed, version=self._base)
+        since = 0 if is_settled(mtime, now) else now
+        self._listed = self.snapshot = self._listed.changed(mtime, since, self._base, added, [])
         self._changed, self._is_still, self.unshared = set(), True, True
         self._damaged_then = self._count_damaged()
         return not self._gaps
@@ -426,8 +431,7 @@ class Folder:
         """
         before, was_damaged = self.snapshot, self.is_damaged
         since = before.since or time_ns()
-        invalid = NOTHING if was_damaged else replace(before, mtime=-1)
-        disk.overwrite(descriptor, invalid.dump())  # until the files and their names agree again
+        disk.overwrite(descriptor, NOTHING.dump() if was_damaged else _CHANGING)  # until files and names agree again
         yield
         with self._lock:
             if appended is not None:
@@ -440,11 +444,10 @@ class Folder:
     @_forgets_on_failure
     def _added(self, commit: Commit, before: FolderSnapshot, since: int) -> FolderSnapshot:
         """Return the snapshot after this process appended *commit* to *before*, which was last certain at *since*."""
-        head = commit.head
-        name, mtime = file_name(head), disk.mtime(self.path)
-        self.contents.entries[name] = PackEntry(head, commit.parents)
+        head, name, mtime = commit.head, file_name(commit.head), disk.mtime(self.path)
+        self.contents.entries[name], self.contents.own = PackEntry(head, commit.parents), {name: commit}
         version = advance(before.version, [commit])
-        snapshot = replace(before.changed(mtime or -1, since, [name], []), version=version)
+        snapshot = before.changed(mtime or -1, since, version, [name], [])
         if self._names is not None and self._base == before.version:
             self._names.add(name)
             self.contents.places.setdefault(commit.id[:SHORT], set()).add(name)
@@ -476,7 +479,7 @@ class Folder:
             self._names.difference_update(removed)
             self._names.update(placed)
         self._changed = None  # the next look lists the folder
-        return NOTHING if self.is_damaged else before.changed(mtime or -1, since, placed, removed)
+        return NOTHING if self.is_damaged else before.changed(mtime or -1, since, before.version, placed, removed)
 
     @_forgets_on_failure
     def _list(self, *, trust: bool = True) -> None:

@@ -132,6 +132,7 @@ class Contents:
         self._asides: frozenset[str] | None = None  # first digits of the ids of quarantined commits
         self._cached: dict[str, Commit] = {}
         self._cached_bytes = 0
+        self.own: dict[str, Commit] = {}  # the newest commit that this process wrote, for the next read, by its file
 
     def commit(self, key: str) -> Commit | None:
         """Return the commit of a stem, None if its file is damaged (see `broken`) or absent."""
@@ -370,7 +371,7 @@ class Contents:
     def _take_cached(self, name: str) -> Commit | None:
         commit = self._cached.pop(name, None)
         self._cached_bytes -= 0 if commit is None else len(commit.data)
-        return commit
+        return self.own.pop(name, commit)
 
 
 def _worded(error: FormatError) -> str:

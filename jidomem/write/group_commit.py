@@ -423,7 +423,7 @@ class CommitQueue:
     def _cache(self, cached: _CachedSnapshot, version: Version) -> None:
         """Cache the snapshot, now at *version*; not for other streams, whose rows another queue changes, too."""
         if self._stream.name == "memory":
-            self._cached = replace(cached, version=version)
+            self._cached = _CachedSnapshot(version, cached.life, cached.rules, cached.view)
 
     def _commit(self, block: _Block, version: Version, now: datetime) -> Version | None:
         """Make *block* durable and answer its members; return None if nothing was committed and they are pending.
