@@ -45,7 +45,7 @@ _MARKER_FILE = "here"
 def local_marker(folder: Path | str, file: str = _MARKER_FILE) -> str:
     """Return the marker that derived files in *folder* must name; empty if there is none."""
     with suppress(OSError):
-        status = os.stat(os.path.join(folder, file), follow_symlinks=False)
+        status = os.stat(f"{folder}/{file}", follow_symlinks=False)
         return f"{status.st_ino}-{status.st_ctime_ns}"
     return ""
 

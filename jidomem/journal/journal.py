@@ -494,14 +494,15 @@ class FileJournal:
         folder, lock = self._known(stream)
         with nullcontext() if lock.is_own_thread else self.lock(stream):
             version = folder.snapshot.version if folder.is_as_seen() else checked_version(folder)
-            if version == expected:
-                return self._write(stream, version, commit, folder, lock)
-            if not folder.holds(Version.of([commit.head])):
-                return VersionMismatch(version)
-            with writing(folder.path), suppress(FileNotFoundError):  # in a pack it is durable
-                disk.flush(f"{folder.path}/{file_name(commit.head)}")
-            self.confirm(stream)
-            return version
+            name = file_name(commit.head)
+            if disk.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
+                with writing(folder.path):
+                    disk.flush(f"{folder.path}/{name}")
+                self.confirm(stream)
+                return version
+            if version != expected:
+                return version if folder.holds(Version.of([commit.head])) else VersionMismatch(version)
+            return self._write(stream, version, commit, folder, lock)
 
     def confirm(self, stream: Stream) -> None:
         """Make the names of the files durable, as a killed writer may have left them; raise Failed `write_failed`."""

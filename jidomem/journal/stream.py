@@ -25,7 +25,7 @@ from itertools import chain, starmap
 from operator import attrgetter
 from pathlib import Path
 from time import time_ns
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from jidomem.base import disk
 from jidomem.base.clock import format_timestamp
@@ -94,14 +94,12 @@ class FolderSnapshot:
         newest = nlargest(new_count, (name for name in names if not is_pack(name)))
         return newest if self.sum == (total - self.sum_of(newest)) % _WHOLE else None
 
-    def changed(
-        self, mtime: int, since: int, version: Version, placed: Sequence[str], removed: Sequence[str]
-    ) -> FolderSnapshot:
+    def changed(self, mtime: int, since: int, version: Version, placed: Sequence[str], removed: Sequence[str]) -> Self:
         """Return the snapshot of *version*, after files were *placed* and others, of the same commits, *removed*."""
         count = len(placed) - len(removed)
         total = (self.sum + self.sum_of(placed) - (self.sum_of(removed) if removed else 0)) % _WHOLE
         loose = self.loose + count - sum(map(is_pack, placed)) + sum(map(is_pack, removed))
-        return FolderSnapshot(mtime, since, self.count + count, total, loose, version, self.place)
+        return type(self)(mtime, since, self.count + count, total, loose, version, self.place)
 
     def dump(self) -> bytes:
         """Return the snapshot as one line: sign, checksum and values; the rest of an older line may follow it."""
@@ -198,9 +196,11 @@ class Folder:
         A process *holding* the lock to move commits between files leaves doubt and damage to the next look.
         """
         with self._lock:
-            now, mtime, place = time_ns(), disk.mtime(self.path), disk.file_place(self.path)
+            now, mtime, is_damaged = time_ns(), disk.mtime(self.path), self.is_damaged
+            if mtime is None and self.snapshot is NOTHING and not is_damaged:
+                return NOTHING.version
+            place = disk.file_place(self.path)
             is_unchanged = self._is_certain() and (self.snapshot.mtime, self.snapshot.place) == (mtime, place)
-            is_damaged = self.is_damaged
             if is_damaged and not holding and is_unchanged:
                 is_known = self._damaged_then == self._count_damaged()  # else a read found more damage since
                 if is_known and self._is_damaged_still(now):
@@ -487,8 +487,7 @@ class Folder:
         for _ in range(2):
             now, mtime, place = time_ns(), disk.mtime(self.path), disk.file_place(self.path)
             if mtime is None:
-                if self._names is not None or self._unlisted or self.snapshot != NOTHING or self.is_damaged:
-                    self.forget()
+                self.forget()
                 return
             self._changed = None if self._watch is None else self._watch.changes()
             if self._changed is None:  # a process that lists a folder only once needs no watch
