@@ -317,6 +317,7 @@ class FileJournal:
         folder = self._known(stream)[0]
         folder.look()
         known = folder.known_damage().keys()
+        folder.contents.own.clear()
         if not after:
             folder.contents.packs.forget_tables()
         keys = [*islice(folder.later(after), count)]

@@ -781,3 +781,33 @@ def test_whoever_follows_reads_each_file_once_however_much_went_by(journal, tmp_
         seen = reader.head(STREAM)
     whole = [path for path in times if path.endswith(".ttl") and ".redacted." not in path]
     assert list(Counter(whole).values()) == [1] * 16
+
+
+def test_what_this_process_has_just_written_is_read_from_its_memory_once(journal, monkeypatch):
+    seen = add(journal, "first").head
+    read, times = disk.read, []
+    monkeypatch.setattr(disk, "read", lambda path: times.append(path) or read(path))
+    second = add(journal, "second")
+
+    assert [list(journal.read(STREAM, Version.of([seen]))) for _ in range(2)] == [[second]] * 2
+
+    assert [Path(path).name for path in times if ".redacted." not in path] == [commits_in(journal.path(STREAM))[1].name]
+
+
+def test_damage_to_what_this_process_has_just_written_is_found_when_it_is_read_again(journal, folder):
+    add(journal, "first")
+    (path,) = commits_in(folder)
+    path.write_bytes(path.read_bytes().replace(b"first", b"forst"))
+
+    assert journal.reread(STREAM, "", 10)[1]
+
+
+def test_a_folder_that_comes_and_goes_is_seen(journal, folder, tmp_path):
+    reader = FileJournal(tmp_path)
+    assert reader.head(STREAM) == Version()
+    commit = add(journal, "first")
+    assert reader.head(STREAM).ids == (commit.id,)
+    folder.rename(tmp_path / "away")
+    assert reader.head(STREAM) == Version()
+    (tmp_path / "away").rename(folder)
+    assert reader.head(STREAM).ids == (commit.id,)
