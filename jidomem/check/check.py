@@ -279,11 +279,13 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
     with gc_paused(not settings.reference), ThreadPoolExecutor(1) as beside:
         answers = beside.submit(_index_findings, follower, project, settings)
         is_new = settings.revision.is_new(follower.journal.path(stream)) if settings.revision else None
-        source = JournalSource(follower.journal, stream, is_new)
+        single = {name for name, declared in schema.properties.items() if declared.functional}
+        source = JournalSource(follower.journal, stream, is_new, single)
         findings = _judged(source, schema, settings)
         gated, rows, unchecked = answers.result()
     others = gated + [_unsettled(row, source) for row in rows] + [*_changed_files(settings.changed_files(), source)]
     others += [_unsettled_rule(*pair) for pair in settings.policy_changes()]
+    others += _written_differently(source)
     others += _reasoned(source, schema, gated, settings)
     report = _report(source, schema, unchecked)
     streams = [stream, *(other for name in NAMES if (other := Stream(project, name)) != stream)]
@@ -494,6 +496,30 @@ def _unsettled_rule(counts: PolicyChange, other: PolicyChange) -> UnplacedFindin
         f" settle it: {counts.command}, or {other.command}"
     )
     return UnplacedFinding(iri(counts.node), CONFLICT, "violation", text, None, None, (iri(other.node),))
+
+
+#: The properties that differ when two branches import the same source.
+_OF_THE_IMPORT = {jido("hasTimestamp"), jido("isUndated")}
+
+
+def _written_differently(source: JournalSource) -> list[UnplacedFinding]:
+    """Return the active memories that two branches wrote under one IRI with different content."""
+    differing: dict[Term, list[Term]] = {}
+    for item, name, _ in sorted(source.overruled):
+        if name not in _OF_THE_IMPORT:
+            differing.setdefault(item, []).append(name)
+    return [
+        UnplacedFinding(
+            item,
+            CONFLICT,
+            "violation",
+            f"two branches wrote this memory with different {' and '.join(map(local_name, dict.fromkeys(names)))}:"
+            f" write anew what holds: jidomem edit {short_id(plain_value(item))} --confirm, or --supersede TEXT",
+            names[0],
+        )
+        for item, names in differing.items()
+        if not _is_ended(item, source) and jido("Proposed") not in source.values(item, jido("hasAssertionStatus"))
+    ]
 
 
 def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> Iterator[UnplacedFinding]:

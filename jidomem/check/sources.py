@@ -22,6 +22,7 @@ from jidomem.rdf.vocab import PREFIXES, TYPE, jido
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, CommitRef
 from jidomem.schema.ontology import Schema
 
+_RECORDED_IN = jido("recordedIn")
 _PREFIXES = "".join(f"@prefix {name}: <{space}> . " for name, space in PREFIXES.items())
 
 
@@ -135,20 +136,30 @@ class FileSource(TripleSource):
 class JournalSource(TripleSource):
     """The memory of a project as read from its journal, every byte verified; `damage` is the failed verification."""
 
-    def __init__(self, journal: FileJournal, stream: Stream, is_new: Callable[[CommitRef], bool] | None = None) -> None:
-        """Read the journal; *is_new* returns whether a commit belongs to the requested range."""
+    def __init__(
+        self,
+        journal: FileJournal,
+        stream: Stream,
+        is_new: Callable[[CommitRef], bool] | None = None,
+        single: Collection[Term] = (),
+    ) -> None:
+        """Read the journal; *is_new* returns whether a commit belongs to the requested range.
+
+        Of a node that several branches described, as they imported the same source, the earliest values of the
+        properties *single* count; `overruled` has the later ones.
+        """
         self._journal, self._stream = journal, stream
         self._commits: dict[CommitRef, list[Triple]] = {}
         self._terms: dict[Term, Term] = {}
         self._redacted_subjects: set[Term] = set()
         self.damage: tuple[JournalDamaged, ...] = journal.verify(stream, self._add)
         self._commits = {head: self._commits[head] for head in sorted(self._commits)}
-        triples = dict.fromkeys(triple for rows in self._commits.values() for triple in rows)
+        triples, self.overruled = _counted(self._commits.values(), single)
         older = None
         if is_new is not None:
-            known = (triple for head, rows in self._commits.items() if not is_new(head) for triple in rows)
-            older = TripleSource([*dict.fromkeys(known)])
-        super().__init__(list(triples), older)
+            known = (rows for head, rows in self._commits.items() if not is_new(head))
+            older = TripleSource(_counted(known, single)[0])
+        super().__init__(triples, older)
         self.redacted = frozenset(self._redacted_subjects)
 
     def _add(self, commit: Commit) -> None:
@@ -192,6 +203,27 @@ class JournalSource(TripleSource):
                 for item in about:
                     files_of.setdefault(item, []).append((path, by))
         return files_of
+
+
+def _counted(commits: Iterable[list[Triple]], single: Collection[Term]) -> tuple[list[Triple], list[Triple]]:
+    """Return the distinct triples of *commits*, the oldest first, and those that an earlier commit overrules.
+
+    A commit records each node that it describes. A node that a second one describes keeps the first values of the
+    properties *single*.
+    """
+    triples: dict[Triple, None] = {}
+    overruled: dict[Triple, None] = {}
+    described: set[Term] = set()
+    for rows in commits:
+        own = {subject for subject, predicate, _ in rows if predicate == _RECORDED_IN}
+        again = own & described
+        described |= own
+        if again:
+            late = [triple for triple in rows if triple[0] in again and triple[1] in single]
+            overruled |= dict.fromkeys(late)
+            rows = [triple for triple in rows if triple not in overruled]
+        triples |= dict.fromkeys(rows)
+    return list(triples), [triple for triple in overruled if triple not in triples]
 
 
 def statements_of(document: str, about: Collection[Term], before: int) -> Iterator[Stated]:
