@@ -36,7 +36,7 @@ LAYERS = [  # each row may import itself and the rows above it
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 PAGE = ROOT / "docs" / "architecture.md"
 PURE = [
-    "base/bounded_dict.py",
+    "base/containers.py",
     "base/json_values.py",
     "base/regex.py",
     "entries/__init__.py",

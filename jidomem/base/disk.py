@@ -33,6 +33,7 @@ from time import monotonic, sleep, time
 from typing import ClassVar
 from weakref import WeakSet
 
+from jidomem.base.containers import grouped
 from jidomem.errors import Busy, Failed
 
 _NEW = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -497,12 +498,10 @@ def repair(paths: Iterable[str | Path]) -> str:
     The owner stays the same, and a group of this user gets write access; a file of another user in a folder of this
     user changes its owner.
     """
-    commands, paths = dict[str, list[str]](), list(paths)
+    paths = list(paths)
     if any(map(_is_read_only, paths)):
         return _HINTS[errno.EROFS]
-    for path in paths:
-        for command in _repairs(str(path)):
-            commands.setdefault(command, []).append(quote(str(path)))
+    commands = grouped((command, quote(str(path))) for path in paths for command in _repairs(str(path)))
     return " && ".join(f"{command} {' '.join(of)}" for command, of in commands.items())
 
 

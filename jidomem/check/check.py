@@ -17,6 +17,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from jidomem.base.containers import grouped
 from jidomem.base.json_values import decode_json
 from jidomem.check import rules
 from jidomem.check.journal_integrity import JournalFinding, Screening, edited_lines, findings, missing_files
@@ -53,7 +54,7 @@ from jidomem.journal.branches import Revision, head_of
 from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.journal.stream_files import missing_parent
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, iri, plain_value
+from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import BASE, SHAPE, TYPE, jido, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.records.file_anchor import anchors_of
@@ -97,9 +98,7 @@ class _Own:
         now, before = {*source.triples}, {*older.triples}
         self._types = source.types
         self._known = {subject for subject, _, _ in now}
-        self._added: dict[Term, list[Triple]] = {}
-        for triple in now - before:
-            self._added.setdefault(triple[0], []).append(triple)
+        self._added = grouped((triple[0], triple) for triple in now - before)
         self._changed = {node for subject, _, value in now ^ before for node in (subject, value)}
 
     def has_added(self, finding: UnplacedFinding) -> bool:

@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from jidomem.base.background import time_limited
+from jidomem.base.containers import grouped, reachable
 from jidomem.base.files import query_files
 from jidomem.check import rules
 from jidomem.check.reasoning import inconsistencies
@@ -344,22 +345,16 @@ def changes(old: Schema, new: Schema) -> list[OntologyChange]:
 
 def _by_subject(triples: tuple[Triple, ...]) -> dict[Term, set[tuple[Term, Term]]]:
     """Return the triples of each named node, with those of its blank nodes."""
-    rows: dict[Term, list[tuple[Term, Term]]] = {}
-    for subject, predicate, value in label_blank_nodes(triples):
-        rows.setdefault(subject, []).append((predicate, value))
+    rows = grouped((subject, (predicate, value)) for subject, predicate, value in label_blank_nodes(triples))
+
+    def parts(node: Term) -> list[Term]:
+        return [value for _, value in rows.get(node, ()) if value.startswith("_:")]
+
     properties = {}
     for node in filter(is_iri, rows):
-        todo, seen = [node], {node}
-        own: set[tuple[Term, Term]] = set()
-        while todo:
-            for predicate, value in rows.get(todo.pop(), ()):
-                if not value.startswith("_:"):
-                    own.add((predicate, value))
-                elif value not in seen:
-                    seen.add(value)
-                    todo.append(value)
-        own |= {row for row in rows[node] if row[1].startswith("_:")}  # the structure of the parts
-        properties[node] = own
+        every = [row for part in reachable([node], parts) for row in rows.get(part, ())]
+        own = {row for row in every if not row[1].startswith("_:")}
+        properties[node] = own.union(row for row in rows[node] if row[1].startswith("_:"))  # the structure of the parts
     return properties
 
 

@@ -7,13 +7,13 @@ imply something its classes do not. A result for one node holds for every node w
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from jidomem.base.containers import grouped
 from jidomem.check.report import CONSISTENT, UnplacedFinding
 from jidomem.check.sources import TripleSource
 from jidomem.rdf.terms import Term, Triple, iri, plain_value
@@ -154,11 +154,11 @@ def rule_groups() -> dict[Any, list[str]]:
             {OWL.Class, OWL.ObjectProperty, OWL.DatatypeProperty, RDF.Property},
         ),
     }  # fmt: skip
-    groups = defaultdict[Any, list[str]](list)
-    for name, (predicates, types) in beginnings.items():
-        for beginning in (*predicates, *((RDF.type, cls) for cls in types)):
-            groups[beginning].append(name)
-    return groups
+    return grouped(
+        (beginning, name)
+        for name, (predicates, types) in beginnings.items()
+        for beginning in (*predicates, *((RDF.type, cls) for cls in types))
+    )
 
 
 def _findings_of_message(
@@ -197,9 +197,7 @@ def representatives(source: TripleSource, schema: Schema) -> tuple[list[Triple],
             first.setdefault(implication.signature, triple)
             for node, fact in implication.facts(triple):
                 facts_of.setdefault(node, set()).add(fact)
-    alike: dict[object, list[Term]] = {}
-    for node in source.about:
-        alike.setdefault((source.types.get(node, _NONE), frozenset(facts_of.get(node, ()))), []).append(node)
+    alike = grouped(((source.types.get(node, _NONE), frozenset(facts_of.get(node, ()))), node) for node in source.about)
     chosen = {nodes[0]: nodes for nodes in alike.values()}
     rows = dict.fromkeys(first.values())
     for triple in source.triples if facts_of else ():

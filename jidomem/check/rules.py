@@ -16,6 +16,7 @@ from itertools import product
 from pathlib import Path
 
 from jidomem.base import files
+from jidomem.base.containers import grouped, reachable
 from jidomem.check.report import (
     AGREED,
     CIRCLE,
@@ -221,20 +222,15 @@ def around(source: TripleSource, nodes: Iterable[Term], rules: Iterable[Triple])
     backward = {value for _, step, value in rules if step in (_INVERSE, _OBJECTS_OF) and is_iri(value)}
     if any(step == _INVERSE and not is_iri(value) for _, step, value in rules):
         backward |= forward
-    pointing: dict[Term, list[Triple]] = {}
-    for triple in source.of(*backward):
-        pointing.setdefault(triple[2], []).append(triple)
-    triples: dict[Triple, None] = {}
-    seen: set[Term] = set()
-    todo = set(nodes)
-    while todo:
-        node = todo.pop()
-        seen.add(node)
-        own, to = source.about.get(node, ()), pointing.get(node, ())
-        triples.update(dict.fromkeys([*own, *to]))
-        linked = {value for _, predicate, value in own if predicate in forward} | {subject for subject, _, _ in to}
-        todo |= {other for other in linked if other[0] != '"'} - seen
-    return list(triples)
+    pointing = grouped((triple[2], triple) for triple in source.of(*backward))
+
+    def linked(node: Term) -> set[Term]:
+        values = {value for _, predicate, value in source.about.get(node, ()) if predicate in forward}
+        return {value for value in values if value[0] != '"'}.union(row[0] for row in pointing.get(node, ()))
+
+    every = reachable(nodes, linked)
+    rows = (row for node in every for row in (*source.about.get(node, ()), *pointing.get(node, ())))
+    return list(dict.fromkeys(rows))
 
 
 def _graded(finding: Finding, source: TripleSource) -> Finding:
@@ -303,13 +299,7 @@ def idle(source: TripleSource, rules: Iterable[Triple], schema: Schema | None = 
 
 def above(classes: Collection[Term], source: TripleSource) -> set[Term]:
     """Return *classes* and their superclasses in the data itself."""
-    seen: set[Term] = set()
-    todo = set(classes)
-    while todo:
-        cls = todo.pop()
-        seen.add(cls)
-        todo |= {*source.values(cls, iri(vocab.RDFS + "subClassOf"))} - seen
-    return seen
+    return reachable(classes, lambda cls: source.values(cls, iri(vocab.RDFS + "subClassOf")))
 
 
 def untargeted(source: TripleSource, rules: Iterable[Triple], schema: Schema) -> dict[str, int]:
@@ -543,11 +533,7 @@ def _by_item(pairs: Iterable[tuple[Term, Term]], proposed: Collection[Term]) -> 
 
 def _ends(item: Term, after: Mapping[Term, set[Term]]) -> set[Term]:
     """Return the last items of all supersession chains from *item*."""
-    seen = further = {item}
-    while further:
-        further = {each for node in further for each in after.get(node, ())} - seen
-        seen = seen | further
-    return {node for node in seen if node not in after}
+    return reachable([item], lambda node: after.get(node, ())) - after.keys()
 
 
 def _circle(circle: list[Term], after: Mapping[Term, set[Term]]) -> UnplacedFinding:

@@ -11,6 +11,7 @@ from operator import itemgetter
 import pyoxigraph as ox
 
 from jidomem.base.clock import parse_moment
+from jidomem.base.containers import grouped
 from jidomem.base.json_values import check_turtle
 from jidomem.check.report import Problem, UnplacedFinding
 from jidomem.errors import InvalidRequest, JournalDamaged
@@ -37,26 +38,12 @@ class TripleSource:
     @cached_property
     def about(self) -> dict[Term, list[Triple]]:
         """Return the triples by subject."""
-        about: dict[Term, list[Triple]] = {}
-        for triple in self.triples:
-            rows = about.get(triple[0])
-            if rows is None:
-                about[triple[0]] = [triple]
-            else:
-                rows.append(triple)
-        return about
+        return grouped((triple[0], triple) for triple in self.triples)
 
     @cached_property
     def by_property(self) -> dict[Term, list[Triple]]:
         """Return the triples by property."""
-        by: dict[Term, list[Triple]] = {}
-        for triple in self.triples:
-            rows = by.get(triple[1])
-            if rows is None:
-                by[triple[1]] = [triple]
-            else:
-                rows.append(triple)
-        return by
+        return grouped((triple[1], triple) for triple in self.triples)
 
     def of(self, *properties: Term) -> Iterator[Triple]:
         """Yield the triples of these properties."""
@@ -72,9 +59,7 @@ class TripleSource:
     def types(self) -> dict[Term, frozenset[Term]]:
         """Return the stated classes of every node that has one; equal sets are one object."""
         one: dict[frozenset[Term], frozenset[Term]] = {}
-        kinds_of: dict[Term, set[Term]] = {}
-        for subject, _, value in self.of(TYPE):
-            kinds_of.setdefault(subject, set()).add(value)
+        kinds_of = grouped((subject, value) for subject, _, value in self.of(TYPE))
         return {node: one.setdefault(kinds := frozenset(classes), kinds) for node, classes in kinds_of.items()}
 
     def items(self, schema: Schema) -> int:
@@ -260,10 +245,7 @@ def line_of_error(error: InvalidRequest) -> int | None:
 
 def by_subject(stated: Iterable[Stated]) -> dict[Term, list[Stated]]:
     """Return statements by subject."""
-    by: dict[Term, list[Stated]] = {}
-    for statement in stated:
-        by.setdefault(statement.triple[0], []).append(statement)
-    return by
+    return grouped((statement.triple[0], statement) for statement in stated)
 
 
 def line_in(by: Mapping[Term, list[Stated]], finding: UnplacedFinding) -> int | None:

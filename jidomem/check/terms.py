@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jidomem.base import files
+from jidomem.base.containers import grouped, reachable
 from jidomem.check.report import (
     COMPILED,
     CURRENT,
@@ -175,9 +176,7 @@ def entry(schema: Schema, term: Term, overlay: Sequence[Path] = ()) -> TermEntry
 
 def summaries(schema: Schema) -> Iterator[tuple[str, str, str]]:
     """Yield the kind, IRI and definition, else label, of each declared term, by one pass over the ontology."""
-    rows: dict[Term, list[Triple]] = {}
-    for row in (*schema.triples, *schema.rules):
-        rows.setdefault(row[0], []).append(row)
+    rows = grouped((row[0], row) for row in (*schema.triples, *schema.rules))
     for term in glossary_terms(schema):
         about = rows.get(term, [])
         yield _kind(schema, term), plain_value(term), _definition(about) or _text(about, LABEL)
@@ -204,11 +203,11 @@ def glossary_terms(schema: Schema) -> list[Term]:
 
 def tree(schema: Schema) -> Iterator[tuple[int, Term]]:
     """Yield every class after its superclass, with its depth; a class with two superclasses is yielded twice."""
-    below: dict[Term, list[Term]] = {}
-    for cls, predicate, above in sorted(schema.triples):
-        if predicate == _SUBCLASS_OF and cls in schema.classes and above in schema.classes:
-            below.setdefault(above, []).append(cls)
-
+    below = grouped(
+        (above, cls)
+        for cls, predicate, above in sorted(schema.triples)
+        if predicate == _SUBCLASS_OF and cls in schema.classes and above in schema.classes
+    )
     seen = set[Term]()
 
     def walk(cls: Term, path: tuple[Term, ...]) -> Iterator[tuple[int, Term]]:
@@ -227,11 +226,9 @@ def tree(schema: Schema) -> Iterator[tuple[int, Term]]:
 def described(schema: Schema, chosen: Iterable[Term]) -> list[Triple]:
     """Return the triples about *chosen* terms, with those of their blank nodes."""
     rows = [*schema.triples, *schema.rules]
-    todo, seen = set(chosen), set[Term]()
-    while todo:
-        seen |= todo
-        todo = {value for subject, _, value in rows if subject in todo and value.startswith("_:")} - seen
-    return [row for row in rows if row[0] in seen]
+    parts = grouped((subject, value) for subject, _, value in rows if value.startswith("_:"))
+    nodes = reachable(chosen, lambda node: parts.get(node, ()))
+    return [row for row in rows if row[0] in nodes]
 
 
 def _kind(schema: Schema, term: Term) -> str:
@@ -242,9 +239,7 @@ def _kind(schema: Schema, term: Term) -> str:
 def _rules(schema: Schema, term: Term) -> Iterator[TermRule]:
     """Yield the rules about a class or its superclasses, those about a property, or those of a shape itself."""
     above = schema.ancestors(term) if term in schema.classes else frozenset((term,))
-    properties: dict[Term, list[tuple[Term, Term]]] = {}
-    for shape, predicate, value in schema.rules:
-        properties.setdefault(shape, []).append((predicate, value))
+    properties = grouped((shape, (predicate, value)) for shape, predicate, value in schema.rules)
     grades = {
         shape: severity_of(plain_value(value)) for shape, predicate, value in schema.rules if predicate == _SEVERITY
     }

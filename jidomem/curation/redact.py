@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from jidomem.base.clock import Sources
+from jidomem.base.containers import grouped, reachable
 from jidomem.base.words import slug
 from jidomem.check.journal_integrity import exposures
 from jidomem.curation.find_text import (
@@ -301,9 +302,7 @@ class JournalMaintenance:
         self.forget()
 
     def _leaves(self, stream: Stream, traces: Iterable[Trace]) -> dict[str, frozenset[str]]:
-        wanted = defaultdict(set)
-        for trace in traces:
-            wanted[trace.commit].add(trace.triple)
+        wanted = grouped((trace.commit, trace.triple) for trace in traces)
         leaves_of = {}
         for commit in self.follower.journal.read(stream):
             if commit.id in wanted:
@@ -351,17 +350,13 @@ class JournalMaintenance:
 
     def _linked(self, project: str, node: Term) -> frozenset[Term]:
         """Return *node* and all nodes linked with it, directly or not: predecessors, successors, evidence and so on."""
-        graph, linked, todo = Stream(project).graph, {node}, [node]
-        while todo:
-            current = todo.pop()
-            about = (
-                value for _, p, value in self.follower.index.triples(graph, current) if p in _LINKS and is_iri(value)
-            )
-            by = (subject for subject, p, _ in self.follower.index.triples(graph, None, None, current) if p in _LINKS)
-            new = {*about, *by} - linked
-            linked |= new
-            todo += new
-        return frozenset(linked)
+        graph, index = Stream(project).graph, self.follower.index
+
+        def linked(one: Term) -> Iterator[Term]:
+            yield from (value for _, p, value in index.triples(graph, one) if p in _LINKS and is_iri(value))
+            yield from (subject for subject, p, _ in index.triples(graph, None, None, one) if p in _LINKS)
+
+        return frozenset(reachable([node], linked))
 
     def _view(self, project: str, *streams: str) -> WriteSnapshot:
         """Return a snapshot of some streams of a project, by default of its memories."""

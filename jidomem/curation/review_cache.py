@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
+from jidomem.base.containers import grouped
 from jidomem.index.projection import IndexedProject
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, plain_value
@@ -250,10 +251,7 @@ class ReviewCache:
         return {item: next(iter(memory.get("summary", ())), REDACTED) for item, memory in active.items()}
 
     def _dated(self, items: Collection[str] | None) -> Mapping[str, list[dict[str, Any]]]:
-        rows_of: dict[str, list[dict[str, Any]]] = {}
-        for row in dated(self._reader, self._project, items):
-            rows_of.setdefault(row["item"], []).append(row)
-        return rows_of
+        return grouped((row["item"], row) for row in dated(self._reader, self._project, items))
 
     def _ended(self, nodes: set[Term]) -> list[str]:
         """Return the nodes, and the memories that they end."""

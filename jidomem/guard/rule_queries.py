@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from jidomem.base.clock import format_timestamp
+from jidomem.base.containers import grouped, reachable
 from jidomem.curation.review_cache import rows_about
 from jidomem.guard.rules import Check, Rule, RuleInputs, Rules, file_state
 from jidomem.journal.commit import COMMIT, stem
@@ -137,35 +138,19 @@ class _RuleRows:
         kinds = " ".join(f"<{kind}>" for kind in self._family)
         self.rows = select(_ITEMS % (kinds, f"{BASE}projects/{project}"))
 
-        def pairs(text: str) -> Mapping[str, list[dict[str, Any]]]:
-            result: dict[str, list[dict[str, Any]]] = defaultdict(list)
-            for row in select(text):
-                result[row["item"]].append(row)
-            return result
-
         self._reader, self._project = memory.reader, project
-        self._by = {name: pairs(text) for name, text in _PAIRS.items()}
+        self._by = {name: grouped((row["item"], row) for row in select(text)) for name, text in _PAIRS.items()}
         self._curators = memory.writer.authority(project).curators
         self._keys, self._successors = select(_KEYS), select(_SUCCESSORS)
 
     def in_possible_conflict(self) -> set[str]:
         """Return the active memories that share a conflict key, or came after a memory with several successors."""
-        active_items, by_key = {row["item"] for row in self.rows}, defaultdict[str, set[str]](set)
-        for row in self._keys:
-            if row["item"] in active_items:
-                by_key[row["key"]].add(row["item"])
-        sharing = {item for items in by_key.values() if len(items) > 1 for item in items}
-        successors = defaultdict[str, set[str]](set)
-        for row in self._successors:
-            successors[row["old"]].add(row["new"])
-        later = set[str]()
-        further = [item for items in successors.values() if len(items) > 1 for item in items]
-        while further:
-            item = further.pop()
-            if item not in later:
-                later.add(item)
-                further += successors.get(item, ())
-        return active_items & (sharing | later)
+        active_items = {row["item"] for row in self.rows}
+        by_key = grouped((row["key"], row["item"]) for row in self._keys if row["item"] in active_items)
+        sharing = {item for items in by_key.values() if len({*items}) > 1 for item in items}
+        successors = grouped((row["old"], row["new"]) for row in self._successors)
+        several = [item for items in successors.values() if len({*items}) > 1 for item in items]
+        return active_items & (sharing | reachable(several, lambda item: successors.get(item, ())))
 
     def rule(self, row: Mapping[str, Any]) -> Rule:
         """Return the rule of one memory."""
@@ -190,15 +175,12 @@ class _RuleRows:
 
     def _was_accepted(self, item: str) -> bool:
         """Return whether a curator accepted an earlier version of *item* with the same checks, files and level."""
-        pending, known = [item], set[str]()
-        while pending:
-            one = pending.pop()
-            known.add(one)
-            if not self._versions[one, "settledBy"].isdisjoint(self._curators):
-                return True
-            olds = self._versions[one, "supersedes"] - known
-            pending += [old for old in olds if self._judged(old) == self._judged(one)]
-        return False
+
+        def same_before(one: str) -> Iterator[str]:
+            return (old for old in self._versions[one, "supersedes"] if self._judged(old) == self._judged(one))
+
+        versions = reachable([item], same_before)
+        return any(not self._versions[one, "settledBy"].isdisjoint(self._curators) for one in versions)
 
     @cached_property
     def _versions(self) -> Mapping[tuple[str, str], set[str]]:

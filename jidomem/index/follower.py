@@ -17,6 +17,7 @@ from threading import Lock, RLock
 from typing import Any
 
 from jidomem.base.background import BackgroundTask
+from jidomem.base.containers import reachable
 from jidomem.errors import NotFound, TooLarge
 from jidomem.index.snapshots import STORE_ERRORS, Clones, PrivateClone, Snapshot
 from jidomem.index.store import BULK_LOAD_BYTES, OxigraphIndex, Watermark, in_batches
@@ -41,12 +42,8 @@ def clears(stream: Stream, commit: Commit) -> bool:
 def after_clearing(stream: Stream, commits: Sequence[Commit]) -> list[Commit]:
     """Return *commits* without the commits that clear the stream, and without the ancestors of these."""
     by_id = {commit.id: commit for commit in commits}
-    cleared, pending = set[str](), [commit.id for commit in commits if clears(stream, commit)]
-    while pending:
-        identity = pending.pop()
-        if identity not in cleared and identity in by_id:
-            cleared.add(identity)
-            pending += by_id[identity].parents
+    clearing = [commit.id for commit in commits if clears(stream, commit)]
+    cleared = reachable(clearing, lambda identity: by_id[identity].parents if identity in by_id else ())
     return [commit for commit in commits if commit.id not in cleared]
 
 

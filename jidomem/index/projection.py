@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
+from jidomem.base.containers import grouped, reachable
 from jidomem.base.words import loose
 from jidomem.index.list_texts import ListTexts
 from jidomem.index.results import Solutions
@@ -185,10 +186,7 @@ class IndexedProject:
 
     def statements(self, node: Term) -> Statements:
         """Return the memory's statements about *node*."""
-        result: dict[Term, list[Term]] = {}
-        for _, predicate, value in self.triples(self.graph, node):
-            result.setdefault(predicate, []).append(value)
-        return result
+        return grouped((predicate, value) for _, predicate, value in self.triples(self.graph, node))
 
     def node(self, name: Term) -> ProjectedNode:
         """Return a node with the interval from when it is recorded until something ends it."""
@@ -203,15 +201,17 @@ class IndexedProject:
     def resting_on(self, nodes: Iterable[Term]) -> set[Term]:
         """Return the nodes derived from those of *nodes* that ended, or from a version before a withdrawn one."""
         bases = {node for node in nodes if self._has_ended(node)}
-        before = {node for node in bases if any(self.triples(self.graph, node, _INVALIDATED))}
-        pending = [*before]
-        while pending:
-            node = pending.pop()
-            earlier = {old for old, _, _ in self.triples(self.graph, None, _SUPERSEDED, node)}
-            earlier |= {old for _, _, old in self.triples(self.graph, node, _REVIVES)}
-            pending += earlier - before
-            before |= earlier
-        return {node for basis in bases | before for node, _, _ in self.triples(self.graph, None, _DERIVED, basis)}
+
+        def earlier(node: Term) -> Iterator[Term]:
+            yield from (old for old, _, _ in self.triples(self.graph, None, _SUPERSEDED, node))
+            yield from (old for _, _, old in self.triples(self.graph, node, _REVIVES))
+
+        withdrawn = [node for node in bases if any(self.triples(self.graph, node, _INVALIDATED))]
+        return {
+            node
+            for basis in bases | reachable(withdrawn, earlier)
+            for node, _, _ in self.triples(self.graph, None, _DERIVED, basis)
+        }
 
     def rests_on_ended(self, node: ProjectedNode) -> bool:
         """Return whether *node* is derived from a node that something superseded or withdrew."""
@@ -227,24 +227,19 @@ class IndexedProject:
             result: dict[Term, dict[Term | None, list[int]]] = defaultdict(lambda: defaultdict(list))
             for number, order in lists.items():
                 for properties, value in order.openings or ():
-                    values = self.subclasses(value) if value and properties == (TYPE,) else {value}
+                    values = {*self.subclasses(value)} if value and properties == (TYPE,) else {value}
                     for name in properties:
                         for term in values:
                             result[name][term].append(number)
             self._openings[key] = result
         return self._openings[key]
 
-    def subclasses(self, name: Term) -> set[Term | None]:
+    def subclasses(self, name: Term) -> set[Term]:
         """Return a class and its declared subclasses, at any depth."""
-        result: set[Term | None] = {name}
-        pending = [name]
-        while pending:
-            superclass = pending.pop()
-            for graph in (ONTOLOGY_GRAPH, self.graph):
-                subclasses = {subclass for subclass, _, _ in self.triples(graph, None, _SUBCLASS, superclass)} - result
-                result |= subclasses
-                pending += subclasses
-        return result
+        graphs = (ONTOLOGY_GRAPH, self.graph)
+        return reachable(
+            [name], lambda cls: [row[0] for graph in graphs for row in self.triples(graph, None, _SUBCLASS, cls)]
+        )
 
     def members(self, order: ListOrder, nodes: Mapping[Term, ProjectedNode]) -> Iterator[tuple[Term, Term | None]]:
         """Yield those of *nodes* that match the pattern of a list, each once for each of its times.

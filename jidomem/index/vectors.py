@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from jidomem.base import disk
 from jidomem.base.background import PeriodicTask
-from jidomem.base.bounded_dict import BoundedDict
 from jidomem.base.clock import monotonic_time
+from jidomem.base.containers import BoundedDict
 from jidomem.base.words import digest
 from jidomem.errors import ModelUnavailable
 from jidomem.index.cache_file import CacheFolder, CacheInvalid

@@ -18,7 +18,7 @@ from threading import RLock
 from time import time_ns
 
 from jidomem.base import disk
-from jidomem.base.bounded_dict import BoundedDict
+from jidomem.base.containers import BoundedDict
 from jidomem.base.disk import Marks, move, prepare
 from jidomem.journal.commit import BYTES, EDITED, FormatError, compact, pack_name, parse, stem
 from jidomem.records.intent import CommitRef

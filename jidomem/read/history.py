@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jidomem.base.clock import format_timestamp
+from jidomem.base.containers import grouped, reachable
 from jidomem.base.words import answer, beginning, sentences
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.journal.commit import Commit, advance
@@ -341,11 +342,8 @@ def _also_superseded(memory: Memory, before: Memory, replaced: Sequence[Memory])
     """Return the asserted memories among *replaced* that are no versions before the version *before* of *memory*."""
     if _is_proposed(memory):
         return []
-    by_iri, earlier, pending = {each["iri"]: each for each in replaced}, set[str](), [before["iri"]]
-    while pending:
-        if (one := pending.pop()) in by_iri and one not in earlier:
-            earlier.add(one)
-            pending += _values(by_iri[one], "supersedes")
+    by_iri = {each["iri"]: each for each in replaced}
+    earlier = reachable([before["iri"]], lambda one: _values(by_iri[one], "supersedes") if one in by_iri else ())
     return [
         {"iri": each["iri"], "summary": next(iter(each["properties"].get("summary", ())), None)}
         for each in replaced
@@ -471,13 +469,12 @@ class History:
         item = self._reader.resolve(project, memory_id, as_of=as_of)
         self._reader.get_memory(project, item, as_of=as_of)
         rows = self._reader.ask("history", project=project, item=item, as_of=as_of, valid_at=valid_at)
-        revisions, redactions = Revisions(self._reader, project, as_of), defaultdict[str, Rows](list)
-        for each in self.redactions(project, "0", as_of):
-            redactions[each.pop("item")].append(each)
+        revisions = Revisions(self._reader, project, as_of)
+        redactions = grouped((each.pop("item"), each) for each in self.redactions(project, "0", as_of))
         before, dates = self._predecessors(project, [row["entry"] for row in rows])
         lineage = _lineage(item, before)
         return [
-            {**row, **revisions.of(row["entry"], lineage), "redactions": redactions[row["entry"]]}
+            {**row, **revisions.of(row["entry"], lineage), "redactions": redactions.get(row["entry"], [])}
             for row in _oldest_first(rows, before, dates)
         ]
 
@@ -567,27 +564,16 @@ class History:
 
 def _lineage(item: str, before: Mapping[str, Set[str]]) -> set[str]:
     """Return the versions before *item*, and those after any of them; *before* has the predecessors of each."""
-    after = defaultdict[str, set[str]](set)
-    for entry, olds in before.items():
-        for old in olds:
-            after[old].add(entry)
-    lineage = {item}
-    for neighbours in (before, after):
-        pending = [*lineage]
-        while pending:
-            new = {*neighbours.get(pending.pop(), ())} - lineage
-            lineage |= new
-            pending += new
-    return lineage
+    after = grouped((old, entry) for entry, olds in before.items() for old in olds)
+    earlier = reachable([item], lambda entry: before.get(entry, ()))
+    return reachable(earlier, lambda entry: after.get(entry, ()))
 
 
 def _oldest_first(rows: Rows, before: Mapping[str, Set[str]], dates: Mapping[str, Any]) -> Rows:
     """Return *rows* of versions, each with its date; within a commit a version follows those it replaced."""
     ordered: Rows = []
     for _, same in groupby(rows, key=lambda row: row["recorded"]):
-        by_entry: dict[str, Rows] = {}
-        for row in same:
-            by_entry.setdefault(row["entry"], []).append({**row, "date": dates.get(row["entry"])})
+        by_entry = grouped((row["entry"], {**row, "date": dates.get(row["entry"])}) for row in same)
         levels = TopologicalSorter({entry: before[entry] & by_entry.keys() for entry in by_entry})
         with suppress(CycleError):
             levels.prepare()

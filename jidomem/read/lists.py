@@ -21,7 +21,7 @@ from sys import maxsize
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jidomem.base.bounded_dict import BoundedDict
+from jidomem.base.containers import BoundedDict
 from jidomem.errors import Busy, InvalidRequest
 from jidomem.index.projection import (
     UNDATED,
@@ -524,6 +524,5 @@ def counted_rows(
     )
     if moment is None or is_elsewhere or not tallies.has_all():
         return None
-    classes = IndexedProject(index, project).subclasses(jido("MemoryItem"))
-    kinds = {plain_value(name) for name in classes if name is not None}
+    kinds = {*map(plain_value, IndexedProject(index, project).subclasses(jido("MemoryItem")))}
     return of(tallies, kinds, moment, None if valid_at is None else ticks(valid_at))

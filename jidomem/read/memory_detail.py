@@ -7,12 +7,12 @@ or title.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from jidomem.base.containers import grouped
 from jidomem.base.words import normal_text, shortened
 from jidomem.errors import NotFound, nearest_names
 from jidomem.index.projection import SHORT
@@ -74,23 +74,24 @@ def named(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName
     *text* is the number of a record, the path of a file or its end, with a line or without, or a title.
     """
     number = _NUMBER.fullmatch(text)
-    by_entry: dict[tuple[str, str, int | None], list[SourceName]] = defaultdict(list)
-    for source in sources(index, project):
+
+    def is_named(source: SourceName) -> bool:
         if number is not None:
-            is_named = source.line is None and number_of_name(record_name(source.path)) == int(number[1])
-        else:
-            is_named = _is_at(source, text) or _is_titled(index, project, source.item, text)
-        if is_named:
-            by_entry[source.entry].append(source)
-    return [by_entry[entry] for entry in sorted(by_entry, key=lambda entry: (entry[0], entry[2] or 0, entry[1]))]
+            return source.line is None and number_of_name(record_name(source.path)) == int(number[1])
+        return _is_at(source, text) or _is_titled(index, project, source.item, text)
+
+    return _by_entry(filter(is_named, sources(index, project)))
 
 
 def beginning_with(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName]]:
     """Return the entries of files whose names begin with *text*, ignoring case, in the form of `named`."""
-    by_entry: dict[tuple[str, str, int | None], list[SourceName]] = defaultdict(list)
-    for source in sources(index, project):
-        if record_name(source.path).casefold().startswith(text.casefold()):
-            by_entry[source.entry].append(source)
+    starting = (each for each in sources(index, project) if record_name(each.path).casefold().startswith(text.casefold()))
+    return _by_entry(starting)
+
+
+def _by_entry(named_sources: Iterable[SourceName]) -> list[list[SourceName]]:
+    """Return the memories of each entry, in the order of the files and their lines."""
+    by_entry = grouped((source.entry, source) for source in named_sources)
     return [by_entry[entry] for entry in sorted(by_entry, key=lambda entry: (entry[0], entry[2] or 0, entry[1]))]
 
 
@@ -308,10 +309,8 @@ def _project(project: str) -> Term:
 
 def _of_project(index: OxigraphIndex, project: str, item: Term) -> bool:
     """Return whether *item* is a memory of the project; if it names no project, that of its graph counts."""
-    properties: dict[Term, list[Term]] = {}
-    for link in (_OF, _WITH):
-        properties[link] = [term for _, _, term in index.triples(graph_iri(project), item, link)]
-    return _is_of(project, properties)
+    links = (row for link in (_OF, _WITH) for row in index.triples(graph_iri(project), item, link))
+    return _is_of(project, grouped((link, term) for _, link, term in links))
 
 
 def _is_of(project: str, properties: Mapping[Term, Sequence[Term]]) -> bool:
@@ -376,9 +375,7 @@ class _Item:
         self._index, self._graph, self._item = index, graph_iri(project), to_term(item, "iri", "iri")
         self._as_of = parse_literal(as_of).text
         triples = sorted(index.triples(self._graph, self._item))
-        properties: dict[Term, list[Term]] = {}
-        for _, predicate, term in triples:
-            properties.setdefault(predicate, []).append(term)
+        properties = grouped((predicate, term) for _, predicate, term in triples)
         if not _is_of(project, properties) or not properties.get(_RECORDED):
             raise _missing(index, project, item)
         if not any(map(self._by_then, properties[_RECORDED])):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from shlex import join
 
+from jidomem.base.containers import grouped, reachable
 from jidomem.errors import InvalidRequest
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, parse_literal
@@ -286,9 +287,7 @@ def unsettled(
     A change that was recorded after both of them settles the pair. *values* returns the values of a property of a node:
     a change names its commit, a commit its parents.
     """
-    by_slot: dict[tuple[str | None, ...], list[PolicyChange]] = {}
-    for change in sorted(changes, key=_by_time):
-        by_slot.setdefault(change.slot, []).append(change)
+    by_slot = grouped((change.slot, change) for change in sorted(changes, key=_by_time))
     pairs = []
     for same in by_slot.values():
         if len({change.effect for change in same}) < 2:
@@ -315,13 +314,11 @@ def _before(
         return max((int(parse_literal(value).text) for value in values(node, _POSITION)), default=0)
 
     first = min(position(node) for node in among if node is not None)
-    ancestors: set[Term] = set()
-    pending = [commit]
-    while pending:
-        parents = {parent for parent in values(pending.pop(), _PARENT) if position(parent) >= first} - ancestors
-        ancestors |= parents
-        pending += parents
-    return ancestors.intersection(node for node in among if node is not None)
+
+    def parents(node: Term) -> list[Term]:
+        return [parent for parent in values(node, _PARENT) if position(parent) >= first]
+
+    return reachable(parents(commit), parents).intersection(node for node in among if node is not None)
 
 
 def is_below(place: str, path: str) -> bool:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
+from jidomem.base.containers import grouped
 from jidomem.base.regex import lazy
 from jidomem.base.words import TELL_LITTLE
 
-K = TypeVar("K")
 #: The most characters of a text that are read, the most words after a number that may name what it counts, and how
 #: many of equal words are compared.
 _LONGEST, _COUNTED, _FIRST = 2_000, 3, 3
@@ -62,27 +62,26 @@ class StatementTokens:
     def subjects(self) -> list[frozenset[str]]:
         """Return the keys of the content words of each sentence."""
         sentences = 1 + max((token.sentence for token in self.tokens), default=-1)
-        by_sentence = _grouped(self.content, [word.sentence for word in self.content])
+        by_sentence = grouped((word.sentence, word) for word in self.content)
         return [frozenset(word.key for word in by_sentence.get(at, ())) for at in range(sentences)]
 
     @cached_property
     def clauses(self) -> dict[int, list[Token]]:
         """Return the words of each clause by its number."""
-        return _grouped(self.words, [word.clause for word in self.words])
+        return grouped((word.clause, word) for word in self.words)
 
     @cached_property
     def _by_folded(self) -> dict[str, list[Token]]:
-        return _grouped(self.content, [word.folded for word in self.content])
+        return grouped((word.folded, word) for word in self.content)
 
     @cached_property
     def _by_key(self) -> dict[str, list[Token]]:
-        return _grouped(self.content, [word.key for word in self.content])
+        return grouped((word.key, word) for word in self.content)
 
     @cached_property
     def by_kind(self) -> dict[str, list[Token]]:
         """Return the values of each kind."""
-        values = [token for token in self.tokens if token.kind != "word"]
-        return _grouped(values, [token.kind for token in values])
+        return grouped((token.kind, token) for token in self.tokens if token.kind != "word")
 
     @cached_property
     def is_negated(self) -> bool:
@@ -223,13 +222,6 @@ def is_unit(token: Token) -> bool:
 def has_dimension(token: Token) -> bool:
     """Return whether *token* is a quantity in a unit, and no mere number or count."""
     return bool(token.slots & _DIMENSIONS)
-
-
-def _grouped(tokens: Iterable[Token], keys: Iterable[K]) -> dict[K, list[Token]]:
-    groups: dict[K, list[Token]] = {}
-    for token, key in zip(tokens, keys, strict=True):
-        groups.setdefault(key, []).append(token)
-    return groups
 
 
 def _words(text: str) -> frozenset[str]:

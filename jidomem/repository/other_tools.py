@@ -10,6 +10,7 @@ from pathlib import Path
 from posixpath import dirname, normpath
 from shlex import quote
 
+from jidomem.base.containers import grouped
 from jidomem.base.json_values import decode_json
 from jidomem.errors import InvalidRequest
 from jidomem.records.file_anchor import path_of
@@ -250,9 +251,7 @@ def _read(base: Path, kind: str, paths: Sequence[str], scan: FolderScan) -> None
         folder = dirname(sorted(paths)[most]) or "."
         scan.passed.append(Passed(folder, f"{len(paths) - most} files beyond the first {most}"))
     if kind == ADR:
-        folders: dict[str, list[tuple[str, bytes]]] = {}
-        for file in files:
-            folders.setdefault(record_files.folder_of(file[0]), []).append(file)
+        folders = grouped((record_files.folder_of(file[0]), file) for file in files)
         scan.sources += [SourceFiles(kind, folder, tuple(some)) for folder, some in folders.items()]
     else:
         scan.sources += [SourceFiles(kind, path, ((path, data),)) for path, data in files]

@@ -20,8 +20,8 @@ from threading import BoundedSemaphore, Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
-from jidomem.base.bounded_dict import BoundedDict
 from jidomem.base.clock import format_timestamp
+from jidomem.base.containers import BoundedDict
 from jidomem.errors import Busy, InvalidRequest, JidomemError, QueryTimeout, TooLarge
 from jidomem.index.results import AnswerLimits, Solutions, solutions
 from jidomem.rdf import sparql

@@ -22,6 +22,7 @@ import pyoxigraph as ox
 
 from jidomem.base import files
 from jidomem.base.background import time_limited
+from jidomem.base.containers import reachable
 from jidomem.base.json_values import check_turtle
 from jidomem.base.regex import Unsearchable, compiled
 from jidomem.base.words import misspelling_of
@@ -450,11 +451,7 @@ def _property(term: Term, fields: Mapping[Term, set[Term]]) -> Property:
 
 
 def _above(cls: Term, of: Mapping[Term, Mapping[Term, set[Term]]]) -> frozenset[Term]:
-    seen, todo = set(), {cls}
-    while todo:
-        seen |= todo
-        todo = {above for term in todo for above in of.get(term, {}).get(_SUBCLASS, ())} - seen
-    return frozenset(seen)
+    return frozenset(reachable([cls], lambda term: of.get(term, {}).get(_SUBCLASS, ())))
 
 
 def _parse(path: Path) -> list[Triple]:

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 from typing import Literal as OneOf
 
+from jidomem.base.containers import reachable
 from jidomem.base.regex import Unsearchable, compiled
 from jidomem.errors import Failed
 from jidomem.rdf.terms import Term, Triple, boolean, iri, is_iri, parse_literal, plain_value
@@ -227,12 +228,8 @@ def _for_pyshacl(rules: Iterable[Triple]) -> list[Triple]:
         if predicate in (_IMPORTS, _DECLARE):
             (imports if predicate == _IMPORTS else declares)[subject].add(value)
     for start in {value for _, predicate, value in rules if predicate == _PREFIXES}:
-        reached, pending = set[Term](), [start]
-        while pending:
-            if (ontology := pending.pop()) not in reached:
-                reached.add(ontology)
-                pending += imports[ontology]
-        rules += [(start, _DECLARE, each) for other in reached - {start} for each in sorted(declares[other])]
+        others = reachable([start], imports.__getitem__) - {start}
+        rules += [(start, _DECLARE, each) for other in others for each in sorted(declares[other])]
     return rules
 
 

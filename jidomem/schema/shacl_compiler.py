@@ -14,6 +14,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from jidomem.base.containers import reachable
 from jidomem.base.regex import Unsearchable, compiled
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import JIDO, RDF, RDFS, TYPE, local_name
@@ -59,7 +60,7 @@ class TripleGraph:
     def types(self, node: Term) -> Collection[Term]:
         """Return the types of *node* with their superclasses in these triples."""
         types = self.about.get(node, _NOTHING).get(TYPE, ())
-        return _with_all_after(types, lambda cls: self.objects(cls, _SUBCLASS)) if self._has_tree else types
+        return reachable(types, lambda cls: self.objects(cls, _SUBCLASS)) if self._has_tree else types
 
     def members(self, head: Term) -> Iterator[Term]:
         """Yield the members of an RDF list; raises UnsupportedShape for an empty one."""
@@ -90,7 +91,7 @@ def compile_path(rules: TripleGraph, path: Term, depth: int = 0) -> tuple[str, P
             return f"^{compile_path(rules, prop, depth + 1)[0]}", lambda data, node: data.back.get((prop, node), ())
         case {"oneOrMorePath": [inner]} if depth < DEEPEST:
             text, step = compile_path(rules, inner, depth + 1)
-            return f"{text}+", lambda data, node: _with_all_after(step(data, node), lambda at: step(data, at))
+            return f"{text}+", lambda data, node: reachable(step(data, node), lambda at: step(data, at))
     if properties.keys() - {"alternativePath"} or depth == DEEPEST:
         raise UnsupportedShape(path)
     members = rules.members(properties["alternativePath"][0] if properties else path)
@@ -121,16 +122,6 @@ def _in_sequence(steps: Sequence[Path]) -> Path:
         return nodes
 
     return values
-
-
-def _with_all_after(nodes: Iterable[Term], step: Callable[[Term], Collection[Term]]) -> set[Term]:
-    seen, todo = set[Term](), list(nodes)
-    while todo:
-        node = todo.pop()
-        if node not in seen:
-            seen.add(node)
-            todo += step(node)
-    return seen
 
 
 #: The parsers of lexical forms of the compiled datatypes, as in rdflib.

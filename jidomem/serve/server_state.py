@@ -20,8 +20,8 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 from jidomem.base.background import BackgroundTask, PeriodicTask
-from jidomem.base.bounded_dict import BoundedDict
 from jidomem.base.clock import format_timestamp, now
+from jidomem.base.containers import BoundedDict
 from jidomem.base.words import slug
 from jidomem.errors import JidomemError, NotFound, PolicyDenied, Unauthenticated, nearest_names
 from jidomem.journal.journal import Stream

@@ -19,7 +19,7 @@ from threading import Lock
 from time import monotonic, sleep
 
 from jidomem.base.background import PeriodicTask
-from jidomem.base.bounded_dict import BoundedDict
+from jidomem.base.containers import BoundedDict
 from jidomem.errors import JidomemError
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.runtime.state import State

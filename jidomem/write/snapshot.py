@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.containers import reachable
 from jidomem.base.words import loose
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, plain_value
@@ -246,28 +247,17 @@ def _is_of_another_matter(intent: MemoryUpdateIntent, old: Term, view: WriteSnap
 
 def _versions_before(item: Term, view: WriteSnapshot) -> set[Term]:
     """Return *item* and the memories that it replaced or revives, directly or not."""
-    found, pending = {item}, [item]
-    while pending:
-        node = pending.pop()
-        earlier = {*view.subjects(vocab.jido("supersededBy"), node), *view.objects(node, _REVIVES)} - found
-        found |= earlier
-        pending += earlier
-    return found
+    return reachable([item], lambda node: view.subjects(_ENDS[0], node) + view.objects(node, _REVIVES))
 
 
 def withdrawals_below(item: Term, view: WriteSnapshot) -> set[Term]:
     """Return what withdrew a memory that *item* is derived from, and that is not active again."""
-    found, pending = set[Term](), {*view.objects(item, _DERIVED)}
-    seen = set[Term]()
-    while pending:
-        seen |= pending
-        again = {node: [*view.subjects(_REVIVES, node)] for node in pending}
-        for node in pending:
-            if not any(_is_asserted(new, view) for new in again[node]):
-                found |= {*view.objects(node, vocab.jido("invalidatedBy"))}
-        later = {new for node in pending for new in (*view.objects(node, vocab.jido("supersededBy")), *again[node])}
-        pending = later - seen
-    return found
+    superseded, withdrawn = _ENDS
+    bases = reachable(
+        view.objects(item, _DERIVED), lambda node: view.objects(node, superseded) + view.subjects(_REVIVES, node)
+    )
+    ended = (node for node in bases if not any(_is_asserted(new, view) for new in view.subjects(_REVIVES, node)))
+    return {end for node in ended for end in view.objects(node, withdrawn)}
 
 
 def _is_asserted(item: Term, view: WriteSnapshot) -> bool:
