@@ -10,14 +10,13 @@ from operator import itemgetter
 
 import pyoxigraph as ox
 
-from jidomem.base.clock import parse_moment
 from jidomem.base.containers import grouped
 from jidomem.base.json_values import check_turtle
 from jidomem.check.report import Problem, UnplacedFinding
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.rdf.terms import Term, Triple, is_iri, plain_value, short_parse_error
+from jidomem.rdf.terms import Term, Triple, is_iri, moment_in, plain_value, short_parse_error
 from jidomem.rdf.turtle import Stated, Unread, statements
 from jidomem.rdf.vocab import PREFIXES, TYPE, jido
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, CommitRef
@@ -81,7 +80,7 @@ class TripleSource:
 
     def recorded_at(self, node: Term) -> datetime | None:
         """Return the last moment at which *node* was recorded, or None."""
-        moments = map(parse_moment, map(plain_value, self.values(node, jido("recordedAt"))))
+        moments = map(moment_in, self.values(node, jido("recordedAt")))
         return max((moment for moment in moments if moment is not None), default=None)
 
     def placed(self, findings: Sequence[UnplacedFinding]) -> list[Problem]:

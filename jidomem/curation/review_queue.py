@@ -13,11 +13,11 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from typing import Any, cast
 
-from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.clock import format_timestamp
 from jidomem.curation.review_cache import ReviewCache, review_cache, rows_about
 from jidomem.errors import JidomemError
 from jidomem.index.projection import OPPOSITE, STALE, VALUE
-from jidomem.rdf.terms import Term, iri, plain_value
+from jidomem.rdf.terms import Term, iri, moment_in, plain_value
 from jidomem.rdf.vocab import CLASS_OF_TYPE, REDACTED, family, graph_iri, jido
 from jidomem.read.history import Revisions, reason
 from jidomem.read.lists import Cursor, PagePosition, page_size
@@ -158,7 +158,7 @@ def queued(
     """
     size, question = None if limit is None else page_size(limit), f"review by place {project} {by or ''}"
     start = Cursor.parse(cursor, question) if cursor is not None else None
-    now = (parse_moment(plain_value(start.as_of)) or now) if start else now
+    now = (moment_in(start.as_of) or now) if start else now
     cache = review_cache(reader, project)
     view = present_rows(reader, project)
     proposed = reader.ask("proposals", project=project)
@@ -509,11 +509,7 @@ _PAST: Mapping[str, str] = {"validUntil": f"{_UNTIL} {{}}", "expiresOn": "its re
 
 def _past_dates(item: Term, view: WriteSnapshot, now: datetime) -> tuple[str, ...]:
     """Return in words the dates of the proposal *item* that are over *now*."""
-    dates = [
-        (text, parse_moment(plain_value(date)))
-        for name, text in _PAST.items()
-        for date in view.objects(item, jido(name))
-    ]
+    dates = [(text, moment_in(date)) for name, text in _PAST.items() for date in view.objects(item, jido(name))]
     past = [(text, format_timestamp(date)) for text, date in dates if date is not None and date <= now]
     return tuple(text.format(date.removesuffix("T00:00:00.000000Z")) for text, date in past)
 

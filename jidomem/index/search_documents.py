@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.containers import grouped
 from jidomem.base.words import LONGEST_TEXT, is_remark
-from jidomem.rdf.terms import Term, Triple, is_iri, parse_literal, plain_value
+from jidomem.rdf.terms import Term, Triple, is_iri, moment_text, parse_literal, plain_value
 from jidomem.rdf.vocab import JIDO, LABEL, TYPE, XSD, conv, jido, local_name
 from jidomem.records.active import ACTIVE, state
 from jidomem.records.search import FIELD_WEIGHTS, NAMESPACE
@@ -85,11 +85,9 @@ def touched_memories(index: TripleReader, graph: str, changes: Mapping[Term, Col
 
 def memory_document(index: TripleReader, graph: str, item: Term) -> Document | None:
     """Return the document of *item*; None if it is no memory, has no summary, or is an alternative of a decision."""
-    statements: dict[Term, list[Term]] = {}
-    for _, predicate, term in sorted(index.triples(graph, item)):
-        statements.setdefault(predicate, []).append(term)
-    moments = sorted(filter(None, map(_moment, statements.get(_RECORDED, ()))))
-    if not moments or jido("summary") not in statements or _STATUS not in statements:
+    statements = grouped((predicate, term) for _, predicate, term in sorted(index.triples(graph, item)))
+    recorded = _earliest(statements.get(_RECORDED, ()))
+    if recorded is None or jido("summary") not in statements or _STATUS not in statements:
         return None
     if jido("Alternative") in statements.get(TYPE, ()) and any(index.triples(graph, None, _ALTERNATIVE, item)):
         return None
@@ -113,20 +111,20 @@ def memory_document(index: TripleReader, graph: str, item: Term) -> Document | N
     return Document(
         item=plain_value(item),
         types=tuple(map(plain_value, statements.get(TYPE, ()))),
-        recorded=moments[0],
+        recorded=recorded,
         ended=min(ends.values(), default=None),
         rejected=rejected_at(index, graph, statements),
         inactive=_inactive(statements),
         agent=value("assertedBy"),
         session=value("assertedIn"),
         confidence=local_name(value("hasConfidence")),
-        valid_from=_bound(statements, "validFrom", max),
-        valid_until=_bound(statements, "validUntil", min),
+        valid_from=max(_moments(statements.get(jido("validFrom"), ())), default=None),
+        valid_until=_earliest(statements.get(jido("validUntil"), ())),
         successors=tuple(plain_value(end) for end in statements.get(_ENDS[0], ()) if end in ends),
         about=tuple(map(plain_value, statements.get(jido("about"), ()))),
         texts=tuple("\n".join(texts[name]) for name in FIELD_WEIGHTS),
         text="\n".join(text for name in FIELD_WEIGHTS for text in texts[name] if name != "about")[:LONGEST_TEXT],
-        said_at=_earliest(statements.get(jido("hasTimestamp"), ())) or moments[0],
+        said_at=_earliest(statements.get(jido("hasTimestamp"), ())) or recorded,
     )
 
 
@@ -147,7 +145,7 @@ def _end_recorded_at(index: TripleReader, graph: str, end: Term) -> str | None:
     """Return when the memory *end* was recorded; None if it is not asserted."""
     if not any(index.triples(graph, end, _STATUS, jido("Asserted"))):
         return None
-    return min(filter(None, (_moment(at) for _, _, at in index.triples(graph, end, _RECORDED))), default=None)
+    return _recorded(index, graph, end)
 
 
 def _project_texts(statements: dict[Term, list[Term]]) -> Iterator[str]:
@@ -167,19 +165,8 @@ def _text(term: Term) -> str:
     return local_name(term) if is_iri(term) else parse_literal(term).text
 
 
-def _moment(term: Term) -> str | None:
-    """Return a moment in its normal form, in which moments are compared as texts."""
-    moment = parse_moment(plain_value(term))
-    return None if moment is None else format_timestamp(moment)
-
-
-def _bound(statements: dict[Term, list[Term]], name: str, choose: Callable[[list[str]], str]) -> str | None:
-    moments = [at for term in statements.get(jido(name), ()) if (at := _moment(term))]
-    return choose(moments) if moments else None
-
-
 ENTRY = jido("Entry")
-_ID, _TEXT, _RECORDED, _REPLACES = jido("entryId"), jido("entryText"), jido("recordedAt"), jido("replaces")
+_ID, _TEXT, _REPLACES = jido("entryId"), jido("entryText"), jido("replaces")
 #: The fields of a memory that an entry has: its text is in the place of the summary.
 _ENTRY_FIELDS = {"summary": _TEXT, "about": jido("speaker")}
 #: The metadata with the session of an entry that has none of its own, and with its position in there.
@@ -187,7 +174,7 @@ _SESSION, _POSITION, _LAST = "session", "position", 10**12
 
 
 def touched_entries(index: TripleReader, graph: str, nodes: Iterable[Term]) -> list[Term]:
-    """Return the entries, sorted, that may have to be read again after *nodes* got new statements."""
+    """Return the entries and turns, sorted, that may have to be read again after *nodes* got new statements."""
     entries = set(nodes)
     for node in [*entries]:
         entries.update(replaced for _, _, replaced in index.triples(graph, node, _REPLACES))
@@ -202,9 +189,7 @@ def namespace(given: Any) -> str:
 
 def entry_document(index: TripleReader, graph: str, node: Term) -> Document | None:
     """Return the document of the entry *node*; None if it is no entry or was redacted."""
-    statements: dict[Term, list[Term]] = {}
-    for _, predicate, term in index.triples(graph, node):
-        statements.setdefault(predicate, []).append(term)
+    statements = _properties_of(index, graph, node)
     if ENTRY not in statements.get(TYPE, ()) or _TEXT not in statements:
         return None
     recorded = _earliest(statements.get(_RECORDED, ()))
@@ -274,22 +259,24 @@ def _recorded(index: TripleReader, graph: str, node: Term) -> str | None:
 
 def _earliest(moments: Iterable[Term]) -> str | None:
     """Return the earliest of *moments*, in its normal form."""
-    return min(
-        (format_timestamp(at) for at in map(parse_moment, map(plain_value, moments)) if at is not None), default=None
-    )
+    return min(_moments(moments), default=None)
+
+
+def _moments(terms: Iterable[Term]) -> Iterator[str]:
+    return filter(None, map(moment_text, terms))
 
 
 TURN = conv("ConversationTurn")
 #: The most tool calls of a turn that are searchable, and the most characters of a call's parameters or result.
 CALLS, CALL_CHARACTERS = 20, 1_000
-_RECORDED, _BY, _CALL = jido("recordedAt"), jido("saidBy"), conv("involvesToolInvocation")
+_BY, _CALL = jido("saidBy"), conv("involvesToolInvocation")
 _TEXTS = conv("promptText"), conv("answerText")
 
 
 def turn_document(index: TripleReader, graph: str, node: Term) -> Document | None:
     """Return the document of the turn *node*; None if it is no turn."""
     statements = _properties_of(index, graph, node)
-    recorded = min(filter(None, map(_turn_time, statements.get(_RECORDED, ()))), default=None)
+    recorded = _earliest(statements.get(_RECORDED, ()))
     if TURN not in statements.get(TYPE, ()) or recorded is None:
         return None
     parts = [
@@ -312,7 +299,7 @@ def turn_document(index: TripleReader, graph: str, node: Term) -> Document | Non
         texts=tuple(texts.get(name, "") for name in FIELD_WEIGHTS),
         text="\n\n".join(spoken)[:LONGEST_TEXT],
         speakers=names,
-        said_at=min(filter(None, map(_turn_time, statements.get(conv("timestamp"), ()))), default=recorded),
+        said_at=_earliest(statements.get(conv("timestamp"), ())) or recorded,
         talk=plain_value(talk) if talk else "",
         place=f"{_turn_place(statements)}{recorded} {plain_value(node)}",
     )
@@ -343,24 +330,11 @@ def _turn_place(statements: dict[Term, list[Term]]) -> str:
     return f"{int(number):012d} " if number.isdecimal() else ""
 
 
-def _turn_time(term: Term) -> str | None:
-    moment = parse_moment(plain_value(term))
-    return None if moment is None else format_timestamp(moment)
-
-
 def _properties_of(index: TripleReader, graph: str, node: Term) -> dict[Term, list[Term]]:
-    statements: dict[Term, list[Term]] = {}
-    for _, predicate, term in index.triples(graph, node):
-        statements.setdefault(predicate, []).append(term)
-    return statements
+    return grouped((predicate, term) for _, predicate, term in index.triples(graph, node))
 
 
-def touched_old_turns(index: TripleReader, graph: str, nodes: Iterable[Term]) -> list[Term]:
-    """Return the entries and turns, sorted, that may have to be read again after *nodes* got new statements."""
-    return touched_entries(index, graph, nodes)
-
-
-def old_turn_document(index: TripleReader, graph: str, node: Term) -> Document | None:
+def history_document(index: TripleReader, graph: str, node: Term) -> Document | None:
     """Return the document of the entry or turn *node*; None if it is neither or was redacted."""
     return entry_document(index, graph, node) or turn_document(index, graph, node)
 
@@ -377,5 +351,5 @@ class DocumentReader:
 #: The streams with searchable documents, each in a file of its own.
 READERS: Mapping[str, DocumentReader] = {
     "memory": DocumentReader(touched_memories, memory_document),
-    "history": DocumentReader(touched_old_turns, old_turn_document),
+    "history": DocumentReader(touched_entries, history_document),
 }

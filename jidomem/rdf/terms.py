@@ -8,7 +8,10 @@ pyoxigraph term, so digests, comparisons and lookups need no term objects.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import NamedTuple
+
+from jidomem.base.clock import format_timestamp, parse_moment
 
 Term = str
 Triple = tuple[Term, Term, Term]
@@ -102,6 +105,23 @@ def parse_literal(term: Term) -> Literal:
     if language:
         return Literal(text, "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString", language)
     return Literal(text, datatype or XSD + "string")
+
+
+def moment_in(term: Term | None) -> datetime | None:
+    """Return the moment that *term* states, in UTC; None for no term, or one that states none."""
+    return None if term is None else parse_moment(plain_value(term))
+
+
+def moment_text(term: Term) -> str | None:
+    """Return the moment that *term* states in its normal form, in which two compare as texts; None if it states none.
+
+    A store may have written it in a shorter form.
+
+    >>> moment_text(date_time("2026-11-21T08:00:00Z"))
+    '2026-11-21T08:00:00.000000Z'
+    """
+    moment = moment_in(term)
+    return None if moment is None else format_timestamp(moment)
 
 
 def ntriples_line(triple: Triple) -> str:

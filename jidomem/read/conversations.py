@@ -13,12 +13,12 @@ from heapq import merge
 from threading import Lock
 from typing import Any, TypeVar
 
-from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.containers import grouped
 from jidomem.index.results import Solutions
 from jidomem.index.search_documents import ENTRY
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import Stream
-from jidomem.rdf.terms import Term, Triple, literal, plain_value
+from jidomem.rdf.terms import Term, Triple, literal, moment_text, plain_value
 from jidomem.rdf.vocab import TYPE, conv, jido
 from jidomem.records.entry import ToolUse, Turn
 
@@ -198,7 +198,7 @@ class EntryCache:
         name = plain_value(fields[_ID])
         if not name.startswith(self._prefix):
             return None
-        at = _entry_time(fields[_RECORDED])
+        at = moment_text(fields[_RECORDED]) or ""
         return CachedEntry(node, name, plain_value(fields[_TEXT]), at, at, plain_value(fields.get(_METADATA, _NONE)))
 
     def _read_all(self) -> None:
@@ -207,7 +207,7 @@ class EntryCache:
         first, now = (self._index.query(text % begins, graphs=[self._graph]) for text in (_FIRST, _NOW))
         assert isinstance(first, Solutions)
         assert isinstance(now, Solutions)
-        since = {entry: _entry_time(at) for entry, at in first.rows if at is not None}
+        since = {entry: moment_text(at) or "" for entry, at in first.rows if at is not None}
         entries = []
         for entry, name, text, metadata, at in now.rows:
             fields = {_ID: name or "", _TEXT: text or "", _RECORDED: at or "", _METADATA: metadata or _NONE}
@@ -223,12 +223,6 @@ class EntryCache:
 def _place(one: CachedEntry) -> tuple[str, Term]:
     """Return the sort key of the order of recording."""
     return one.recorded, one.node
-
-
-def _entry_time(at: Term) -> str:
-    """Return a moment in its canonical form; empty if it is malformed."""
-    moment = parse_moment(plain_value(at))
-    return "" if moment is None else format_timestamp(moment)
 
 
 NodeProperties = Mapping[Term, Sequence[Term]]
@@ -284,10 +278,7 @@ def _part(index: OxigraphIndex, graph: str, properties: NodeProperties, link: Te
 
 
 def _properties_of(index: OxigraphIndex, graph: str, node: Term) -> NodeProperties:
-    properties: dict[Term, list[Term]] = {}
-    for _, predicate, value in index.triples(graph, node):
-        properties.setdefault(predicate, []).append(value)
-    return properties
+    return grouped((predicate, value) for _, predicate, value in index.triples(graph, node))
 
 
 def _one(properties: NodeProperties, predicate: Term) -> str | None:
@@ -297,9 +288,4 @@ def _one(properties: NodeProperties, predicate: Term) -> str | None:
 
 def _turn_time(properties: NodeProperties, predicate: Term) -> str:
     """Return the earliest stated moment in its canonical form; empty without one."""
-    moments = [
-        format_timestamp(at)
-        for at in map(parse_moment, map(plain_value, properties.get(predicate, ())))
-        if at is not None
-    ]
-    return min(moments, default="")
+    return min(filter(None, map(moment_text, properties.get(predicate, ()))), default="")

@@ -85,7 +85,9 @@ def named(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName
 
 def beginning_with(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName]]:
     """Return the entries of files whose names begin with *text*, ignoring case, in the form of `named`."""
-    starting = (each for each in sources(index, project) if record_name(each.path).casefold().startswith(text.casefold()))
+    starting = (
+        each for each in sources(index, project) if record_name(each.path).casefold().startswith(text.casefold())
+    )
     return _by_entry(starting)
 
 
@@ -294,7 +296,7 @@ def _by_local_id(index: OxigraphIndex, project: str, local: str, moment: Term) -
 
 
 def _recorded(index: OxigraphIndex, project: str, item: Term) -> list[str]:
-    return [_written(moment) for _, _, moment in index.triples(graph_iri(project), item, _RECORDED)]
+    return [canonical_moment(moment) for _, _, moment in index.triples(graph_iri(project), item, _RECORDED)]
 
 
 def _items(index: OxigraphIndex, project: str, text: str, bindings: dict[str, Term]) -> list[str]:
@@ -379,7 +381,7 @@ class _Item:
         if not _is_of(project, properties) or not properties.get(_RECORDED):
             raise _missing(index, project, item)
         if not any(map(self._by_then, properties[_RECORDED])):
-            raise _recorded_later(project, item, map(_written, properties[_RECORDED]))
+            raise _recorded_later(project, item, map(canonical_moment, properties[_RECORDED]))
         self._ends = {name: list(self._enders(properties.get(link, ()))) for name, link in _ENDS.items()}
         self._properties = {link: terms for link, terms in properties.items() if link not in _ENDS.values()}
         self.triples = [(s, p, o) for s, p, o in triples if p not in _ENDS.values() or self._is_known(o)]
@@ -395,7 +397,7 @@ class _Item:
             )
 
     def _moments(self, name: str) -> list[str]:
-        return [_written(term) for term in self._properties.get(jido(name), [])]
+        return [canonical_moment(term) for term in self._properties.get(jido(name), [])]
 
     def to_dict(self, now: Callable[[], str] | None) -> dict[str, Any]:
         """Return the memory as plain values, its validity judged by the clock *now*."""
@@ -442,9 +444,9 @@ class _Item:
 
     def _by_then(self, moment: Term) -> bool:
         """Return whether *moment* is not after `as_of`."""
-        return _written(moment) <= self._as_of
+        return canonical_moment(moment) <= self._as_of
 
 
-def _written(moment: Term) -> str:
+def canonical_moment(moment: Term) -> str:
     """Return a moment in its canonical form, in which two compare as texts; a store may have shortened it."""
     return plain_value(to_term(parse_literal(moment).text, "dateTime", "a moment"))

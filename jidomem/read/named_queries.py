@@ -19,7 +19,7 @@ from jidomem.index.store import OxigraphIndex
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import Dataset, dataset
 from jidomem.rdf.statements import to_value
-from jidomem.rdf.terms import Term, Triple, boolean, date_time, iri, literal, parse_literal, plain_value
+from jidomem.rdf.terms import Term, Triple, boolean, date_time, iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, conv, graph_iri, graphs_of, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment
@@ -213,7 +213,10 @@ class NamedQueries:
         if status != ACTIVE or not _is_memory(entry):
             return str(status)
         graph, item = graph_iri(project), iri(str(entry))
-        since, until = ([_moment(term) for _, _, term in self._index.triples(graph, item, date)] for date in _DATES)
+        since, until = (
+            [memory_detail.canonical_moment(term) for _, _, term in self._index.triples(graph, item, date)]
+            for date in _DATES
+        )
         return validity(max(since, default=None), min(until, default=None), moment)
 
     def _state(self, project: str, row: Mapping[str, Any]) -> dict[str, str]:
@@ -335,11 +338,6 @@ def _at(bindings: Mapping[str, Term], valid_at: Term) -> dict[str, Term]:
 def _is_memory(value: object) -> bool:
     """Return whether *value* is the IRI of a memory: a query of a root may show anything as an item."""
     return isinstance(value, str) and _MEMORY.fullmatch(value) is not None
-
-
-def _moment(term: Term) -> str:
-    """Return a moment in its canonical form, which a store may have shortened."""
-    return plain_value(to_term(parse_literal(term).text, "dateTime", "a moment"))
 
 
 def _camel(name: str) -> str:

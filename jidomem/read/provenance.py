@@ -194,7 +194,9 @@ class _Links:
 
     def _was_recorded(self, recorded: Sequence[Term]) -> bool:
         """Return whether a node was *recorded* by then, at any of its moments; a node without any always exists."""
-        return not recorded or any(to_value(at) is not None and _text(at) <= self._moment for at in recorded)
+        return not recorded or any(
+            to_value(at) is not None and memory_detail.canonical_moment(at) <= self._moment for at in recorded
+        )
 
     def _recorded(self, node: str) -> list[Term]:
         return [term for _, _, term in self._index.triples(self._graph, iri(node), _RECORDED)]
@@ -249,11 +251,6 @@ def _convention(properties: Mapping[str, Any]) -> Convention:
 
 def _beside(properties: Mapping[str, Any], other: str) -> bool:
     return other in properties.get("coexistsWith", ())
-
-
-def _text(moment: Term) -> str:
-    """Return a moment in its canonical form."""
-    return plain_value(to_term(parse_literal(moment).text, "dateTime", "a moment"))
 
 
 #: Returns when and to whom a memory was shown, from project, IRI and moment.

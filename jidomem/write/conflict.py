@@ -15,7 +15,7 @@ from typing import Any
 from jidomem.base.clock import parse_moment
 from jidomem.base.words import normal_text
 from jidomem.errors import ConflictItem
-from jidomem.rdf.terms import Term, iri, literal, parse_literal, plain_value
+from jidomem.rdf.terms import Term, iri, literal, moment_in, parse_literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido, local_name, type_of, type_uri
 from jidomem.records.active import Convention, is_accepted
 from jidomem.records.intent import (
@@ -394,7 +394,7 @@ def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] |
     shared = [(kind, [each for each in some if each != item]) for kind, some in compared]
     if not any(some for _, some in shared):  # as for most: nothing else is read of them
         return
-    dates, recorded = _dates(item, view), _moment(view.first(item, _RECORDED))
+    dates, recorded = _dates(item, view), view.recorded_at(item)
     values = {key for key in own_keys if plain_value(key).startswith("value-is:")}
     coexists = view.objects(item, jido("coexistsWith"))
     for kind, some in shared:
@@ -448,8 +448,8 @@ def _overlap(intent: MemoryUpdateIntent, recorded: datetime | None, item: Term, 
     Each is without `valid_from` from its timestamp on, and undated from when it is *recorded*, as in conflicts.rq.
     """
     start, end = parse_moment(intent.valid_from or intent.timestamp) or recorded, parse_moment(intent.valid_until)
-    since = _moment(view.first(item, _VALID_FROM) or view.first(item, _DATED) or view.first(item, _RECORDED))
-    until = _moment(view.first(item, _VALID_UNTIL))
+    since = moment_in(view.first(item, _VALID_FROM) or view.first(item, _DATED) or view.first(item, _RECORDED))
+    until = moment_in(view.first(item, _VALID_UNTIL))
     starts, ends = [each for each in (start, since) if each], [each for each in (end, until) if each]
     return not (starts and ends) or max(starts) < min(ends)
 
@@ -459,10 +459,6 @@ def _dates(item: Term, view: WriteSnapshot) -> MemoryUpdateIntent:
     found = (view.first(item, each) for each in (_VALID_FROM, _DATED, _VALID_UNTIL))
     since, dated, until = (None if date is None else parse_literal(date).text for date in found)
     return MemoryUpdateIntent(valid_from=since, timestamp=dated, valid_until=until)
-
-
-def _moment(term: Term | None) -> datetime | None:
-    return None if term is None else parse_moment(parse_literal(term).text)
 
 
 def _holders(key: str, view: WriteSnapshot) -> list[Term]:

@@ -13,7 +13,7 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import cut
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, iri, plain_value
+from jidomem.rdf.terms import Term, Triple, iri, moment_in, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.file_anchor import ANCHOR, anchors_of
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, MemoryUpdateIntent, Receipt
@@ -486,12 +486,9 @@ def _review_interval(old: Mapping[str, Any], view: WriteSnapshot) -> timedelta:
     """
     since, due = parse_moment(old.get("timestamp")), parse_moment(old["expires_on"])
     replaced = [*old.get("supersedes", ()), *old.get("revives", ())]
-    times = {
-        parse_moment(plain_value(time)) for each in replaced for time in view.objects(iri(each), jido("hasTimestamp"))
-    }
+    times = {moment_in(time) for each in replaced for time in view.objects(iri(each), jido("hasTimestamp"))}
     if since in times:
-        recorded = view.first(iri(old["iri"]), jido("recordedAt"))
-        since = (parse_moment(plain_value(recorded)) if recorded else None) or since
+        since = view.recorded_at(iri(old["iri"])) or since
     return due - since if since and due else timedelta()
 
 

@@ -9,10 +9,21 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from shlex import quote
 
-from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.clock import parse_moment
 from jidomem.errors import IntentRefused, PolicyDenied, Violation
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, boolean, integer, iri, is_iri, literal, parse_literal, plain_value
+from jidomem.rdf.terms import (
+    Term,
+    Triple,
+    boolean,
+    integer,
+    iri,
+    is_iri,
+    literal,
+    moment_text,
+    parse_literal,
+    plain_value,
+)
 from jidomem.rdf.vocab import ERRORS, TYPE, family, jido
 from jidomem.records.intent import MemoryUpdateIntent
 from jidomem.records.policy import CURATORS, DEFAULT_ROLE, OTHER_WRITES, PRESETS, AccessPolicy, Policy, PolicyChange
@@ -286,13 +297,12 @@ def _change(node: Term, view: WriteSnapshot) -> PolicyChange:
 
     roles = {field: vocab.local_name(value) for field, name in _ROLES.items() if (value := text(name))}
     texts = {field: text(name) for field, name in (_TEXTS | _AGENTS).items()}
-    days = view.first(node, jido("afterDays"))
-    recorded = parse_moment(text("recordedAt"))  # an index may leave out the zeros at its end
+    days, recorded = view.first(node, jido("afterDays")), view.first(node, jido("recordedAt"))
     return PolicyChange(
         **texts,
         **roles,
         days=int(parse_literal(days).text) if days else None,
-        recorded=format_timestamp(recorded) if recorded else "",
+        recorded=(moment_text(recorded) or "") if recorded else "",
         node=plain_value(node),
     )
 

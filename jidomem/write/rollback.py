@@ -15,7 +15,7 @@ from jidomem.index.results import Solutions
 from jidomem.journal.journal import Stream
 from jidomem.rdf import vocab
 from jidomem.rdf.statements import to_value
-from jidomem.rdf.terms import XSD, Term, date_time, iri, literal, plain_value
+from jidomem.rdf.terms import XSD, Term, date_time, iri, literal, moment_in, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Receipt, Version
 from jidomem.write import permissions, triples
@@ -183,7 +183,7 @@ class _Recovery:
         return self._was_recorded(item, view) and not any(self._was_recorded(end, view) for end in ends)
 
     def _was_recorded(self, item: Term, view: WriteSnapshot) -> bool:
-        recorded = (parse_moment(plain_value(value)) for value in view.objects(item, jido("recordedAt")))
+        recorded = map(moment_in, view.objects(item, jido("recordedAt")))
         return any(moment is not None and moment <= self.moment for moment in recorded)
 
     def _opening(self, view: WriteSnapshot, now: datetime) -> SessionRows:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.clock import format_timestamp
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
-from jidomem.rdf.terms import Term, iri, literal, plain_value
+from jidomem.rdf.terms import Term, iri, literal, moment_in, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.active import is_accepted
 from jidomem.records.intent import IDENTICAL, Receipt
@@ -211,17 +211,16 @@ class Settlements:
         if self._rests_on_withdrawn(item, view):
             return True
         ends = view.objects(item, jido("validUntil"))
-        dates = [parse_moment(plain_value(date)) for date in (*view.objects(item, jido("expiresOn")), *ends)]
+        dates = [*map(moment_in, (*view.objects(item, jido("expiresOn")), *ends))]
         if not dates:
             return any(self._context.pipeline.schema.is_a(kind, jido("Assumption")) for kind in view.types(item))
-        made = _recorded(item, view)
-        known = [parse_moment(plain_value(date)) for date in ends]
+        made, known = view.recorded_at(item), [*map(moment_in, ends)]
         past = [date for date in dates if date is not None and date <= now]
         return any(date not in known or made is None or made < date for date in past)
 
     def _rests_on_withdrawn(self, item: Term, view: WriteSnapshot) -> bool:
-        made, withdrawals = _recorded(item, view), withdrawals_below(item, view)
-        return any(made is None or made < at for end in withdrawals if (at := _recorded(end, view)) is not None)
+        made, withdrawals = view.recorded_at(item), map(view.recorded_at, withdrawals_below(item, view))
+        return any(made is None or made < at for at in withdrawals if at is not None)
 
     def _accepted(
         self, item: Term, action: str, other: str | None, view: WriteSnapshot, now: datetime
@@ -540,8 +539,3 @@ def identical_proposals(item: Term, view: WriteSnapshot) -> list[Term]:
     identical = [key for key in view.objects(item, _KEY) if plain_value(key).startswith(IDENTICAL)]
     others = {other for key in identical for other in view.subjects(_KEY, literal(plain_value(key))) if other != item}
     return sorted(other for other in others if view.is_proposed(other) and not view.has_ended(other))
-
-
-def _recorded(item: Term, view: WriteSnapshot) -> datetime | None:
-    recorded = view.first(item, jido("recordedAt"))
-    return parse_moment(plain_value(recorded)) if recorded else None

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from typing import Any
 
-from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.clock import format_timestamp
 from jidomem.base.containers import reachable
 from jidomem.base.words import loose
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, iri, plain_value
+from jidomem.rdf.terms import Term, Triple, iri, moment_in, plain_value
 from jidomem.records.active import is_accepted
 from jidomem.records.differences import are_on_other_things
 from jidomem.records.intent import MemoryUpdateIntent
@@ -22,6 +22,7 @@ ITEM_MARK = vocab.jido("hasAssertionStatus")
 _ASSERTED, _PROPOSED = vocab.jido("Asserted"), vocab.jido("Proposed")
 _ASSERTED_BY, _SETTLED_BY = vocab.jido("assertedBy"), vocab.jido("settledBy")
 _DECIDED, _UNTIL = vocab.jido("decisionStatus"), vocab.jido("validUntil")
+_RECORDED_AT = vocab.jido("recordedAt")
 _DERIVED, _REVIVES = vocab.jido("derivedFrom"), vocab.jido("revives")
 #: The most memories that a warning names.
 _MOST_NAMED = 3
@@ -195,13 +196,17 @@ class WriteSnapshot:
         """Return the agents that recorded *item*: those that settled it without a change, else its authors."""
         return self.objects(item, _SETTLED_BY) or self.objects(item, _ASSERTED_BY)
 
+    def recorded_at(self, item: Term) -> datetime | None:
+        """Return when *item* was recorded; None for one of the block under construction."""
+        return moment_in(self.first(item, _RECORDED_AT))
+
     def has_ended(self, item: Term) -> bool:
         """Return whether *item* is superseded or invalidated."""
         return any(self._values_of(item, end) for end in _ENDS)
 
     def expired(self, item: Term, now: datetime) -> str | None:
         """Return until when *item* was valid, as text; None if it is valid *now* by its `valid_until`."""
-        ends = [end for date in self._values_of(item, _UNTIL) if (end := parse_moment(plain_value(date)))]
+        ends = [end for date in self._values_of(item, _UNTIL) if (end := moment_in(date))]
         return format_timestamp(min(ends)).removesuffix("T00:00:00.000000Z") if ends and min(ends) <= now else None
 
     def _values_of(self, subject: Term, predicate: Term) -> list[Term]:
