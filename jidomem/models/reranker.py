@@ -29,11 +29,9 @@ class Reranker(Protocol):
     @property
     def name(self) -> str:
         """Return the model and its place."""
-        ...
 
     def scores(self, query: str, texts: Sequence[str], seconds: float) -> Sequence[float]:
         """Return the relevance of each of *texts*, in their order; raise ModelUnavailable, also after *seconds*."""
-        ...
 
 
 def rerank(hits: MemoryRecall, reranker: Reranker, limit: int, seconds: float) -> MemoryRecall:

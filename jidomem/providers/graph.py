@@ -47,21 +47,17 @@ class Root(Protocol):
     @property
     def writer(self) -> MemoryWriter:
         """Return the writer of the root."""
-        ...
 
     @property
     def reader(self) -> MemoryReader:
         """Return the reader of the root."""
-        ...
 
     @property
     def project(self) -> str:
         """Return the default project."""
-        ...
 
     def recall(self, request: str, project: str | None = None, **more: Any) -> recall.MemoryRecall:
         """Return the active memories that match words of *request*."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

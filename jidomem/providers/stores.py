@@ -174,15 +174,12 @@ class VectorBackend(Protocol):
 
     def add(self, key: str, vector: Sequence[float]) -> None:
         """Store *vector* under *key*, in place of any other."""
-        ...
 
     def remove(self, key: str) -> None:
         """Remove the vector under *key*, which exists."""
-        ...
 
     def nearest(self, vector: Sequence[float], top_k: int) -> Sequence[tuple[str, float]]:
         """Return up to *top_k* keys with the cosine of each, the nearest first."""
-        ...
 
 
 class Scan:

@@ -266,19 +266,15 @@ class Provider(Protocol):
 
     def init(self, opts: Opts) -> State:
         """Return the first state, or raise an error."""
-        ...
 
     def get(self, state: State, key: str, opts: Opts) -> StoredValue | Missing:
         """Return the value under *key*, or Missing."""
-        ...
 
     def put(self, state: State, key: str, value: Any, opts: Opts) -> Done:
         """Store *value* under *key*, replacing the present value; *opts* has its `embedding`, if any."""
-        ...
 
     def delete(self, state: State, key: str, opts: Opts) -> Done | Missing:
         """Delete the value under *key*, or return Missing."""
-        ...
 
 
 @runtime_checkable
@@ -287,7 +283,6 @@ class Searchable(Provider, Protocol):
 
     def query(self, state: State, query: Mapping[str, Any], opts: Opts) -> Answer:
         """Return the results of *query*, the best first."""
-        ...
 
 
 def refuse_unknown(given: Mapping[str, Any], known: Sequence[str], what: str) -> None:

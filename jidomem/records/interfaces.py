@@ -25,15 +25,12 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """Return the identity of its vectors: the model, its version, and its dimension."""
-        ...
 
     def dimensions(self) -> int:
         """Return the dimension of its vectors."""
-        ...
 
     def generate(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return one vector for each of *texts*, in their order, or raise ModelUnavailable."""
-        ...
 
 
 class Rows(Protocol):
@@ -97,22 +94,18 @@ class DialogueTurn(Protocol):
     @property
     def query(self) -> str:
         """Return the question or statement."""
-        ...
 
     @property
     def response(self) -> str:
         """Return the answer of the agent."""
-        ...
 
     @property
     def timestamp(self) -> datetime:
         """Return the time of the turn."""
-        ...
 
     @property
     def meta_chain(self) -> str | None:
         """Return the summary of the dialogue up to this turn, None before a model makes it."""
-        ...
 
 
 class Segment(Protocol):
@@ -121,17 +114,14 @@ class Segment(Protocol):
     @property
     def topic_summary(self) -> str:
         """Return their summary, empty before a model makes it."""
-        ...
 
     @property
     def keywords(self) -> Collection[str]:
         """Return the keywords for search."""
-        ...
 
     @property
     def pages(self) -> Sequence[DialogueTurn]:
         """Return the pages."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,47 +223,37 @@ class LanguageModel(Protocol):
     @property
     def name(self) -> str:
         """Return the identity of its answers."""
-        ...
 
     @property
     def embedder(self) -> Embedder:
         """Return the embedder of its vectors."""
-        ...
 
     def generate_meta_chain(self, pages: Sequence[DialogueTurn]) -> str:
         """Return a summary of the dialogue up to the last of *pages*, which extends the previous summary.
 
         That is the `meta_chain` of the last earlier page with one; *pages* are at least one, of one chain.
         """
-        ...
 
     def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
         """Return whether *page* continues the subject of *previous*, so that both are in one chain."""
-        ...
 
     def calculate_embedding(self, text: str) -> Vector:
         """Return the vector of *text*."""
-        ...
 
     def calculate_embeddings(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return one vector for each of *texts*, in their order."""
-        ...
 
     def extract_keywords(self, text: str) -> tuple[str, ...]:
         """Return the keywords of *text*, each once in lower case, the most specific first."""
-        ...
 
     def generate_segment_summary(self, pages: Sequence[DialogueTurn]) -> str:
         """Return a summary of *pages*, at least one, in a few sentences."""
-        ...
 
     def extract_traits(self, segment: Segment) -> Learned:
         """Return the facts and traits in the pages of *segment*, about the object and the agent."""
-        ...
 
     def rate_importance(self, facts: Sequence[str]) -> tuple[float, ...]:
         """Return the importance of each of *facts* to agents that were not present, from 0 to 1."""
-        ...
 
     def generate_final_prompt(
         self,
@@ -284,11 +264,9 @@ class LanguageModel(Protocol):
         system_memory: Sequence[str],
     ) -> ModelPrompt:
         """Return the prompt of *query* with the memory of each tier; nothing is sent."""
-        ...
 
     def answer(self, prompt: ModelPrompt) -> str:
         """Return the final answer to *prompt*; raises ModelUnavailable, also without a chat model."""
-        ...
 
 
 def _validate(subject: str, confidence: float, **texts: str) -> None:

@@ -120,15 +120,12 @@ class Plugin(Protocol):
     @property
     def name(self) -> str:
         """Return the name, unique among the plugins of an agent."""
-        ...
 
     def mount(self, agent: A) -> tuple[A, Any]:
         """Return the agent prepared for the plugin, and the state of the plugin."""
-        ...
 
     def routes(self) -> Mapping[str, Handler]:
         """Return the handlers of signals, by their type."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +209,6 @@ class Projector(Protocol):
 
     def project(self, memory: Memory, thread: Thread, ctx: Context) -> Memory | tuple[Memory, Sequence[Directive]]:
         """Return the memory after *thread*; *ctx* has the moment `now`, and further values of the agent."""
-        ...
 
 
 def project(projector: Projector, memory: Memory, thread: Thread, ctx: Context | None = None) -> Step[Memory]:
