@@ -92,7 +92,7 @@ def run(gates: Iterable[GateQuery], ask: Ask) -> tuple[list[UnplacedFinding], li
     unchecked = []
     for gate in gates:
         try:
-            findings += [_row(gate, answer) for answer in _rows(gate, ask(gate.query.text))]
+            findings += [_row(gate, answer) for answer in _rows(ask(gate.query.text))]
         except JidomemError as error:
             unchecked.append(f"gate {gate.query.name}: {error.detail}")
     return findings, unchecked
@@ -132,7 +132,7 @@ def read_gates(path: Path) -> GateQuery:
     return GateQuery(query, path)
 
 
-def _rows(gate: GateQuery, answer: Solutions) -> list[dict[str, Term | None]]:
+def _rows(answer: Solutions) -> list[dict[str, Term | None]]:
     return [dict(zip(answer.variables, row, strict=True)) for row in answer.rows]
 
 

@@ -9,6 +9,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from jidomem.base.containers import BoundedDict
 from jidomem.rdf.vocab import type_and_class
 from jidomem.records.active import ACTIVE, PENDING, UNACCEPTED
 
@@ -140,7 +141,6 @@ def write_counts(file: SearchIndexReader, *, moment: str | None, days: int) -> W
     """Return the counts of the memories recorded by *moment*, with the last *days* on which any was written."""
     counts, key = _cached_counts(file).written, (moment or _LATEST, days)
     if key not in counts:
-        _evict_oldest(counts)
         counts[key] = _count_writes([*file.ask(_BY_AGENT, {"moment": key[0]})], days)
     return counts[key]
 
@@ -161,9 +161,9 @@ class _Counts:
 
     def __init__(self, mark: Any) -> None:
         self.mark = mark
-        self.groups: dict[tuple[str, str], Groups] = {}
-        self.facets: dict[tuple[str, str, frozenset[tuple[str, str]]], Facets] = {}
-        self.written: dict[tuple[str, int], WriteCounts] = {}
+        self.groups = BoundedDict[tuple[str, str], Groups](_CACHED_GROUPS)
+        self.facets = BoundedDict[tuple[str, str, frozenset[tuple[str, str]]], Facets](_CACHED_GROUPS)
+        self.written = BoundedDict[tuple[str, int], WriteCounts](_CACHED_GROUPS)
 
 
 #: The cached counts of the newest state of each file.
@@ -178,9 +178,7 @@ def _facets(
     at, key = (moment, valid_at), (moment, valid_at, frozenset(chosen.items()))
     if key not in cached.facets:
         if at not in cached.groups:
-            _evict_oldest(cached.groups)
             cached.groups[at] = [*file.ask(_GROUPS % "", {"moment": moment, "valid_at": valid_at})]
-        _evict_oldest(cached.facets)
         cached.facets[key] = _facet_counts(cached.groups[at], classes, chosen)
     return cached.facets[key]
 
@@ -192,11 +190,6 @@ def _cached_counts(file: SearchIndexReader) -> _Counts:
     if cached is None or cached.mark != mark:
         cached = _CACHE[file] = _Counts(mark)
     return cached
-
-
-def _evict_oldest(cache: dict[Any, Any]) -> None:
-    if len(cache) >= _CACHED_GROUPS:
-        cache.pop(next(iter(cache)))
 
 
 def _facet_counts(groups: Groups, classes: Mapping[int, str], chosen: Mapping[str, str]) -> Facets:

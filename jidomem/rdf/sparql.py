@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import urljoin
 
@@ -75,11 +74,15 @@ def check(text: str, most: int = MAX_BYTES, depth: int = MAX_DEPTH) -> tuple[Spa
     size = len(text.encode())
     if size > most:
         raise TooLarge(f"the query has {size:,} bytes, more than {most:,}", hint="ask for less, or use a named query")
-    code = tuple(token for token in tokens(text) if token.kind not in ("space", "comment"))
+    code = _code_of(tokens(text))
     _refuse_service(code)
     _refuse_update(code)
     _refuse_depth(code, depth)
     return code
+
+
+def _code_of(pieces: Iterable[SparqlToken]) -> tuple[SparqlToken, ...]:
+    return tuple(token for token in pieces if token.kind not in ("space", "comment"))
 
 
 def without_service_prefixes(text: str) -> str:
@@ -93,14 +96,9 @@ def without_service_prefixes(text: str) -> str:
     if not isinstance(text, str) or "service" not in text.lower():
         return text
     pieces = tuple(tokens(text))
-    code = [token for token in pieces if token.kind not in ("space", "comment")]
-    declared = {
-        name.text[:-1]
-        for word, name in pairwise(code)
-        if word.text.upper() == "PREFIX" and name.kind == "name" and name.text.endswith(":")
-    }
+    _, declared = _prologue(_code_of(pieces))
     names = {prefix: prefix for prefix in declared if "service" not in prefix.lower()}
-    for prefix in sorted(declared - names.keys()):
+    for prefix in sorted(declared.keys() - names.keys()):
         others = (re.sub("service", f"serv{digit}ce", prefix, flags=re.IGNORECASE) for digit in range(10))
         names[prefix] = next((name for name in others if name not in names.values()), prefix)
     return "".join(_renamed(token, names) for token in pieces)
@@ -159,16 +157,11 @@ def _refuse_depth(code: Sequence[SparqlToken], depth: int) -> None:
 def with_superclasses(text: str) -> str:
     """Return the query with every `a` and `rdf:type` also matching the superclasses of the stated class."""
     pieces = tuple(tokens(text))
-    code = [token for token in pieces if token.kind not in ("space", "comment")]
-    declared = {
-        name.text[:-1]: space.text[1:-1]
-        for word, name, space in zip(code, code[1:], code[2:], strict=False)
-        if word.text.upper() == "PREFIX"
-    }
+    _, declared = _prologue(_code_of(pieces))
     return "".join(_WITH_SUPERCLASSES if _is_type(token, declared) else token.text for token in pieces)
 
 
-def _is_type(token: SparqlToken, declared: dict[str, str]) -> bool:
+def _is_type(token: SparqlToken, declared: Mapping[str, str]) -> bool:
     if token.kind == "name":
         prefix, local = token.text.split(":", 1)
         return declared.get(prefix, "") + local == RDF + "type"
@@ -235,7 +228,7 @@ def _stated(code: Sequence[SparqlToken]) -> Dataset:
 
 def _prologue(code: Sequence[SparqlToken]) -> tuple[str, Mapping[str, str]]:
     base, prefixes = BASE, dict[str, str]()
-    for word, first, second in _threes(code):
+    for word, first, second in zip(code, code[1:], code[2:], strict=False):
         if word.kind != "word" or word.text.upper() not in ("BASE", "PREFIX", "VERSION"):
             continue
         if word.text.upper() == "BASE":
@@ -243,10 +236,6 @@ def _prologue(code: Sequence[SparqlToken]) -> tuple[str, Mapping[str, str]]:
         elif first.kind == "name":
             prefixes[first.text[:-1]] = _iri(second, base, {})
     return base, prefixes
-
-
-def _threes(code: Sequence[SparqlToken]) -> Iterator[tuple[SparqlToken, SparqlToken, SparqlToken]]:
-    return zip(code, code[1:], code[2:], strict=False)
 
 
 def _iri(token: SparqlToken, base: str, prefixes: Mapping[str, str]) -> str:

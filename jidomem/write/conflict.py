@@ -150,7 +150,7 @@ def proposed_already(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: 
     else:
         return None
     for item in candidates:
-        is_own = iri(intent.asserted_by or "") in view.recorded_by(item) and _is_proposed(item, view)
+        is_own = iri(intent.asserted_by or "") in view.recorded_by(item) and view.is_pending(item)
         if is_own and all(set(view.objects(item, name)) == values for name, values in wanted.items()):
             return plain_value(item)
     return None
@@ -301,11 +301,8 @@ def place_taken(item: Term, view: WriteSnapshot) -> Term | None:
     """
     if (end := end_of_chain(item, view)) is not None or view.is_proposed(item):
         return end
-    chain = [item]
-    while (after := view.first(chain[-1], jido("supersededBy"))) is not None and after not in chain:
-        chain.append(after)
-    item = chain[-1]
-    ends = (end_of_chain(end, view) for end in view.objects(item, jido("invalidatedBy")))
+    *_, last = [item, *successors(item, view)]
+    ends = (end_of_chain(end, view) for end in view.objects(last, jido("invalidatedBy")))
     return next((end for end in ends if end is not None), None)
 
 
@@ -315,13 +312,12 @@ def proposed_rivals(item: Term, view: WriteSnapshot) -> list[Term]:
     They share a conflict key, or end the same memory, which has one successor or is withdrawn. Versions of *item*,
     proposals identical to it, and two withdrawals are no rivals.
     """
-    if not _is_proposed(item, view):
+    if not view.is_pending(item):
         return []
-    is_pending, is_proposed = partial(_is_pending, view=view), partial(_is_proposed, view=view)
-    rivals = [*_by_keys(item, view, is_pending)] if is_pending(item) else []
+    rivals = [*_by_keys(item, view, partial(_is_candidate, view=view))] if _is_candidate(item, view) else []
     replaced = replaces(item, view)
     for old in replaced:
-        rivals += [*_replacing(old, view), *filter(is_proposed, view.subjects(jido("invalidates"), old))]
+        rivals += [*_replacing(old, view), *filter(view.is_pending, view.subjects(jido("invalidates"), old))]
     for old in view.objects(item, jido("invalidates")):
         rivals += _replacing(old, view)
     versions = {item, *replaced, *_replacing(item, view)}
@@ -336,7 +332,7 @@ def replaces(item: Term, view: WriteSnapshot) -> list[Term]:
     pending = [item]
     while pending:
         for other in view.objects(pending.pop(), jido("supersedes")):
-            if other not in replaced and _is_proposed(other, view):
+            if other not in replaced and view.is_pending(other):
                 pending.append(other)
             replaced[other] = None
     return [*replaced]
@@ -347,25 +343,21 @@ def _replacing(item: Term, view: WriteSnapshot) -> list[Term]:
     found = [item]
     for old in found:
         new = view.subjects(jido("supersedes"), old)
-        found += [each for each in new if each not in found and _is_proposed(each, view)]
+        found += [each for each in new if each not in found and view.is_pending(each)]
     return found[1:]
 
 
-def _is_pending(item: Term, view: WriteSnapshot) -> bool:
+def _is_candidate(item: Term, view: WriteSnapshot) -> bool:
     """Return whether *item* is a proposal that becomes active once it is accepted."""
-    return _is_proposed(item, view) and all(
+    return view.is_pending(item) and all(
         is_accepted(plain_value(status)) for status in view.objects(item, jido("decisionStatus"))
     )
-
-
-def _is_proposed(item: Term, view: WriteSnapshot) -> bool:
-    return view.is_proposed(item) and not view.has_ended(item)
 
 
 def is_replaced_by_proposal(item: Term, view: WriteSnapshot) -> bool:
     """Return whether a pending proposal supersedes or withdraws *item*."""
     others = {other for link in ("supersedes", "invalidates") for other in view.subjects(jido(link), item)}
-    return any(_is_proposed(other, view) for other in others - {item})
+    return any(view.is_pending(other) for other in others - {item})
 
 
 def newer_proposal(item: Term, view: WriteSnapshot) -> Term | None:
@@ -376,7 +368,7 @@ def newer_proposal(item: Term, view: WriteSnapshot) -> Term | None:
     newest, seen = item, {item}
     while True:
         versions = {other for link in ("supersedes", "previousImport") for other in view.subjects(jido(link), newest)}
-        pending = sorted(other for other in versions - seen if _is_proposed(other, view))
+        pending = sorted(other for other in versions - seen if view.is_pending(other))
         if not pending:
             return newest if newest != item else None
         newest = pending[0]
@@ -629,7 +621,7 @@ def revivals(item: Term, view: WriteSnapshot) -> list[Term]:
 
 def pending_again(proposal: Term, view: WriteSnapshot) -> Term | None:
     """Return the pending proposal that an undo made of the settled *proposal*; None if there is none."""
-    again = (each for each in revivals(proposal, view)[1:] if view.is_proposed(each) and not view.has_ended(each))
+    again = (each for each in revivals(proposal, view)[1:] if view.is_pending(each))
     return next(again, None)
 
 

@@ -221,7 +221,7 @@ class _Judgement:
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         pipeline.check_other_write("description", self.agent, view)
-        if not view.is_proposed(self.item) or view.has_ended(self.item):
+        if not view.is_pending(self.item):
             return UNCHANGED
         row = (self.item, jido("judgement"), literal(self.text))
         check_size("judgement", self.text, pipeline.literal)

@@ -336,7 +336,7 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot, now: datetime
     pending: dict[Term, tuple[str, str]] = {}
     for name, what in _PENDING.items():
         for other in view.subjects(jido(name), item):
-            if view.is_proposed(other) and not view.has_ended(other):
+            if view.is_pending(other):
                 pending.setdefault(other, what)
     if pending:
         named = ", ".join(f"{plain_value(other)} ({what})" for other, (what, _) in pending.items())
@@ -538,4 +538,4 @@ def identical_proposals(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return the other pending proposals that are identical to *item*."""
     identical = [key for key in view.objects(item, _KEY) if plain_value(key).startswith(IDENTICAL)]
     others = {other for key in identical for other in view.subjects(_KEY, literal(plain_value(key))) if other != item}
-    return sorted(other for other in others if view.is_proposed(other) and not view.has_ended(other))
+    return sorted(filter(view.is_pending, others))

@@ -192,6 +192,10 @@ class WriteSnapshot:
         """Return whether *item* is recorded as a proposal, pending or settled."""
         return _PROPOSED in self._values_of(item, ITEM_MARK)
 
+    def is_pending(self, item: Term) -> bool:
+        """Return whether *item* is a proposal that is still to be settled."""
+        return self.is_proposed(item) and not self.has_ended(item)
+
     def recorded_by(self, item: Term) -> list[Term]:
         """Return the agents that recorded *item*: those that settled it without a change, else its authors."""
         return self.objects(item, _SETTLED_BY) or self.objects(item, _ASSERTED_BY)

@@ -74,33 +74,24 @@ EXPORTED_RECORDS = frozenset((jido("SessionEvent"),))
 
 def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
     """Raise IntentRefused unless required fields are set, the project is *project*, and a decision has a rationale."""
-    violations = list[Violation]()
-    for name in REQUIRED:
-        if getattr(intent, name) is None:
-            violations.append(_missing(name, project))
-    if intent.applies_to_project not in (None, f"{vocab.BASE}projects/{project}"):
-        given, own_iri = intent.applies_to_project or "", f"{vocab.BASE}projects/{project}"
-        nearest = misspelling_of(vocab.local_name(given), (project,))
+    violations = [_missing(name, project) for name in REQUIRED if getattr(intent, name) is None]
+    given, own_iri = intent.applies_to_project, f"{vocab.BASE}projects/{project}"
+    if given not in (None, own_iri):
+        nearest = misspelling_of(vocab.local_name(given or ""), (project,))
         violations.append(
             Violation(
                 "project_mismatch",
-                f"the intent applies to {intent.applies_to_project}, but was submitted to project {project!r}",
+                f"the intent applies to {given}, but was submitted to project {project!r}",
                 field="applies_to_project",
-                value=intent.applies_to_project,
+                value=given,
                 allowed=(own_iri, project),
                 nearest=nearest,
                 repair=put("applies_to_project", own_iri) if nearest else None,
             )
         )
     if intent.type in DECISIONS and intent.rationale is None:
-        violations.append(
-            Violation(
-                "missing_rationale",
-                "a decision says why: give it a rationale",
-                field="rationale",
-                hint="give `rationale`: why it was decided so",
-            )
-        )
+        message, hint = "a decision says why: give it a rationale", "give `rationale`: why it was decided so"
+        violations.append(Violation("missing_rationale", message, field="rationale", hint=hint))
     for name, kinds in ONLY_FOR.items():
         if intent.type and getattr(intent, name) not in (None, []) and intent.type not in kinds:
             violations.append(
@@ -159,14 +150,8 @@ def check_references(
             message = f"{other} has not ended: there is nothing to revive"
             violations.append(Violation("shape_violation", message, field="revives", value=other))
     for other in set(intent.supersedes) & set(intent.invalidates):
-        violations.append(
-            Violation(
-                "shape_violation",
-                f"{other} is named in supersedes and in invalidates: say which",
-                field="invalidates",
-                value=other,
-            )
-        )
+        message = f"{other} is named in supersedes and in invalidates: say which"
+        violations.append(Violation("shape_violation", message, field="invalidates", value=other))
     for field in ("evidence", "about"):
         for other in getattr(intent, field):
             if is_ours(other) and not view.describes(iri(other)):
@@ -346,20 +331,11 @@ def _own_iri(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Violat
     own = intent.iri or ""
     memory = vocab.BASE + "memory/"
     if own.startswith(RESERVED) and not (own.startswith(memory) and "/" not in own[len(memory) :] and own != memory):
-        yield Violation(
-            "invalid_iri",
-            f"{own} is in a namespace of jidomem: leave iri out, or use {memory}<id> or your own namespace",
-            field="iri",
-            value=own,
-            repair=put("iri", None),
-        )
+        message = f"{own} is in a namespace of jidomem: leave iri out, or use {memory}<id> or your own namespace"
+        yield Violation("invalid_iri", message, field="iri", value=own, repair=put("iri", None))
     elif view.mentions(iri(own)):
-        yield Violation(
-            "iri_exists",
-            f"{own} is in this memory already: a memory is never rewritten; leave iri out and name it in supersedes",
-            field="iri",
-            value=own,
-        )
+        message = "is in this memory already: a memory is never rewritten; leave iri out and name it in supersedes"
+        yield Violation("iri_exists", f"{own} {message}", field="iri", value=own)
 
 
 #: The characters from which on a name is part of an id, and a whole one; those compared at either end of a misspelt
