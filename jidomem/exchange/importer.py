@@ -22,11 +22,11 @@ from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.terms import Term, Triple, ntriples_line, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, jido, local_name
 from jidomem.records.file_anchor import plain_path
-from jidomem.records.intent import MemoryUpdateIntent, Receipt, parse_line
+from jidomem.records.intent import WRITER_ONLY, MemoryUpdateIntent, Receipt, parse_line
 from jidomem.schema.ontology import Schema
 from jidomem.write.conflict import NEARBY
 from jidomem.write.triples import SINGLE_VALUED
-from jidomem.write.validate import WRITER_ONLY, broken_triple
+from jidomem.write.validate import broken_triple
 from jidomem.write.writer import MemoryWriter
 
 _HINT = "correct that entry and import the file again; imported entries stay"

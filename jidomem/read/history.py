@@ -25,7 +25,7 @@ from jidomem.read.lists import Page
 from jidomem.read.playbook import Rows
 from jidomem.records import intent
 from jidomem.records.active import ACCEPTED, INVALIDATED, REJECTED, SUPERSEDED, state
-from jidomem.records.intent import FIELD_PROPERTIES, CommitRef, Version, parse_version
+from jidomem.records.intent import FIELD_PROPERTIES, WRITER_ONLY, CommitRef, Version, parse_version
 from jidomem.records.named_query import FOREVER, to_term
 
 if TYPE_CHECKING:
@@ -223,12 +223,11 @@ def _feed_row(item: Term, properties: Mapping[Term, list[Term]], status: str, ma
 
 _LISTS = ("about", "evidence", "alternatives")
 #: The properties about the recording of a version (author, time, reason, predecessors, source), not its content.
-_NO_CONTENT = frozenset((
-    "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
-    "idempotencyKey", "aboutBlob", "confirmedBy", "quarantined", "proposedBecause", "hasTimestamp", "assertedBy",
-    "settledBy", "judgement", "assertedIn", "appliesToProject", "supersedes", "invalidates", "revives", "coexistsWith",
-    "revisionReason", "localId", "sourceBlob", "sourceLine", "sourceDigest", "sourceState", "previousImport",
-))  # fmt: skip
+_NO_CONTENT = WRITER_ONLY | {
+    "idempotencyKey", "hasTimestamp", "assertedBy", "assertedIn", "appliesToProject", "supersedes", "invalidates",
+    "revives", "coexistsWith", "revisionReason", "localId", "sourceBlob", "sourceLine", "sourceDigest", "sourceState",
+    "previousImport",
+}  # fmt: skip
 #: property -> the field of an intent that sets it, in the order in which changes are listed.
 FIELD_OF_PROPERTY: Mapping[str, str] = {
     "class": "type",

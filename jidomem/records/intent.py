@@ -244,6 +244,11 @@ _INIT: Callable[..., None] = unwrap(MemoryUpdateIntent.__init__)
 LIST_FIELDS = frozenset(
     ("evidence", "supersedes", "invalidates", "extra_triples", "about", "alternatives", "coexists_with", "revives")
 )
+#: The properties that only the writer uses.
+WRITER_ONLY = frozenset((
+    "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
+    "aboutBlob", "confirmedBy", "quarantined", "proposedBecause", "settledBy", "judgement",
+))  # fmt: skip
 
 
 class FieldProperty(NamedTuple):

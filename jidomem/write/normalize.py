@@ -215,9 +215,9 @@ _LEXICAL = {
         "date": r"[0-9]{4}-[0-9]{2}-[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2})?",
     }.items()
 }
-#: Properties whose text is a pattern, in which blanks count, and all properties whose text is stored unchanged.
-_PATTERNS = frozenset((f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern"))
-_VERBATIM = _PATTERNS | {f"{vocab.JIDO}checkCommand"}
+#: Properties whose text is a pattern for the guard, in which blanks count, and all whose text is stored unchanged.
+PATTERNS = frozenset((f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern"))
+_VERBATIM = PATTERNS | {f"{vocab.JIDO}checkCommand"}
 _OBJECT_KEYS = ({"@id"}, {"@value"}, {"@value", "@type"}, {"@value", "@language"})
 
 
@@ -298,7 +298,7 @@ def _spelt_out(normalizer: FieldNormalizer, predicate: str, value: Mapping[str, 
     if "@id" in value:
         name = value["@id"].strip()
         return {"@id": name if is_short_id(name) else normalizer.iri(_EXTRA, name)}
-    if not value["@value"].strip() and not (value["@value"] and predicate in _PATTERNS):
+    if not value["@value"].strip() and not (value["@value"] and predicate in PATTERNS):
         normalizer.refuse("invalid_argument", _EXTRA, value, "an object that is text is not blank")
         return None
     datatype = normalizer.iri(_EXTRA, value.get("@type", vocab.XSD + "string"))

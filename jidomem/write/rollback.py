@@ -19,7 +19,7 @@ from jidomem.rdf.terms import XSD, Term, date_time, iri, literal, moment_in, pla
 from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Receipt, Version
 from jidomem.write import permissions, triples
-from jidomem.write.conflict import end_of_chain
+from jidomem.write.conflict import NOT_CONTENT, end_of_chain
 from jidomem.write.context import WriteContext, project_node
 from jidomem.write.corrections import OWN, recorded_blobs
 from jidomem.write.normalize import MOMENTS
@@ -28,11 +28,6 @@ from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.submission import AnySubmission, Decision, Submission, SubmitOptions
 from jidomem.write.triples import restated_in
-
-#: The fields of an intent that are not content: author, session, time, reason and relations.
-_IGNORED_FIELDS = frozenset(
-    ("iri", "timestamp", "supersedes", "invalidates", "revives", "coexists_with", "reason", "asserted_by")
-) | {"asserted_in"}
 
 Restated = Callable[[Term], Mapping[str, Any]]
 
@@ -75,7 +70,7 @@ def _content_key(intent: Mapping[str, Any]) -> str:
 
     An index may write a moment or a number in another form than it was given.
     """
-    content = {name: value for name, value in intent.items() if name not in _IGNORED_FIELDS}
+    content = {name: value for name, value in intent.items() if name not in NOT_CONTENT}
     content |= {name: str(parse_moment(content[name]) or content[name]) for name in MOMENTS if name in content}
     if "extra_triples" in content:
         content["extra_triples"] = sorted(map(_comparable, content["extra_triples"]), key=repr)

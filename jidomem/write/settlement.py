@@ -370,11 +370,6 @@ def present_name(item: str, view: WriteSnapshot) -> str:
     return plain_value(node)
 
 
-#: The fields of an intent that a settlement may set in the memory that it restates.
-_NOT_CONTENT = frozenset(("iri", "asserted_by", "asserted_in", "timestamp", "reason", "expires_on", "coexists_with"))
-_NOT_CONTENT |= {"supersedes", "invalidates", "revives"}
-
-
 def _is_restated(item: Term, after: Term, view: WriteSnapshot) -> bool:
     """Return whether a settlement replaced *item* by *after*, which has the same content, and no confirmation did."""
     beside = {*view.objects(item, jido("coexistsWith")), *view.subjects(jido("coexistsWith"), item)}
@@ -386,7 +381,7 @@ def _is_restated(item: Term, after: Term, view: WriteSnapshot) -> bool:
     old, new = ({**restated_in(view, plain_value(each))} for each in (item, after))
     for fields in (old, new):
         fields["extra_triples"] = without_verified(fields)
-    return all(old.get(name) == new.get(name) for name in {*old, *new} - _NOT_CONTENT)
+    return all(old.get(name) == new.get(name) for name in {*old, *new} - conflict.NOT_CONTENT - {"expires_on"})
 
 
 def _coexist_already(old: Mapping[str, Any], other: str, changes: Mapping[str, Any], view: WriteSnapshot) -> bool:

@@ -36,6 +36,7 @@ from jidomem.records.intent import (
     FIELD_PROPERTIES,
     JUDGED,
     JUDGED_AS,
+    WRITER_ONLY,
     MemoryUpdateIntent,
     digest,
     properties_of,
@@ -337,14 +338,8 @@ def _alternatives(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
 #: The properties of a field with one value, of which extra triples may add more.
 _MAY_REPEAT: Mapping[str, str] = {"assignedTo": "assigned_to", "trackedBy": "tracked_by"}
 #: The properties that the writer adds, also for later memories; they are not part of the intent.
-_IMPLIED = {
-    jido(name)
-    for name in (
-        "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
-        "idempotencyKey", "supersededBy", "invalidatedBy", "hasConfidence", "confidenceValue", "aboutBlob",
-        "confirmedBy", "quarantined", "proposedBecause", "settledBy", "judgement",
-    )
-}  # fmt: skip
+_IMPLIED = {jido("idempotencyKey"), jido("supersededBy"), jido("invalidatedBy"), *map(jido, WRITER_ONLY)}
+_IMPLIED |= {jido("hasConfidence"), jido("confidenceValue")}
 
 
 def restated_in(view: WriteSnapshot, item: str) -> dict[str, Any]:
@@ -368,10 +363,8 @@ def restate(item: Term, rows: Iterable[Triple], label_of: Mapping[Term, str]) ->
     for _, predicate, value in rows:
         if predicate == TYPE and (kind := vocab.type_of(value)):
             values["type"] = kind
-            continue
-        if predicate in _IMPLIED:
-            continue
-        _add_value(values, predicate, value, label_of)
+        elif predicate not in _IMPLIED:
+            _add_value(values, predicate, value, label_of)
     _confidence(values, rows)
     if values.get("type") in DECISIONS and isinstance(values.get("status"), str):
         values["status"] = values["status"].lower()

@@ -16,7 +16,7 @@ from jidomem.rdf import vocab
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import CONVENTIONS, DECISIONS, ERRORS, TYPE, jido
 from jidomem.records.file_anchor import with_slashes
-from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, MemoryUpdateIntent
+from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, WRITER_ONLY, MemoryUpdateIntent
 from jidomem.records.policy import Policy
 from jidomem.schema.ontology import Schema
 from jidomem.write.canonical import (
@@ -28,7 +28,7 @@ from jidomem.write.canonical import (
     put,
     swap,
 )
-from jidomem.write.normalize import ITEM_LISTS, LIFTED, check_size, is_written, no_ids
+from jidomem.write.normalize import ITEM_LISTS, LIFTED, PATTERNS, check_size, is_written, no_ids
 from jidomem.write.snapshot import WriteSnapshot
 
 REQUIRED = ("type", "summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
@@ -49,19 +49,13 @@ LONG_SUMMARY, LONG_SUMMARY_WARNING = (
     " `detailed_explanation`",
 )
 _QUOTED = re.compile("`([a-z_]+)`")
-#: The properties of a convention whose values are patterns that the guard searches in files.
-_PATTERNS = (f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern")
 #: The properties that an extra triple about a memory cannot use, with the field to use instead.
 OWN_FIELD: Mapping[str, str] = {
     **{each.name: each.field for each in FIELD_PROPERTIES.values() if each.as_extra == "refused"},
     "supersededBy": "supersedes",
     "invalidatedBy": "invalidates",
 }
-#: The properties that only the writer uses.
-WRITER_ONLY = frozenset(
-    ("recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt")
-) | {"aboutBlob", "confirmedBy", "quarantined", "proposedBecause", "settledBy", "judgement"}
-#: The properties above that only memories have; other things have a summary, too.
+#: The properties of a memory that a caller does not set by an extra triple; other things have a summary, too.
 WRITER_TERMS = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"}))
 #: Fields with one value that no shape counts: a second value, in an extra triple, would pass the shapes.
 _SINGLE_VALUED = frozenset(
@@ -210,7 +204,7 @@ def check_patterns(intent: MemoryUpdateIntent) -> None:
     violations = []
     for _, predicate, value in intent.extra_triples:
         name, pattern = vocab.local_name(predicate), value.get("@value", "")
-        if predicate in _PATTERNS and (why := unsearchable(pattern)) is not None:
+        if predicate in PATTERNS and (why := unsearchable(pattern)) is not None:
             violations.append(
                 broken_triple(pattern, f"jido:{name} {pattern!r:.200} is not a pattern: {why}; {why.hint}")
             )
