@@ -93,10 +93,7 @@ class HttpClient:
     def request(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, limits: HttpLimits
     ) -> HttpResponse | HttpFailure:
-        """Return the answer to a request.
-
-        It is sent again if the server had closed a pooled connection.
-        """
+        """Return the answer to a request, which is sent again if the server had closed a pooled connection."""
         while True:
             with self._lock:
                 pooled = self._idle.pop() if self._idle else None

@@ -428,9 +428,7 @@ def _judged(source: TripleSource, schema: Schema, options: Options) -> list[Unpl
 
 
 def _once(findings: Iterable[UnplacedFinding]) -> list[UnplacedFinding]:
-    """Return *findings* without those that follow from others: nodes of an undeclared class, or misplaced, are not
-    judged.
-    """
+    """Return *findings* without those that follow from others, of undeclared classes and misplaced nodes."""
     findings = list(findings)
     undeclared = {each.item for each in findings if each.severity == "violation" and each.rule in (DECLARED, MISPLACED)
             and (each.rule == MISPLACED or each.property == TYPE)}  # fmt: skip

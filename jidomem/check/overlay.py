@@ -110,9 +110,7 @@ class OverlayAdditions:
 
 
 def check_overlay(root: Path, given: Sequence[Path] = ()) -> CheckReport:
-    """Return the problems of the overlay of *root*; with *given*, only those of these files, judged with the whole
-    overlay.
-    """
+    """Return the problems of the overlay of *root*; with *given*, of these files only, judged with the others."""
     report = CheckReport()
     own = _own(root)
     wanted = {path.resolve() for path in given} or {path.resolve() for path in own}

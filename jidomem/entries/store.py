@@ -457,9 +457,7 @@ class Run:
 
 
 def injected(prompt: Prompt, policy: MemoryPolicy, result: RecallResult) -> Prompt:
-    """Return *prompt* with the recalled entries, by the policy as a message after the system messages or in the
-    context.
-    """
+    """Return *prompt* with the recalled entries, by the policy as a message after the system ones or in the context."""
     if not result.entries:
         return prompt
     if policy.inject == "context":

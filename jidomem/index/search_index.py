@@ -188,11 +188,7 @@ CREATE INDEX near_cosine ON near (cosine);
 
     def numbers(self, digests: Sequence[bytes]) -> dict[bytes, int]:
         """Return the numbers of those of *digests* that have a vector; a new vector gets the highest number so far."""
-        numbers: dict[bytes, int] = {}
-        for step in chunks(digests):
-            sql = f"SELECT digest, number FROM vector WHERE digest IN ({', '.join('?' * len(step))})"
-            numbers.update(self._store.execute(sql, step))
-        return numbers
+        return self._of_digests("number", digests)
 
     def present(self, digests: Sequence[bytes]) -> set[bytes]:
         """Return those of *digests* that have a vector."""
@@ -218,11 +214,14 @@ CREATE INDEX near_cosine ON near (cosine);
 
     def values(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return the encoded vectors of those of *digests* that have one."""
-        values: dict[bytes, bytes] = {}
+        return self._of_digests("value", digests)
+
+    def _of_digests(self, column: str, digests: Sequence[bytes]) -> dict[bytes, Any]:
+        found: dict[bytes, Any] = {}
         for step in chunks(digests):
-            sql = f"SELECT digest, value FROM vector WHERE digest IN ({', '.join('?' * len(step))})"
-            values.update(self._store.execute(sql, step))
-        return values
+            sql = f"SELECT digest, {column} FROM vector WHERE digest IN ({', '.join('?' * len(step))})"
+            found.update(self._store.execute(sql, step))
+        return found
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Delete vectors, in the caller's write transaction."""

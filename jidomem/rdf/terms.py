@@ -92,10 +92,7 @@ def plain_value(term: Term) -> str:
 
 
 def parse_literal(term: Term) -> Literal:
-    """Return text, datatype and language of a literal term.
-
-    Raises ValueError if *term* is not a literal.
-    """
+    """Return text, datatype and language of a literal term; raises ValueError for another one."""
     match = _LITERAL.fullmatch(term)
     if match is None:
         raise ValueError(f"not a literal: {term}")

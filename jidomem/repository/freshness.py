@@ -22,9 +22,7 @@ _COMMITS, _UNKNOWN = 2_000, 1_000
 
 
 def moved(tree: Worktree, missing: Iterable[Anchor]) -> dict[Anchor, str]:
-    """Return the present path of each of the *missing* files: one with its content, else the target of its rename in
-    git.
-    """
+    """Return the present path of each of the *missing* files: one with its content, else where git renamed it to."""
     wanted = sorted(set(missing))
     if not wanted:
         return {}

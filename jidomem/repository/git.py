@@ -181,9 +181,7 @@ def first_commits(base: Path, paths: Collection[str], seconds: float = SECONDS) 
 
 
 def _first_commits(base: Path, paths: Collection[str], deadline: float) -> dict[str, str]:
-    """Return the moments: each round asks git for the commits that added the files, and for the renames in those
-    commits.
-    """
+    """Return the moments: each round asks git for the commits that added the files, and for the renames in those."""
     place = read_git(base, "rev-parse", "--show-prefix", "--git-path", "shallow")
     if not paths or place is None:
         return {}

@@ -100,9 +100,7 @@ def named_owner(node: Term, triples: Iterable[Triple]) -> Term:
 
 
 def digest(sections: Mapping[str, Iterable[Triple]]) -> str:
-    """Return twelve hex digits that identify the content of *sections*, independent of order, layout and blank node
-    labels.
-    """
+    """Return twelve hex digits of the content of *sections*, whatever the order, layout and blank node labels."""
     lines = sorted(
         f"{name} {' '.join(row)}" for name, triples in sections.items() for row in label_blank_nodes(triples)
     )

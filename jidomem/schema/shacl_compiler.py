@@ -155,10 +155,7 @@ class Shape:
     severity: Severity
 
     def violations(self, data: TripleGraph, focus: Term, first: bool = False) -> list[Finding]:
-        """Return the violations of *focus*; with *first* only the first of them.
-
-        Raises NeedsReference if only pyshacl can judge.
-        """
+        """Return the violations of *focus*, or only the *first*; raises NeedsReference if only pyshacl can judge."""
         values: Collection[Term]
         if self.predicate is not None:
             values = data.about.get(focus, _NOTHING).get(self.predicate, ())

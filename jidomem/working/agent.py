@@ -162,9 +162,7 @@ def has_space(agent: HasState, name: str) -> bool:
 
 
 def get_in_space(agent: HasState, name: str, key: Any, default: Any = None, *, now: int | None = None) -> Any:
-    """Return the value of *key* in a map space; *default* if the value or the space is missing, or the key has
-    expired.
-    """
+    """Return the value of *key* in a map space; *default* if value or space is missing, or the key has expired."""
     return memory_of(agent).get_in_space(name, key, default, now=now)
 
 

@@ -165,9 +165,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def moment(now: int | None = None) -> int:
-    """Return *now* in milliseconds since the epoch (default: the present); raise `InvalidRequest` for an invalid
-    number.
-    """
+    """Return *now* in milliseconds since the epoch (default: the present); raise `InvalidRequest` if it is invalid."""
     if now is None:
         return (clock.now() - _EPOCH) // timedelta(milliseconds=1)
     if type(now) is not int or now < 0:
@@ -192,6 +190,16 @@ def new_or_given_id(prefix: str, given: str | None = None, new_id: Callable[[], 
     return given
 
 
+def _check_fields(kind: str, rev: object, metadata: object) -> None:
+    """Raise `InvalidRequest` for an invalid revision or metadata of a space or a memory."""
+    if type(rev) is not int or rev < 0:
+        detail = f"the revision of a {kind} is a whole number from 0, not {rev!r}"
+        raise InvalidRequest(detail, hint=f"leave rev out: a new {kind} has 0")
+    if not isinstance(metadata, Mapping):
+        detail = f"the metadata of a {kind} is a mapping, not {metadata!r:.200}"
+        raise InvalidRequest(detail, hint='pass metadata={"key": "value"}, or leave it out')
+
+
 _FIELDS = ("data", "rev", "metadata")
 
 
@@ -208,12 +216,7 @@ class Space:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if type(self.rev) is not int or self.rev < 0:
-            detail = f"the revision of a space is a whole number from 0, not {self.rev!r}"
-            raise InvalidRequest(detail, hint="leave rev out: a new space has 0")
-        if not isinstance(self.metadata, Mapping):
-            detail = f"the metadata of a space is a mapping, not {self.metadata!r:.200}"
-            raise InvalidRequest(detail, hint='pass metadata={"key": "value"}, or leave it out')
+        _check_fields("space", self.rev, self.metadata)
         object.__setattr__(self, "data", freeze(self.data))
         object.__setattr__(self, "metadata", freeze(self.metadata))
         refuse_ends(self.metadata, self.data)
@@ -329,17 +332,12 @@ class Container:
 
     def __post_init__(self) -> None:
         new_or_given_id("", self.id)
-        if type(self.rev) is not int or self.rev < 0:
-            detail = f"the revision of a memory is a whole number from 0, not {self.rev!r}"
-            raise InvalidRequest(detail, hint="leave rev out: a new memory has 0")
+        _check_fields("memory", self.rev, self.metadata)
         if self.updated_at is None:
             object.__setattr__(self, "updated_at", self.created_at)
         if moment(self.created_at) > moment(self.updated_at):
             detail = f"updated_at={self.updated_at} is before created_at={self.created_at}"
             raise InvalidRequest(detail, hint="leave updated_at out: it defaults to created_at")
-        if not isinstance(self.metadata, Mapping):
-            detail = f"the metadata of a memory is a mapping, not {self.metadata!r:.200}"
-            raise InvalidRequest(detail, hint='pass metadata={"key": "value"}, or leave it out')
         object.__setattr__(self, "metadata", freeze(self.metadata))
         Limits.of(self.metadata)
         if not isinstance(self.spaces, Spaces) or not self.spaces.keys() >= set(RESERVED_SPACES):
@@ -452,9 +450,7 @@ class Container:
         ending: tuple[Any, int | None] | None = None,
         **change: Unpack[SpaceChange],
     ) -> Self:
-        """Return the memory with `edit(data)` in a space of that kind; the same memory if *edit* returns the same
-        object.
-        """
+        """Return the memory with `edit(data)` in a space of that kind; the same memory if the data stays the same."""
         self._expect(name, **change)
         space = self._known(name, of_kind)
         data = edit(space.data)

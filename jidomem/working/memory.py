@@ -213,9 +213,7 @@ class Memory(Container):
     def put_in_space(
         self, name: str, key: Any, value: Any, *, ttl_ms: int | None = None, **change: Unpack[SpaceChange]
     ) -> Memory:
-        """Return the memory with *value* under *key* of a map space, which expires after *ttl_ms* milliseconds if
-        given.
-        """
+        """Return the memory with *value* under *key* of a map space, which expires after *ttl_ms* milliseconds."""
         if ttl_ms is not None and (type(ttl_ms) is not int or ttl_ms <= 0):
             raise InvalidRequest(
                 f"ttl_ms is a whole number of milliseconds from 1, not {ttl_ms!r}",

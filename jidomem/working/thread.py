@@ -130,9 +130,7 @@ class Plugin(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlugin:
-    """The plugin that gives an agent its memory and checkpoints it; another plugin that *owns* `__memory__` replaces
-    it.
-    """
+    """The plugin that gives an agent its memory and checkpoints it; one that *owns* `__memory__` replaces it."""
 
     name: str = "memory"
     owns: str = MEMORY_KEY
@@ -331,9 +329,7 @@ class RagPlugin:
         return f"{self.name}:cache"
 
     def mount(self, agent: A) -> tuple[A, Mapping[str, str]]:
-        """Return the agent with a cache and a pointer to the store, and the target of the pointer; existing content
-        stays.
-        """
+        """Return the agent with a cache and a pointer to the store, and the target of the pointer; content stays."""
         where = {"provider": self.provider, "index": self.index}
         agent = ensure_space(ensure(agent), self.cache, {})
         pointers = world_get(agent, POINTERS, {})

@@ -183,10 +183,7 @@ def summary_and_explanation(item: Mapping[str, Any]) -> tuple[str, str | None]:
 
 
 def fields_of(item: Mapping[str, Any], kind: str, category: str) -> dict[str, Any]:
-    """Return the fields of the intent of that *kind* for *item*, as far as it has them.
-
-    Raises InvalidRequest for invalid values.
-    """
+    """Return the fields of the intent of that *kind* that *item* has; raises InvalidRequest for invalid values."""
     summary, explanation = summary_and_explanation(item)
     given = {name: item[name] for name in FIELDS if item.get(name) is not None}
     given |= {name: [given[name]] for name in _LISTS if isinstance(given.get(name), str)}
