@@ -34,7 +34,6 @@ from jidomem.rdf.terms import Term, Triple, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import graph_iri, jido, local_name
 from jidomem.read import playbook
 from jidomem.repository import git
-from jidomem.schema import ontology
 from jidomem.schema import ontology as schemas
 from jidomem.schema.ontology import Schema, extended_by, label_blank_nodes
 
@@ -188,7 +187,7 @@ def _judged(brought: Sequence[OverlayAdditions]) -> list[UnplacedFinding]:
     for each in brought:
         triples_of_file = (rules if each.is_rules else terms).setdefault(each.path, [])
         for triple in each.triples:
-            objection = ontology.find_violation(triple)
+            objection = schemas.find_violation(triple)
             if objection is None:
                 triples_of_file.append(triple)
             else:
@@ -532,11 +531,5 @@ def _problems(folder: Path, name: str) -> list[Problem]:
     path = folder / name
     if not path.exists():
         return []
-    finding = check_overlay(folder, [path]).problems
-    return [
-        Problem(each.item, each.rule, each.severity, _plain(each.message, folder), name, each.line) for each in finding
-    ]
-
-
-def _plain(message: str, folder: Path) -> str:
-    return message.replace(f"{folder}/", "")
+    problems = check_overlay(folder, [path]).problems
+    return [replace(each, message=each.message.replace(f"{folder}/", ""), path=name) for each in problems]

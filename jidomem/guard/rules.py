@@ -288,13 +288,9 @@ def rules_for_paths(rules: Rules, paths: Iterable[str]) -> PathRules:
         rules_by_path[path] = [
             rule
             for rule, named in rules.rules
-            if not by.isdisjoint(named) or any(_fits(each, name) for each in named for name in names)
+            if not by.isdisjoint(named) or any("*" in each and matches(each, name) for each in named for name in names)
         ]
     return PathRules(rules_by_path, rules.damage)
-
-
-def _fits(pattern: str, path: str) -> bool:
-    return "*" in pattern and matches(pattern, path)
 
 
 def _write(file: Path, rules: Rules) -> None:

@@ -191,7 +191,8 @@ class IndexedProject:
     def node(self, name: Term) -> ProjectedNode:
         """Return a node with the interval from when it is recorded until something ends it."""
         statements = self.statements(name)
-        return ProjectedNode(statements, _since(statements), min(self._ends(statements), default=FOREVER))
+        recorded = min((ticks(at) or 0 for at in statements.get(RECORDED, ())), default=0)
+        return ProjectedNode(statements, recorded, min(self._ends(statements), default=FOREVER))
 
     def ended(self, nodes: Iterable[Term]) -> set[Term]:
         """Return the nodes that *nodes* supersede or withdraw, or would as proposals."""
@@ -584,10 +585,6 @@ def _definition(order: ListOrder) -> str:
 @lru_cache(maxsize=256)
 def _order(definition: str) -> ListOrder:
     return ListOrder(**json.loads(definition) | {"pairs": ()})
-
-
-def _since(statements: Statements) -> int:
-    return min((ticks(at) or 0 for at in statements.get(RECORDED, ())), default=0)
 
 
 def _keys(statements: Statements) -> list[str]:

@@ -134,7 +134,8 @@ class RemoteStore:
             raise _refused(self._query, refusal) from refusal
         try:
             if triples:
-                return tuple(dict.fromkeys((str(q.subject), str(q.predicate), str(q.object)) for q in _parsed(data)))
+                quads = ox.parse(data, format=ox.RdfFormat.N_TRIPLES)
+                return tuple(dict.fromkeys((str(q.subject), str(q.predicate), str(q.object)) for q in quads))
             return plain(ox.parse_query_results(data, format=ox.QueryResultsFormat.JSON))
         except (SyntaxError, ValueError) as error:
             raise self._query.unavailable(f"answered with what cannot be read: {error}") from error
@@ -155,10 +156,6 @@ def _update_endpoint(query: SparqlEndpoint) -> SparqlEndpoint:
     """Return the update endpoint beside *query*."""
     path = query.beside()
     return replace(query, path=path, shown=query.shown.removesuffix(query.path) + path)
-
-
-def _parsed(data: bytes) -> Iterable[ox.Quad]:
-    return ox.parse(data, format=ox.RdfFormat.N_TRIPLES)
 
 
 def _refused(store: SparqlEndpoint, refusal: EndpointError) -> JidomemError:
@@ -229,7 +226,7 @@ class TripleStore:
             )
         self.base = base
         self._graphs = {name: f"{base}graphs/{long}" for name, long in {DEFAULT: DEFAULT, **GRAPHS}.items()}
-        self._backend: Backend = _remote(endpoint, update_endpoint) if endpoint else LocalStore(path)
+        self._backend: Backend = RemoteStore(endpoint, update_endpoint) if endpoint else LocalStore(path)
 
     def insert(self, triples: Iterable[Statement], graph: str = DEFAULT) -> OneOf[True]:
         """Add *triples* to *graph*, and return True; a reader sees all of them or none.
@@ -318,11 +315,6 @@ def shown(answer: Answer) -> QueryResult:
     if isinstance(answer, Solutions):
         return [dict(zip(answer.variables, map(to_value, row), strict=True)) for row in answer.rows]
     return answer if isinstance(answer, bool) else [as_statement(triple) for triple in answer]
-
-
-def _remote(endpoint: str, update_endpoint: str | None) -> Backend:
-    """Return the remote store at *endpoint*."""
-    return RemoteStore(endpoint, update_endpoint)
 
 
 def _check_options(backend: str, needs: str, **options: object) -> None:

@@ -275,7 +275,8 @@ class Revisions:
         if memory is None:
             return {"event": None, "reason": None, "changes": [], "also_superseded": []}
         superseded, withdrawn, revived = (
-            self._memories(memory, name) for name in ("supersedes", "invalidates", "revives")
+            [each for each in map(self._memory, _values(memory, name)) if each is not None]
+            for name in ("supersedes", "invalidates", "revives")
         )
         replaced = [each for each in (*superseded, *revived) if each["class"] != MARKER]
         replaced.sort(key=lambda each: each["recorded_at"], reverse=True)
@@ -291,9 +292,6 @@ class Revisions:
             "changes": own_changes,
             "also_superseded": [] if before is None or revived else _also_superseded(memory, before, replaced),
         }
-
-    def _memories(self, memory: Memory, name: str) -> list[Memory]:
-        return [each for each in map(self._memory, _values(memory, name)) if each is not None]
 
     def _memory(self, item: str) -> Memory | None:
         try:

@@ -638,11 +638,7 @@ class _FormCheck:
 
     def _normal(self, intent: MemoryUpdateIntent) -> Normal:
         schema, literal = self.pipeline.schema, self.pipeline.literal
-        return normalize(intent, now=self.now, new_id=_no_id, schema=schema, literal=literal)
-
-
-def _no_id() -> str:
-    return _NO_ID
+        return normalize(intent, now=self.now, new_id=lambda: _NO_ID, schema=schema, literal=literal)
 
 
 def faults_of(check: Callable[..., object], *arguments: Any) -> list[Violation]:

@@ -265,12 +265,12 @@ def withdrawals_below(item: Term, view: WriteSnapshot) -> set[Term]:
     bases = reachable(
         view.objects(item, _DERIVED), lambda node: view.objects(node, superseded) + view.subjects(_REVIVES, node)
     )
-    ended = (node for node in bases if not any(_is_asserted(new, view) for new in view.subjects(_REVIVES, node)))
+    ended = (
+        node
+        for node in bases
+        if all(view.is_proposed(new) for new in view.subjects(_REVIVES, node) if view.is_item(new))
+    )
     return {end for node in ended for end in view.objects(node, withdrawn)}
-
-
-def _is_asserted(item: Term, view: WriteSnapshot) -> bool:
-    return view.is_item(item) and not view.is_proposed(item)
 
 
 def _summary(item: Term, view: WriteSnapshot) -> str:
