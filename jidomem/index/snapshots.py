@@ -9,7 +9,6 @@ Only one process can open a store on disk, so none is shared: a clone links the 
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shutil
@@ -18,7 +17,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 from sys import getrefcount
 from time import monotonic, sleep, time_ns
 from typing import Any
@@ -39,15 +37,17 @@ from jidomem.base.files import write_file
 from jidomem.base.json_values import decode_json
 from jidomem.index.store import OxigraphIndex, Watermark
 
-_LIBRARY: Any = ctypes.CDLL(None)
 _TRIM_THRESHOLD = -1  # M_TRIM_THRESHOLD of glibc's malloc.h
 CACHED_BYTES = 1_000_000
 
 
 def limit_malloc_cache() -> None:
     """Let glibc return free memory above CACHED_BYTES: by default its threshold grows to 64 MB a thread."""
-    if hasattr(_LIBRARY, "mallopt"):
-        _LIBRARY.mallopt(_TRIM_THRESHOLD, CACHED_BYTES)
+    import ctypes  # only a process with an index on disk has much to free
+
+    library: Any = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(_TRIM_THRESHOLD, CACHED_BYTES)
 
 
 #: The version of the content and of the file format: a snapshot of another version is not read.
@@ -145,7 +145,7 @@ class Clones:
 
     def publish(self, index: OxigraphIndex, live: PrivateClone) -> None:
         """Publish the content of *index*, whose store is that of *live*, as newest snapshot: durable, atomic."""
-        draft = live.path / token_hex(4)
+        draft = live.path / os.urandom(4).hex()
         make_folder(draft)
         marks = index.backup(str(draft / "store"))
         files = {path.name: path.stat().st_size for path in sorted((draft / "store").iterdir())}
@@ -187,7 +187,7 @@ class Clones:
         make_folders(self._live)
         self._sweep()
         while True:
-            path = self._live / token_hex(8)
+            path = self._live / os.urandom(8).hex()
             lock = create_file(f"{path}.lock", os.O_RDWR)
             live = PrivateClone(path, lock)
             try:

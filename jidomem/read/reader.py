@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base import clock
@@ -18,11 +19,9 @@ from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.sparql import Dataset
 from jidomem.rdf.terms import Term, Triple
 from jidomem.read import memory_detail
-from jidomem.read.history import History
 from jidomem.read.lists import Lists, Page, QueryRunner
 from jidomem.read.named_queries import NamedQueries, RawSparql, Result, resolve_name
 from jidomem.read.playbook import Architect, Debugger, Planner, Playbook, Role, Rows
-from jidomem.read.provenance import Shown, Why
 from jidomem.records.intent import Version
 from jidomem.records.named_query import NamedQuery
 from jidomem.schema.ontology import EffectiveRules
@@ -30,6 +29,8 @@ from jidomem.schema.ontology import EffectiveRules
 if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
     from jidomem.index.search_index import Texts
+    from jidomem.read.history import History
+    from jidomem.read.provenance import Shown
 
 #: The most memories with one part of an id that are returned.
 _MOST_IDS = 1_000
@@ -75,7 +76,6 @@ class MemoryReader:
         self._lists = Lists(index, texts, runner, remote)
         self._queries = NamedQueries(index, playbook, self._lists, catch_up, rules, now, projects, default_project)
         self._sparql = RawSparql(index, remote, catch_up, past)
-        self._history = History(self)
         self.architect = Architect(self, "architect")
         self.planner = Planner(self, "planner")
         self.debugger = Debugger(self, "debugger")
@@ -84,6 +84,12 @@ class MemoryReader:
         self.governance = Role(self, "governance")
         self.sessions = Role(self, "session")
         self.ci = Role(self, "ci")
+
+    @cached_property
+    def _history(self) -> History:
+        from jidomem.read.history import History  # most processes ask for no history
+
+        return History(self)
 
     def now(self) -> datetime:
         """Return the present moment, by the clock of the root."""
@@ -280,6 +286,8 @@ class MemoryReader:
         `shown`, None without a read log. The id is one that `resolve` takes. Raises what
         `get_memory` raises.
         """
+        from jidomem.read.provenance import Why  # as above
+
         why = Why(self, self._rules.schema, self._shown, project, as_of=as_of, valid_at=valid_at)
         return why.explain(memory_id)
 

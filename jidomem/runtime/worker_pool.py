@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import select
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -328,6 +326,8 @@ class Worker:
 
     def __init__(self, root: Path) -> None:
         """Start the process with exec, as a fork would share the threads and locks of this process."""
+        import subprocess  # most processes start no worker
+
         # -P: a module in the working directory, maybe of a cloned repository, must not replace one of the library
         command = [sys.executable, "-P", "-m", "jidomem.runtime.worker", str(root)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -382,6 +382,8 @@ class Worker:
 
     def end(self) -> None:
         """Let the process close the root and exit, or kill it if that takes too long or it has a job."""
+        import subprocess
+
         if self.is_sound:
             self._in.close()
             with suppress(subprocess.TimeoutExpired):
@@ -493,7 +495,7 @@ class Checks:
             file = lay(self._root, Path(folder), name, text)
             job = {"job": "preview", "project": project, "folder": folder, "file": file}
             findings = self._run(job, self.preview_seconds, asker)
-        made = secrets.token_hex(8)
+        made = os.urandom(8).hex()
         self.previews[made] = (project, findings)
         return made
 

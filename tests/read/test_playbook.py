@@ -97,7 +97,9 @@ def test_a_shipped_query_has_a_total_order_of_its_rows(query):  # C097
 
 @pytest.mark.parametrize("query", SHIPPED.values(), ids=SHIPPED)
 def test_a_parameter_of_a_shipped_query_is_used_and_never_inside_a_sub_select(query):
-    code = [token for token in sparql.check(query.text) if token.kind in ("word", "variable")]
+    checked = sparql.check(query.text)
+    sparql.refuse_graphs(checked)
+    code = [token for token in checked if token.kind in ("word", "variable")]
     within = re.findall(r"\{ SELECT [^{}]*\{[^{}]*\}[^{}]*\}", query.text)
     assert [token.text.upper() for token in code].count("SELECT") == 1 + len(within)
     for param in query.params:
