@@ -8,6 +8,7 @@ import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
@@ -280,7 +281,12 @@ def _busy(worker):
 
 def showing(folder, text):
     """The files below a folder that contain a text."""
-    return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+    found = []
+    for place, _, names in os.walk(folder):  # a process may remove its index in the meantime
+        for path in (Path(place, name) for name in names):
+            with suppress(FileNotFoundError):
+                found += [path] if text.encode() in path.read_bytes() else []
+    return found
 
 
 def test_the_index_of_a_worker_loses_what_was_redacted_once_this_process_has_seen_it(tmp_path):
