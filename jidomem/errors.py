@@ -22,6 +22,7 @@ Keyword hints: the error for a misspelt keyword argument of a public name sugges
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
@@ -120,6 +121,58 @@ class Violation:
         }
 
 
+#: The commands in hints, as patterns, and the calls that do the same in Python, where `memory` is the open root.
+_CALLS: Sequence[tuple[str, str]] = (
+    (r"jidomem agent session start (\S+) --continues (\S+)",
+     r'memory.writer.start_session(project, "\1", continues="\2")'),
+    (r"jidomem agent session start (\S+)", r'memory.writer.start_session(project, "\1")'),
+    (r"jidomem agent session phase\|pause\|resume\|close", "memory.writer.move_session(project, name, ...)"),
+    (r"jidomem agent session list(?! --)", 'memory.ask("active-sessions")'),
+    (r"jidomem ask ([a-z-]+)(?! -)\b", r'memory.ask("\1")'),
+    (r"jidomem ask\b(?! [a-z])", "memory.playbook"),
+    (r"jidomem journal log\b(?! -)", "memory.reader.log(project)"),
+    (r"jidomem show ([^\s;,]+)", r'memory.reader.why(project, "\1")'),
+    (r"jidomem governing ([^\s;,]+)", r'memory.governing("\1")'),
+    (r'jidomem edit (\S+) --invalidate --reason "\.\.\."', r'memory.writer.invalidate(project, "\1", reason="...")'),
+    (r'jidomem edit (\S+) --undo(?: --reason "\.\.\.")?', r'memory.writer.undo(project, "\1", reason="...")'),
+    (r"jidomem edit (\S+) --confirm --set (\w+)=([\w-]+)(?: --reason TEXT)?",
+     r'memory.writer.confirm(project, "\1", \2="\3", reason="...")'),
+    (r"jidomem edit (\S+) --confirm\b", r'memory.writer.confirm(project, "\1")'),
+    (r"jidomem edit (\S+) --set (\w+)=([\w-]+)$",
+     r'memory.writer.revise(project, "\1", changes={"\2": "\3"}, reason="...")'),
+    (r"jidomem review keep-both (\S+) --against (\S+) --set about=PATH",
+     r'memory.writer.settle(project, "\1", "keep-both", other="\2", changes={"about": ["PATH"]})'),
+    (r"jidomem review ([a-z-]+) ([^\s;,]+) --against ([^\s;,]+)(?! --)",
+     r'memory.writer.settle(project, "\2", "\1", other="\3")'),
+    (r"jidomem review (accept|reject) ([^\s;,]+)(?=[;,]|$| &&)", r'memory.writer.settle(project, "\2", "\1")'),
+    (r"jidomem review --conflicts", 'memory.ask("conflicts")'),
+    (r"jidomem submit FILE, or (memory\.writer\.submit_intent)", r"\1"),
+    (r"(memory\.term_proposals\(\)[^:]*), or: jidomem ontology accept TERM", r"\1"),
+)  # fmt: skip
+SHELL = "in a shell"
+_VERBS = (
+    "access agent ask check completion demo edit governing guard init journal mcp ontology recall remember review root"
+    " serve setup show status submit"
+)
+#: The beginning of a command in a hint.
+COMMAND = rf"\bjidomem (?=(?:{_VERBS.replace(' ', '|')})\b)"
+
+
+def hint_in_python(hint: str) -> str:
+    """Return *hint* with its commands as calls of Python; others are marked as commands for a shell.
+
+    >>> hint_in_python("list them with: jidomem ask timeline")
+    'list them with: memory.ask("timeline")'
+    >>> hint_in_python("the rules: jidomem access policy show")
+    'the rules: in a shell, jidomem access policy show'
+    """
+    if "jidomem " not in hint:
+        return hint
+    for pattern, call in _CALLS:
+        hint = re.sub(pattern, call, hint)
+    return hint if SHELL in hint else re.sub(COMMAND, f"{SHELL}, jidomem ", hint)
+
+
 class JidomemError(Exception):
     """The base of all errors: `code` for programs, `detail` what happened and where, `hint` what to do next."""
 
@@ -138,13 +191,17 @@ class JidomemError(Exception):
 
     @property
     def hint(self) -> str:
-        """Return what to do next, "" if unknown; tracebacks show it as a note."""
+        """Return what to do next, "" if unknown; tracebacks show it as a note in the words of Python.
+
+        Its commands are those of a shell, from which HTTP and MCP translate them.
+        """
         return self._hint
 
     @hint.setter
     def hint(self, hint: str) -> None:
-        notes = [note for note in getattr(self, "__notes__", ()) if note != f"hint: {self._hint}"]
-        self._hint, self.__notes__ = hint, [*notes, f"hint: {hint}"] if hint else notes
+        former = f"hint: {hint_in_python(self._hint)}"
+        notes = [note for note in getattr(self, "__notes__", ()) if note != former]
+        self._hint, self.__notes__ = hint, [*notes, f"hint: {hint_in_python(hint)}"] if hint else notes
 
     @property
     def violations(self) -> tuple[Violation, ...]:

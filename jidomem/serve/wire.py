@@ -21,15 +21,10 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.http import parse_options_header
 
 from jidomem.base.clock import format_timestamp
-from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge, did_you_mean
+from jidomem.errors import COMMAND, SHELL, InvalidRequest, JidomemError, NotServed, TooLarge, did_you_mean
 from jidomem.rdf.vocab import BASE
 from jidomem.records.entry import WriteResult
 from jidomem.records.intent import Receipt, parse_json, similar_choices
-
-_SHELL = "in a shell"
-_ANY_COMMAND = re.compile(
-    r"\bjidomem (?=(?:access|agent|ask|check|edit|init|journal|mcp|ontology|review|root|serve|show|status|submit)\b)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +191,11 @@ def _hint(hint: str, table: Sequence[tuple[str, str]], project: str) -> str:
     if "jidomem " not in hint:
         return hint
     hint = _replaced(hint, table, project)
-    if _SHELL in hint:
+    if SHELL in hint:
         return hint
     if "run: jidomem " in hint:
-        return hint.replace("run: jidomem ", f"run {_SHELL}: jidomem ")
-    return _ANY_COMMAND.sub(f"{_SHELL}, jidomem ", hint)
+        return hint.replace("run: jidomem ", f"run {SHELL}: jidomem ")
+    return re.sub(COMMAND, f"{SHELL}, jidomem ", hint)
 
 
 #: Errors with their reason on the machine of the server -> the detail for callers on other machines.

@@ -1,16 +1,20 @@
 """A refusal says what to do next in the words of the interface: no command where a request or a tool does it."""
 
+import ast
 import json
 import re
+from pathlib import Path
 
 import pytest
+from click import Context
 from conftest import decision, intent
 
 import jidomem
-from jidomem.errors import NotFound
+from jidomem.errors import JidomemError, NotFound, hint_in_python
 from jidomem.serve.app import create_app
 from jidomem.serve.mcp.client_session import ClientSessions
 from jidomem.serve.mcp.tools import TOOLS, call
+from jidomem_cli.main import cli
 
 TOOL = {tool.name: tool for tool in TOOLS}
 STRICT = "strict = true\n"
@@ -64,6 +68,38 @@ CALLS = [
     ("recall", {"query": "x", "session": "nobody"}),
     ("briefing", {"budget_tokens": 1}),
 ]
+
+
+MISSING = "https://jido.ai/memory/none"
+#: What is refused in Python, where the item is the memory of the fixture and the other a proposal on it.
+REFUSALS = {
+    "no project": lambda memory, item, other: memory.ask("timeline", project="q"),
+    "no query": lambda memory, item, other: memory.ask("zzz"),
+    "no agent": lambda memory, item, other: memory.ask("commits-of-agent", agent="zzz"),
+    "no session": lambda memory, item, other: memory.remember("x", asserted_in="s-9"),
+    "no earlier session": lambda memory, item, other: memory.writer.start_session("p", "s-2", continues="s-9"),
+    "no session to move": lambda memory, item, other: memory.writer.move_session("p", "s-9", status="paused"),
+    "closed session": lambda memory, item, other: memory.writer.move_session("p", "closed", status="paused"),
+    "same session": lambda memory, item, other: memory.writer.start_session("p", "s-1"),
+    "no memory": lambda memory, item, other: memory.writer.confirm("p", MISSING),
+    "no memory to read": lambda memory, item, other: memory.reader.get_memory("p", MISSING),
+    "no path": lambda memory, item, other: memory.governing(),
+    "no version": lambda memory, item, other: memory.reader.diff("p", "99"),
+    "an update": lambda memory, item, other: memory.reader.select("p", "INSERT DATA { <urn:a> <urn:b> <urn:c> }"),
+    "no term": lambda memory, item, other: memory.remember("x", extra_triples=[["jido:spoonCount", 5]]),
+    "no proposal": lambda memory, item, other: memory.writer.settle("p", item, "accept"),
+    "no pair": lambda memory, item, other: memory.writer.settle("p", item, "supersede", other=MISSING),
+    "a reader": lambda memory, item, other: memory.remember("x", asserted_by="eve", type="task"),
+    "a conflict": lambda memory, item, other: memory.writer.submit_intent(
+        "p", decision(topic="index", summary="Other")
+    ),
+    "settled already": lambda memory, item, other: [memory.writer.settle("p", other, "reject") for _ in "12"],
+    "a proposal to confirm": lambda memory, item, other: memory.writer.revise("p", other, changes={}, reason="r"),
+    "withdrawn twice": lambda memory, item, other: [memory.writer.invalidate("p", item, reason="r") for _ in "12"],
+    "nothing to undo": lambda memory, item, other: memory.writer.undo("p", item),
+    "no pending term": lambda memory, item, other: memory.term_proposals().accept("jido:spoonCount"),
+    "no memory to redact": lambda memory, item, other: memory.keeper.plan("p", MISSING),
+}
 
 
 @pytest.fixture
@@ -179,3 +215,58 @@ def test_a_warning_over_mcp_names_the_tool_and_one_of_more_decisions_where_they_
     assert all(any(f"the tool revise with id {one}, invalidate true" in text for one in ids) for text in each)
     assert more.endswith('things: the tool ask with name governing and params {"file": "FILE"}')
     assert not any(is_of_a_shell(text) for text in values["warnings"])
+
+
+@pytest.mark.parametrize("refused", REFUSALS)
+def test_the_traceback_of_python_names_no_command_but_where_only_a_shell_helps_and_says_so(memory, refused):
+    (item,) = [row["item"] for row in memory.ask("timeline")]
+    proposal = memory.writer.submit_intent("p", intent(summary="the door is red", asserted_by="ana"), propose=True)
+    with pytest.raises(JidomemError) as error:
+        REFUSALS[refused](memory, item, proposal.iri)
+
+    (note,) = error.value.__notes__
+    assert note.startswith("hint: ")
+    assert not is_of_a_shell(note) or "in a shell" in note
+    for path in re.findall(r"memory((?:\.[a-z_]+)+)", note):
+        found = memory
+        for name in path.split(".")[1:]:
+            found = getattr(found, name)
+
+
+def test_every_command_in_a_text_of_the_library_is_a_call_of_python_or_said_to_be_of_a_shell():
+    verbs = re.compile(rf"(?<![\w'/-])jidomem (?:{'|'.join(cli.list_commands(Context(cli)))})\b")
+    texts = [
+        each.value
+        for path in Path(jidomem.__file__).parent.rglob("*.py")
+        for each in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and verbs.search(each.value)
+    ]
+
+    assert len(texts) > 100
+    assert [
+        text for text in texts if verbs.search(hint_in_python(text)) and "in a shell" not in hint_in_python(text)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        ("open it with: jidomem agent session start s-9", 'memory.writer.start_session(project, "s-9")'),
+        (
+            "settle: jidomem review accept a --against b; see: x",
+            'memory.writer.settle(project, "a", "accept", other="b")',
+        ),
+        ("jidomem review accept a, or reject", 'memory.writer.settle(project, "a", "accept")'),
+        ("see: jidomem show a", 'memory.reader.why(project, "a")'),
+        ('undo: jidomem edit a --undo --reason "..."', 'memory.writer.undo(project, "a", reason="...")'),
+        (
+            "x: jidomem edit a --set status=rejected",
+            'revise(project, "a", changes={"status": "rejected"}, reason="...")',
+        ),
+        ("jidomem review reject a b", "in a shell, jidomem review reject a b"),
+        ("jidomem ask decisions --status rejected", "in a shell, jidomem ask decisions --status rejected"),
+    ],
+)
+def test_a_command_is_the_call_that_does_the_same(hint, expected):
+    assert expected in hint_in_python(hint)
+    assert JidomemError("x", hint=hint).hint == hint
