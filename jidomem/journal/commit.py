@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyoxigraph
 
+from jidomem.base.regex import lazy
 from jidomem.errors import TooLarge
 from jidomem.journal.lines import CANONICAL_IRI, CANONICAL_TEXT, LOCAL_NAME, PREFIXES, InDoubt, expand
 from jidomem.rdf import vocab
@@ -65,10 +66,10 @@ _TITLE = "# jidomem journal "
 _HEADER = "\n".join([f"{_TITLE}{FORMAT}", *(f"@prefix {p}: <{ns}> ." for p, ns in PREFIXES.items())])
 _NONCE = re.compile(r"# nonce ([0-9a-f]{64})")
 _WHOLE_TOP = re.compile(re.escape(f"{_HEADER}\n") + _NONCE.pattern)
-_SALT_OR_LEAF = re.compile(r"# (salt|leaf) ([0-9a-f]{64})")
+_SALT_OR_LEAF = lazy(r"# (salt|leaf) ([0-9a-f]{64})")
 _OWN = re.compile(f"<{COMMIT}([0-9a-f]{{64}})>")
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|<[^>]*>')
-_BLANK = re.compile(r"_:|[\[(]")
+_QUOTED = lazy(r'"(?:[^"\\]|\\.)*"|<[^>]*>')
+_BLANK = lazy(r"_:|[\[(]")
 #: The tokens of a document other than plain words; group 1 matches those that this format writes in texts only.
 _PIECE = re.compile(rb'("""|[\[(\'\\]|<<)|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+(?:"|(\Z|\n))|<[^<>"\n]*+>?|#[^\n]*+')
 #: The most brackets that are parsed without a check of their places.
@@ -563,7 +564,7 @@ def _blank_line(text: str) -> int:
 _COMMIT = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{12}(?:\.redacted)?\.ttl")
 #: The suffix of the name of a quarantined file, which readers ignore.
 ASIDE = ".aside"
-_NUMBERED = re.compile(r"\.[0-9]+\.ttl\Z")
+_NUMBERED = lazy(r"\.[0-9]+\.ttl\Z")
 _PACK = re.compile(r"pack-[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{12}\.ttl")
 
 

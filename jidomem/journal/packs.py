@@ -20,18 +20,19 @@ from time import time_ns
 from jidomem.base import disk
 from jidomem.base.containers import BoundedDict
 from jidomem.base.disk import Marks, move, prepare
+from jidomem.base.regex import lazy
 from jidomem.journal.commit import BYTES, EDITED, FormatError, compact, pack_name, parse, stem
 from jidomem.records.intent import CommitRef
 
 _MOMENT = r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"
 _NUMBER, _ID = r"([1-9][0-9]{0,17})", r"([0-9a-f]{64})"
-_TOP = re.compile(
+_TOP = lazy(
     rf"# jidomem pack 1\n# commits {_NUMBER}\n# first {_MOMENT}\n# last {_MOMENT}\n"
     rf"((?:# tip [^\n]+\n)+)((?:# after [^\n]+\n)*)# table {_NUMBER} {_ID}\n# blocks {_NUMBER}\n"
 )
-_TIP = re.compile(rf"# tip {_ID} {_MOMENT} {_NUMBER}")
-_AFTER = re.compile(rf"# after {_ID}")
-_ROW = re.compile(rf"# commit {_ID} {_MOMENT} {_NUMBER} {_NUMBER} (whole|redacted)((?: [0-9a-f]{{64}})*)")
+_TIP = lazy(rf"# tip {_ID} {_MOMENT} {_NUMBER}")
+_AFTER = lazy(rf"# after {_ID}")
+_ROW = lazy(rf"# commit {_ID} {_MOMENT} {_NUMBER} {_NUMBER} (whole|redacted)((?: [0-9a-f]{{64}})*)")
 _BLOCK = re.compile(
     rb"\n\n<urn:jido:commit:([0-9a-f]{64})>\n(.+?) \.\n",
     re.DOTALL,

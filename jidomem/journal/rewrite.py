@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from itertools import count
 from jidomem.base import disk
 from jidomem.base.clock import format_timestamp
 from jidomem.base.disk import INCOMING, move, prepare, writing
+from jidomem.base.regex import lazy
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal.commit import (
     ASIDE,
@@ -435,7 +435,7 @@ def _replace_file(folder: Folder, descriptor: int, beside: str, name: str, data:
 
 #: The moment in the file name of a missing commit.
 NO_MOMENT = "00000000T000000.000000Z"
-_MISSING = re.compile(r"its parent ([0-9a-f]{64}) is not here")
+_MISSING = lazy(r"its parent ([0-9a-f]{64}) is not here")
 
 
 def quarantine(folder: Folder, descriptor: int, name_or_id: str) -> str:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from jidomem.base import disk
 from jidomem.base.disk import Marks
+from jidomem.base.regex import lazy
 from jidomem.errors import JournalDamaged
 from jidomem.journal.commit import (
     ASIDE,
@@ -380,7 +381,7 @@ def _worded(error: FormatError) -> str:
     return message if isinstance(error, UnknownFormat) or message.startswith(EDITED) else f"{EDITED}: {message}"
 
 
-_LACKS = re.compile("its parent ([0-9a-f]{64}) is not here")
+_LACKS = lazy("its parent ([0-9a-f]{64}) is not here")
 
 
 def missing_parent_text(identity: str) -> str:

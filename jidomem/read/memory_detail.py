@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from jidomem.base.containers import grouped
+from jidomem.base.regex import lazy
 from jidomem.base.words import normal_text, shortened
 from jidomem.errors import NotFound, nearest_names
 from jidomem.index.projection import SHORT
@@ -27,8 +28,8 @@ from jidomem.records.named_query import FOREVER, to_term
 from jidomem.repository.record_files import number_of_name, record_name
 
 _BLOB, _LINE, _KEY, _SUMMARY = jido("sourceBlob"), jido("sourceLine"), jido("localId"), jido("summary")
-_NUMBER = re.compile(r"(?:(?:adr|rfc)[-_. #]*|#)?0*(\d{1,5})", re.IGNORECASE)
-_AT_LINE = re.compile(r"(.+):(\d{1,7})")
+_NUMBER = lazy(r"(?:(?:adr|rfc)[-_. #]*|#)?0*(\d{1,5})", re.IGNORECASE)
+_AT_LINE = lazy(r"(.+):(\d{1,7})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ file that do not govern it: proposals, facts, and records about its package or i
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from os.path import lexists
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from jidomem.base.regex import lazy
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf.terms import iri, literal
 from jidomem.rdf.vocab import TYPE_OF_CLASS, graph_iri, local_name, type_of
@@ -401,10 +401,10 @@ _ACTIVE = (
     + "}"
 )
 #: The folder of a package, followed by the folder of its documents.
-_PACKAGE = re.compile(r"(?:\./)?(.+?)/(?:docs?|documentation|adrs?|decisions|architecture|rfcs?)/")
+_PACKAGE = lazy(r"(?:\./)?(.+?)/(?:docs?|documentation|adrs?|decisions|architecture|rfcs?)/")
 #: The least letters of a part of a path that is compared with titles, and the most records it may match.
 _LETTERS, _FEW = 5, 3
-_WORDS = re.compile(r"[^\W\d_]+")
+_WORDS = lazy(r"[^\W\d_]+")
 _GENERIC = frozenset(("index", "module", "package", "source", "common", "internal", "testing", "client", "server"))
 
 

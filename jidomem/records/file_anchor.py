@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from jidomem.base.regex import lazy
 from jidomem.rdf.terms import Term, Triple, literal, plain_value
 from jidomem.rdf.vocab import jido
 
 ANCHOR = jido("aboutBlob")
 #: The blob id in an anchor whose file content was redacted: the null id of git.
 NO_BLOB = "0" * 40
-_ANCHOR_FORM = re.compile(r"((?:[0-9a-f]{40}|[0-9a-f]{64})) (.+)", re.DOTALL)
+_ANCHOR_FORM = lazy(r"((?:[0-9a-f]{40}|[0-9a-f]{64})) (.+)", re.DOTALL)
 _LONGEST = 1024
 _REDUNDANT = re.compile(r"^\./|/\.?/|[^./]/\.\./|//")
 
@@ -43,7 +44,7 @@ def path_of(entry: str) -> str | None:
 
 
 #: A path with the separators of Windows; a backslash before another sign escapes it, as in a pattern.
-_WINDOWS = re.compile(r"(?:[A-Za-z]:)?[\\/]*[\w.@+ -]+(?:[\\/]+(?:[\w.@+ -]+|\*\*|\*\.[\w.]+))*[\\/]*")
+_WINDOWS = lazy(r"(?:[A-Za-z]:)?[\\/]*[\w.@+ -]+(?:[\\/]+(?:[\w.@+ -]+|\*\*|\*\.[\w.]+))*[\\/]*")
 
 
 def with_slashes(text: str) -> str:

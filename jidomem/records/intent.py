@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from jidomem.base import clock
 from jidomem.base.json_values import json_type
+from jidomem.base.regex import lazy
 from jidomem.base.words import misspelling_of, normal_text, topic_key
 from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation, hint_fields, nearest_names
 from jidomem.rdf import vocab
@@ -30,7 +31,7 @@ from jidomem.rdf.terms import Term, Triple, literal, parse_literal
 from jidomem.rdf.vocab import TYPE, jido, local_name, type_of
 
 SHORT = 12
-_VERSION_FORM = re.compile(r"([0-9]{1,18})-([0-9a-f]{4,64}(?:\+[0-9a-f]{4,64})*)")
+_VERSION_FORM = lazy(r"([0-9]{1,18})-([0-9a-f]{4,64}(?:\+[0-9a-f]{4,64})*)")
 
 
 @dataclass(frozen=True, slots=True, order=True)

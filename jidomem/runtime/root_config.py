@@ -17,6 +17,7 @@ from typing import Any
 from unicodedata import normalize
 
 from jidomem.base.clock import format_timestamp
+from jidomem.base.regex import lazy
 from jidomem.base.words import slug
 from jidomem.errors import Failed, NotFound
 from jidomem.rdf import vocab
@@ -42,7 +43,7 @@ OVERLAY, OVERLAY_FILES = 16 * 1024 * 1024, 10_000
 #: The most bytes of a configuration, and of a baseline, which only checks read.
 CONFIG, BASELINE = 128 * 1024, 1024 * 1024
 #: A key of more parts than any valid one: parsing it takes time quadratic in their number.
-_LONG_KEY = re.compile(r"""(?<!["'\w-])(?:["'\w-]++[ \t]*+\.[ \t]*+){8}["'\w-]++[ \t]*+[=\]]""")
+_LONG_KEY = lazy(r"""(?<!["'\w-])(?:["'\w-]++[ \t]*+\.[ \t]*+){8}["'\w-]++[ \t]*+[=\]]""")
 _OVERLAYS = ("ontology", "shapes", "queries")
 #: The endings of the overlay files that are read.
 _READ = (".ttl", ".rq")
