@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice, product
@@ -156,6 +156,7 @@ class NeighbourSearch:
         self._own = frozenset(stems)
         self._least, self._limit = least, limit
         self._memories, self._recent = 0, Counter[str]()
+        self._holding: dict[str, int] = {}
         self._is_excluded: Callable[[str], bool] = {}.__contains__
         self._weights: dict[str, float] = {}
         self._compared: dict[str, Statement] = {}
@@ -168,7 +169,7 @@ class NeighbourSearch:
         self._memories = (file.metadata("memories") or 0) + len(new)
         self._recent = Counter(chain.from_iterable({*each.stems} for each in new.values()))
         self._is_excluded = excluded or self._is_excluded
-        self._weights, self._compared = {}, {}  # a damaged file is read again
+        self._holding, self._weights, self._compared = {}, {}, {}  # a damaged file is read again
         self._read_weights(file, self._stems)
         least = SHARED * sum(self._weights.values()) if self._least else 0.0
         gathered: dict[str, SummaryRow | Statement] = {row.item: row for row in self._by_words(file, least)}
@@ -184,7 +185,7 @@ class NeighbourSearch:
             likeness = {each.item: self._likeness(each.stems, None) for each in candidates}
             candidates.sort(key=lambda each: (-likeness[each.item], each.item))
             candidates = [each for each in candidates if likeness[each.item] >= self._least][: self._limit]
-        elif self._least and all(_alike(self._stems, each.stems, self._weights) < ALIKE for each in candidates):
+        elif self._least and all(self._alike(each.stems) < ALIKE for each in candidates):
             candidates = []
         self._add(file, candidates)
         return True
@@ -218,20 +219,22 @@ class NeighbourSearch:
 
     def _without_rows(self, candidates: list[Compared]) -> list[Compared]:
         """Return *candidates* without other rows of a table of which the statement is a row."""
-        if not self._least:
+        if not self._least or len(candidates) < TABLE - 1:
             return candidates
-        texts = [self._stems, *(tuple(each.stems) for each in candidates)]
-        return [each for each in candidates if not are_rows_of_table(self._stems, each.stems, texts)]
+        texts: list[Sequence[str]] = [self._stems, *(each.stems for each in candidates)]
+        tables = {size: _table(self._stems, size, texts) for size in {*map(len, texts)} if size <= len(self._stems)}
+        return [each for each in candidates if not _is_other_row(self._stems, each.stems, tables)]
 
     def _by_words(self, file: SearchIndexReader, least: float) -> list[SummaryRow]:
         """Return the memories with the rarest stems in common that have at least this sum of weights."""
         scores: dict[int, float] = {}
         room = FIRST
-        for stem, holding in sorted(file.holding(self._stems).items(), key=lambda each: (each[1], each[0])):
+        for holding, stem in sorted((self._holding[stem], stem) for stem in self._own):
             if scores and holding > room:
                 break
-            numbers, weight = file.with_stem(stem, FIRST) if holding else [], self._weights[stem]
-            scores |= {number: scores.get(number, 0.0) + weight for number in numbers}
+            weight = self._weights[stem]
+            for number in file.with_stem(stem, FIRST) if holding else ():
+                scores[number] = scores.get(number, 0.0) + weight
             room -= holding
         likely = [number for number, score in scores.items() if score >= least]
         ranked = sorted(likely, key=scores.__getitem__, reverse=True)
@@ -274,14 +277,19 @@ class NeighbourSearch:
 
     def _read_weights(self, file: SearchIndexReader, stems: Iterable[str]) -> None:
         """Read the weights of *stems*: the fewer memories have a stem, the higher. The recent ones count, too."""
-        new = {*stems} - self._weights.keys()
-        self._weights |= _weights(file.holding(new), self._memories, self._recent)
+        holding = file.holding({*stems} - self._weights.keys())
+        self._holding |= holding
+        self._weights |= _weights(holding, self._memories, self._recent)
 
     def _most(self, stems: Sequence[str], cosine: float) -> float:
         """Return the greatest likeness of a statement with *stems*, as if it had no words beside the common ones."""
         whole = _sum(self._weights, self._own)
         common = _sum(self._weights, self._own.intersection(stems)) / whole if whole else 0.0
         return _logistic(cosine + common, *BY_BOTH)
+
+    def _alike(self, stems: Sequence[str]) -> float:
+        """Return the shares of words and of groups of letters in common."""
+        return _common(self._own, {*stems}, self._weights) + _common_letters(self._stems, stems)
 
     def _likeness(self, stems: Sequence[str], cosine: float | None) -> float:
         return _likeness(self._stems, stems, self._weights, cosine, _rare(self._memories, 1))
@@ -347,25 +355,42 @@ def are_rows_of_table(one: Sequence[str], other: Sequence[str], texts: Iterable[
     >>> are_rows_of_table(pools[0], pools[1], pools)
     False
     """
-    size = min(len(one), len(other))  # some may follow a heading: "Ports: billing listens on port 8000"
-    one, other = one[-size:], other[-size:]
+    size = min(len(one), len(other))
+    return _is_other_row(one, other, {size: _table(one, size, texts)})
+
+
+class _Table(NamedTuple):
+    """The columns of a table, and those, alone or together, that name the matter of a row."""
+
+    columns: frozenset[int]
+    naming: Sequence[tuple[int, ...]]
+
+
+def _table(one: Sequence[str], size: int, texts: Iterable[Sequence[str]]) -> _Table | None:
+    """Return the table of which the last *size* words of *one* are a row; None if there is none, or none is named."""
+    one = one[-size:]  # some may follow a heading: "Ports: billing listens on port 8000"
     tails = (tuple(text[-size:]) for text in texts if len(text) >= size)
     rows = [*dict.fromkeys(tail for tail in tails if 2 * _matches(one, tail) >= size)]
-    if len(rows) < TABLE:
-        return False
-    places = [Counter(row[place] for row in rows) for place in range(size)]
-    columns = [place for place in range(size) if places[place].most_common(1)[0][1] < _SAME * len(rows)]
-    differing = {place for place in range(size) if one[place] != other[place]}
-    if not differing or not differing.issubset(columns):
-        return False
-    single: Iterator[tuple[int, ...]] = ((place,) for place in columns)
-    naming = [key for key in single if _distinct(rows, key) >= _NAMING * len(rows)]
-    if not naming:
-        naming = [*islice((key for key in _prefixes(columns) if _distinct(rows, key) >= _NAMING * len(rows)), 1)]
+    if len(rows) < TABLE or not size:
+        return None
+    places = [*zip(*rows, strict=True)]
+    columns = [place for place, words in enumerate(places) if max(map(words.count, words)) < _SAME * len(rows)]
+    naming: list[tuple[int, ...]] = [
+        (place,) for place in columns if len({*places[place]}) >= _NAMING * len(rows)
+    ] or [*islice((key for key in _prefixes(columns) if _distinct(rows, key) >= _NAMING * len(rows)), 1)]
     names = {place for key in naming for place in key}
-    if names == {size - 1} == {*columns} or all(_is_number(row[place]) for row in rows for place in names):
+    if names == {size - 1} == {*columns} or all(_is_number(word) for place in names for word in places[place]):
+        return None
+    return _Table(frozenset(columns), naming)
+
+
+def _is_other_row(one: Sequence[str], other: Sequence[str], tables: Mapping[int, _Table | None]) -> bool:
+    """Return whether *other* is a row on another matter of the table, given by the number of words, that has *one*."""
+    size = min(len(one), len(other))
+    if (table := tables[size]) is None:
         return False
-    return all(not differing.isdisjoint(key) for key in naming)
+    differing = {place for place in range(size) if one[place - size] != other[place - size]}
+    return len(differing) > 0 and differing <= table.columns and not any(map(differing.isdisjoint, table.naming))
 
 
 def _matches(one: Sequence[str], other: Sequence[str]) -> int:
@@ -396,7 +421,7 @@ def _little() -> frozenset[str]:
 
 
 def _significant_rows(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
-    return [row._replace(stems=significant(row.stems)) for row in rows]
+    return [SummaryRow(number, item, agent, significant(stems)) for number, item, agent, stems in rows]
 
 
 def _weights(holding: Mapping[str, int], memories: int, recent: Mapping[str, int]) -> dict[str, float]:
@@ -411,18 +436,15 @@ def _likeness(
 
     A word has a weight of *rare* if at most one other memory has it.
     """
-    is_brief = is_brief_pair(one, other, weights, rare)
-    if cosine is not None:
-        return _logistic(cosine + _common(one, other, weights), *(BRIEF_BY_BOTH if is_brief else BY_BOTH))
-    if min(len(one), len(other)) < SHORT and len({*one} & {*other}) < COMMON:
-        return 0.0
-    return _logistic(_alike(one, other, weights), *(BRIEF_BY_WORDS if is_brief else BY_WORDS))
-
-
-def is_brief_pair(one: Collection[str], other: Collection[str], weights: Mapping[str, float], rare: float) -> bool:
-    """Return whether two statements are brief and share no word of a weight of *rare*, which hardly any other has."""
     first, second = {*one}, {*other}
-    return len(first) + len(second) <= BRIEF and all(weights[stem] < rare for stem in first & second)
+    common = first & second
+    is_brief = len(first) + len(second) <= BRIEF and all(weights[stem] < rare for stem in common)
+    if cosine is not None:
+        return _logistic(cosine + _common(first, second, weights), *(BRIEF_BY_BOTH if is_brief else BY_BOTH))
+    if min(len(one), len(other)) < SHORT and len(common) < COMMON:
+        return 0.0
+    alike = _common(first, second, weights) + _common_letters(one, other)
+    return _logistic(alike, *(BRIEF_BY_WORDS if is_brief else BY_WORDS))
 
 
 def _rare(memories: int, having: int) -> float:
@@ -430,14 +452,8 @@ def _rare(memories: int, having: int) -> float:
     return log(1 + memories / (1 + having)) - 1e-9 if memories >= FEW else inf
 
 
-def _alike(one: Collection[str], other: Collection[str], weights: Mapping[str, float]) -> float:
-    """Return the shares of words and of groups of letters in common."""
-    return _common(one, other, weights) + _common_letters(one, other)
-
-
-def _common(one: Collection[str], other: Collection[str], weights: Mapping[str, float]) -> float:
+def _common(first: Set[str], second: Set[str], weights: Mapping[str, float]) -> float:
     """Return the share of the words of two statements, by their weights, that both have."""
-    first, second = {*one}, {*other}
     whole = _sum(weights, first | second)
     return _sum(weights, first & second) / whole if whole else 0.0
 
