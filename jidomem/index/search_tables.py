@@ -491,13 +491,12 @@ class SearchIndexReader(SearchIndexWriter):
 
     def with_stem(self, stem: str, limit: int) -> list[int]:
         """Return the numbers of the last *limit* memories with *stem* in the summary."""
-        sql = "SELECT rowid FROM text WHERE text MATCH ? ORDER BY rowid DESC LIMIT ?"
-        return [row[0] for row in self._store.execute(sql, (f'summary : "{stem}"', limit))]
+        rows = "SELECT rowid FROM text WHERE text MATCH ? ORDER BY rowid DESC LIMIT ?"
+        sql = f"SELECT json_group_array(rowid) FROM ({rows})"  # one row takes half the time of a thousand
+        return list(json.loads(self._store.execute(sql, (f'summary : "{stem}"', limit)).fetchone()[0]))
 
     def summaries(self, numbers: Collection[int], within: SearchFilter) -> list[SummaryRow]:
         """Return those of *numbers* that pass the filter, in this order."""
-        if not numbers:
-            return []
         clause, values = self._condition(within)
         sql = f"""SELECT m.number, m.item, m.agent, text.summary FROM json_each(?) JOIN memory m ON m.number = value
             JOIN text ON text.rowid = m.number WHERE {clause}"""

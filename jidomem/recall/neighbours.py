@@ -232,9 +232,10 @@ class NeighbourSearch:
         for holding, stem in sorted((self._holding[stem], stem) for stem in self._own):
             if scores and holding > room:
                 break
-            weight = self._weights[stem]
-            for number in file.with_stem(stem, FIRST) if holding else ():
-                scores[number] = scores.get(number, 0.0) + weight
+            added = dict.fromkeys(file.with_stem(stem, FIRST) if holding else (), self._weights[stem])
+            for number in added.keys() & scores.keys():
+                added[number] += scores[number]
+            scores |= added
             room -= holding
         likely = [number for number, score in scores.items() if score >= least]
         ranked = sorted(likely, key=scores.__getitem__, reverse=True)
@@ -375,9 +376,9 @@ def _table(one: Sequence[str], size: int, texts: Iterable[Sequence[str]]) -> _Ta
         return None
     places = [*zip(*rows, strict=True)]
     columns = [place for place, words in enumerate(places) if max(map(words.count, words)) < _SAME * len(rows)]
-    naming: list[tuple[int, ...]] = [
-        (place,) for place in columns if len({*places[place]}) >= _NAMING * len(rows)
-    ] or [*islice((key for key in _prefixes(columns) if _distinct(rows, key) >= _NAMING * len(rows)), 1)]
+    naming: list[tuple[int, ...]] = [(place,) for place in columns if len({*places[place]}) >= _NAMING * len(rows)] or [
+        *islice((key for key in _prefixes(columns) if _distinct(rows, key) >= _NAMING * len(rows)), 1)
+    ]
     names = {place for key in naming for place in key}
     if names == {size - 1} == {*columns} or all(_is_number(word) for place in names for word in places[place]):
         return None

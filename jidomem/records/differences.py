@@ -272,7 +272,8 @@ class _Comparison:
         sides = self._one.tokens, self._two.tokens
         yield from self._unmatched(*([token for token in side if token.amount is not None] for side in sides))
         for kind in ("version", "date", "address", "ratio", "path", "option"):
-            yield from self._unmatched(self._one.by_kind.get(kind, []), self._two.by_kind.get(kind, []))
+            if kind in self._one.by_kind and kind in self._two.by_kind:
+                yield from self._unmatched(self._one.by_kind[kind], self._two.by_kind[kind])
 
     def _names(self) -> Iterator[_Pair]:
         """Yield names of one form that share a part: eu-west-1 and eu-west-2."""
@@ -494,6 +495,8 @@ def _is_equal(one: Token, two: Token) -> bool:
         return one.key == two.key
     if not one.slots & two.slots and one.unit and two.unit:
         return False
+    if one.amount == two.amount:
+        return True
     low, high = sorted((one.amount, two.amount))
     share = _ROUGHLY if one.is_rough or two.is_rough else _NEARLY if stem(one.unit) != stem(two.unit) else 0
-    return high - low <= high * share
+    return bool(share) and high - low <= high * share

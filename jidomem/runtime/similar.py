@@ -221,7 +221,8 @@ class ReceiptSearch:
         search = neighbours.NeighbourSearch(stream, new.stems, within, text)
 
         def gather(file: SearchIndexReader) -> bool:
-            self._forget(stream.project, file.mark.commits if file.mark else 0)
+            mark = file.mark
+            self._forget(stream.project, mark.commits if mark else 0)
             writes = self._writes(stream.project)
             ended = {name.casefold() for name in linked.union(*(write.ended for write in writes))}
             recent = [
@@ -402,12 +403,13 @@ def _is_named(item: str, names: Iterable[str], whole: Set[str]) -> bool:
 
     The names are in lower case.
     """
-    own = local_name(item).casefold()
+    item = item.casefold()
+    own = local_name(item)
     return (
         own in whole
-        or item.casefold() in whole
+        or item in whole
         or any(
-            name == item.casefold() or (len(name) >= _SHORTEST_NAME and (own.startswith(name) or own.endswith(name)))
+            name == item or (len(name) >= _SHORTEST_NAME and (own.startswith(name) or own.endswith(name)))
             for name in names
         )
     )
