@@ -17,6 +17,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from jidomem.base.clock import now
 from jidomem.base.containers import grouped
 from jidomem.base.json_values import decode_json
 from jidomem.check import rules
@@ -43,7 +44,7 @@ from jidomem.check.report import (
     UnplacedFinding,
     in_order,
 )
-from jidomem.check.rules import Ask, GateQuery, chains, idle, shacl, untargeted, untargeted_shapes
+from jidomem.check.rules import Ask, GateQuery, chains, idle, judging_inactive, shacl, untargeted, untargeted_shapes
 from jidomem.check.sources import FileSource, JournalSource, TripleSource, line_of_error
 from jidomem.check.terms import literals, terms_used
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
@@ -54,14 +55,15 @@ from jidomem.journal.branches import Revision, head_of
 from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.journal.stream_files import missing_parent
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, iri, plain_value
+from jidomem.rdf.terms import Term, iri, is_iri, moment_in, plain_value
 from jidomem.rdf.vocab import BASE, SHAPE, TYPE, jido, local_name
 from jidomem.read.memory_detail import short_id
+from jidomem.records.active import is_accepted
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.policy import PolicyChange
 from jidomem.repository.other_tools import kind_of
 from jidomem.schema.ontology import Schema
-from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED
+from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, UNNAMED
 
 
 def brought(
@@ -251,7 +253,8 @@ class Options:
     policy that two branches made differently; *own_gates* are run by *ask_own*, and
     *refused* are the gates that could not be read. *issues* are the lists that open tasks are compared with, *overlay*
     is the root with its own terms, *baseline* the waivers for its memory. Likely secrets are searched as the policy
-    says (*on_secret*); with *secrets* all are, regardless of range, baseline and policy.
+    says (*on_secret*); with *secrets* all are, regardless of range, baseline and policy. *now* is the moment at which
+    memories are active.
     """
 
     reference: bool = False
@@ -268,6 +271,7 @@ class Options:
     baseline: Baseline | None = None
     on_secret: str = "refuse"
     secrets: bool = False
+    now: Callable[[], datetime] = now
 
 
 def check_project(follower: IndexFollower, schema: Schema, project: str, options: Options | None = None) -> CheckReport:
@@ -302,7 +306,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
         findings, others = _by_themselves(findings, source), _by_themselves(others, source)
         report.notes.append("references between memories are not checked while the journal is damaged")
     findings = brought(findings, source, lambda older: _judged(older, schema, settings)) + brought(others, source)
-    findings = _excused(findings, source)
+    findings = _excused(_about_active(findings, source, schema, settings), source)
     for each in streams:
         report.problems += _journal_problems(follower.journal, each, damage[each], lost[each])
         report.problems += screenings[each].problems("warning" if settings.on_secret == "warn" else "violation")
@@ -390,6 +394,7 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
             report.problems.append(Problem(path, SYNTAX, "violation", error.detail, path, line_of_error(error)))
             continue
         findings, unchecked = _file_findings(source, schema, settings)
+        findings = _about_active(findings, source, schema, settings)
         one = _report(source, schema, unchecked)
         if not one.judged and all(each.severity == "info" for each in findings):
             report.unchecked.append(f"{path}: no memory in it, so no rule applied")
@@ -593,6 +598,34 @@ def _excused(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[
             each = replace(each, severity="info", message=f"{REDACTION}{each.message}")
         excused.append(each)
     return excused
+
+
+def _about_active(
+    findings: Iterable[UnplacedFinding], source: TripleSource, schema: Schema, options: Options
+) -> list[UnplacedFinding]:
+    """Return *findings* without those of the root's own shapes and gates about memories that are not active.
+
+    A repair replaces the memory, so nobody could mend the old one.
+    """
+    of_all = judging_inactive(schema.rules, options.own_gates)
+    own = {plain_value(shape) for shape, _, _ in schema.rules if is_iri(shape)} - of_all
+    own |= {gate.rule for gate in options.own_gates} - of_all
+    own |= {plain_value(UNNAMED)}
+    return [
+        each for each in findings if each.rule not in own or _may_be_active(each.item, source, schema, options.now())
+    ]
+
+
+def _may_be_active(item: Term, source: TripleSource, schema: Schema, moment: datetime) -> bool:
+    """Return whether *item* is a memory that is active at *moment*, or no memory at all."""
+    if not any(schema.is_a(cls, jido("MemoryItem")) for cls in source.types.get(item, ())):
+        return True
+    standing = [plain_value(value) for value in source.values(item, jido("decisionStatus"))]
+    is_proposed = jido("Proposed") in source.values(item, jido("hasAssertionStatus"))
+    if is_proposed or _is_ended(item, source) or not all(map(is_accepted, standing)):
+        return False
+    ends = map(moment_in, source.values(item, jido("validUntil")))
+    return not any(end is not None and end <= moment for end in ends)
 
 
 def _needs_no_assignee(finding: UnplacedFinding, source: TripleSource) -> bool:

@@ -36,7 +36,7 @@ from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf import sparql, vocab
 from jidomem.rdf.sparql import refuse_graphs
-from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value
+from jidomem.rdf.terms import Term, Triple, boolean, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, GRAPHS, ONTOLOGY_GRAPH, RDF, TYPE, graph_iri, jido, local_name
 from jidomem.records.named_query import NamedQuery, parse
 from jidomem.schema.ontology import OWL, Schema
@@ -265,6 +265,28 @@ def _property(finding: Finding) -> Term | None:
     return None if match is None else jido(match[1]) if match[1] else iri(match[2])
 
 
+def judging_inactive(rules: Iterable[Triple], gates: Iterable[GateQuery]) -> set[str]:
+    """Return the IRIs of the shapes, with their parts, and of the gates that judge inactive memories too.
+
+    All that jidomem ships do, those of a root only on request.
+    """
+    parts: dict[Term, list[Term]] = {}
+    shapes: list[Term] = []
+    for shape, predicate, value in rules:
+        parts.setdefault(shape, []).append(value)
+        if shape.startswith(f"<{vocab.SHAPE}") or (predicate, value) == (_INACTIVE, boolean(True)):
+            shapes.append(shape)
+    seen: set[Term] = set()
+    while shapes:
+        shape = shapes.pop()
+        if shape not in seen:
+            seen.add(shape)
+            shapes += [part for part in parts.get(shape, ()) if part in parts]
+    return {plain_value(shape) for shape in seen if is_iri(shape)} | {
+        gate.rule for gate in gates if gate.query.judges_inactive
+    }
+
+
 def targets(rules: Iterable[Triple]) -> list[tuple[Term, Term, Term]]:
     """Return the targets of each shape: shape, kind of target, target. A class that is a shape targets itself.
 
@@ -460,6 +482,7 @@ def _passed_over(source: TripleSource, aimed: set[Term]) -> dict[str, int]:
     return dict(sorted(counted.items()))
 
 
+_INACTIVE = jido("judgesInactive")
 _BY, _OF, _ENDED = jido("supersededBy"), jido("supersedes"), jido("invalidatedBy")
 _REVIVES, _STATUS, _PROPOSED = jido("revives"), jido("hasAssertionStatus"), jido("Proposed")
 _INVALIDATES = jido("invalidates")

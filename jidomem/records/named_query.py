@@ -29,7 +29,7 @@ ANY = "any"
 
 _HEADER = lazy(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
 _KEYS = ("summary", "params", "columns", "order")
-_OPTIONAL_KEYS = ("over", "unless", "due", "contains", "last")
+_OPTIONAL_KEYS = ("over", "unless", "due", "contains", "last", "inactive")
 _UNSTEADY = lazy(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
 _WHERE = lazy(r"^(?!#).*\bWHERE \{", re.MULTILINE)
 _OVER = lazy(r"(?:\{ )?\?(\w+)\s.*")
@@ -245,7 +245,7 @@ class NamedQuery:
 
     With `last`, an order by a node alone, the rows of the part of the query that opens with its pattern come last, in
     the order of these nodes; some of them are inserted there. A query with `is_isolated` is of a root and may not
-    terminate, so it runs in a process that can be stopped.
+    terminate, so it runs in a process that can be stopped. With `judges_inactive` a gate is about every memory.
     """
 
     name: str
@@ -259,6 +259,7 @@ class NamedQuery:
     contains: TextCondition | None = None
     last: ListOrder | None = None
     is_isolated: bool = False
+    judges_inactive: bool = False
 
     def takes(self, name: str) -> bool:
         """Return whether the query has a parameter of that name."""
@@ -450,8 +451,11 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
         if list_order is None or list_order.variable != contains.variable:
             raise _bad(f"{file}:{header['contains'][0]}", "contains: has the variable that over: opens with")
         list_order = replace(list_order, contains=True)
+    if "inactive" in header and (role, header["inactive"][1]) != ("gates", "true"):
+        raise _bad(f"{file}:{header['inactive'][0]}", "inactive: is true, in a gate")
     last = _last(f"{file}:{header['last'][0]}", header["last"][1], text) if "last" in header else None
-    return NamedQuery(name, role, header["summary"][1], params, columns, order, text, list_order, contains, last)
+    return NamedQuery(name, role, header["summary"][1], params, columns, order, text, list_order, contains, last,
+                      judges_inactive="inactive" in header)  # fmt: skip
 
 
 def _header(file: str, text: str) -> dict[str, tuple[int, str]]:

@@ -80,6 +80,7 @@ class GovernanceApi:
             changed_files=lambda: memory.changed_files(project),
             policy_changes=lambda: unsettled_changes(memory.reader, project),
             ask_own=partial(memory.pool.solutions, project),
+            now=memory.sources.now,
         )
         return check_project(memory.follower, memory.schema, project, options)
 

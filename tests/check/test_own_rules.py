@@ -1,0 +1,86 @@
+"""The shapes and gates of a root: which memories they judge, and how faults in them are told."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from jidomem_cli.main import cli
+
+PREFIXES = """@prefix acme: <https://acme.example/ns#> .
+@prefix jido: <https://jido.ai/ontology#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix sh: <http://www.w3.org/ns/shacl#> .
+"""
+TOPIC = """acme:FactHasTopic a sh:NodeShape ; %ssh:targetClass jido:Fact ;
+  sh:property [ sh:path jido:topic ; sh:minCount 1 ; sh:message "give a topic" ] .
+"""
+GATE = """#+ summary: Facts have a topic.
+#+ params:
+#+ columns: item
+#+ order: item
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item WHERE { ?item a jido:Fact MINUS { ?item jido:topic ?topic } } ORDER BY ?item
+"""
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(cli, [str(word) for word in words])
+    assert result.exit_code == code, result.stdout + result.stderr
+    return result.stdout
+
+
+def rules(*words, code=0):
+    return [
+        each["rule"].rpartition("#")[2] for each in json.loads(run("check", "--json", *words, code=code))["problems"]
+    ]
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A root with the fact `old`, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    run("init", "-q")
+    run("remember", "old")
+    return tmp_path / ".jidomem"
+
+
+def lay(root, path, text):
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(PREFIXES + text if path.endswith(".ttl") else text)
+
+
+def latest():
+    return json.loads(run("ask", "timeline", "--json"))["rows"][0]["item"]
+
+
+def ends_it(root):
+    run("edit", latest(), "--confirm", "--set", "topic=x")
+
+
+def withdraws_it(root):
+    run("edit", latest(), "--invalidate", "--reason", "wrong")
+
+
+@pytest.mark.parametrize("end", [ends_it, withdraws_it])
+def test_own_shapes_and_gates_judge_active_memories_alone(root, end):
+    lay(root, "shapes/own.ttl", TOPIC % "")
+    lay(root, "queries/gates/topic.rq", GATE)
+    assert sorted(rules(code=1)) == ["FactHasTopic", "topic"]
+
+    end(root)
+
+    assert rules() == []
+    (root.parent / "all.ttl").write_text(run("root", "export"))
+    assert rules("all.ttl") == []
+
+
+def test_own_shapes_and_gates_judge_every_memory_if_they_say_so(root):
+    lay(root, "shapes/own.ttl", TOPIC % "jido:judgesInactive true ; ")
+    lay(root, "queries/gates/topic.rq", GATE.replace("#+ order", "#+ inactive: true\n#+ order"))
+
+    ends_it(root)
+
+    assert sorted(rules(code=1)) == sorted(rules("--reference", code=1)) == ["FactHasTopic", "topic"]
+    assert json.loads(run("ontology", "check", "--json"))["problems"] == []
