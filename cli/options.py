@@ -91,6 +91,9 @@ class App:
         memory.embeds_for = None if stays else EMBEDS_FOR
         if not stays:
             memory.similar_within = SIMILAR_WITHIN
+        elif not memory.place.is_shared:
+            for stream in memory.journal.streams():
+                memory.journal.head(stream)  # a server notices if they vanish before its first request
         if context := click.get_current_context(silent=True):
             context.call_on_close(memory.close)  # closing it explicitly saves a second with a store on disk
             writes = isinstance(context.command, Command) and context.command.is_writing

@@ -14,6 +14,8 @@ JidomemError
 ├── NotServed              a method or format that is not served (405, 406, 415, exit 2)
 ├── Busy                   another writer has the lock, or there are too many requests (503, 429, exit 6)
 ├── Failed                 a fault of this machine: disk, configuration, missing extra (exit 1)
+│   ├── MemoryClosed       the memory was closed before it was used (503)
+│   └── MemoryMissing         the folder of an open memory was moved or removed, or git removed it (503)
 └── JournalDamaged         a commit file cannot be parsed or verified (500, exit 7)
     └── BranchChanged      commits of another git branch are left in the folder (409, exit 7)
 
@@ -62,7 +64,7 @@ CODES: Mapping[str, tuple[int, int]] = {
         ("invalid_config missing_extra", (500, 1)),
         ("store_unavailable store_unreachable store_unfit outcome_unknown", (503, 1)),
         ("provider_failed", (502, 1)),
-        ("model_unavailable memory_closed", (503, 1)),
+        ("model_unavailable memory_closed memory_missing", (503, 1)),
         ("journal_damaged", (500, 7)),
         ("branch_changed", (409, 7)),
     )
@@ -73,6 +75,7 @@ CODES: Mapping[str, tuple[int, int]] = {
 STOPPING = (
     *("busy", "write_failed", "journal_damaged", "branch_changed", "invalid_config", "invalid_project"),
     *("unknown_project", "unauthenticated", "store_unreachable", "outcome_unknown", "memory_closed"),
+    "memory_missing",
 )
 
 
@@ -527,6 +530,20 @@ class MemoryClosed(Failed):
         super().__init__(
             f"the memory in {place} is closed",
             hint="open it again, and use it inside the block: with jidomem.open(...) as memory: ...",
+        )
+
+
+class MemoryMissing(Failed):
+    """An open memory is no longer in its folder: that was moved or removed, or git checked out a branch without it."""
+
+    code = "memory_missing"
+
+    def __init__(self, place: str, had: str, *, may_be_on_branch: bool) -> None:
+        branch = "check out the branch that has it, if git checked out another; " * may_be_on_branch
+        super().__init__(
+            f"the memory at {place} is gone or was moved (it had {had}); nothing was stored",
+            hint=f"{branch}open it (start the server) with its new path, if it was moved; restore it from git or a"
+            " backup, if it was removed; to begin an empty one there, close this one (restart the server)",
         )
 
 

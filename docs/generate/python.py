@@ -63,7 +63,7 @@ _PAGES: dict[str, tuple[str, str]] = {
 _NAMES: dict[str, str] = {
     "jidomem.errors": (
         "BranchChanged Busy CODES Choice Conflict ConflictItem Failed IdempotencyMismatch"
-        " IntentRefused InvalidRequest JidomemError JournalDamaged MemoryClosed ModelUnavailable"
+        " IntentRefused InvalidRequest JidomemError JournalDamaged MemoryClosed MemoryMissing ModelUnavailable"
         " NotFound NotServed PolicyDenied QueryTimeout Repair RequestTimeout RevisionConflict STOPPING"
         " TooLarge Unauthenticated Violation"
     ),

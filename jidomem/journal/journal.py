@@ -21,7 +21,7 @@ from jidomem.base import disk
 from jidomem.base.background import BackgroundTask
 from jidomem.base.clock import format_timestamp
 from jidomem.base.disk import LockedFile, busy, flush_above, make_folders, write_durably, writing
-from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, NotFound
+from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, MemoryMissing, NotFound
 from jidomem.journal.branches import explain
 from jidomem.journal.commit import Commit, FormatError, file_name, is_redaction_record, parse, stem
 from jidomem.journal.rewrite import (
@@ -147,6 +147,8 @@ NO_FILE = LockedFile(-1)
 class StreamLock:
     """The write lock of a stream: its thread in this process, and the locked file.
 
+    `known` is the newest version with commits that this process knows.
+
     An interrupt at any moment leaves neither locked: a `with` of a mutex cannot be interrupted once it is acquired, and
     a file is unlocked when it is dropped, at the latest by the next holder.
     """
@@ -154,12 +156,16 @@ class StreamLock:
     mutex: threading.Lock = field(default_factory=threading.Lock)
     holder: int | None = None
     file: LockedFile = NO_FILE
+    known: Version = Version()
 
     @contextmanager
-    def hold(self, folder: str, path: str, seconds: float) -> Iterator[None]:
+    def hold(
+        self, folder: str, path: str, seconds: float, begin: Callable[[], object] = lambda: None
+    ) -> Iterator[None]:
         """Hold the lock, in this process and by a kernel lock of the file *path* in *folder*.
 
-        Raise Busy if it is not free within *seconds*, Failed if the folder cannot be written.
+        *begin* is called before a missing folder is made. Raise Busy if the lock is not free within *seconds*, Failed
+        if the folder cannot be written.
         """
         deadline, pause = monotonic() + seconds, _FIRST_PAUSE
         while self.mutex.locked():
@@ -169,7 +175,7 @@ class StreamLock:
             pause = min(2 * pause, _LAST_PAUSE)
         with self.mutex:
             self.file = NO_FILE
-            self.file = acquire_lock_file(folder, path, deadline, seconds)
+            self.file = acquire_lock_file(folder, path, deadline, seconds, begin)
             try:
                 self.holder = threading.get_ident()
                 yield
@@ -183,13 +189,22 @@ class StreamLock:
         return self.holder == threading.get_ident()
 
 
-def acquire_lock_file(folder: str, path: str, deadline: float, seconds: float) -> LockedFile:
-    """Return a locked file of a folder; raise Busy, with *seconds*, after the deadline."""
+def acquire_lock_file(
+    folder: str, path: str, deadline: float, seconds: float, begin: Callable[[], object] = lambda: None
+) -> LockedFile:
+    """Return a locked file of a folder, which is made after *begin* if it is missing.
+
+    Raise Busy, with *seconds*, after the deadline.
+    """
     pause = _FIRST_PAUSE
     while True:
         with writing(folder):
-            make_folders(folder)
-            file = LockedFile(disk.open_file(path))
+            try:
+                file = LockedFile(disk.open_file(path))
+            except (FileNotFoundError, NotADirectoryError):
+                begin()
+                make_folders(folder)
+                file = LockedFile(disk.open_file(path))
             try:
                 if disk.acquire_lock(file.descriptor, wait=False):
                     return file
@@ -218,15 +233,21 @@ class FileJournal:
     """The streams below one folder. No process that opens one may fork: a kernel lock is inherited; exec instead."""
 
     def __init__(
-        self, folder: Path, *, wait: float = 10.0, begin: Callable[[str], object] = lambda project: None
+        self,
+        folder: Path,
+        *,
+        wait: float = 10.0,
+        begin: Callable[[str], object] = lambda project: None,
+        config: str = "",
     ) -> None:
         """Open the journal of the memory root *folder*; *wait* is the time to wait for a lock, in seconds.
 
-        *begin* is called with the project before the first commit of a stream is written.
+        *begin* is called with the project before the first commit of a stream is written. *config* is the name of a
+        file that a branch of git without commits has if it has the root.
         """
         self.folder = folder.absolute()
         self.wait = wait
-        self._begin = begin
+        self._begin, self._config = begin, config
         #: Called with the seconds that each commit took to be durable.
         self.on_durable: Callable[[float], object] = lambda seconds: None
         self._git = GitLock(self.folder)
@@ -271,7 +292,23 @@ class FileJournal:
     def head(self, stream: Stream) -> Version:
         """Return the present version of the intact files of a stream; raises MemoryClosed after `close`."""
         self._check_open()
-        return self._known(stream)[0].look()
+        folder, lock = self._known(stream)
+        version = folder.look()
+        if version.heads:
+            lock.known = version
+        return version
+
+    def check_present(self) -> None:
+        """Raise MemoryMissing if this process knows commits of the root, and the root now has none.
+
+        A branch of git that has the root without a commit has `config.toml`, and is no such loss.
+        """
+        with self._guard:
+            known = {stream: lock.known for stream, (_, lock) in self._open.items() if lock.known.heads}
+        if not known or self.streams() or (self.is_tracked and disk.exists(f"{self.folder}/{self._config}")):
+            return
+        had = ", ".join(f"version {version} of {each.project}" for each, version in known.items())
+        raise MemoryMissing(str(self.folder), had, may_be_on_branch=self.is_tracked)
 
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
         """Return the known damage of a stream; an edit of a file that was read before is found only by `verify`."""
@@ -410,8 +447,8 @@ class FileJournal:
 
         Raise Busy when the lock is not free within *wait* seconds (default: those of the journal), JournalDamaged
         while there is damage, BranchChanged where commits of another branch of git are left in the folder,
-        MemoryClosed once the journal was closed, Failed `write_failed` where the folder cannot be written. A thread
-        that holds the lock must not take it again.
+        MemoryMissing where all commits are gone, MemoryClosed once the journal was closed, Failed `write_failed` where
+        the folder cannot be written. A thread that holds the lock must not take it again.
         """
         self._check_open()
         try:
@@ -426,6 +463,10 @@ class FileJournal:
     def _share_version(self, folder: Folder, lock: StreamLock) -> Version:
         """Return the version of an undamaged folder, its lock held, once the lock file has the snapshot."""
         version = checked_version(folder)
+        if version.heads:
+            lock.known = version
+        else:
+            self.check_present()
         if folder.unshared:
             with suppress(OSError):
                 disk.overwrite(lock.file.descriptor, folder.snapshot.dump())
@@ -436,7 +477,7 @@ class FileJournal:
     def _lock_files(self, stream: Stream, seconds: float) -> Iterator[tuple[Folder, StreamLock]]:
         """Hold the lock of a stream's files, damaged or not; raise Busy when it is not free within *seconds*."""
         folder, lock = self._known(stream)
-        with lock.hold(folder.path, folder.lock_path, seconds):
+        with lock.hold(folder.path, folder.lock_path, seconds, self.check_present):
             self._git.wait(min(seconds, YOUNG))
             if not folder.snapshot.place:  # without the marker the lock file is ignored
                 with suppress(OSError):
@@ -451,7 +492,9 @@ class FileJournal:
         After an interruption both exist, and the same call continues. Raises the errors of `lock`.
         """
         folder, lock = self._known(stream)
-        file = acquire_lock_file(folder.path, f"{folder.path}/{SEAL_LOCK}", monotonic() + self.wait, self.wait)
+        file = acquire_lock_file(
+            folder.path, f"{folder.path}/{SEAL_LOCK}", monotonic() + self.wait, self.wait, self.check_present
+        )
         try:
             with self.lock(stream) as version, writing(folder.path):
                 old = write_redacted(folder, lock.file.descriptor, leaves)
@@ -524,7 +567,8 @@ class FileJournal:
             self._check_parents(version, commit, folder)
         self._seal_when_due(stream, folder)
         self.on_durable(monotonic() - began)
-        return Version.of([commit.head])  # a reader may have moved the snapshot on to commits that git brought
+        lock.known = Version.of([commit.head])  # a reader may have moved the snapshot on to commits that git brought
+        return lock.known
 
     def _check_parents(self, expected: Version, commit: Commit, folder: Folder) -> None:
         """Remove *commit* and raise Busy if git removed its parents in the meantime."""

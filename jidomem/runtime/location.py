@@ -172,10 +172,12 @@ class InFolder:
             if {*disk.names(str(self._root / "projects"))} <= {project}:
                 lay_out(self._root, project if project == default else None)
 
-        self._journal = FileJournal(self._root, wait=wait, begin=begin)
+        self._journal = FileJournal(self._root, wait=wait, begin=begin, config=settings.CONFIG)
         return self._journal
 
     def _lay_out_state(self) -> None:
+        if self._journal is not None:
+            self._journal.check_present()
         if not (self._root / "projects").exists():
             lay_out(self._root, None)
 

@@ -107,7 +107,7 @@ class Jidomem:
 
         self._shown = ReadLog(self.place.state("read", READ_LOG_TABLES), sources.now)
         self.read_log = self._shown if given.read_log else None
-        self.door_log = DoorLog(State(given.root, SERVER_LOG_TABLES))
+        self.door_log = DoorLog(State(given.root, SERVER_LOG_TABLES, self.journal.check_present))
         self.reader = MemoryReader(
             self.index,
             self.playbook,
@@ -205,7 +205,7 @@ class Jidomem:
     def catch_up(self, project: str) -> Version:
         """Apply all commits of *project* to the index; return the version of its memory.
 
-        Raises NotFound `invalid_project`, or `unknown_project` with the nearest names.
+        Raises NotFound `invalid_project`, or `unknown_project` with the nearest names, and MemoryMissing.
         """
         streams = [Stream(project, name) for name in NAMES]
         versions = {}
@@ -213,7 +213,10 @@ class Jidomem:
             if self.journal.knows(project):
                 versions = {stream.name: self.follower.catch_up(stream) for stream in streams}
             self.config.quietly()
-        if not any(version.heads for version in versions.values()) and project not in self.projects():
+        if any(version.heads for version in versions.values()):
+            return versions[Stream(project).name]
+        self.journal.check_present()
+        if project not in self.projects():
             near = nearest_names(project, self.projects(), 3) or self.projects()
             raise NotFound(
                 f"no project {project!r} in {self.settings.place}",

@@ -195,6 +195,7 @@ def write_fault(memory: Jidomem) -> JidomemError | None:
     root = memory.settings.root
     folders = [memory.journal.path(stream) for stream in memory.journal.streams()]
     try:
+        memory.journal.check_present()
         disk.check_writable([*folders, *disk.obstacle(root)])
         if root.is_dir():
             disk.try_write(str(root))

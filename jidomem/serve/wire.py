@@ -204,6 +204,7 @@ _AT_SERVER: Mapping[str, str] = {
     "invalid_config": "the configuration of the server is invalid",
     "missing_extra": "the server lacks an optional package",
     "journal_damaged": "the journal on the server is damaged",
+    "memory_missing": "the memory on the server is gone or was moved",
     "branch_changed": "the journal on the server has commits of another branch",
     "store_unavailable": "the store of the server is not available",
     "store_unreachable": "the server cannot reach its store",

@@ -29,6 +29,7 @@ from jidomem_cli.main import cli
 NOT_REACHED = {"missing_extra", "index_is_derived", "store_unavailable", "store_unfit"}
 NOT_REACHED |= {"provider_failed", "model_unavailable", "unsupported", "revision_conflict"} | {
     "memory_closed",  # tests/runtime/test_closed.py
+    "memory_missing",  # tests/runtime/test_vanished_roots.py
     "store_unreachable",  # these two: tests/servers
     "outcome_unknown",
     "request_timeout",  # these are met before the application: tests/serve/test_slow_clients.py

@@ -130,6 +130,9 @@ class MirroredJournal(FileJournal):
         self._synchronise(stream)
         return super().head(stream)
 
+    def check_present(self) -> None:
+        """Do nothing: a copy that is gone is fetched again."""
+
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
         """Return the known damage of a stream in the log; damage of the copy alone is repaired by fetching it again."""
         if self._known(stream)[0].is_damaged:
