@@ -92,6 +92,7 @@ class App:
         if not stays:
             memory.similar_within = SIMILAR_WITHIN
         elif not memory.place.is_shared:
+            memory.settings.claim(memory.project)
             for stream in memory.journal.streams():
                 memory.journal.head(stream)  # a server notices if they vanish before its first request
         if context := click.get_current_context(silent=True):

@@ -29,7 +29,6 @@ from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import cell, tsv_line
 from jidomem.records.active import ACTIVE, state_text
 from jidomem.records.intent import REPEATS, SimilarMemory, similar_choices
-from jidomem.runtime.settings import OWN
 from jidomem_cli.options import READ, App, clean
 
 if TYPE_CHECKING:
@@ -511,11 +510,8 @@ def show_receipt(
     show_result(app, values, receipt.iri)
     text = f"{outcome or receipt.status}: {short(item or receipt.iri)} in project {memory.project}"
     app.info(f"would be {text}; nothing was written" if receipt.commit is None else text)
-    if memory.settings.found == OWN and receipt.commit is not None:
-        app.info(
-            f"recorded in your own memory, {memory.settings.place}, which is used if there is none in the folder or"
-            " above it; one for this folder: jidomem init"
-        )
+    if receipt.commit is not None and (note := memory.settings.own_note):
+        app.info(note)
     if app.verbose:
         app.info(f"version {receipt.version}, commit {receipt.commit}, root {memory.settings.place}")
         for name, value in receipt.filled.items():

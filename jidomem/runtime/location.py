@@ -162,15 +162,19 @@ class InFolder:
         self.rules: Callable[[], object] = partial(disk.tree_state, files_of_rules, folders)
         self.bring_rules = self.rules
 
-    def journal(self, wait: float, default: str | None = None) -> FileJournal:
+    def journal(
+        self, wait: float, default: str | None = None, claim: Callable[[str], object] = lambda project: None
+    ) -> FileJournal:
         """Return the journal; *wait* is how many seconds a write waits for another process.
 
-        The first commit of a new root makes its files; `config.toml` only if it is of the *default* project.
+        The first commit of a new root makes its files; `config.toml` only if it is of the *default* project. *claim* is
+        called with the project before its first commit.
         """
 
         def begin(project: str) -> None:
             if {*disk.names(str(self._root / "projects"))} <= {project}:
                 lay_out(self._root, project if project == default else None)
+            claim(project)
 
         self._journal = FileJournal(self._root, wait=wait, begin=begin, config=settings.CONFIG)
         return self._journal
@@ -232,7 +236,9 @@ class SharedLocation:
         self._journal: MirroredJournal | None = None
         self._brought, self._is_closed = "", False
 
-    def journal(self, wait: float, default: str | None = None) -> FileJournal:
+    def journal(
+        self, wait: float, default: str | None = None, claim: Callable[[str], object] = lambda project: None
+    ) -> FileJournal:
         """Return the journal: the log with its copy; a new copy starts from the newest checkpoint."""
         from jidomem.extras.servers import checkpoints  # imported here, as most roots are folders
         from jidomem.extras.servers.journal import MirroredJournal

@@ -84,7 +84,7 @@ class Jidomem:
         self.place = place or InFolder(given.root)
         self.sources = sources
         self.embedder = embedder
-        self.journal = self.place.journal(wait, None if given.found == settings.OWN else given.project)
+        self.journal = self.place.journal(wait, None if given.found == settings.OWN else given.project, given.claim)
         self.tree = None if self.place.is_shared else Worktree.around(given.root)
         self._writer: MemoryWriter | None = None
         self._writer_lock = Lock()
@@ -166,6 +166,8 @@ class Jidomem:
         with self._writer_lock:
             if self._writer is None:
                 given = self.settings
+                if given.root.is_dir():
+                    self._claim(given.project)
                 self._writer = MemoryWriter(
                     self.follower,
                     self._rules,
@@ -214,6 +216,7 @@ class Jidomem:
                 versions = {stream.name: self.follower.catch_up(stream) for stream in streams}
             self.config.quietly()
         if any(version.heads for version in versions.values()):
+            self._claim(project)
             return versions[Stream(project).name]
         self.journal.check_present()
         if project not in self.projects():
@@ -224,6 +227,12 @@ class Jidomem:
                 code="unknown_project",
             )
         return versions.get(Stream(project).name, Version())
+
+    def _claim(self, project: str) -> None:
+        """Raise InvalidRequest if another folder made the *project* of this one since the user's memory was opened."""
+        if self.settings.folder is not None:
+            with suppress(OSError):  # of a root that is read-only
+                self.settings.claim(project)
 
     def _unknown_project_hint(self, near: Sequence[str]) -> str:
         made = "jidomem init --from auto makes one of this folder, and takes in what it has"

@@ -5,14 +5,18 @@ With `cli/`, this is the only module that reads the environment.
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from jidomem.base import disk, files
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.records.policy import Policy
 from jidomem.runtime import model_choice, root_config, user_config
@@ -42,8 +46,9 @@ class Settings:
     `agent` and `session` are the default author and session; `owner` is the user of this environment, whom hints name
     as the first curator.
     With `read_log`, the memories that are shown are recorded. `host` and `port` are the address at which a trusted root
-    is served. `limits`, `embedder`, `model`, `reranker` and `index`, the address of a store that answers beside the
-    index of this process, come from the user's own configuration only. `address` is that of a shared root, whose copy
+    is served. `folder` is the one whose project is used, in the user's own memory. `limits`, `embedder`, `model`,
+    `reranker` and `index`, the address of a store that answers beside the index of this process, come from the user's
+    own configuration only. `address` is that of a shared root, whose copy
     is in `root`.
     """
 
@@ -59,12 +64,31 @@ class Settings:
     read_log: bool = True
     host: str | None = None
     port: int | None = None
+    folder: Path | None = None
     limits: RootLimits = field(default_factory=RootLimits)
     embedder: model_choice.EmbedderChoice = field(default_factory=model_choice.EmbedderChoice)
     model: model_choice.LanguageModelChoice = field(default_factory=model_choice.LanguageModelChoice)
     reranker: model_choice.RerankerChoice = field(default_factory=model_choice.RerankerChoice)
     index: str | None = field(default=None, repr=False)
     address: str | None = None
+
+    def claim(self, project: str) -> None:
+        """Record that *project* belongs to the folder whose default it is; raises the errors of `claim`."""
+        if self.folder is not None and project == self.project:
+            claim(self.root, project, self.folder)
+
+    @property
+    def own_note(self) -> str:
+        """Return where memories are recorded if that is the user's own memory; empty for another root."""
+        if self.found != OWN:
+            return ""
+        name = None if self.folder is None else root_config.slug_of(self.folder.name)
+        other = None if name in (None, self.project) else owner_of(self.root, str(name))
+        shared = f" as project {self.project}, as {name} is that of {other}," if other else ""
+        return (
+            f"recorded in your own memory, {self.place},{shared} which is used if there is none in the folder or above"
+            " it; one for this folder: jidomem init"
+        )
 
     @property
     def place(self) -> str:
@@ -98,7 +122,11 @@ def load(
     config = root_config.read(folder / CONFIG, own)
     user = user_config.read(own) if own.exists() else UserConfig()
     requested = project or os.environ.get("JIDOMEM_PROJECT") or None
-    default = config.get("project") or _folder_name(folder, found if address is None else OWN)
+    here = _repository() if found == OWN and not config.get("project") else None
+    if here is not None:
+        default = _own_project(folder, here, requested)
+    else:
+        default = config.get("project") or _folder_name(folder, address is not None)
     owner = os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or account_name()
     return Settings(
         root=folder,
@@ -113,6 +141,7 @@ def load(
         read_log=config.get("read_log", True),
         host=config.get("host"),
         port=config.get("port"),
+        folder=None if requested else here,
         limits=user.limits,
         embedder=_embedder(user.embedder),
         model=user.model,
@@ -268,13 +297,86 @@ def _folder(root: str | os.PathLike[str]) -> Path:
     return root_folder(root)
 
 
-def _folder_name(root: Path, origin: str) -> str:
+def _folder_name(root: Path, is_shared: bool) -> str:
     """Return the default project when none is named: the name of the repository's folder, as a project id.
 
-    The memory of the user serves all repositories without their own; there it is the name of the working directory.
+    A shared root serves many repositories; there it is the name of the one around the working directory.
     """
-    if origin == OWN:
-        here = Path.cwd().resolve()
-        repository = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
-        return root_config.slug_of(repository.name)
+    if is_shared:
+        return root_config.slug_of(_repository().name)
     return root_config.slug_of(root.parent.name if root.name == FOLDER else root.name)
+
+
+def _repository() -> Path:
+    """Return the folder of the repository around the working directory, else that directory."""
+    here = Path.cwd().resolve()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def _own_project(root: Path, folder: Path, requested: str | None) -> str:
+    """Return the project of *folder* in the user's memory *root*; an existing one without an owner becomes its own.
+
+    So does the one *requested*, if it has the name of the folder and that of its owner is gone.
+    """
+    name = root_config.slug_of(folder.name)
+    is_meant = requested == name or (requested is None and owner_of(root, name) is None)
+    if is_meant and (root / "projects" / name).is_dir():
+        with suppress(OSError, InvalidRequest):  # of a root that is read-only, or a project of another folder
+            claim(root, name, folder)
+    return project_of(root, folder)
+
+
+#: The file with the folder of each project in the user's own memory.
+OWNERS = Path("state", "folders.json")
+_DIGITS = 6
+
+
+def project_of(root: Path, folder: Path) -> str:
+    """Return the project of *folder* in the user's memory *root*; raises Failed `invalid_config`.
+
+    Folders of the same name would share a project otherwise: the first to use it owns it, another of its name has a
+    project with a digest of its path.
+    """
+    name = root_config.slug_of(folder.name)
+    if _owners(root).get(name, str(folder)) == str(folder):
+        return name
+    digest = blake2b(str(folder).encode("utf-8", "surrogateescape"), digest_size=_DIGITS // 2).hexdigest()
+    return f"{name[: 63 - _DIGITS]}-{digest}"
+
+
+def owner_of(root: Path, project: str) -> str | None:
+    """Return the folder that owns *project*, None if none is recorded; raises Failed `invalid_config`."""
+    return _owners(root).get(project)
+
+
+def claim(root: Path, project: str, folder: Path) -> None:
+    """Record *folder* as the owner of *project*, unless it has one that exists.
+
+    Raises InvalidRequest if another folder owns it, Failed `invalid_config`, and OSError.
+    """
+    path = root / OWNERS
+    if _owners(root).get(project) == str(folder):
+        return
+    disk.make_folders(path.parent)
+    with files.file_lock(path.with_name(".folders.lock")):
+        owners = _owners(root)
+        owner = owners.setdefault(project, str(folder))
+        if owner != str(folder) and Path(owner).is_dir():
+            raise InvalidRequest(
+                f"project {project} of your own memory, {root}, is that of {owner} by now",
+                hint="open the memory again: this folder gets a project of its own",
+            )
+        files.write_atomically(path, json.dumps({**owners, project: str(folder)}, indent=1).encode())
+
+
+def _owners(root: Path) -> dict[str, str]:
+    path = root / OWNERS
+    root_config.refuse_link(path)
+    try:
+        owners = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError) as error:
+        raise Failed(f"{path} cannot be read: {error}", hint=f"move it away: mv {path} {path}.old",
+                     code="invalid_config") from error  # fmt: skip
+    return {str(project): str(folder) for project, folder in owners.items()} if isinstance(owners, dict) else {}

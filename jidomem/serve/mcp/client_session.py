@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ class ClientSession:
         self._session = session
         self._is_ours = session is None
         self._is_open = False
+        self._note = memory.settings.own_note
         self._lock = Lock()
 
     @property
@@ -94,10 +96,15 @@ class ClientSession:
         return author
 
     def record(self, receipt: Receipt) -> Receipt:
-        """Return *receipt*; if it wrote, the session counts as open."""
-        if receipt.commit is not None and receipt.status != "deduplicated":
-            self._is_open = True
-        return receipt
+        """Return *receipt*; if it wrote, the session counts as open.
+
+        The first one warns if the memory is the user's own, as the project has none.
+        """
+        if receipt.commit is None or receipt.status == "deduplicated":
+            return receipt
+        self._is_open = True
+        note, self._note = self._note, ""
+        return replace(receipt, warnings=(*receipt.warnings, note)) if note else receipt
 
     def opened(self) -> None:
         """Record that the session is open."""

@@ -444,6 +444,7 @@ def _status(session: ClientSession, given: Arguments) -> ToolResult:
     return ToolResult({
         "project": project,
         "root": memory.settings.place,
+        **({"note": note} if (note := memory.settings.own_note) else {}),
         "agent": session.agent,
         "version": str(version),
         "last_commit": version.recorded_at or None,
