@@ -199,12 +199,10 @@ def acquire_lock_file(
     pause = _FIRST_PAUSE
     while True:
         with writing(folder):
-            try:
-                file = LockedFile(disk.open_file(path))
-            except (FileNotFoundError, NotADirectoryError):
+            if not disk.exists(folder):
                 begin()
                 make_folders(folder)
-                file = LockedFile(disk.open_file(path))
+            file = LockedFile(disk.open_file(path))
             try:
                 if disk.acquire_lock(file.descriptor, wait=False):
                     return file
@@ -233,21 +231,15 @@ class FileJournal:
     """The streams below one folder. No process that opens one may fork: a kernel lock is inherited; exec instead."""
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        wait: float = 10.0,
-        begin: Callable[[str], object] = lambda project: None,
-        config: str = "",
+        self, folder: Path, *, wait: float = 10.0, begin: Callable[[str], object] = lambda project: None
     ) -> None:
         """Open the journal of the memory root *folder*; *wait* is the time to wait for a lock, in seconds.
 
-        *begin* is called with the project before the first commit of a stream is written. *config* is the name of a
-        file that a branch of git without commits has if it has the root.
+        *begin* is called with the project before the first commit of a stream is written.
         """
         self.folder = folder.absolute()
         self.wait = wait
-        self._begin, self._config = begin, config
+        self._begin = begin
         #: Called with the seconds that each commit took to be durable.
         self.on_durable: Callable[[float], object] = lambda seconds: None
         self._git = GitLock(self.folder)
@@ -301,11 +293,11 @@ class FileJournal:
     def check_present(self) -> None:
         """Raise MemoryMissing if this process knows commits of the root, and the root now has none.
 
-        A branch of git that has the root without a commit has `config.toml`, and is no such loss.
+        A branch of git that has the root without a commit, but with `config.toml`, is no such loss.
         """
         with self._guard:
             known = {stream: lock.known for stream, (_, lock) in self._open.items() if lock.known.heads}
-        if not known or self.streams() or (self.is_tracked and disk.exists(f"{self.folder}/{self._config}")):
+        if not known or self.streams() or (self.is_tracked and disk.exists(f"{self.folder}/config.toml")):
             return
         had = ", ".join(f"version {version} of {each.project}" for each, version in known.items())
         raise MemoryMissing(str(self.folder), had, may_be_on_branch=self.is_tracked)

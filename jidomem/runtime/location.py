@@ -176,7 +176,7 @@ class InFolder:
                 lay_out(self._root, project if project == default else None)
             claim(project)
 
-        self._journal = FileJournal(self._root, wait=wait, begin=begin, config=settings.CONFIG)
+        self._journal = FileJournal(self._root, wait=wait, begin=begin)
         return self._journal
 
     def _lay_out_state(self) -> None:
