@@ -77,6 +77,11 @@ _COMMANDS: Sequence[HintTranslation] = (
         r'the tool revise with id \1 and set {"\2": "\3"}',
     ),
     HintTranslation(
+        r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --undo$",
+        r'POST /projects/PROJECT/memories/\1/revise {"undo": true}',
+        r"the tool revise with id \1 and undo true",
+    ),
+    HintTranslation(
         r"jidomem governing (\S+)",
         r"GET /projects/PROJECT/governing?file=\1",
         r'the tool ask with name governing and params {"file": "\1"}',
@@ -106,6 +111,11 @@ _WARNED: Sequence[HintTranslation] = (
         r"(nothing was added; to agree: )jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm$",
         r'\1POST /projects/PROJECT/memories/\2/revise {"confirm": true}',
         r"\1the tool revise with id \2 and confirm true",
+    ),
+    HintTranslation(
+        r"(to redo it: )jidomem edit (?:https://jido\.ai/memory/)?(\S+) --undo$",
+        r'\1POST /projects/PROJECT/memories/\2/revise {"undo": true}',
+        r"\1the tool revise with id \2 and undo true",
     ),
     HintTranslation(
         r"(; look at each: )jidomem review$",

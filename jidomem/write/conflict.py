@@ -538,6 +538,12 @@ def coexisting(item: Term, view: WriteSnapshot) -> list[Term]:
     return [end for end in ends if end is not None]
 
 
+def coexisting_with(item: Term, view: WriteSnapshot) -> list[str]:
+    """Return the active memories that coexist with *item*; either of the two may have declared it."""
+    named_by = [other for other in view.subjects(jido("coexistsWith"), item) if view.is_current(other)]
+    return sorted({plain_value(other) for other in (*coexisting(item, view), *named_by)})
+
+
 def _coexists(intent: MemoryUpdateIntent, other: str, view: WriteSnapshot) -> bool:
     """Return whether *intent* names *other* in coexists_with and has a distinct scope."""
     if other not in intent.coexists_with:
@@ -628,6 +634,19 @@ def pending_again(proposal: Term, view: WriteSnapshot) -> Term | None:
 def ended(end: Term, view: WriteSnapshot) -> list[Term]:
     """Return the memories that *end* superseded or withdrew."""
     return sorted(old for link in ("supersedes", "invalidates") for old in view.objects(end, jido(link)))
+
+
+def withdrew_only(old: Term, end: Term, view: WriteSnapshot) -> bool:
+    """Return whether *end* is a marker that withdraws *old* only; the marker of a rollback withdraws several."""
+    withdrawn = [each for each in view.objects(end, jido("invalidates")) if each == old or not view.is_proposed(each)]
+    return jido("DeletedMarker") in view.types(end) and withdrawn == [old]
+
+
+def undone_by(item: Term, view: WriteSnapshot) -> Term | None:
+    """Return the active memory that undid *item*: it ended it, and revives the one memory that *item* had ended."""
+    was, ends = ended(item, view), view.objects(item, jido("supersededBy"))
+    undone = (end for end in ends if view.is_current(end) and view.objects(end, jido("revives")) == was)
+    return next(undone, None) if len(was) == 1 else None
 
 
 def proposals_in(end: Term, view: WriteSnapshot) -> list[Term]:

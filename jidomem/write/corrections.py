@@ -17,7 +17,7 @@ from jidomem.rdf.terms import Term, Triple, iri, moment_in, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.file_anchor import ANCHOR, anchors_of
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, MemoryUpdateIntent, Receipt
-from jidomem.write import conflict, permissions
+from jidomem.write import conflict, permissions, submission
 from jidomem.write.context import WriteContext
 from jidomem.write.normalize import FieldNormalizer
 from jidomem.write.pipeline import PROPOSED_PREFIX, Pipeline
@@ -237,6 +237,8 @@ class Corrections:
                     raise
                 _check_unchanged(named, ended[0], fields)
                 named = ended[0]
+        if (by := conflict.undone_by(named, view)) is not None:
+            return submission.undone_already(item, by, fields.keys() - _AUTHOR - {"idempotency_key"}, view)
         old, ends = _undo_target(named, view)
         again = [
             conflict.pending_again(each, view) for each in conflict.proposals_in(old, view)
@@ -391,7 +393,9 @@ class Corrections:
             if carried.get("convention_name") == old.get("summary"):
                 carried.pop("convention_name", None)
         author = {"asserted_by": self._context.agent, "asserted_in": self._context.session}
-        return {**carried, "coexists_with": coexisting_with(iri(item), view), **author}
+        ended = {*changes.get("supersedes", ()), *changes.get("invalidates", ())}
+        beside = [other for other in conflict.coexisting_with(iri(item), view) if other not in ended]
+        return {**carried, "coexists_with": beside, **author}
 
     def _submit(
         self,
@@ -451,12 +455,6 @@ def changed_fields(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[s
 def recorded_blobs(view: WriteSnapshot, item: Term) -> dict[str, str]:
     """Return the recorded blob ids of the files that *item* is about, by path."""
     return dict(anchors_of(view.objects(item, ANCHOR)))
-
-
-def coexisting_with(item: Term, view: WriteSnapshot) -> list[str]:
-    """Return the active memories that coexist with *item*; either of the two may have declared it."""
-    named_by = [other for other in view.subjects(jido("coexistsWith"), item) if view.is_current(other)]
-    return sorted({plain_value(other) for other in (*conflict.coexisting(item, view), *named_by)})
 
 
 def without_verified(values: Mapping[str, Any]) -> list[Any]:
@@ -667,7 +665,7 @@ def _replacements(old: Term, view: WriteSnapshot) -> list[str]:
         undone = {ended for earlier in chain[:position] for ended in view.objects(earlier, jido("supersedes"))}
         if undone.intersection(revived) - {old, *chain}:
             return []  # a joint replacement of several memories was undone for another one
-    markers = [end for end in view.objects(old, jido("invalidatedBy")) if _withdrew_only(old, end, view)]
+    markers = [end for end in view.objects(old, jido("invalidatedBy")) if conflict.withdrew_only(old, end, view)]
     ends = (*chain[-1:], *markers, *_restored_since(old, view))
     return [*dict.fromkeys(plain_value(end) for end in ends if view.is_current(end))]
 
@@ -689,9 +687,3 @@ def _back_already(old: Term, back: Term) -> InvalidRequest:
     """Return the refusal to restore *old*, which is active again as *back*."""
     hint = "to replace it: supersede that one"
     return InvalidRequest(f"{plain_value(old)} is active again, as {plain_value(back)}", hint=hint)
-
-
-def _withdrew_only(old: Term, end: Term, view: WriteSnapshot) -> bool:
-    """Return whether *end* is a marker that withdraws *old* only; the marker of a rollback withdraws several."""
-    withdrawn = [each for each in view.objects(end, jido("invalidates")) if each == old or not view.is_proposed(each)]
-    return jido("DeletedMarker") in view.types(end) and withdrawn == [old]

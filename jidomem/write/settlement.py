@@ -15,15 +15,9 @@ from jidomem.records.active import is_accepted
 from jidomem.records.intent import IDENTICAL, Receipt
 from jidomem.write import conflict
 from jidomem.write.batch import Batches
+from jidomem.write.conflict import coexisting_with
 from jidomem.write.context import WriteContext
-from jidomem.write.corrections import (
-    ACCEPTED,
-    OWN,
-    Corrections,
-    changed_fields,
-    coexisting_with,
-    without_verified,
-)
+from jidomem.write.corrections import ACCEPTED, OWN, Corrections, changed_fields, without_verified
 from jidomem.write.permissions import check_explained
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot, withdrawals_below

@@ -6,12 +6,12 @@ A retry is an intent with an idempotency key that was answered before; it gets t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from jidomem.errors import ConflictItem, IdempotencyMismatch, JidomemError
+from jidomem.errors import ConflictItem, IdempotencyMismatch, InvalidRequest, JidomemError
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido, local_name
 from jidomem.records.intent import CommitRef, MemoryUpdateIntent, Receipt, Version, digest
@@ -172,6 +172,14 @@ def commit_of(node: Term, view: WriteSnapshot) -> tuple[str | None, Version]:
     moment = canonical.moment(plain_value(recorded_at)) or ""  # a store may have shortened it
     head = CommitRef(moment, local_name(commit).rsplit(":", 1)[-1], int(parse_literal(position).text))
     return head.id, Version((head,))
+
+
+def undone_already(item: str, by: Term, changes: Collection[str], view: WriteSnapshot) -> Receipt:
+    """Return the receipt of *by*, which undid *item* before; raise InvalidRequest for *changes* of fields."""
+    text, hint = f"{item} is undone already, by {plain_value(by)}", f"to redo it: jidomem edit {plain_value(by)} --undo"
+    if changes:
+        raise InvalidRequest(text, hint=hint)
+    return Receipt(plain_value(by), *commit_of(by, view), "deduplicated", warnings=(f"{text}; {hint}",))
 
 
 @dataclass(frozen=True, slots=True)

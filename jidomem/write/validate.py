@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 
 from jidomem.base.regex import unsearchable
 from jidomem.base.words import misspelling_of
@@ -143,9 +144,10 @@ def check_references(
         if is_absolute(other) and view.is_item(iri(other)) and not view.has_ended(iri(other)):
             message = f"{other} has not ended: there is nothing to revive"
             violations.append(Violation("shape_violation", message, field="revives", value=other))
-    for other in set(intent.supersedes) & set(intent.invalidates):
-        message = f"{other} is named in supersedes and in invalidates: say which"
-        violations.append(Violation("shape_violation", message, field="invalidates", value=other))
+    for field, another in combinations(("supersedes", "invalidates", "coexists_with"), 2):
+        for other in sorted({*getattr(intent, field)} & {*getattr(intent, another)}):
+            message = f"{other} is named in {field} and in {another}: say which"
+            violations.append(Violation("shape_violation", message, field=another, value=other))
     for field in ("evidence", "about"):
         for other in getattr(intent, field):
             if is_ours(other) and not view.describes(iri(other)):

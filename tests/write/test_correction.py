@@ -79,14 +79,53 @@ def test_an_undo_is_undone_in_turn(memory):
     assert status(memory, old, new, back, again) == ["superseded"] * 3 + ["active"]
 
 
-def test_undoing_in_turn_by_any_name_leaves_one_version_active(memory):
+def test_each_undo_of_the_last_undo_leaves_one_version_active(memory):
     old = kept(memory, summary="the port is 80")
-    new = revised(memory, old, summary="the port is 90")
+    item = revised(memory, old, summary="the port is 90")
 
-    for item, summary in [(old, 80), (new, 90)] * 3:
-        memory.writer.undo("p", item, reason="back")
+    for summary in [80, 90] * 3:
+        item = memory.writer.undo("p", item, reason="back").iri
 
         assert [row["summary"] for row in memory.reader.ask("facts", project="p")] == [f"the port is {summary}"]
+
+
+def test_an_undo_that_is_repeated_is_deduplicated_and_names_how_to_redo(memory):
+    new = revised(memory, kept(memory, summary="the port is 80"), summary="the port is 90")
+    back = memory.writer.undo("p", new)
+    commits = len(memory.reader.log("p").rows)
+
+    again = memory.writer.undo("p", new)  # as after an answer that was lost
+
+    assert (again.iri, again.status, again.commit) == (back.iri, "deduplicated", back.commit)
+    assert again.warnings == (f"{new} is undone already, by {back.iri}; to redo it: jidomem edit {back.iri} --undo",)
+    assert len(memory.reader.log("p").rows) == commits
+    with pytest.raises(InvalidRequest, match="is undone already"):
+        memory.writer.undo("p", new, summary="the port is 85")
+
+    redone = memory.writer.undo("p", back.iri, reason="90 after all").iri
+    assert shown(memory, redone)["properties"]["summary"] == ["the port is 90"]
+    assert memory.writer.undo("p", back.iri).iri == redone
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("supersedes", "coexists_with"), ("invalidates", "coexists_with"), ("supersedes", "invalidates")]
+)
+def test_a_memory_that_is_to_end_and_to_stay_is_refused(memory, one, other):
+    old = kept(memory, summary="the store is MySQL")
+
+    with pytest.raises(IntentRefused, match=f"{old} is named in {one} and in {other}: say which"):
+        kept(memory, summary="the store is SQLite", **{one: [old], other: [old]})
+    assert status(memory, old) == ["active"]
+
+
+def test_a_memory_that_coexists_with_another_may_take_its_place_later(memory):
+    first = kept(memory, summary="the port is 80", about=["a.py"])
+    second = kept(memory, summary="the port is 90", about=["b.py"], coexists_with=[first])
+
+    merged = memory.writer.confirm("p", second, supersedes=[second, first], reason="one port")
+
+    assert merged.status == "asserted"
+    assert status(memory, first, second) == ["superseded", "superseded"]
 
 
 def test_an_agent_only_proposes_to_revive_what_a_curator_ended(memory):
