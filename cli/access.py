@@ -21,6 +21,7 @@ from jidomem.rdf.vocab import family
 from jidomem.read.derived import authority, unsettled_changes
 from jidomem.records.policy import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, AccessPolicy, PolicyChange, role_named
 from jidomem.runtime import root_config as trusting
+from jidomem.runtime.logs import last_uses
 from jidomem.runtime.root_config import OF_TRUST, check_root, root_folder
 from jidomem.runtime.settings import FOLDER, address_of, own_config
 from jidomem.runtime.tokens import take_back
@@ -213,7 +214,7 @@ def _change_policy(app: App, changes: list[PolicyChange], reason: str | None, dr
         app.info("no administrator, so everybody may change the policy: jidomem access policy grant AGENT admin")
 
 
-_TOKEN_COLUMNS = ("id", "agent", "role", "projects", "root", "added", "expires")
+_TOKEN_COLUMNS = ("id", "agent", "role", "projects", "root", "added", "expires", "last_used")
 
 
 @click.group(cls=CommandGroup)
@@ -291,12 +292,18 @@ def _end(text: str, now: datetime) -> datetime:
 def list_tokens(app: App) -> None:
     """List the issued tokens, for all folders or for the given shared root, without their secrets.
 
+    `last_used` is when a server of this machine last accepted it, to a minute while that runs.
+
     Examples:
       jidomem access token list
     """
     shared = address_of(app.root) is not None
-    tokens = app.open().place.keyring().tokens if shared else read(own_config()).tokens
-    show_rows(app, [_token_row(each) for each in tokens], _TOKEN_COLUMNS)
+    memory = app.open() if shared else None
+    tokens = read(own_config()).tokens if memory is None else memory.place.keyring().tokens
+    folders = {each.root: Path(each.root) if memory is None else memory.settings.root for each in tokens}
+    uses = {root: last_uses(folder) for root, folder in folders.items()}
+    rows = [{**_token_row(each), "last_used": uses[each.root].get(each.id, "")} for each in tokens]
+    show_rows(app, rows, _TOKEN_COLUMNS)
 
 
 @token.command("remove")

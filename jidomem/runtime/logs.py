@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import JidomemError
+from jidomem.runtime.state import State
 
 if TYPE_CHECKING:
     from jidomem.records.interfaces import StateStore
 
-#: The most rows: refusals of the latest days, and clients with the latest requests.
-REFUSALS, CLIENTS = 10_000, 1_000
+#: The most rows: refusals of the latest days, clients with the latest requests, and tokens used last.
+REFUSALS, CLIENTS, TOKENS = 10_000, 1_000, 1_000
 #: The tables of a `DoorLog`.
 SERVER_LOG_TABLES = """
 CREATE TABLE IF NOT EXISTS refused (day TEXT NOT NULL, project TEXT NOT NULL, agent TEXT NOT NULL, code TEXT NOT NULL,
@@ -27,6 +29,7 @@ CREATE TABLE IF NOT EXISTS clients (project TEXT NOT NULL, agent TEXT NOT NULL, 
   address TEXT NOT NULL, door TEXT NOT NULL, first TEXT NOT NULL, last TEXT NOT NULL, requests INTEGER NOT NULL,
   PRIMARY KEY (project, agent, user_agent, address, door));
 CREATE INDEX IF NOT EXISTS clients_last ON clients (last);
+CREATE TABLE IF NOT EXISTS used (token TEXT PRIMARY KEY, last TEXT NOT NULL);
 """
 _REFUSED = (
     "INSERT INTO refused VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (day, project, agent, code, door)"
@@ -36,9 +39,11 @@ _COUNT_CLIENT = (
     "INSERT INTO clients VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, agent, user_agent, address, door)"
     " DO UPDATE SET last = excluded.last, requests = clients.requests + excluded.requests"
 )
+_USE = "INSERT INTO used VALUES (?, ?) ON CONFLICT (token) DO UPDATE SET last = max(last, excluded.last)"
 _TRIM = (
     "DELETE FROM refused WHERE rowid IN (SELECT rowid FROM refused ORDER BY day DESC, rowid DESC LIMIT -1 OFFSET ?)",
     "DELETE FROM clients WHERE rowid IN (SELECT rowid FROM clients ORDER BY last DESC LIMIT -1 OFFSET ?)",
+    "DELETE FROM used WHERE rowid IN (SELECT rowid FROM used ORDER BY last DESC LIMIT -1 OFFSET ?)",
 )
 
 
@@ -73,12 +78,15 @@ class DoorLog:
         """Use *state*, which has `SERVER_LOG_TABLES`; the file is created with the first count."""
         self.state = state
 
-    def add(self, refused: Sequence[RefusedAt], clients: Sequence[ClientActivity]) -> None:
-        """Add new counts; raises the errors of `changing`."""
+    def add(
+        self, refused: Sequence[RefusedAt], clients: Sequence[ClientActivity], used: Mapping[str, str] | None = None
+    ) -> None:
+        """Add new counts, and the last uses of tokens by their ids; raises the errors of `changing`."""
         with self.state.changing() as store:
             store.executemany(_REFUSED, [tuple(row) for row in refused])
             store.executemany(_COUNT_CLIENT, [tuple(row) for row in clients])
-            for statement, most in zip(_TRIM, (REFUSALS, CLIENTS), strict=True):
+            store.executemany(_USE, [*(used or {}).items()])
+            for statement, most in zip(_TRIM, (REFUSALS, CLIENTS, TOKENS), strict=True):
                 store.execute(statement, (most,))
 
     def read(self, project: str) -> tuple[list[RefusedAt], list[ClientActivity]]:
@@ -89,6 +97,12 @@ class DoorLog:
             refused = store.execute("SELECT * FROM refused WHERE project IN (?, '')", (project,)).fetchall()
             clients = store.execute("SELECT * FROM clients WHERE project = ? ORDER BY last DESC", (project,)).fetchall()
         return [RefusedAt(*row) for row in refused], [ClientActivity(*row) for row in clients]
+
+    def last_uses(self) -> dict[str, str]:
+        """Return the moment at which each token was last used, by its id; none if they cannot be read."""
+        with suppress(JidomemError), self.state.reading() as store:
+            return {} if store is None else dict(store.execute("SELECT token, last FROM used").fetchall())
+        return {}
 
     def forget(self, shows: Callable[[str], bool]) -> None:
         """Delete each row with a text for which *shows* returns True, every byte of it."""
@@ -106,6 +120,15 @@ class DoorLog:
         row_ids = [row[0] for row in rows if any(isinstance(text, str) and text and shows(text) for text in row[1:])]
         store.executemany(f"DELETE FROM {table} WHERE rowid = ?", [(number,) for number in row_ids])
         return row_ids
+
+
+def last_uses(root: Path) -> dict[str, str]:
+    """Return the moment at which servers of *root*, a folder, last accepted each token, by its id."""
+    state = State(root, SERVER_LOG_TABLES)
+    try:
+        return DoorLog(state).last_uses()
+    finally:
+        state.close()
 
 
 #: The most reads of one memory that are stored, the latest ones.

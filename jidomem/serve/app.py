@@ -140,6 +140,7 @@ class AccessGate:
         if (authorization or route not in _public_routes()) and self._keyring.asks():
             g.caller = caller_of(self._keyring, authorization)
             g.seen.agent, g.seen.token = g.caller.agent, g.caller.id
+            self._site.operation.measures.token_used(g.caller.id)
 
     def answer(self, route: Route, **parts: str) -> Response:
         """Return the answer of *route*; raise NotFound and PolicyDenied for projects that the caller may not access."""

@@ -222,6 +222,8 @@ class Measures:
         self.since = now() - timedelta(seconds=monotonic() - self.began)
         self.kinds = Refusals()
         self.clients = Clients()
+        #: When the token of each id was last used here.
+        self.used: dict[str, datetime] = {}
         self._shared = shared
         self._figures = Figures(None if shared is None else shared.figures(shared.number))
         self._others = {} if shared is None else _figures_of_others(shared)
@@ -264,6 +266,11 @@ class Measures:
         """Count a request for *project* by client."""
         with self.lock:
             self.clients.add(now(), project, agent, user_agent, address)
+
+    def token_used(self, token: str) -> None:
+        """Note that the token of that id was used now."""
+        with self.lock:
+            self.used[token] = now()
 
     def committed(self, seconds: float) -> None:
         """Count a commit that was durable after *seconds*."""
@@ -333,6 +340,8 @@ def _figures_of_others(shared: SharedState) -> dict[int, Figures]:
 #: The interfaces, as the door log names them.
 HTTP, MCP_HTTP, MCP_STDIO = "HTTP", "MCP over HTTP", "MCP over standard input"
 _SECONDS, _LAST = 5.0, 2.0
+#: The least time between two moments of use of one token that are written.
+_USES = timedelta(minutes=1)
 T = TypeVar("T")
 
 
@@ -346,6 +355,8 @@ class Ledger:
         self._refused: dict[Refusal, int] = {}
         self._others: dict[str, int] = {}
         self._counted: dict[ClientIdentity, int] = {}
+        self._used: dict[str, datetime] = {}
+        self._between = _USES
         self._task = PeriodicTask(_SECONDS, self.keep, "jidomem-ledger", runs_at_end=True)
 
     def keep(self) -> bool:
@@ -356,22 +367,30 @@ class Ledger:
                 others = dict(self._measures.kinds.others)
                 seen = {client: (visits.requests, format_timestamp(visits.first), format_timestamp(visits.last))
                         for client, visits in self._measures.clients.seen.items()}  # fmt: skip
+                used = dict(self._measures.used)
+            due = {token: at for token, at in used.items() if self._is_due(at, self._used.get(token))}
             rows = [RefusedAt(*each, self._door, more) for each, more in _more(refused, self._refused)]
             rows += [RefusedAt("", "", OTHERS, code, self._door, more) for code, more in _more(others, self._others)]
             counts = {client: requests for client, (requests, _, _) in seen.items()}
             clients = [
                 ClientActivity(*each, self._door, *seen[each][1:], more) for each, more in _more(counts, self._counted)
             ]
-            if rows or clients:
+            if rows or clients or due:
                 try:
-                    self.log.add(rows, clients)
+                    self.log.add(rows, clients, {token: format_timestamp(at) for token, at in due.items()})
                 except JidomemError:  # such as a full disk or a slow writer: the next call adds them
                     return False
             self._refused, self._others, self._counted = refused, others, counts
+            self._used |= due
             return True
+
+    def _is_due(self, at: datetime, written: datetime | None) -> bool:
+        """Return whether the use of a token *at* a moment is to be written, after the one *written* before."""
+        return written is None or (at > written and at - written >= self._between)
 
     def close(self) -> None:
         """Add the last counts, unless a signal interrupted the counting."""
+        self._between = timedelta()
         self._task.stop(_LAST)
 
 

@@ -7,8 +7,12 @@ from datetime import datetime, timedelta
 import pytest
 from cli_world import rows, run, stand_in
 
+import jidomem
+from jidomem.base.clock import format_timestamp, now
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
+from jidomem.serve.app import create_app
+from jidomem.serve.server_state import HTTP, Operation
 
 
 @pytest.fixture
@@ -27,6 +31,36 @@ def test_a_token_is_printed_alone_and_listed_without_what_it_is(repository):
     assert row["root"] == str(repository / ".jidomem")
     assert secret not in json.dumps(row)
     assert Keyring(own_config(), repository / ".jidomem").whose(secret).id == row["id"]
+
+
+def test_the_list_has_the_last_use_of_each_token_while_the_server_runs(repository):
+    secret, unused = (run("access", "token", "add", name).stdout.strip() for name in ("ana", "ben"))
+    root = repository / ".jidomem"
+
+    def used():
+        return {row["agent"]: row["last_used"] for row in rows("access", "token", "list")}
+
+    with jidomem.open(root) as memory:
+        operation = Operation()
+        operation.keep_counts(memory.door_log, HTTP)
+        client = create_app(memory, keyring=Keyring(own_config(), root), operation=operation).test_client()
+        before, began = used(), format_timestamp(now())
+        for token in (secret, "jido_unknown"):
+            client.get("/projects", headers={"Authorization": f"Bearer {token}"})
+        assert operation.ledger.keep()
+        first = used()
+        client.get("/projects", headers={"Authorization": f"Bearer {secret}"})
+        assert operation.ledger.keep()
+        again = used()  # at most once a minute
+        operation.close()
+    last, state = used(), b"".join(path.read_bytes() for path in (root / "state").iterdir())
+
+    assert before == {"ana": "", "ben": ""}
+    assert (first["ana"] >= began, first["ben"]) == (True, "")
+    assert again == first
+    assert last["ana"] > first["ana"]
+    assert secret.encode() not in state
+    assert unused.encode() not in state
 
 
 def test_it_reaches_the_project_of_the_root_unless_said_otherwise(repository):

@@ -287,6 +287,7 @@ class _Door:
             return None
         caller = caller_of(keyring, Headers(scope=scope).get("authorization", ""))
         seen.agent, seen.token = caller.agent, caller.id
+        self._site.operation.measures.token_used(caller.id)
         return caller
 
 
