@@ -160,11 +160,10 @@ def review(
     if conflicts:
         _show_conflicts(app, memory)
         return 0
-    agent = memory.reader.agent(memory.project, by) if by is not None else None
     if all_ and action == "reject":
-        return _reject_all(app, memory, agent or "", reason, dry_run)
+        return _reject_all(app, memory, by or "", reason, dry_run)
     if all_:
-        return _accept_all(app, memory, agent, reason, dry_run)
+        return _accept_all(app, memory, by, reason, dry_run)
     if action is not None:
         names = [_pending_id(memory, item) for item in items]
         rival = memory_iri(memory, against) if against else None
@@ -178,7 +177,7 @@ def review(
     now = memory.sources.now()
     pairs = memory.near_pairs() if by is None else ()
     limit = app.limit if edit or as_todo else app.rows
-    queue_page = queued(memory.reader, memory.project, now, pairs, limit=limit, cursor=app.cursor, by=agent)
+    queue_page = queued(memory.reader, memory.project, now, pairs, limit=limit, cursor=app.cursor, by=by)
     waiting = with_endings(memory.reader, memory.project, _at_present_lines(memory, queue_page.waiting))
     queue_page = replace(queue_page, waiting=waiting)
     if edit:

@@ -133,7 +133,8 @@ def queue(
 ) -> list[Waiting]:
     """Return all items awaiting a curator in *project*: by tier, then by most dependents, then oldest first.
 
-    The pairs *near* come last, the nearest first. With *by*, the IRI of an agent, only its proposals are returned.
+    The pairs *near* come last, the nearest first. With *by*, the name or IRI of an agent, only its proposals are
+    returned; raises NotFound with the nearest names for an unknown one.
 
     Proposals imported from a file stay together, in the order of the file, in the tier of the most urgent of them:
     after the others of that tier, the most recently imported file first. After a month an item moves up a tier.
@@ -154,8 +155,10 @@ def queued(
     """Return a page of `queue`: up to *limit* items after those of the page with the *cursor*.
 
     Days are counted at the time of the first page; items settled since are left out of later pages.
-    Raises InvalidRequest for an invalid limit or cursor.
+    Raises InvalidRequest for an invalid limit or cursor, NotFound for an unknown agent.
     """
+    if by is not None:
+        near, by = (), reader.agent(project, by)
     size, question = None if limit is None else page_size(limit), f"review by place {project} {by or ''}"
     start = Cursor.parse(cursor, question) if cursor is not None else None
     now = (moment_in(start.as_of) or now) if start else now

@@ -257,11 +257,12 @@ def why(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 
 
 
 def conflicts(site: RequestContext, project: str) -> Response:
-    """Return a page of the review queue, by priority."""
-    given = wire.arguments("limit", "cursor", "min_position")
+    """Return a page of the review queue, by priority, or of the proposals of one agent."""
+    given = wire.arguments("limit", "cursor", "by", "min_position")
     wait_for_version(site, project, given)
-    limit, cursor, now = wire.whole(given, "limit"), given.get("cursor"), site.memory.sources.now()
-    page = queued(site.memory.reader, project, now, site.memory.near_pairs(project), limit=limit, cursor=cursor)
+    limit, cursor, by = wire.whole(given, "limit"), given.get("cursor"), given.get("by")
+    near, now = () if by is not None else site.memory.near_pairs(project), site.memory.sources.now()
+    page = queued(site.memory.reader, project, now, near, limit=limit, cursor=cursor, by=by)
     rows = [one.to_dict() for one in with_endings(site.memory.reader, project, page.waiting)]
     return _with_next_link(wire.answer({"rows": rows, "cursor": page.cursor}), cursor=page.cursor)
 

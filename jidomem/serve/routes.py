@@ -539,7 +539,12 @@ ROUTES: tuple[Route, ...] = (
         memories.conflicts,
         "List the review queue by priority: conflicts, proposals and memories that are due",
         gives={JSON: "Page"},
-        takes={"limit": "Rows of one page, at most.", "cursor": "The cursor of the page before.", **AT},
+        takes={
+            "limit": "Rows of one page, at most.",
+            "cursor": "The cursor of the page before.",
+            "by": "Only the proposals of this agent.",
+            **AT,
+        },
     ),
     Route(
         "GET",

@@ -369,7 +369,7 @@ def _why(error: Exception, too_long: str) -> types.ErrorData:
 
 
 MARKDOWN, JSON, TURTLE = "text/markdown", "application/json", "text/turtle"
-ITEM, CONVERSATION = "memory://item/", "memory://conversation/"
+ITEM, CONVERSATION, REVIEW = "memory://item/", "memory://conversation/", "memory://conflicts/"
 #: The most pending items of the review queue that are shown to an agent.
 _PRESSING = 50
 _THE_REST = "these are the most pressing; ask conflicts and ask proposals list the rest"
@@ -403,11 +403,11 @@ def _briefing(session: ClientSession) -> str:
     return session.memory.briefing(agent=session.agent).for_tools().text
 
 
-def _conflicts(session: ClientSession) -> str:
+def _conflicts(session: ClientSession, by: str | None = None) -> str:
     memory = session.memory
     memory.catch_up(session.project)
-    near, now = memory.near_pairs(session.project), memory.sources.now()
-    queue = queued(memory.reader, session.project, now, near, limit=_PRESSING)
+    near, now = memory.near_pairs(session.project) if by is None else (), memory.sources.now()
+    queue = queued(memory.reader, session.project, now, near, limit=_PRESSING, by=by)
     rows = [one.to_dict() for one in with_endings(memory.reader, session.project, queue.waiting)]
     if queue.cursor is not None:
         rows.append({"left_out": queue.total - len(rows), "hint": _THE_REST})
@@ -436,6 +436,7 @@ RESOURCES: tuple[Resource, ...] = (
 TEMPLATES: tuple[tuple[str, str, str], ...] = (
     (f"{ITEM}{{id}}", "item", "One memory, by its IRI or short id."),
     (f"{CONVERSATION}{{session}}", "conversation", "The conversation of a work session, turn by turn."),
+    (f"{REVIEW}{{agent}}", "proposals", "The proposals of one agent in the review queue, by priority."),
 )
 
 
@@ -448,6 +449,8 @@ def resource_text(session: ClientSession, uri: str) -> tuple[str, str]:
     if uri.startswith(CONVERSATION):
         turns = session.memory.conversation(unquote(uri.removeprefix(CONVERSATION)), session.project).turns()
         return JSON, visible(json.dumps([turn.to_dict() for turn in turns], ensure_ascii=False))
+    if uri.startswith(REVIEW):
+        return JSON, _conflicts(session, unquote(uri.removeprefix(REVIEW)))
     for resource in RESOURCES:
         if resource.uri == uri:
             return resource.media, resource.reads(session)
