@@ -21,9 +21,10 @@ from jidomem.rdf.vocab import family
 from jidomem.read.derived import authority, unsettled_changes
 from jidomem.records.policy import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, AccessPolicy, PolicyChange, role_named
 from jidomem.runtime import root_config as trusting
-from jidomem.runtime.logs import last_uses
+from jidomem.runtime.logs import SERVER_LOG_TABLES, DoorLog
 from jidomem.runtime.root_config import OF_TRUST, check_root, root_folder
 from jidomem.runtime.settings import FOLDER, address_of, own_config
+from jidomem.runtime.state import State
 from jidomem.runtime.tokens import take_back
 from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, read
 from jidomem_cli.options import (
@@ -301,7 +302,7 @@ def list_tokens(app: App) -> None:
     memory = app.open() if shared else None
     tokens = read(own_config()).tokens if memory is None else memory.place.keyring().tokens
     folders = {each.root: Path(each.root) if memory is None else memory.settings.root for each in tokens}
-    uses = {root: last_uses(folder) for root, folder in folders.items()}
+    uses = {root: DoorLog(State(folder, SERVER_LOG_TABLES)).last_uses() for root, folder in folders.items()}
     rows = [{**_token_row(each), "last_used": uses[each.root].get(each.id, "")} for each in tokens]
     show_rows(app, rows, _TOKEN_COLUMNS)
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import JidomemError
-from jidomem.runtime.state import State
 
 if TYPE_CHECKING:
     from jidomem.records.interfaces import StateStore
@@ -120,15 +118,6 @@ class DoorLog:
         row_ids = [row[0] for row in rows if any(isinstance(text, str) and text and shows(text) for text in row[1:])]
         store.executemany(f"DELETE FROM {table} WHERE rowid = ?", [(number,) for number in row_ids])
         return row_ids
-
-
-def last_uses(root: Path) -> dict[str, str]:
-    """Return the moment at which servers of *root*, a folder, last accepted each token, by its id."""
-    state = State(root, SERVER_LOG_TABLES)
-    try:
-        return DoorLog(state).last_uses()
-    finally:
-        state.close()
 
 
 #: The most reads of one memory that are stored, the latest ones.
