@@ -90,6 +90,7 @@ PURE = [
     "records/entry.py",
     "records/file_anchor.py",
     "records/intent.py",
+    "records/limits.py",
     "records/interfaces.py",
     "records/named_query.py",
     "records/policy.py",

@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import product
 
 from jidomem.base.regex import lazy
+from jidomem.records.limits import turns
 from jidomem.records.tokens import (
     NEGATIONS,
     PREPOSITIONS,
@@ -132,10 +133,20 @@ def _is_same_word(one: Token, two: Token) -> bool:
     return (len(shorter) >= _LONG_WORD and longer.startswith(shorter)) or shorter == longer or _are_synonyms(one, two)
 
 
+def _is_same_or_inflected(one: Token, two: Token) -> bool:
+    """Return whether two words are the same as `_is_same_word` tells, or one is the other with an ending."""
+    if _is_same_word(one, two):
+        return True
+    shorter, longer = sorted((one.folded, two.folded), key=len)
+    return len(shorter) > 2 and longer.startswith(shorter) and longer[len(shorter) :] in _INFLECTIONS
+
+
 #: Words in the place of any other.
 _INDEFINITE = frozenset(["whatever", "whichever", "anything", "everything", "something", "thing", "things"])
 #: The most content words of a statement that may be in the place of others; the letters of a word with other forms.
 _MOST_REPLACED, _LONG_WORD = 2, 6
+#: The endings of a word that its stem may hide: sign and signing, scan and scanned.
+_INFLECTIONS = frozenset(["s", "es", "d", "ed", "ing", "ned", "ning", "n", "en"])
 #: The most content words of a brief statement.
 _BRIEF = 6
 #: The most values of a kind in a text that are compared; the most tokens of texts that are aligned word by word, and
@@ -254,7 +265,7 @@ class _Comparison:
         """Yield the pairs of values that differ; values first, as they are surer than words."""
         used: set[int] = set()
         rules = (self._values, self._names, self._opposites, self._prefixed, self._negations, self._quotes)
-        for rule in (*rules, self._capitalised, self._complements, self._aligned):
+        for rule in (*rules, self._capitalised, self._complements, self._aligned, self._turned):
             for pair in rule():
                 if used.isdisjoint((id(pair.one), id(pair.two))):
                     used |= {id(pair.one), id(pair.two)}
@@ -390,6 +401,11 @@ class _Comparison:
                 if not (self._two.may_turn(two) if negations[0] else self._one.may_turn(one)):
                     yield _Pair("negation", one, two, (_joined(negations[0], one), _joined(negations[1], two)))
 
+    def _turned(self) -> Iterator[_Pair]:
+        """Yield what turns round or limits one of two texts with the same words, and list members that one lacks."""
+        for turn in turns(self._one, self._two, _is_same_or_inflected):
+            yield _Pair(*turn)
+
     def _quotes(self) -> Iterator[_Pair]:
         """Yield the quoted words of both texts if each has quoted words that the other has not."""
         left = [quote for quote in self._one.quotes if quote.key not in self._two.folded]
@@ -441,13 +457,15 @@ class _Comparison:
         for name, begin, end, start, stop in matcher.get_opcodes():
             left, right = ones[begin:end], twos[start:stop]
             if name != "replace":
-                if end < len(ones) and stop < len(twos) and (kind := _limit(left or right)):
+                if name != "equal" and end < len(ones) and stop < len(twos) and (kind := _limit(left or right)):
                     shown = _joined(left, ones[end]), _joined(right, twos[stop])
                     yield _Pair(kind, ones[end], twos[stop], shown)
                 continue
             left = [token for token in left if is_content(token) and not is_unit(token)]
             right = [token for token in right if is_content(token) and not is_unit(token)]
             if len(left) != 1 or len(right) != 1 or _are_synonyms(left[0], right[0]):
+                continue
+            if self._is_in(left[0], self._two) or self._is_in(right[0], self._one):
                 continue
             if not self._is_one_negated(left[0], right[0]):
                 yield _Pair("name", left[0], right[0], (left[0].text, right[0].text))

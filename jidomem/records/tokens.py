@@ -86,12 +86,12 @@ class StatementTokens:
     @cached_property
     def is_negated(self) -> bool:
         """Return whether a word may negate another."""
-        return any(word.folded in NEGATIONS or word.folded in _ENDS for word in self.words)
+        return any(word.folded in NEGATIONS or word.folded in ENDS for word in self.words)
 
     @cached_property
     def _turned(self) -> set[int]:
         """Return the sentences with a word that may turn them round."""
-        return {word.sentence for word in self.words if word.folded in NEGATIONS or _TURNS.match(word.folded)}
+        return {word.sentence for word in self.words if word.folded in NEGATIONS or TURNS.match(word.folded)}
 
     @cached_property
     def quotes(self) -> list[Token]:
@@ -166,9 +166,9 @@ class StatementTokens:
         if before and clause.index(before) and clause[clause.index(before) - 1].folded in ("si", "if"):
             return None  # "si no": otherwise
         limit = [word.folded for word in clause[clause.index(before) + 1 :][:2]] if before else []
-        if limit and limit[0] in _COMPARED and limit[-1] in _THAN:
+        if limit and limit[0] in COMPARED and limit[-1] in THAN:
             return None  # "no more than a minute": a limit
-        return before or self._negating(clause[at + 1 :], _ENDS, 2)
+        return before or self._negating(clause[at + 1 :], ENDS, 2)
 
     def _negating(self, words: Sequence[Token], signs: frozenset[str], most: int) -> Token | None:
         for word in words:
@@ -224,7 +224,8 @@ def has_dimension(token: Token) -> bool:
     return bool(token.slots & _DIMENSIONS)
 
 
-def _words(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of *text*."""
     return frozenset(text.split())
 
 
@@ -276,7 +277,8 @@ _UNITS = {
             604800 week weeks woche wochen semana semanas
             1209600 fortnight fortnights
             2629800 month months monat monate monaten monats mes meses
-            31557600 year years jahr jahre jahren ano anos""",
+            31557600 year years jahr jahre jahren ano anos
+            315576000 decade decades jahrzehnt jahrzehnte jahrzehnten decada decadas""",
         "size": """
             1 byte bytes
             1000 kb kilobyte kilobytes
@@ -312,7 +314,7 @@ _SYMBOLS = {
     symbol: _UNITS[name]
     for symbol, name in {"A": "ampere", "V": "volt", "W": "watt", "C": "celsius", "m": "metre", "l": "litre"}.items()
 }
-_APART = _words("C m l")
+_APART = words_of("C m l")
 _DIMENSIONS = frozenset(dimension for dimension, _ in _UNITS.values())
 _TIMES = _numbered("100 hundred hundert\n1000 k thousand tausend mil\n1000000 million millions millionen millones")
 _COUNTS = _numbered("""
@@ -357,7 +359,7 @@ _COUNTS |= {f"veinti{one}": Fraction(20 + at) for at, one in enumerate(_UNOS, 1)
 #: Words that give a number of times.
 _OFTEN = _numbered("1 once einmal\n2 twice zweimal\n3 thrice dreimal")
 #: Words after "once" where it does not count.
-_WHEN = _words("the all it its they we you he she this these those there")
+_WHEN = words_of("the all it its they we you he she this these those there")
 #: Words that give a period without a number.
 _PERIODS = _numbered("""
     1800 half-hourly
@@ -368,25 +370,32 @@ _PERIODS = _numbered("""
     31557600 yearly annually jahrlich
 """)
 _CLASSES = dict.fromkeys(
-    _words("""
+    words_of("""
     monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag
     lunes martes miercoles jueves viernes sabado domingo
 """),
     "weekday",
 ) | dict.fromkeys(
-    _words("""
+    words_of("""
     january february april june july august september october november december januar februar marz mai juni juli
     oktober dezember enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
 """),
     "month",
 )
-_TO = _words("to bis a and und y or oder o")
-_MORE = _words("more other further new old most mehr weitere neue mas")
-_COMPARED = _words("more longer later less fewer earlier mehr langer spater weniger mas menos")
-_THAN = _words("than als de")
-_EACH = _words("each every per jede jeden jeder pro cada")
-_ROUGH = _words("about almost nearly roughly around approximately some circa ca etwa fast rund casi unos unas")
-_LITTLE = TELL_LITTLE | _words("""
+_TO = words_of("to bis a and und y or oder o")
+_MORE = words_of("more other further new old most mehr weitere neue mas")
+COMPARED = words_of("more longer later less fewer earlier mehr langer spater weniger mas menos")
+THAN = words_of("than als de")
+_A, _HALF = words_of("a an ein eine einen einem einer eines un una"), words_of("half halbe halben halbes media medio")
+_OTHER = words_of("other second zweite zweiten zweiter")
+#: Months that are other words, too, and words before a month.
+_MONTHS_AND_WORDS, _AT = (
+    words_of("march may"),
+    words_of("in by until till since from before after of every each next last"),
+)
+_EACH = words_of("each every per jede jeden jeder pro cada")
+_ROUGH = words_of("about almost nearly roughly around approximately some circa ca etwa fast rund casi unos unas")
+_LITTLE = TELL_LITTLE | words_of("""
     al auf aus bei bis das dem den der des die ein eine einem einen einer eines er es fur hat im ist mit nach sich sie
     sind um und vom von vor war wenn wer wie wir wird werden zu zum zur auch man durch oder aber
     como con cuando de del desde el ella en entre esta este esto la las lo los mas mi muy o para pero por que se si sin
@@ -394,28 +403,28 @@ _LITTLE = TELL_LITTLE | _words("""
     may might must shall need needs via per every each let lets get gets got go goes one ones back much many still yet
     now new old
 """)
-NEGATIONS = _words("""
-    not no never none nothing neither nor without cannot cant can't don't doesn't didn't won't isn't aren't wasn't
-    weren't shouldn't mustn't needn't hasn't haven't couldn't wouldn't
-    nicht kein keine keinen keinem keiner keines nie niemals ohne nichts
-    nunca jamas sin ningun ninguna ninguno ni nada tampoco
+NEGATIONS = words_of("""
+    not no nobody no-one never none nothing neither nor without cannot cant can't don't doesn't didn't won't isn't
+    aren't wasn't weren't shouldn't mustn't needn't hasn't haven't couldn't wouldn't
+    nicht niemand kein keine keinen keinem keiner keines nie niemals ohne nichts
+    nadie nunca jamas sin ningun ninguna ninguno ni nada tampoco
 """)
 #: Words that end the thing before them.
-_ENDS = _words("""
+ENDS = words_of("""
     removed dropped banned forbidden prohibited gone abolished discontinued rejected unsupported disabled
     verboten abgeschafft entfernt entfallt untersagt unzulassig
     eliminado eliminada prohibido prohibida descartado descartada
 """)
-_ELSE = _words("or otherwise else sonst o")
-PREPOSITIONS = _words("""
+_ELSE = words_of("or otherwise else sonst o")
+PREPOSITIONS = words_of("""
     with on by as from to in at into via for under using auf mit durch von als bei zu fur con por como en de para
 """)
-_ARTICLES = _words("the a an our its der die das dem den ein eine einem einen el la los las un una")
-_BREAKS = _words("""
+_ARTICLES = words_of("the a an our its der die das dem den ein eine einem einen el la los las un una")
+_BREAKS = words_of("""
     and but or so because since while if when which that und aber sondern weil wenn dass y pero sino porque que
 """)
 #: The beginnings of words that may turn a statement round without a negation.
-_TURNS = lazy(
+TURNS = lazy(
     r"(?:drop|remov|ban|forbid|forbad|prohibit|disallow|reject|refus|disabl|avoid|abolish|deprecat|revert|exempt|stop"
     r"|gone|off|out|lack|absen|miss|fail|unless|except|instead|rather|only|bar|block|preven|exclu|omit|skip|ignor|wrong"
     r"|bad|hard|den(?:y|ied)|un[a-z]{4}|in(?:valid|correct|complet)|dis[a-z]{4}|non|anti|too|less|few|but|quit|end|los"
@@ -503,8 +512,10 @@ def _valued(tokens: Sequence[Token], place: int) -> Token:
         return replace(token, kind="date", slots=frozenset([_CLASSES[folded]]))
     if folded in _PERIODS:
         return replace(token, kind="number", slots=frozenset(["time"]), amount=_PERIODS[folded])
-    if folded in _EACH and place + 1 < len(tokens) and _UNITS.get(tokens[place + 1].folded, ("",))[0] == "time":
-        return replace(token, kind="number", **_measured(tokens, place, Fraction(1)))
+    if folded in _EACH or folded in _A:
+        return _period(tokens, place)
+    if folded in _MONTHS_AND_WORDS and token.text[0].isupper() and place and tokens[place - 1].folded in _AT:
+        return replace(token, kind="date", slots=frozenset(["month"]))
     if folded in _OFTEN and _counts_times(tokens, place):
         return replace(token, kind="number", slots=frozenset([stem("times")]), amount=_OFTEN[folded])
     if folded in _COUNTS:
@@ -513,6 +524,28 @@ def _valued(tokens: Sequence[Token], place: int) -> Token:
             text = " ".join(each.text for each in tokens[place : last + 1])
             return replace(token, kind="number", text=text, **{**measured, "is_rough": _is_rough(tokens, place)})
     return token
+
+
+def _period(tokens: Sequence[Token], place: int) -> Token:
+    """Return "each", "every", "a" or "half a" before a unit of time as a number of it; as a rate after a number."""
+    token, at = tokens[place], place
+    if token.folded in _EACH and place + 1 < len(tokens) and tokens[place + 1].folded in _OTHER:
+        at += 1
+    unit = tokens[at + 1] if at + 1 < len(tokens) else None
+    if unit is None or _UNITS.get(unit.folded, ("",))[0] != "time" or unit.clause != token.clause:
+        return token
+    measured = _measured(tokens, at, Fraction(1 + at - place))
+    if token.folded in _EACH:
+        return replace(token, kind="number", text=" ".join(each.text for each in tokens[place : at + 1]), **measured)
+    if len(unit.folded) < 3 or (unit.folded == "second" and place + 2 < len(tokens)):
+        return token
+    before = [each for each in tokens[:place] if each.clause == token.clause]
+    if before and before[-1].folded in _HALF:
+        half = measured["amount"] / 2
+        return replace(token, kind="number", text=f"{before[-1].text} {token.text}", **{**measured, "amount": half})
+    if any(each.kind == "number" or each.folded in _COUNTS or each.folded in _OFTEN for each in before):
+        measured["slots"] = frozenset(["rate"])
+    return replace(token, kind="number", **measured)
 
 
 def _unit(written: str, *, is_apart: bool = False) -> tuple[str, Fraction] | None:

@@ -176,6 +176,9 @@ def test_a_decision_near_to_another_about_the_same_file_is_named_once(shop):
     [
         ("Retries to a pump are limited to 3", "A pump is retried five times", "five times / 3"),
         ("The fuse of the pump is rated 15 A", "The fuse of the pump has 12 amperes", "12 amperes / 15 A"),
+        ("Retry failed payouts.", "Do not retry failed payouts.", "not retry / Retry"),
+        ("All services use mTLS.", "All services except billing use mTLS.", "except billing / no exception"),
+        ("Logs are kept 30 days.", "Logs are kept a year.", "a year / 30 days"),
         ("Anna Meier is the contact for pumps", "the contact for pumps is Bernd Kohl", "Bernd Kohl / Anna Meier"),
     ],
 )

@@ -1,0 +1,304 @@
+"""What turns a statement round or limits it: negations, ends, exceptions, conditions, members of its lists. Pure.
+
+Two statements with the same words say opposite things if one of them has one of these and the other has not: "Retry
+payouts" and "Do not retry payouts", "All services use TLS" and "All services except billing use TLS". Each rule yields
+a word of either text and what is shown of both; it applies only to texts that share nearly all words of the briefer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from jidomem.base.regex import lazy
+from jidomem.records.tokens import (
+    COMPARED,
+    ENDS,
+    NEGATIONS,
+    THAN,
+    TURNS,
+    StatementTokens,
+    Token,
+    fold,
+    is_content,
+    stem,
+    words_of,
+)
+
+#: Two words that may stand for each other.
+SameWord = Callable[[Token, Token], bool]
+
+
+class Turn(NamedTuple):
+    """A word of the first text and one of the second, and what is shown of both."""
+
+    kind: str
+    one: Token
+    two: Token
+    shown: tuple[str, str]
+
+
+class _Part(NamedTuple):
+    """A sentence, or a whole text: its words, its content words that say something, and the signs that turn it."""
+
+    words: Sequence[Token]
+    said: Sequence[Token]
+    signs: Sequence[Token]
+
+
+#: The most content words of a text, and the most sentences, that are compared; the share of the words of the briefer
+#: that the other has at least.
+_MOST, _MOST_SENTENCES, _CLOSE = 60, 6, 0.75
+#: The most words of a list member, or after an exception, that are shown.
+_SHOWN = 2
+#: Words that end what follows them: surely, or if the other text says nothing instead.
+_STOPPED = lazy(r"(?:stop|ceas|quit|refrain|aufgehor|aufgegeb)")
+_ENDED = lazy(
+    r"(?:abandon|abolish|avoid|away$|ban(?:s|ned)?$|cancel|discontinu|disallow|drop|forbid|forbad|prohibit|refus|reject|remov"
+    r"|retir|skip|instead|rather|abgeschaff|entfern|eingestell|verbot|verzicht|prohib|elimin|descart|abandon|evit|dej)"
+)
+_PAIRS = frozenset(
+    pair
+    for one, two in (("gave give given giving gives", "up"), ("replaced ersetzt reemplazado", "by with durch por"))
+    for pair in product(one.split(), two.split())
+)
+_UP = frozenset(one for one, two in _PAIRS if two == "up")
+#: Words that say little beside another: "we use Redis", "USD is supported".
+_WEAK = frozenset(
+    map(
+        stem,
+        words_of("""
+    use uses used using utilize support supported supports allow allowed exist exists available enabled work works true
+    case longer more any anymore ever please want always make sure ensure
+    benutzen benutzt nutzen nutzt verwenden verwendet mehr langer immer usar usa usamos utiliza siempre
+    """),
+    )
+)
+_LIMITS = {
+    "no exception": lazy(
+        r"\b(?:except(?:ing|ion)?|exclud\w+|apart from|other than|save for|but for|barring|außer|ausser|ausgenommen"
+        r"|excepto|salvo|a excepción|aparte de)\b"
+    ),
+    "no condition": lazy(r"\b(?:unless|es sei denn|sofern nicht|a menos que|a no ser que)\b"),
+    "all": lazy(r"\b(?:half|(?:a|one) (?:quarter|third)|(?:two|three) (?:thirds|quarters)|most|some|few|part) of\b"),
+    "not only": lazy(
+        r"\b(?:only|solely|exclusively|alone|nur|ausschließlich|lediglich|sólo|solo|solamente|únicamente)\b"
+    ),
+}
+_ALL_BUT = lazy(r"\b(?:all|any|every\w*|each|jede\w*|alle\w*|todos?|todas?)\b[^.;:]*?(?<![\s,;])(?P<but> but )")
+_AND = r"(?:and|or|und|oder|y|e|o|u|as well as|plus|sowie)"
+_LINK = lazy(rf"\s*(?:[,;]\s*(?:{_AND}\s+)?|\s{_AND}\s+|&\s*|/\s*)(?:(?:the|a|an|der|die|das|den|el|la|los|las)\s+)?")
+_ALSO = frozenset(["only", "just", "nur", "solo", "solamente"])
+
+
+def turns(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iterator[Turn]:
+    """Yield how two near statements with the same words differ in what turns or limits them, or in list members."""
+    if max(len(one.content), len(two.content)) > _MOST:
+        return
+    yield from _negated(one, two, is_same)
+    for own, other, is_swapped in ((one, two, False), (two, one, True)):
+        for found in (*_limited(own, other, is_same), *_added(own, other, is_same)):
+            yield Turn(found.kind, found.two, found.one, found.shown[::-1]) if is_swapped else found
+
+
+def _negated(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iterator[Turn]:
+    whole = _whole(one), _whole(two)
+    are_close = _are_close(whole[0].said, whole[1].said, is_same)
+    for first in _parts(one, whole[0]):
+        for second in _parts(two, whole[1]):
+            left, right = _without_shared(first, second), _without_shared(second, first)
+            if len(left.signs) % 2 == len(right.signs) % 2:
+                continue
+            if not _are_close(left.said, right.said, is_same, 1 if are_close else 2):
+                continue
+            turned, plain, texts = (left, right, (one, two)) if len(left.signs) % 2 else (right, left, (two, one))
+            if _has_turn_of_its_own(plain.words, texts[0]):
+                continue
+            if _is_weak_sign(turned.signs[0]) and not _are_within(plain.said, turned.said, is_same):
+                continue
+            for word in _turned_words(turned, turned.signs[0]):
+                if same := next((each for each in plain.said if is_same(word, each)), None):
+                    sides = _shown(turned.signs[0], word), same.text
+                    yield (
+                        Turn("negation", word, same, sides)
+                        if turned is left
+                        else Turn("negation", same, word, sides[::-1])
+                    )
+                    return  # one is enough: the statement is turned round
+    yield from _exchanged(whole[0], whole[1], is_same)
+
+
+def _exchanged(left: _Part, right: _Part, is_same: SameWord) -> Iterator[Turn]:
+    """Yield the word that the first text negates and the second has, if it also is the other way round with another.
+
+    "Integers, never floats" and "floats, never integers".
+    """
+    negated = [
+        [word for sign in part.signs if sign.folded in NEGATIONS for word in _turned_words(part, sign)]
+        for part in (left, right)
+    ]
+    found = [
+        [
+            (word, same)
+            for word in mine
+            if not any(is_same(word, each) for each in others)
+            for same in part.said
+            if is_same(word, same)
+        ]
+        for mine, others, part in ((negated[0], negated[1], right), (negated[1], negated[0], left))
+    ]
+    are_same = _are_within(left.said, right.said, is_same) and _are_within(right.said, left.said, is_same)
+    if found[0] and found[1] and are_same:
+        word, same = found[0][0]
+        sign = next(sign for sign in left.signs if word in _turned_words(left, sign))
+        yield Turn("negation", word, same, (_shown(sign, word), same.text))
+
+
+def _shown(sign: Token, word: Token) -> str:
+    return " ".join(each.text for each in sorted((sign, word), key=lambda each: each.start))
+
+
+def _is_weak_sign(sign: Token) -> bool:
+    """Return whether *sign* ends a thing only if the other text says nothing instead: "drops", but not "never"."""
+    return sign.folded not in NEGATIONS and sign.folded not in _UP and not _STOPPED.match(sign.folded)
+
+
+def _whole(statement: StatementTokens) -> _Part:
+    return _part(statement.words)
+
+
+def _parts(statement: StatementTokens, whole: _Part) -> Sequence[_Part]:
+    sentences: dict[int, list[Token]] = {}
+    for word in statement.words:
+        sentences.setdefault(word.sentence, []).append(word)
+    if len(sentences) == 1:
+        return [whole]
+    return [_part(words) for words in [*sentences.values()][:_MOST_SENTENCES]]
+
+
+def _part(words: Sequence[Token]) -> _Part:
+    signs = [word for at, word in enumerate(words) if _is_sign(words, at)]
+    said = [word for word in words if is_content(word) and word not in signs and not _is_weak(word)]
+    return _Part(words, said, signs)
+
+
+def _without_shared(part: _Part, other: _Part) -> _Part:
+    """Return *part* without the signs that *other* has as well: they turn nothing round, and are words as others."""
+    shared = {word.key for word in part.signs} & {word.key for word in other.signs}
+    if not shared:
+        return part
+    signs = [word for word in part.signs if word.key not in shared]
+    said = [word for word in part.words if word in part.said or (word in part.signs and word not in signs)]
+    return _Part(part.words, said, signs)
+
+
+def _is_sign(words: Sequence[Token], at: int) -> bool:
+    """Return whether the word at this place turns a statement round: "no longer", but not "no longer than"."""
+    word = words[at]
+    after = [each.folded for each in words[at + 1 : at + 3] if each.clause == word.clause]
+    if word.folded in NEGATIONS:
+        is_limit = bool(after) and after[0] in COMPARED and after[-1] in THAN
+        return not (is_limit or (after and after[0] in _ALSO) or word.folded in ("nor", "nothing"))
+    if word.folded in ENDS or _STOPPED.match(word.folded) or _ENDED.match(word.folded):
+        return True
+    return (word.folded, *after[:1]) in _PAIRS
+
+
+def _is_weak(word: Token) -> bool:
+    return word.key in _WEAK or word.folded == "up"
+
+
+def _turned_words(part: _Part, sign: Token) -> list[Token]:
+    """Return the words that *sign* may turn round: the next that says something in its clause, or the last before it.
+
+    A negation turns round what follows, if anything does.
+    """
+    clause = [word for word in part.said if word.clause == sign.clause]
+    after = [word for word in clause or part.said if word.start > sign.start][:1]
+    before = [word for word in clause if word.start < sign.start][-1:]
+    return after if after and sign.folded in NEGATIONS else after + before
+
+
+def _has_turn_of_its_own(words: Sequence[Token], other: StatementTokens) -> bool:
+    """Return whether *words* have one that may turn them round and that the other text has not."""
+    turning = [word.key for word in words if word.folded in NEGATIONS or TURNS.match(word.folded)]
+    return bool(turning) and not {word.key for word in other.words}.issuperset(turning)
+
+
+def _limited(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> Iterator[Turn]:
+    """Yield the exception, condition or "only" of the first text that the second has not."""
+    if any(pattern.search(other.text.lower()) for pattern in _LIMITS.values()) or not other.content:
+        return
+    if _has_turn_of_its_own(other.words, own):
+        return
+    left, right = _whole(own), _whole(other)
+    for instead, pattern in _LIMITS.items():
+        for match in pattern.finditer(own.text.lower()):
+            if _are_close(left.said, right.said, is_same):
+                yield _limit(own, other, match.start(), match.end(), instead, is_same)
+                return
+    but = _ALL_BUT.search(own.text.lower())
+    if but and _are_within(right.said, left.said, is_same):
+        yield _limit(own, other, but.start("but") + 1, but.end("but") - 1, "no exception", is_same)
+
+
+def _limit(own: StatementTokens, other: StatementTokens, start: int, end: int, instead: str, is_same: SameWord) -> Turn:
+    """Return the difference that the sign from *start* to *end* of the first text makes."""
+    after = [token for token in own.tokens if token.start >= end - 1][:_SHOWN]
+    word = next((each for each in after if is_content(each)), after[0] if after else own.content[0])
+    same = next((each for each in other.content if is_same(word, each)), other.content[0])
+    kind = "antonym" if instead == "not only" else "negation"
+    return Turn(kind, word, same, (f"{own.text[start:end]} {word.text}", instead))
+
+
+def _added(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> Iterator[Turn]:
+    """Yield the member of a list of the first text that the second lacks, which has the other words of the first."""
+    items = _items(own)
+    others = _items(other)
+    if not others:
+        return
+    known = [any(_is_equal(item, each, is_same) for each in others) for item in items]
+    for at, item in enumerate(items):
+        if known[at]:
+            continue
+        before = at and known[at - 1] and _LINK.fullmatch(_between(own, items[at - 1], item))
+        after = at + 1 < len(items) and known[at + 1] and _LINK.fullmatch(_between(own, item, items[at + 1]))
+        if not before and not after:
+            continue
+        rest = [each for place, each in enumerate(items) if place != at]
+        found = sum(any(_is_equal(each, item, is_same) for item in rest) for each in others)
+        if found >= max(2, _CLOSE * len(others)) and sum(known) >= _CLOSE * len(rest):
+            partner = items[at - 1] if before else items[at + 1]
+            same = next(each for each in others if _is_equal(partner, each, is_same))
+            yield Turn("name", item, same, (item.text, f"without {item.text}"))
+
+
+def _items(statement: StatementTokens) -> list[Token]:
+    return [
+        token for token in statement.tokens
+        if (is_content(token) and not _is_weak(token)) or token.kind not in ("word", "number")
+    ]  # fmt: skip
+
+
+def _between(statement: StatementTokens, one: Token, two: Token) -> str:
+    return fold(statement.text[one.start + len(one.text) : two.start])
+
+
+def _is_equal(one: Token, two: Token, is_same: SameWord) -> bool:
+    return is_same(one, two) if one.kind == two.kind == "word" else one.key == two.key
+
+
+def _are_close(one: Sequence[Token], two: Sequence[Token], is_same: SameWord, least: int = 2) -> bool:
+    """Return whether two texts share nearly all words of the briefer, at least *least* or all of them."""
+    briefer, longer = sorted((one, two), key=len)
+    shared = _shared(briefer, longer, is_same)
+    return shared >= _CLOSE * len(briefer) and shared >= min(least, len(briefer)) and shared > 0
+
+
+def _are_within(words: Sequence[Token], others: Sequence[Token], is_same: SameWord) -> bool:
+    return bool(words) and _shared(words, others, is_same) == len(words)
+
+
+def _shared(words: Collection[Token], others: Collection[Token], is_same: SameWord) -> int:
+    return sum(any(is_same(word, each) for each in others) for word in words)

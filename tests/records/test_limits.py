@@ -1,0 +1,121 @@
+"""What turns a statement round, limits it or adds to its lists is a difference, so that none repeats its contrary."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jidomem.records.differences import differences, has_replaced_words
+
+PAIRS = json.loads((Path(__file__).parent / "statement_pairs.json").read_text("utf-8"))
+#: Things and what is done to them: as a participle, as an order and after "stopped".
+DONE = [
+    ("failed payouts", "retried", "retry", "retrying"),
+    ("backups", "encrypted", "encrypt", "encrypting"),
+    ("invoices", "signed", "sign", "signing"),
+    ("uploads", "scanned", "scan", "scanning"),
+    ("stale tokens", "rejected", "reject", "rejecting"),
+    ("missing fields", "logged", "log", "logging"),
+    ("errors", "ignored", "ignore", "ignoring"),
+    ("unused indexes", "dropped", "drop", "dropping"),
+    ("blocked users", "skipped", "skip", "skipping"),
+    ("sessions", "cached", "cache", "caching"),
+]
+WHERE = ["", " in the gateway", " on Mondays", " without a stack trace", " after 3 attempts", " before the release"]
+#: The syntactic forms: a statement, and one that negates or limits it, has one list member more, or another number.
+FORMS = [
+    "{do} {things}{where} | Do not {do} {things}{where}",
+    "{Things} are {done}{where} | {Things} are never {done}{where}",
+    "{Things} are {done}{where} | {Things} are no longer {done}{where}",
+    "We {do} {things}{where} | We stopped {doing} {things}{where}",
+    "{Things} must be {done}{where} | {Things} mustn't be {done}{where}",
+    "{Things} can be {done}{where} | Nobody can {do} {things}{where}",
+    "{Things} are {done}{where} | It is not true that {things} are {done}{where}",
+    "That {things} are {done}{where} is fine | That {things} are {done}{where} is forbidden",
+    "All {things} are {done}{where} | All {things} except those of partners are {done}{where}",
+    "Everyone may {do} {things}{where} | Everyone but Ana may {do} {things}{where}",
+    "{Things} are {done}{where} | {Things} are {done}{where} unless a partner objects",
+    "{Things} are {done}{where} | Only {things} are {done}{where}",
+    "{Things} are {done}{where} for France and Spain | {Things} are {done}{where} for France, Spain and Italy",
+    "{Things} and refunds are {done}{where} | {Things} are {done}{where}",
+    "{Things} are {done}{where} within 30 days | {Things} are {done}{where} within 90 days",
+    "{Things} are {done}{where} within a week | {Things} are {done}{where} within a year",
+    "{Things} are {done}{where} every day | {Things} are {done}{where} every other day",
+]
+
+
+@given(st.sampled_from(FORMS), st.sampled_from(DONE), st.sampled_from(WHERE), st.booleans())
+def test_no_statement_repeats_its_contrary(form, done, where, is_swapped):
+    things, participle, order, gerund = done
+    words = {"things": things, "Things": things.capitalize(), "done": participle, "do": order, "doing": gerund}
+    one, other = form.format(**words, where=where).split(" | ")
+
+    assert differences(*((other, one) if is_swapped else (one, other)))
+
+
+@pytest.mark.parametrize(("text", "other"), PAIRS["differs"])
+def test_contraries_in_the_same_words_differ(text, other):
+    assert differences(text, other)
+    assert differences(other, text)
+
+
+@pytest.mark.parametrize(("text", "other"), PAIRS["repeats"])
+def test_repetitions_in_other_words_do_not_differ(text, other):
+    assert differences(text, other) == ()
+    assert differences(other, text) == ()
+
+
+def test_most_repetitions_in_other_words_are_known_as_such():
+    assert sum(not has_replaced_words(*pair) for pair in PAIRS["repeats"]) >= 13
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "phrase"),
+    [
+        ("Retry failed payouts.", "Do not retry failed payouts.", "Retry / not retry"),
+        ("We stopped using Redis.", "We use Redis.", "stopped Redis / Redis"),
+        ("We moved away from Jenkins.", "We use Jenkins.", "away Jenkins / Jenkins"),
+        ("Jenkins was replaced by GitHub Actions.", "We use Jenkins.", "Jenkins replaced / Jenkins"),
+        ("All services except billing use TLS.", "All services use TLS.", "except billing / no exception"),
+        (
+            "Launch currencies are EUR, GBP and SEK; USD is not supported.",
+            "Launch currencies: EUR, GBP, SEK and USD.",
+            "USD not / USD",
+        ),
+        ("Logs are kept 30 days.", "Logs are kept a year.", "30 days / a year"),
+        ("Tokens expire after half an hour.", "Tokens expire after an hour.", "half an / an hour"),
+        ("The report runs twice a month.", "The report runs twice a year.", "a month / a year"),
+        ("Initech renews its contract in June", "Initech renews its contract in March", "June / March"),
+        ("Guests have read access only.", "Guests have read and write access.", "only Guests / not only"),
+        ("Half of all requests are sampled.", "All requests are sampled.", "Half of requests / all"),
+        ("Money is stored as integers, never as floats.", "Money is stored as floats, never as integers.", None),
+        ("Alle Dienste außer Abrechnung nutzen TLS.", "Alle Dienste nutzen TLS.", "außer Abrechnung / no exception"),
+        ("Todos los servicios salvo pagos usan TLS.", "Todos los servicios usan TLS.", "salvo pagos / no exception"),
+    ],
+)
+def test_what_turns_or_limits_a_statement_is_named(text, other, phrase):
+    found = [*map(str, differences(text, other))]
+
+    assert found == [phrase] if phrase else found
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("We moved away from Jenkins.", "Jenkins is no longer used here."),
+        ("Users can export PDF and CSV.", "Users can export CSV and PDF."),
+        ("Money is stored as integers, never as floats.", "Amounts of money are stored as integers, not floats."),
+        ("Support answers within a day.", "Support answers within 24 hours."),
+        ("The report runs twice a month.", "The report is run two times a month."),
+        ("All services except billing use TLS.", "TLS is used by all services except billing."),
+        ("Avoid global state.", "Do not use global state."),
+        ("Use tabs instead of spaces.", "Use tabs, not spaces."),
+        ("The service refuses requests without a token.", "Requests without a token are refused by the service."),
+        ("The boiler was replaced in 2024", "We got a new boiler in 2024"),
+    ],
+)
+def test_a_turn_in_both_statements_is_no_difference(text, other):
+    assert differences(text, other) == ()
+    assert differences(other, text) == ()
