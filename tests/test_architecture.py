@@ -95,7 +95,6 @@ PURE = [
     "records/named_query.py",
     "records/policy.py",
     "records/recall.py",
-    "records/search.py",
     "records/tokens.py",
     "repository/record_files.py",
     "runtime/logs.py",

@@ -31,8 +31,7 @@ from jidomem.errors import Failed, IntentRefused, InvalidRequest, JidomemError, 
 from jidomem.providers.stores import TABLES
 from jidomem.read.conversations import CachedEntries, CachedEntry
 from jidomem.records.entry import Entry, WriteRequest
-from jidomem.records.recall import LARGEST_LIMIT, RecallRequest
-from jidomem.records.search import NAMESPACE
+from jidomem.records.recall import LARGEST_LIMIT, NAMESPACE, RecallRequest
 from jidomem.runtime.root import Jidomem
 from jidomem.write.conversation import EntryChanges
 

@@ -18,8 +18,7 @@ from typing import Any
 from jidomem.entries.store import list_entries, recall, resolve, write
 from jidomem.errors import JidomemError
 from jidomem.records.entry import Entry, WriteRequest, WriteResult
-from jidomem.records.recall import RecallRequest, RecallResult
-from jidomem.records.search import NAMESPACE
+from jidomem.records.recall import NAMESPACE, RecallRequest, RecallResult
 
 Make = Callable[[], object]
 

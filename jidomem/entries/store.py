@@ -25,8 +25,15 @@ from jidomem.records.entry import (
     fields_from,
     frozen_metadata,
 )
-from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_QUERY, SCOPES, RecallRequest, RecallResult
-from jidomem.records.search import NAMESPACE
+from jidomem.records.recall import (
+    DEFAULT_LIMIT,
+    LARGEST_LIMIT,
+    LONGEST_QUERY,
+    NAMESPACE,
+    SCOPES,
+    RecallRequest,
+    RecallResult,
+)
 
 Options = Mapping[str, Any]
 NO_OPTIONS: Options = MappingProxyType({})

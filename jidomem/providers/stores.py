@@ -29,7 +29,7 @@ from jidomem.recall.candidates import RecallQuery, VectorQuery
 from jidomem.recall.ranking import RankingSource, rank_sources
 from jidomem.records.directive import TOP_K, Answer, Done, Missing, Opts, Scored, StoredValue, refuse_unknown, vector_of
 from jidomem.records.interfaces import StateStore
-from jidomem.records.search import FIELD_WEIGHTS
+from jidomem.records.recall import FIELD_WEIGHTS
 
 
 class InlineProvider:

@@ -23,8 +23,7 @@ from jidomem.rdf.terms import plain_value
 from jidomem.recall import bm25
 from jidomem.recall.bm25 import numbers_about, search_weights, telling_stems
 from jidomem.records.interfaces import Vector
-from jidomem.records.recall import Candidate, Question, ScoredPassage
-from jidomem.records.search import FIELD_WEIGHTS, CorpusStats
+from jidomem.records.recall import FIELD_WEIGHTS, Candidate, CorpusStats, Question, ScoredPassage
 
 #: The number of texts gathered by words and by similarity, and of the best of both that are examined with the turns
 #: around them: an answer is often next to a turn similar to the question. A greater limit raises these numbers.

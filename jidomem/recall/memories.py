@@ -47,8 +47,10 @@ from jidomem.records.recall import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
     MIN_SCORE,
+    NAMESPACE,
     OTHER_SESSIONS,
     Candidate,
+    CorpusStats,
     Hit,
     MemoryRecall,
     Narrowing,
@@ -57,7 +59,6 @@ from jidomem.records.recall import (
     RecallRequest,
     ScoredPassage,
 )
-from jidomem.records.search import NAMESPACE, CorpusStats
 from jidomem.schema.ontology import ITEM, Schema
 
 #: The class of entries, as a filter of the search.

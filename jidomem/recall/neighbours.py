@@ -35,8 +35,7 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import ERRORS, type_uri
 from jidomem.records.interfaces import Vector
-from jidomem.records.recall import NearPair
-from jidomem.records.search import FIELD_WEIGHTS
+from jidomem.records.recall import FIELD_WEIGHTS, NearPair
 from jidomem.write import conflict
 from jidomem.write.snapshot import WriteSnapshot
 

@@ -30,7 +30,7 @@ from jidomem.records.tokens import (
 SameWord = Callable[[Token, Token], bool]
 
 
-class Turn(NamedTuple):
+class Contrast(NamedTuple):
     """A word of the first text and one of the second, and what is shown of both."""
 
     kind: str
@@ -92,17 +92,17 @@ _LINK = lazy(rf"\s*(?:[,;]\s*(?:{_AND}\s+)?|\s{_AND}\s+|&\s*|/\s*)(?:(?:the|a|an
 _ALSO = frozenset(["only", "just", "nur", "solo", "solamente"])
 
 
-def turns(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iterator[Turn]:
+def turns(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:
     """Yield how two near statements with the same words differ in what turns or limits them, or in list members."""
     if max(len(one.content), len(two.content)) > _MOST:
         return
     yield from _negated(one, two, is_same)
     for own, other, is_swapped in ((one, two, False), (two, one, True)):
         for found in (*_limited(own, other, is_same), *_added(own, other, is_same)):
-            yield Turn(found.kind, found.two, found.one, found.shown[::-1]) if is_swapped else found
+            yield Contrast(found.kind, found.two, found.one, found.shown[::-1]) if is_swapped else found
 
 
-def _negated(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iterator[Turn]:
+def _negated(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:
     whole = _whole(one), _whole(two)
     are_close = _are_close(whole[0].said, whole[1].said, is_same)
     for first in _parts(one, whole[0]):
@@ -121,15 +121,15 @@ def _negated(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> I
                 if same := next((each for each in plain.said if is_same(word, each)), None):
                     sides = _shown(turned.signs[0], word), same.text
                     yield (
-                        Turn("negation", word, same, sides)
+                        Contrast("negation", word, same, sides)
                         if turned is left
-                        else Turn("negation", same, word, sides[::-1])
+                        else Contrast("negation", same, word, sides[::-1])
                     )
                     return  # one is enough: the statement is turned round
     yield from _exchanged(whole[0], whole[1], is_same)
 
 
-def _exchanged(left: _Part, right: _Part, is_same: SameWord) -> Iterator[Turn]:
+def _exchanged(left: _Part, right: _Part, is_same: SameWord) -> Iterator[Contrast]:
     """Yield the word that the first text negates and the second has, if it also is the other way round with another.
 
     "Integers, never floats" and "floats, never integers".
@@ -152,7 +152,7 @@ def _exchanged(left: _Part, right: _Part, is_same: SameWord) -> Iterator[Turn]:
     if found[0] and found[1] and are_same:
         word, same = found[0][0]
         sign = next(sign for sign in left.signs if word in _turned_words(left, sign))
-        yield Turn("negation", word, same, (_shown(sign, word), same.text))
+        yield Contrast("negation", word, same, (_shown(sign, word), same.text))
 
 
 def _shown(sign: Token, word: Token) -> str:
@@ -226,7 +226,7 @@ def _has_turn_of_its_own(words: Sequence[Token], other: StatementTokens) -> bool
     return bool(turning) and not {word.key for word in other.words}.issuperset(turning)
 
 
-def _limited(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> Iterator[Turn]:
+def _limited(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:
     """Yield the exception, condition or "only" of the first text that the second has not."""
     if any(pattern.search(other.text.lower()) for pattern in _LIMITS.values()) or not other.content:
         return
@@ -243,16 +243,16 @@ def _limited(own: StatementTokens, other: StatementTokens, is_same: SameWord) ->
         yield _limit(own, other, but.start("but") + 1, but.end("but") - 1, "no exception", is_same)
 
 
-def _limit(own: StatementTokens, other: StatementTokens, start: int, end: int, instead: str, is_same: SameWord) -> Turn:
+def _limit(own: StatementTokens, other: StatementTokens, start: int, end: int, instead: str, is_same: SameWord) -> Contrast:
     """Return the difference that the sign from *start* to *end* of the first text makes."""
     after = [token for token in own.tokens if token.start >= end - 1][:_SHOWN]
     word = next((each for each in after if is_content(each)), after[0] if after else own.content[0])
     same = next((each for each in other.content if is_same(word, each)), other.content[0])
     kind = "antonym" if instead == "not only" else "negation"
-    return Turn(kind, word, same, (f"{own.text[start:end]} {word.text}", instead))
+    return Contrast(kind, word, same, (f"{own.text[start:end]} {word.text}", instead))
 
 
-def _added(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> Iterator[Turn]:
+def _added(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:
     """Yield the member of a list of the first text that the second lacks, which has the other words of the first."""
     items = _items(own)
     others = _items(other)
@@ -271,7 +271,7 @@ def _added(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> I
         if found >= max(2, _CLOSE * len(others)) and sum(known) >= _CLOSE * len(rest):
             partner = items[at - 1] if before else items[at + 1]
             same = next(each for each in others if _is_equal(partner, each, is_same))
-            yield Turn("name", item, same, (item.text, f"without {item.text}"))
+            yield Contrast("name", item, same, (item.text, f"without {item.text}"))
 
 
 def _items(statement: StatementTokens) -> list[Token]:

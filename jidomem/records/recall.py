@@ -1,4 +1,4 @@
-"""The values of recall: requests, hits, corpus statistics, passages and candidates, validated."""
+"""The values of recall: requests, hits, corpus statistics, matches, passages and candidates, validated."""
 
 from __future__ import annotations
 
@@ -11,8 +11,19 @@ from jidomem.base.json_values import FrozenList
 from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
 from jidomem.records.active import Inactive
 from jidomem.records.entry import Entry, fields_from, frozen_metadata
-from jidomem.records.search import NAMESPACE, CorpusStats
 
+#: The searched fields of a memory, and the weight of a word in each.
+FIELD_WEIGHTS: Mapping[str, float] = {
+    "summary": 3.0,
+    "topic": 3.0,
+    "about": 2.0,
+    "rationale": 1.5,
+    "explanation": 1.0,
+    "evidence": 0.5,
+    "alternatives": 0.5,
+}
+#: The one name in `metadata` that filters: a request covers entries of its namespace only.
+NAMESPACE = "namespace"
 SCOPES = ("agent", "session")
 #: The key in the metadata of an answer with the number of the agent's entries in each session that was not searched.
 OTHER_SESSIONS = "other_sessions"
@@ -28,6 +39,30 @@ MIN_SCORE = 0.02
 #: The least share of the best score that a memory needs by default: 2 of 71 questions about the labelled notes have
 #: their only answer among the first five below it. Talk needs none: an answer may be spread over turns.
 MIN_SHARE, TALK = 1 / 3, frozenset(("entry", "turn", "page"))
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusStats:
+    """Statistics of a corpus at a moment: memories, words in all of them, and memories with each word."""
+
+    memories: int
+    words: int
+    holding: Mapping[str, int]
+    newest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A memory with some of the words: its stems by field, its length in words, and its other ranking features."""
+
+    number: int
+    item: str
+    recorded: str
+    confidence: str
+    length: int
+    fields: tuple[str, ...]
+    successors: tuple[str, ...] = ()
+    is_about: bool = False
 
 
 class InvalidRecall(InvalidRequest, ValueError):

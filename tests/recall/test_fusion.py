@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jidomem.recall.ranking import ASSISTANT, MEMORIES, PEOPLE, SIGNS, TASKS, chosen, ranked
-from jidomem.records.recall import Candidate, Question, ScoredPassage
-from jidomem.records.search import CorpusStats
+from jidomem.records.recall import Candidate, CorpusStats, Question, ScoredPassage
 
 PROFILES = {profile["name"]: profile for profile in (PEOPLE, ASSISTANT, TASKS, MEMORIES)}
 STEMS = ("boat", "sail", "harbour")
