@@ -243,7 +243,9 @@ def _limited(own: StatementTokens, other: StatementTokens, is_same: SameWord) ->
         yield _limit(own, other, but.start("but") + 1, but.end("but") - 1, "no exception", is_same)
 
 
-def _limit(own: StatementTokens, other: StatementTokens, start: int, end: int, instead: str, is_same: SameWord) -> Contrast:
+def _limit(
+    own: StatementTokens, other: StatementTokens, start: int, end: int, instead: str, is_same: SameWord
+) -> Contrast:
     """Return the difference that the sign from *start* to *end* of the first text makes."""
     after = [token for token in own.tokens if token.start >= end - 1][:_SHOWN]
     word = next((each for each in after if is_content(each)), after[0] if after else own.content[0])
