@@ -1,5 +1,7 @@
 """Where the time of a submit goes: microseconds and Python calls of each stage, per intent and per triple.
 
+Of a single submit "queue and receipts" has the wait for the thread that looks up similar memories.
+
 A stage has the time of its functions without that of the stages inside them.  Time is CPU time of the thread and, for
 the disk, waiting; it is the median of the rounds.  Calls are counted in a run of their own, because counting is slow.
 
@@ -15,6 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from statistics import median
+from threading import get_ident
 from time import perf_counter
 from typing import Any
 
@@ -67,6 +70,7 @@ class Account:
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
+        self.thread = get_ident()  # others, such as the one that looks up similar memories, are not charged
         self._stages = [REST]
         self._since = perf_counter()
 
@@ -112,6 +116,8 @@ def accounted() -> Iterator[Account]:
 
     def wrapped(stage: str, function: Any) -> Any:
         def run(*arguments: Any, **named: Any) -> Any:
+            if get_ident() != account.thread:
+                return function(*arguments, **named)
             account.enter(stage)
             try:
                 return function(*arguments, **named)
