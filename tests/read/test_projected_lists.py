@@ -11,7 +11,7 @@ from sys import maxsize
 
 import pytest
 from conftest import examples, fixed_sources, intent
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 import jidomem
@@ -102,10 +102,10 @@ def listed(memory, name, as_of=FOREVER):
 
 
 def shown(memory, name, **moment):
-    """Return the nodes or pairs of the rows that the engine finds."""
+    """Return the nodes or pairs of the rows that the engine finds, without redacted ones."""
     order = memory.playbook.get(name).list_order
     names = order.pairs or [order.variable]
-    rows = memory.reader.ask(name, project="p", **moment)
+    rows = [row for row in memory.reader.ask(name, project="p", **moment) if row.get("summary", "") is not None]
     return [*dict.fromkeys(" ".join(row[each] for each in names) for row in rows)]
 
 
@@ -137,12 +137,13 @@ def answers(memory, moments):
 HISTORIES = settings(
     max_examples=examples(2),
     deadline=None,
-    phases=[Phase.reuse, Phase.generate],
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
 @HISTORIES
+@example(seed=134217727)  # a redacted decision rests on a withdrawn one
 @given(seed=st.integers(0, 2**32))
 def test_lists_of_merged_streams_are_what_the_engine_finds_now_and_at_any_moment(seed, tmp_path_factory):
     random, sources, folder = Random(seed), fixed_sources(), tmp_path_factory.mktemp("roots")
