@@ -1,4 +1,4 @@
-"""Entries and requests to write: what they hold, what they refuse, and that they come back from JSON as they were."""
+"""Entries and requests to write: their fields, their refusals, and their JSON."""
 
 import copy
 import json
@@ -46,61 +46,61 @@ def test_an_id_is_minted_and_sorts_by_the_time_it_was_minted():
     assert minted == sorted(set(minted))
 
 
-def test_whoever_makes_an_entry_may_mint_its_id():
-    asked = []
+def test_the_caller_of_new_may_give_an_id_generator():
+    prefixes = []
 
-    entry = Entry.new(agent_id="demo", content="hello", id_generator=lambda prefix: asked.append(prefix) or "mem_7")
+    entry = Entry.new(agent_id="demo", content="hello", id_generator=lambda prefix: prefixes.append(prefix) or "mem_7")
 
-    assert (entry.id, asked) == ("mem_7", ["mem_"])  # B003
-    assert Entry.new({"id": "pk:7", "agent_id": "demo", "content": "hi"}, id_generator=asked.pop).id == "pk:7"
-    assert asked == ["mem_"]
+    assert (entry.id, prefixes) == ("mem_7", ["mem_"])  # B003
+    assert Entry.new({"id": "pk:7", "agent_id": "demo", "content": "hi"}, id_generator=prefixes.pop).id == "pk:7"
+    assert prefixes == ["mem_"]
 
 
-@pytest.mark.parametrize("made", ["", "  ", None, 7, b"mem_1"])
-def test_a_generator_that_gives_no_id_is_named_with_prefix_and_value(made):
+@pytest.mark.parametrize("generated", ["", "  ", None, 7, b"mem_1"])
+def test_an_id_generator_without_a_valid_id_is_refused_with_prefix_and_value(generated):
     with pytest.raises(
         ValueError, match=r"(?m)^invalid memory entry: the id generator gave .* for the prefix 'mem_'$"
-    ) as no:
-        Entry.new(agent_id="demo", content="hello", id_generator=lambda prefix: made)
-    assert str(no.value).endswith(f" gave {made!r} for the prefix 'mem_'")  # B004
+    ) as refused:
+        Entry.new(agent_id="demo", content="hello", id_generator=lambda prefix: generated)
+    assert str(refused.value).endswith(f" gave {generated!r} for the prefix 'mem_'")  # B004
 
 
 @pytest.mark.parametrize("name", ["42", "https://example.org/rows/1", "mem_", " with spaces "])
-def test_an_id_that_is_given_is_kept_as_it_is(name):
+def test_a_given_id_is_unchanged(name):
     assert minimal(id=name).id == name  # B005
     assert Entry.new(id=name, agent_id="demo", content="hello").id == name
 
 
 @pytest.mark.parametrize("name", ["id", "agent_id", "content"])
 @pytest.mark.parametrize("value", ["", " \n", None, 7, b"x", ["x"], "half \ud800"])
-def test_id_agent_and_content_have_to_be_texts_that_say_something(name, value):
-    with pytest.raises(ValueError, match=f"^invalid memory entry: {name} ") as no:  # B010
+def test_id_agent_and_content_are_texts_that_are_not_blank(name, value):
+    with pytest.raises(ValueError, match=f"^invalid memory entry: {name} ") as refused:  # B010
         minimal(**{name: value})
-    assert isinstance(no.value, InvalidEntry)  # B002, B006
-    assert isinstance(no.value, InvalidRequest)
-    assert no.value.hint == f"give {name} as text"
+    assert isinstance(refused.value, InvalidEntry)  # B002, B006
+    assert isinstance(refused.value, InvalidRequest)
+    assert refused.value.hint == f"give {name} as text"
 
 
 @pytest.mark.parametrize("missing", ["agent_id", "content"])
 def test_agent_and_content_are_required(missing):
-    given_ = {"agent_id": "demo", "content": "hello"}
-    del given_[missing]
+    arguments = {"agent_id": "demo", "content": "hello"}
+    del arguments[missing]
 
     for make in (Entry, Entry.new, Entry.from_input):
         with pytest.raises(ValueError, match=f"(?m)^invalid memory entry: {missing} is missing or empty$"):
-            make(**given_)  # B006, B008, B069
+            make(**arguments)  # B006, B008, B069
 
 
-@pytest.mark.parametrize("said", [{"agent_id": "", "content": "x"}, {"agent_id": "demo", "content": ""}])
-def test_an_empty_agent_or_content_is_the_documented_error(said):
-    empty = next(name for name, value in said.items() if not value)
+@pytest.mark.parametrize("fields_", [{"agent_id": "", "content": "x"}, {"agent_id": "demo", "content": ""}])
+def test_an_empty_agent_or_content_raises_the_documented_error(fields_):
+    empty = next(name for name, value in fields_.items() if not value)
 
-    with pytest.raises(ValueError, match=empty) as no:
-        Entry(**said)
-    assert str(no.value) == f"invalid memory entry: {empty} is missing or empty"  # B006, B008, B069
+    with pytest.raises(ValueError, match=empty) as refused:
+        Entry(**fields_)
+    assert str(refused.value) == f"invalid memory entry: {empty} is missing or empty"  # B006, B008, B069
 
 
-def test_an_entry_is_of_no_session_unless_one_is_named():
+def test_an_entry_has_no_session_by_default():
     assert minimal().session_id is None  # B007
     assert minimal(session_id="s-1").session_id == "s-1"
 
@@ -111,20 +111,20 @@ def test_a_session_is_none_or_has_a_name(value):
         minimal(session_id=value)  # B007
 
 
-def test_metadata_is_the_callers_own_and_kept_unchanged():
-    kept = {"tenant": "t-1", "nested": {"list": [1, {"deep": None}]}, 7: (1, 2), "thing": object()}
+def test_metadata_is_stored_unchanged():
+    given_metadata = {"tenant": "t-1", "nested": {"list": [1, {"deep": None}]}, 7: (1, 2), "thing": object()}
 
-    assert minimal(metadata=kept).metadata == kept  # B009
+    assert minimal(metadata=given_metadata).metadata == given_metadata  # B009
     assert minimal().metadata == {}
     assert minimal().metadata is not minimal().metadata
 
 
-def test_whoever_gave_the_metadata_cannot_change_the_entry_by_it():
-    given_ = {"tags": ["a"], "deep": {"list": [{"x": 1}]}}
-    entry = minimal(metadata=given_)
+def test_later_changes_of_the_given_metadata_do_not_change_the_entry():
+    given_metadata = {"tags": ["a"], "deep": {"list": [{"x": 1}]}}
+    entry = minimal(metadata=given_metadata)
 
-    given_["tags"].append("b")
-    given_["deep"]["list"][0]["x"] = 2
+    given_metadata["tags"].append("b")
+    given_metadata["deep"]["list"][0]["x"] = 2
     entry.to_dict()["metadata"]["tags"].append("c")
 
     assert entry.metadata == {"tags": ["a"], "deep": {"list": [{"x": 1}]}}  # B009, B013
@@ -136,7 +136,7 @@ def test_metadata_is_a_mapping(value):
         minimal(metadata=value)  # B009, B010
 
 
-def test_metadata_that_holds_itself_is_refused():
+def test_metadata_that_contains_itself_is_refused():
     endless = {}
     endless["again"] = endless
 
@@ -147,7 +147,7 @@ def test_metadata_that_holds_itself_is_refused():
         minimal(metadata=endless)
 
 
-def test_an_entry_may_be_tried_without_an_exception():
+def test_try_new_returns_the_error_of_an_invalid_entry():
     made = Entry.try_new({"agent_id": "demo"}, content="hello", id="mem_1")
     refused = Entry.try_new({"agent_id": "demo"})
 
@@ -156,38 +156,38 @@ def test_an_entry_may_be_tried_without_an_exception():
     assert str(refused) == "invalid memory entry: content is missing or empty"
 
 
-def test_keywords_and_a_mapping_with_keys_make_the_same_entry_and_keywords_win():
-    said = {"id": "mem_1", "agent_id": "demo", "content": "hello"}
+def test_keywords_override_the_keys_of_a_mapping():
+    arguments = {"id": "mem_1", "agent_id": "demo", "content": "hello"}
 
-    assert Entry.new(said) == Entry.new(**said) == Entry(**said)  # B012
-    assert Entry.new(said, content="hi").content == "hi"
+    assert Entry.new(arguments) == Entry.new(**arguments) == Entry(**arguments)  # B012
+    assert Entry.new(arguments, content="hi").content == "hi"
 
 
 @pytest.mark.parametrize(
-    ("given_", "told"),
+    ("fields_", "hint"),
     [({"agentid": "x"}, "did you mean 'agent_id'?"), ({7: "x"}, "use id, agent_id, session_id, content, metadata")],
 )
-def test_a_key_that_there_is_not_is_refused_with_the_nearest(given_, told):
-    with pytest.raises(InvalidEntry, match=f"(?m)^invalid memory entry: there is no {next(iter(given_))!r}$") as no:
-        Entry.new({"agent_id": "demo", "content": "hello", **given_})  # B012
-    assert no.value.hint == told
+def test_an_unknown_key_is_refused_with_the_nearest_one(fields_, hint):
+    with pytest.raises(InvalidEntry, match=f"(?m)^invalid memory entry: there is no {next(iter(fields_))!r}$") as no:
+        Entry.new({"agent_id": "demo", "content": "hello", **fields_})  # B012
+    assert no.value.hint == hint
 
 
 @pytest.mark.parametrize("value", [7, "text", ["agent_id"], object()])
-def test_what_is_no_mapping_makes_no_entry(value):
+def test_a_value_that_is_no_mapping_is_refused(value):
     with pytest.raises(InvalidEntry, match=r"(?m)^invalid memory entry: a .* is not a mapping$"):
         Entry.new(value)
     assert isinstance(Entry.try_new(value), InvalidEntry)
 
 
 @given(ENTRIES)
-def test_an_entry_comes_back_from_json_and_from_a_mapping_as_it_was(entry):
+def test_an_entry_is_unchanged_by_json_and_a_mapping(entry):
     assert Entry.from_input(json.loads(json.dumps(entry.to_dict()))) == entry  # B013
     assert Entry.from_input(entry.to_dict()) == Entry.from_input(**entry.to_dict()) == entry  # B014
     assert list(entry.to_dict()) == ["id", "agent_id", "session_id", "content", "metadata"]
 
 
-def test_an_entry_is_a_value():
+def test_an_entry_is_immutable_and_compared_by_value():
     with pytest.raises(FrozenInstanceError):
         ENTRY.content = "other"  # B013
     with pytest.raises(TypeError, match="cannot be changed"):
@@ -199,13 +199,13 @@ def test_an_entry_is_a_value():
     assert all(replace(ENTRY, **{name: value}) != ENTRY for name, value in changes.items())
 
 
-def test_an_entry_is_taken_as_it_is_and_may_be_taken_with_changes():
+def test_from_input_returns_an_entry_itself_or_a_changed_copy():
     assert Entry.from_input(ENTRY) is ENTRY  # B014
     assert Entry.from_input(ENTRY, content="hi") == replace(ENTRY, content="hi")
     assert Entry.new(ENTRY) == ENTRY
 
 
-def test_a_write_request_holds_an_entry_and_metadata():
+def test_a_write_request_has_an_entry_and_metadata():
     assert [field.name for field in fields(WriteRequest)] == ["entry", "metadata"]  # B029
     assert WriteRequest(ENTRY).metadata == {}
     assert WriteRequest(entry=ENTRY, metadata={"trace": 1}) == WriteRequest(ENTRY, {"trace": 1})
@@ -220,7 +220,7 @@ def test_the_entry_of_a_write_request_may_be_a_mapping():
             WriteRequest(bad)
 
 
-def test_a_write_result_holds_its_request_and_the_entry_as_it_was_stored():
+def test_a_write_result_has_its_request_and_the_stored_entry():
     request = WriteRequest(ENTRY)
     stored = replace(ENTRY, content="Hello.")
     result = WriteResult(request, stored)
@@ -231,13 +231,13 @@ def test_a_write_result_holds_its_request_and_the_entry_as_it_was_stored():
 
 
 @pytest.mark.parametrize("missing", ["request", "entry"])
-def test_a_write_result_is_of_a_request_and_an_entry(missing):
-    said = {"request": WriteRequest(ENTRY), "entry": ENTRY}
+def test_a_write_result_requires_a_request_and_an_entry(missing):
+    arguments = {"request": WriteRequest(ENTRY), "entry": ENTRY}
 
     with pytest.raises(TypeError, match=missing):
-        WriteResult(**{name: value for name, value in said.items() if name != missing})
+        WriteResult(**{name: value for name, value in arguments.items() if name != missing})
     with pytest.raises(ValueError, match=r"^invalid memory "):
-        WriteResult(**{**said, missing: None})  # B031
+        WriteResult(**{**arguments, missing: None})  # B031
 
 
 def test_ok_is_the_only_status_of_a_write():
@@ -250,7 +250,7 @@ def test_ok_is_the_only_status_of_a_write():
 
 
 @pytest.mark.parametrize("value", [None, [], "x"])
-def test_the_metadata_of_a_write_is_a_mapping_and_its_own(value):
+def test_the_metadata_of_a_write_is_a_mapping_and_a_copy(value):
     with pytest.raises(
         InvalidWrite, match=r"(?m)^invalid memory write request: metadata is (?:None|a .*), not a mapping$"
     ):
@@ -260,14 +260,14 @@ def test_the_metadata_of_a_write_is_a_mapping_and_its_own(value):
     ):
         WriteResult(WriteRequest(ENTRY), ENTRY, metadata=value)  # B034
 
-    mine = {"tags": []}
-    request, result = WriteRequest(ENTRY, mine), WriteResult(WriteRequest(ENTRY), ENTRY, metadata=mine)
-    mine["tags"].append("x")
+    given_ = {"tags": []}
+    request, result = WriteRequest(ENTRY, given_), WriteResult(WriteRequest(ENTRY), ENTRY, metadata=given_)
+    given_["tags"].append("x")
     assert request.metadata == result.metadata == {"tags": []}
 
 
 @pytest.mark.parametrize(
-    ("make", "told", "hint"),
+    ("make", "message", "hint"),
     [
         (lambda: minimal(agent_id=7), "entry: agent_id is a int, not a text", "give agent_id as text"),
         (
@@ -312,13 +312,13 @@ def test_the_metadata_of_a_write_is_a_mapping_and_its_own(value):
         ),
     ],
 )
-def test_a_refusal_says_what_is_wrong_and_what_to_do(make, told, hint):
-    with pytest.raises(InvalidRequest) as no:
+def test_a_refusal_has_the_fault_and_a_hint(make, message, hint):
+    with pytest.raises(InvalidRequest) as refused:
         make()
-    assert (str(no.value), no.value.hint) == (f"invalid memory {told}", hint)  # B010
+    assert (str(refused.value), refused.value.hint) == (f"invalid memory {message}", hint)  # B010
 
 
-def test_requests_and_results_may_be_members_of_sets_whatever_their_metadata():
+def test_requests_and_results_are_hashable_with_any_metadata():
     request = WriteRequest(ENTRY, {"a": []})
     result = WriteResult(request, ENTRY, metadata={"b": {}})
 

@@ -1,4 +1,4 @@
-"""What an agent's definition says of its memory."""
+"""The memory policy in the definition of an agent."""
 
 import json
 from dataclasses import FrozenInstanceError, fields
@@ -35,12 +35,12 @@ def test_a_policy_has_these_fields_and_defaults():
         ("metadata", [{}, {"model": "m", "deep": [1]}]),
     ],
 )
-def test_what_a_policy_may_say(name, values):
+def test_a_policy_accepts_these_values(name, values):
     assert [getattr(MemoryPolicy(**{name: value}), name) for value in values] == values  # B062
 
 
 @pytest.mark.parametrize(
-    ("said", "told", "hint"),
+    ("fields_", "message", "hint"),
     [
         ({"enabled": "yes"}, "enabled='yes' is not a boolean", "give enabled=True or enabled=False"),
         ({"enabled": 1}, "enabled=1 is not a boolean", "give enabled=True or enabled=False"),
@@ -69,16 +69,16 @@ def test_what_a_policy_may_say(name, values):
         ({"store": object}, "there is no 'store'", None),
     ],
 )
-def test_what_a_policy_may_not_say(said, told, hint):
-    with pytest.raises(InvalidPolicy) as no:
-        MemoryPolicy.from_input(said)
-    assert str(no.value) == f"invalid memory policy: {told}"
-    assert no.value.hint == hint or hint is None
-    assert isinstance(no.value, ValueError)
-    assert isinstance(no.value, InvalidRequest)
+def test_an_invalid_policy_is_refused_with_a_hint(fields_, message, hint):
+    with pytest.raises(InvalidPolicy) as refused:
+        MemoryPolicy.from_input(fields_)
+    assert str(refused.value) == f"invalid memory policy: {message}"
+    assert refused.value.hint == hint or hint is None
+    assert isinstance(refused.value, ValueError)
+    assert isinstance(refused.value, InvalidRequest)
 
 
-def test_true_is_the_defaults_and_false_or_none_is_no_memory():
+def test_true_gives_the_defaults_and_false_or_none_no_policy():
     assert MemoryPolicy.from_input(True) == MemoryPolicy.from_input({}) == MemoryPolicy()  # B063
     assert MemoryPolicy.from_input(False) is MemoryPolicy.from_input(None) is None
     policy = MemoryPolicy(enabled=False)
@@ -86,9 +86,9 @@ def test_true_is_the_defaults_and_false_or_none_is_no_memory():
 
 
 def test_a_mapping_is_parsed_and_digits_are_a_number():
-    said = {"scope": "session", "namespace": {"context": "tenant"}, "max_entries": "12", "metadata": {"model": "m"}}
+    fields_ = {"scope": "session", "namespace": {"context": "tenant"}, "max_entries": "12", "metadata": {"model": "m"}}
 
-    policy = MemoryPolicy.from_input(said)
+    policy = MemoryPolicy.from_input(fields_)
 
     assert policy == MemoryPolicy(  # B063
         scope="session", namespace=FromContext("tenant"), max_entries=12, metadata={"model": "m"}
@@ -97,13 +97,13 @@ def test_a_mapping_is_parsed_and_digits_are_a_number():
 
 
 @pytest.mark.parametrize("given", [7, "agent", [], ("scope", "agent"), 1, 0])
-def test_anything_else_is_no_policy(given):
+def test_other_values_are_refused(given):
     with pytest.raises(InvalidPolicy, match=r"(?m)^invalid memory policy: a \w+ is not a mapping$"):
         MemoryPolicy.from_input(given)  # B063
 
 
 @pytest.mark.parametrize("namespace", [None, "team", FromContext("tenant")])
-def test_a_policy_is_data_that_comes_back_from_json_as_it_was(namespace):
+def test_a_policy_is_immutable_and_unchanged_by_json(namespace):
     policy = MemoryPolicy(namespace=namespace, inject="context", metadata={"deep": [1]})
 
     assert MemoryPolicy.from_input(json.loads(json.dumps(policy.to_dict()))) == policy  # B058
@@ -113,15 +113,15 @@ def test_a_policy_is_data_that_comes_back_from_json_as_it_was(namespace):
         policy.enabled = False
 
 
-def test_the_definition_of_an_agent_holds_its_policy_and_no_store():
+def test_an_agent_definition_has_a_policy_and_no_store():
     assert [field.name for field in fields(Spec)] == ["id", "memory"]  # B058
     assert Spec("demo").memory is Spec("demo", False).memory is None
     assert Spec("demo", True).memory == MemoryPolicy()
     assert Spec("demo", {"scope": "session"}).memory == MemoryPolicy(scope="session")
     for bad in ("", None, 7):
-        with pytest.raises(InvalidPolicy, match=r"^invalid memory policy: the id of the agent is ") as no:
+        with pytest.raises(InvalidPolicy, match=r"^invalid memory policy: the id of the agent is ") as refused:
             Spec(bad)
-        assert no.value.hint == "give id as text"
+        assert refused.value.hint == "give id as text"
     assert {Spec("demo", {"metadata": {"a": []}}), Spec("demo", {"metadata": {"a": []}})} == {
         Spec("demo", {"metadata": {"a": []}})
     }
