@@ -125,6 +125,8 @@ def pytest_collection_modifyitems(items):
 
 
 SCALE = 1
+hypothesis.settings.register_profile("tests", deadline=None)  # a test asserts no time
+hypothesis.settings.load_profile("tests")
 hypothesis.settings.register_profile("brief", max_examples=10)  # for tests that another Python runs with all examples
 
 

@@ -141,7 +141,7 @@ OF_A_FILE = [
 ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(commands=st.lists(COMMANDS, max_size=14))
 @example([create("/memories/a/b/c.md"), {"command": "delete", "path": "/memories/a/b/c.md"}])
 @example([create("/memories/a"), {"command": "rename", "old_path": "/memories/a", "new_path": "/memories/b/c"}])

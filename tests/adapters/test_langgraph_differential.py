@@ -121,7 +121,7 @@ ASKED = [("prefix", ("a", "*", "x")), ("prefix", ("*",)), ("suffix", ("*", "x"))
          ("prefix", ("a",)), ("suffix", ("x",)), ("prefix", ()), ("suffix", ("b", "y", "x", "*"))]  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(batches=st.lists(st.lists(OPS, min_size=1, max_size=6), max_size=5))
 @example([[PutOp(("a",), "k", {"n": 1})], [PutOp(("a",), "k", None), PutOp(("a",), "k", {"n": 2})]])
 @example([[PutOp(("a", "b"), "k", {}), PutOp(("a-b",), "k", {})], [ListNamespacesOp(None, 1)]])
@@ -135,7 +135,7 @@ def test_it_answers_as_the_sqlite_store_does(memory, batches):
         assert told(JidomemStore(memory, agent=ours.agent), ALL) == told(reference, ALL)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(values=st.lists(VALUES, min_size=1, max_size=8), filters=st.lists(FILTERS, min_size=1, max_size=12))
 @example(
     [{"n": each} for each in (None, True, 0, 1, "1", "12abc", [1], {"n": 1}, 2**63 + 1)],

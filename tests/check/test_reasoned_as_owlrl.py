@@ -94,7 +94,7 @@ VALUES += [(CLASSES[1], iri(OWL + "disjointWith"), CLASSES[0]), (NODES[0], TYPE,
 @example([(PROPERTIES[0], TYPE, iri(OWL + "FunctionalProperty")), (NODES[1], DIFFERENT, NODES[2]),
           *((NODES[0], PROPERTIES[0], each) for each in NODES[1:3])], 2)  # fmt: skip
 @example([*all_different(*NODES), (NODES[0], SAME, NODES[1])], 8)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_it_says_of_any_statements_what_owlrl_says_of_them(rows, axioms):
     assert _errors(tuple(rows[:axioms]), tuple(rows[axioms:])) == by_owlrl(rows)
 

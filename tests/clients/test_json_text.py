@@ -26,7 +26,7 @@ REMARKS = """{
 """
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(held=OBJECTS, beside=OBJECTS, layout=LAYOUTS, value=VALUES)
 def test_what_was_put_in_is_there_and_what_is_taken_out_again_leaves_the_text_as_it_was(held, beside, layout, value):
     for said in ({**held}, {**held, "m": {**beside, "other": 1}}):

@@ -178,7 +178,7 @@ TEXTS = [
 PATHS = ["shop/__init__.py", "shop/a.py", "shop/b.py", "a.py", "b.py", "deep/er/c.py", "x.ex", "y.ex"]
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(st.integers(0, 2**32))
 def test_however_a_folder_came_to_be_its_graph_is_that_of_reading_it_once(tmp_path_factory, seed):
     random, place = Random(seed), tmp_path_factory.mktemp("law")

@@ -163,7 +163,7 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.lists(FRAGMENTS, max_size=25).map("".join) | st.text(max_size=80), max_size=4))
 def test_whatever_the_files_hold_each_gives_an_intent_or_a_note_that_says_why_not(texts):
     files = [(f"{'abcd'[n]}.md", text.encode("utf-8", "replace")) for n, text in enumerate(texts)]

@@ -373,7 +373,7 @@ def test_a_dry_run_judges_each_entry_and_keeps_nothing(memory):
     assert files_of(memory) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=80) | st.text(alphabet="-*# \n`~[]x>1.:|<!é@", max_size=80).map(str.encode))
 def test_whatever_a_file_holds_is_read_without_an_error_of_ours(data):
     for module in KINDS.values():
@@ -382,7 +382,7 @@ def test_whatever_a_file_holds_is_read_without_an_error_of_ours(data):
         assert all(isinstance(broken.error, JidomemError) for broken in reading.broken)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.sampled_from(["- Use ab here\n", "  - Run aab now\n", "Keep b short.\n", "\n", "# A\n", "> Add ba\n"]))
 )

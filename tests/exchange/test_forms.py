@@ -6,7 +6,7 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 from conftest import decision, intent
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rdflib import RDF, XSD
 from rdflib.compare import to_isomorphic
@@ -151,7 +151,6 @@ values = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.sets(st.tuples(iris, iris, values), max_size=8))
 def test_json_ld_says_the_same_as_turtle_to_two_other_readers_and_to_our_own(rows):
     commit = Commit("a" * 64, "urn:g", (), 1, "2026-01-01T00:00:00Z", "urn:c", "1", b"", False, frozenset(rows))

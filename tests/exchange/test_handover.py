@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import decision, intent
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -120,7 +120,6 @@ def test_the_page_comes_in_as_notes_of_the_same_kinds(memory):
     ]
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(max_size=40), st.text("#-+*_`[]()<>&!|~=\\ 1.x\n", max_size=20)))
 def test_markdown_shows_any_text_as_it_is_in_one_entry(text):
     words = " ".join(text.split())
@@ -144,7 +143,6 @@ def test_markdown_shows_any_text_as_it_is_in_one_entry(text):
 names = st.text("abcÄ ", min_size=1, max_size=4).map(str.strip).filter(bool)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(names, names, st.lists(names, unique_by=str.lower, max_size=3)), unique_by=lambda e: e[0]),
     st.lists(st.tuples(names, names, names), unique=True, max_size=4),

@@ -533,7 +533,7 @@ def notes(draw):
     return "\n".join(lines) + "\n", needed
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(notes())
 def test_no_statement_loses_a_denial_that_leads_in_however_lists_are_nested(page):
     text, needed = page

@@ -539,7 +539,7 @@ def lay_out(base, state):
         (base / path).write_text(text)
 
 
-@settings(max_examples=examples(12), deadline=None, phases=PHASES)
+@settings(max_examples=examples(12), phases=PHASES)
 @given(histories())
 def test_after_each_synchronisation_memory_is_as_if_all_had_been_imported_afresh(states):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
@@ -563,7 +563,7 @@ def test_after_each_synchronisation_memory_is_as_if_all_had_been_imported_afresh
         here.memory.close()
 
 
-@settings(max_examples=examples(12), deadline=None, phases=PHASES)
+@settings(max_examples=examples(12), phases=PHASES)
 @given(histories(STATUSES[:3]), st.data())
 def test_nothing_that_a_curator_did_is_undone(states, data):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
@@ -615,7 +615,7 @@ def test_a_record_superseded_by_one_that_was_renamed_stays_so_in_the_same_run(re
 LINKS = (*STATUSES[:3], *(f"Superseded by [it]({Path(place).name})" for place in PLACES))
 
 
-@settings(max_examples=examples(20), deadline=None, phases=PHASES)
+@settings(max_examples=examples(20), phases=PHASES)
 @given(histories(LINKS))
 def test_one_synchronisation_is_enough_though_links_name_files_that_were_renamed(states):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:

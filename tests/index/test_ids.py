@@ -35,7 +35,7 @@ def slowly(index, signs, most):
     return sorted(fits)[:most]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(NAMES, max_size=8), max_size=4), st.lists(ASKED, min_size=1, max_size=4), st.integers(1, 10))
 def test_what_begins_or_ends_with_some_signs_is_found_whenever_it_came(batches, asked, most):
     index = OxigraphIndex()

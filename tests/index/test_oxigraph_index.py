@@ -188,7 +188,7 @@ COMMITS = chain(12)
 ALL = as_stored(frozenset().union(*(commit.triples for commit in COMMITS)))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(cuts=st.sets(st.integers(1, 11)), bulk=st.booleans(), again=st.lists(st.integers(0, 11), max_size=3))
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_the_content_is_the_union_of_the_commits_however_they_were_grouped(on_disk, cuts, bulk, again):
@@ -206,7 +206,7 @@ def test_the_content_is_the_union_of_the_commits_however_they_were_grouped(on_di
 
 
 @given(order=st.permutations(range(12)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_content_does_not_depend_on_the_order_of_arrival(order):
     index = OxigraphIndex()
     for number in order:

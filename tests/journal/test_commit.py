@@ -125,7 +125,7 @@ PREDICATE = st.builds(lambda name: f"<urn:p:{name}>", NAME) | st.just(vocab.TYPE
 TRIPLES = st.lists(st.tuples(NODE, PREDICATE, NODE | LITERAL), max_size=8)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TRIPLES, st.randoms(use_true_random=False))
 def test_any_terms_in_any_order_give_one_document_that_both_implementations_read(body, shuffle):
     # C078 C079 C114
@@ -290,7 +290,7 @@ ENDS = ["", "", "@en", "@EN", "^^", "^^<urn:x:y>", *(f"^^<{vocab.XSD}{name}>" fo
 TEXTS = st.builds('"{}"{}'.format, MIXED, st.sampled_from(ENDS))
 
 
-@settings(max_examples=examples(1500), deadline=None)
+@settings(max_examples=examples(1500))
 @given(st.tuples(st.sampled_from(range(3)), IRIS) | st.tuples(st.just(2), TEXTS | MIXED | st.text().map(terms.literal)))
 def test_a_commit_of_any_term_is_refused_or_reads_back_as_it_was_built(place):
     # C074

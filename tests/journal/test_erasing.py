@@ -50,7 +50,7 @@ def journal(tmp_path):
     return FileJournal(tmp_path / "root")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sets(st.integers(0, 7)), st.sets(st.integers(0, 7)))
 def test_triples_taken_out_at_once_or_one_after_the_other_leave_the_same_bytes_as_the_independent_writer(first, second):
     whole = commit_on(Version(), "a", fact("a", *(f"text {number}" for number in range(8))))

@@ -73,7 +73,7 @@ def take(step, side, number, journals, names, backup):
         path.write_bytes(data)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps=STEPS)
 def test_two_implementations_read_the_same_of_any_folder(steps, tmp_path_factory):
     # C074

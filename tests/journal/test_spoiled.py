@@ -83,7 +83,7 @@ def healed(journal, written, sound):
     assert list(FileJournal(journal.folder).read(STREAM)) == written
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(flips=FLIPS, follower_reads=st.booleans())
 def test_bits_that_turn_between_the_read_and_the_sealing_come_into_no_pack(sound_root, flips, follower_reads):
     # C027 C075

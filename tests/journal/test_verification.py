@@ -186,7 +186,7 @@ CHANGES = [
 CHANGE = st.tuples(st.sampled_from(CHANGES), PLACE, PLACE, st.sampled_from(CHARACTERS))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(DOCUMENTS), st.lists(CHANGE, min_size=1, max_size=3))
 def test_a_changed_document_has_the_same_outcome_whether_its_id_is_forged_or_not(text, changes):
     # C027
@@ -201,7 +201,7 @@ def test_a_changed_document_has_the_same_outcome_whether_its_id_is_forged_or_not
     assert_alike(document.encode())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TRIPLES, st.randoms(use_true_random=False))
 def test_any_built_document_and_any_flipped_byte_of_it_have_the_same_outcome(body, chance):
     data = commit_on(Version(), "a", body).data
@@ -211,7 +211,7 @@ def test_any_built_document_and_any_flipped_byte_of_it_have_the_same_outcome(bod
     assert_alike(bytes(changed))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.from_regex(r"[a-zA-Z0-9+.-]{1,3}:(//)?[a-z0-9:@/?#%.,;!$&'()*+=~_|^\[\]-]{0,12}", fullmatch=True))
 @example("http://example.org/a")
 @example("http://a:123456/")

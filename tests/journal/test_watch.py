@@ -117,7 +117,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=examples(25), deadline=None, derandomize=True)
+@settings(max_examples=examples(25), derandomize=True)
 @given(STEPS)
 def test_what_is_followed_is_what_a_listing_tells_after_any_changes(tmp_path_factory, steps):
     root = tmp_path_factory.mktemp("followed")

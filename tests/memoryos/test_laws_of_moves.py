@@ -111,7 +111,7 @@ def kept_by(step):
 
 
 # D011 D012 D040
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(deeds, configured)
 def test_no_page_is_lost_or_doubled_and_no_capacity_exceeded_by_any_moves(deeds, first):
     tiers, going, put, archive = ADA, policy(**first), [], []
@@ -139,7 +139,7 @@ def test_no_page_is_lost_or_doubled_and_no_capacity_exceeded_by_any_moves(deeds,
 
 
 # D064 D023
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(deeds, configured)
 def test_a_move_leaves_what_it_is_given_gives_the_same_again_and_changes_nothing_when_repeated(deeds, first):
     tiers, going = ADA, policy(**first)
@@ -161,7 +161,7 @@ def test_a_move_leaves_what_it_is_given_gives_the_same_again_and_changes_nothing
 
 
 # D076 D077 D078
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from("ab"), number, st.floats(0, 1), st.booleans()), max_size=30), configured)
 def test_system_memory_holds_no_private_fact_none_twice_and_what_matters_most(told, first):
     going, system, best = policy(**first), SystemMemory(), {}

@@ -365,7 +365,7 @@ def test_rules_write_no_answer_and_say_who_would():
     assert "ChatModel" in refusal.value.hint
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(query=ANY, response=ANY, chain=st.none() | ANY)
 def test_whatever_is_said_is_read_the_same_way_again_and_within_bounds(query, response, chain):  # D087
     pages = [page("I like old maps."), page(query, response, chain=chain)]

@@ -121,7 +121,7 @@ def test_no_text_of_memory_can_end_its_part(tag):  # D120
     assert [line for line in prompt.user.splitlines() if line.startswith("The question")] == ["The question: Why?"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=200))
 def test_a_quoted_text_is_one_line_that_reads_back(text):
     shown = quoted(text)

@@ -100,7 +100,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(JSON)
 def test_whatever_is_answered_is_read_or_malformed(found):
     told = {"chain": found, "continues": found, "keywords": found, "topics": found, "scores": found, "facts": found,

@@ -172,7 +172,7 @@ def opened(tmp_path_factory):
     state.close()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(key=st.text(min_size=1), value=JSON)
 def test_json_comes_back_as_it_was(opened, key, value):
     PersistentProvider().put(opened, key, value, {})

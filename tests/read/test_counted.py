@@ -138,7 +138,7 @@ def has_all(reader):
     return reader.texts.read(Stream("demo"), lambda file: file.tallies.has_all())
 
 
-@settings(max_examples=examples(4), deadline=None, phases=UNSHRUNK)
+@settings(max_examples=examples(4), phases=UNSHRUNK)
 @given(st.integers(0, 2**32))
 def test_counts_of_a_written_history_are_what_the_engine_finds_at_any_moment(seed):
     random, scribe, index = Random(seed), Scribe(), new_index()
@@ -151,7 +151,7 @@ def test_counts_of_a_written_history_are_what_the_engine_finds_at_any_moment(see
     assert_read_from_the_file(tallied, engine)
 
 
-@settings(max_examples=examples(10), deadline=None, phases=UNSHRUNK)
+@settings(max_examples=examples(10), phases=UNSHRUNK)
 @example(788739)  # a memory that leaves a group and enters it again at one moment
 @given(st.integers(0, 2**32))
 def test_counts_of_statements_in_any_order_are_what_the_engine_finds(seed):
@@ -189,7 +189,7 @@ def test_values_that_only_the_engine_compares_are_counted_by_it(graph, row):
     assert not has_all(tallied) or graph != CONTEXT
 
 
-@settings(max_examples=examples(4), deadline=None, phases=UNSHRUNK)
+@settings(max_examples=examples(4), phases=UNSHRUNK)
 @given(st.integers(0, 2**32))
 def test_rules_without_a_place_are_listed_last_as_the_engine_finds_them(seed):
     random, scribe, index = Random(seed), Scribe(), new_index()

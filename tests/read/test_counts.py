@@ -21,7 +21,7 @@ from jidomem_cli.main import cli
 OURS = {"foreign": False, "left_out": ""}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32))
 def test_what_there_is_now_is_what_there_is_as_of_the_last_moment(seed):
     scribe, index = Scribe(), new_index()

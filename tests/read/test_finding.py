@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of, short, triples, world_index
 
@@ -146,7 +146,6 @@ LINKS = re.compile(r"[-\s_\u00ad\u2010-\u2015\u2212]+")
 EVERY = '") || true || CONTAINS("", "'
 
 
-@settings(deadline=None)
 @given(HOSTILE, HOSTILE)
 @example("a", EVERY)
 @example('say "}"', '"')
@@ -166,7 +165,6 @@ def test_no_text_in_a_topic_or_a_module_changes_what_is_asked(held, asked):  # E
     assert errors == ({M + "e"} if asked == held else set())
 
 
-@settings(deadline=None)
 @given(HOSTILE, HOSTILE)
 @example("a", "a> ?p ?o . <a")
 def test_no_text_in_an_id_an_evidence_or_a_path_changes_what_is_asked(held, asked):  # E079

@@ -136,7 +136,6 @@ def answers(memory, moments):
 #: A history of another seed is not simpler, so failures are not shrunk.
 HISTORIES = settings(
     max_examples=examples(2),
-    deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -285,7 +285,7 @@ def test_every_question_that_is_about_memories_or_sessions_takes_a_moment_of_the
     }
 
 
-@settings(max_examples=examples(3), deadline=None)
+@settings(max_examples=examples(3))
 @given(st.integers(0, 2**32))
 def test_every_question_asked_as_of_a_moment_answers_as_the_memory_did_then(seed):
     random = Random(seed)
@@ -302,7 +302,7 @@ def test_every_question_asked_as_of_a_moment_answers_as_the_memory_did_then(seed
         assert answers(reader_of(growing, playbook=PLAYBOOK), worlds, as_of=at(number)) == then[number]
 
 
-@settings(max_examples=examples(3), deadline=None)
+@settings(max_examples=examples(3))
 @given(st.integers(0, 2**32))
 def test_what_one_memory_disagrees_with_is_what_the_conflicts_say_of_it(seed):
     scribe, index = Scribe(), new_index()
@@ -321,7 +321,7 @@ def test_what_one_memory_disagrees_with_is_what_the_conflicts_say_of_it(seed):
     assert found == pairs
 
 
-@settings(max_examples=examples(3), deadline=None)
+@settings(max_examples=examples(3))
 @given(st.integers(0, 2**32), st.integers(0, 6))
 def test_what_does_not_hold_at_a_moment_of_the_world_counts_as_if_it_were_withdrawn(seed, number):
     scribe, index, withdrawn = Scribe(), new_index(), new_index()

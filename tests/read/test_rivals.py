@@ -96,7 +96,7 @@ def paged(reader, **moments):
             return rows
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_what_disagrees_now_and_at_any_moment_is_what_looking_at_every_two_finds(seed):
     world, index = World(Random(seed)), new_index()
@@ -110,7 +110,7 @@ def test_what_disagrees_now_and_at_any_moment_is_what_looking_at_every_two_finds
             assert listed(paged(reader, as_of=at(past))) == sorted(world.disagreeing(past))
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(st.integers(0, 2**32))
 def test_what_one_memory_disagrees_with_is_what_all_that_disagrees_says_of_it(seed):
     world, index = World(Random(seed)), new_index()

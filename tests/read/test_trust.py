@@ -25,7 +25,7 @@ def build(memory, graph):
     return kept
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(graphs)
 def test_no_memory_is_trusted_further_than_any_it_is_derived_from(graph):
     with tempfile.TemporaryDirectory() as root, jidomem.open(root, sources=fixed_sources()) as memory:

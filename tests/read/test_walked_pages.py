@@ -43,7 +43,7 @@ def paged(reader, query, *, cursor=None, limit=3, **asked):
             return rows
 
 
-@settings(max_examples=examples(2), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(2), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_the_pages_of_every_list_are_its_rows_whatever_comes_in(seed):
     index, scribe = new_index(), Scribe()
@@ -154,7 +154,7 @@ TEXTS = st.text(st.sampled_from("aAb ßsİiΣςσ1.-_\n\u00ad\u2010\u0085\x1c\"'
 FACTS = st.lists(st.tuples(TEXTS, st.none() | TEXTS, st.none() | TEXTS), min_size=3, max_size=6)
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25))
 @given(facts=FACTS, drawn=st.data())
 def test_the_facts_about_a_text_are_those_that_the_engine_finds_among_all(facts, drawn):
     index = new_index()

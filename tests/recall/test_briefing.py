@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import decision, fixed_sources, intent
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import jidomem
@@ -279,7 +279,6 @@ def test_no_text_of_a_memory_can_stand_outside_its_quotes(memory):
     assert all(sign.isprintable() for line in lines for sign in line)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60) | st.sampled_from(['"', "\\", "```", "~~~", "\\u0022", "\n", "\u2029"]), st.integers(2, 40))
 def test_whatever_is_quoted_is_one_printable_line_that_ends_where_its_quotes_do(text, longest):
     line, is_cut = quoted(text, longest)

@@ -225,7 +225,7 @@ MANY = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(MANY, TEXTS, st.sampled_from([*PROFILES.values()]), st.randoms(use_true_random=False))
 def test_parts_add_up_and_the_order_is_that_of_the_scores_whatever_the_order_of_the_candidates(
     rows, text, profile, chance

@@ -109,7 +109,7 @@ def test_line_ends_of_a_checkout_are_no_change():
     assert not is_blob(b"a\nb", blob_id(b"a\nb\n"))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text("./a~\0\\:é", max_size=12))
 def test_a_path_that_is_taken_lies_below_its_folder_and_is_taken_again_as_it_is(entry):
     path = path_of(entry)
@@ -126,7 +126,7 @@ RULES = st.lists(
 PATHS = ["a", "b", "c", "d/a", "d/b/c", "e/a/b", "f/a.c", "f/b.c", "#a", "g/c/c", "h/x/y/c"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(RULES, RULES)
 def test_what_is_ignored_is_what_git_ignores(tmp_path_factory, rules, inner):
     folder = tmp_path_factory.mktemp("repo")

@@ -208,7 +208,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.text(), VALUES, max_size=4))
 def test_metadata_come_back_from_json_as_they_were(metadata):  # B009
     assert json.loads(as_json(metadata, "metadata")) == metadata

@@ -148,7 +148,7 @@ TURNS = st.lists(
 )
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(turns=TURNS)
 def test_what_is_at_hand_is_what_is_kept_whoever_wrote_it(tmp_path_factory, turns):
     root = tmp_path_factory.mktemp("keyed")

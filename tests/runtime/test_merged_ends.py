@@ -60,7 +60,7 @@ def revised(memory, random, word):
     return memory.writer.revise("p", item, changes={"summary": f"{word} {random.random()}"}, reason="measured")
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 2**32))
 def test_the_ends_that_check_names_are_those_listed_and_settling_each_leaves_none(seed, tmp_path_factory):
     random, folder = Random(seed), tmp_path_factory.mktemp("branches")

@@ -283,7 +283,7 @@ ROWS = st.one_of(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(ROWS, max_size=12, unique=True))
 def test_anything_at_all_is_judged_as_pyshacl_judges_it(rows):
     assert judged([*FACT, *rows]) == oracle([*FACT, *rows])

@@ -38,7 +38,7 @@ def test_a_route_answers_what_is_documented_whatever_it_is_sent(described, route
             continue  # there is nothing to get wrong
 
         @seed(8700)
-        @settings(max_examples=1 if route.path in SLOW else EXAMPLES, deadline=None, database=None,
+        @settings(max_examples=1 if route.path in SLOW else EXAMPLES, database=None,
                   phases=[Phase.generate], suppress_health_check=list(HealthCheck))  # fmt: skip
         @given(operation.as_strategy(generation_mode=mode, path_parameters=parts or None))
         def answered(case):

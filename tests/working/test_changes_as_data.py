@@ -104,7 +104,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(sorted(CHANGES)), st.data())
 def test_whatever_is_sent_is_done_or_refused_in_words(name, data):
     needed, optional = CHANGES[name]

@@ -892,7 +892,7 @@ def written(memory, project):
 NUMBERS = count()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(held=st.dictionaries(st.sampled_from("klm"), ITEMS, min_size=1))
 @example(held={"k": {"type": "preference", "content": "a"}, "l": {"type": "preference", "content": "A "}})
 def test_to_promote_twice_is_to_promote_once(shared, held):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jidomem import ConversationBuffer
@@ -90,7 +90,6 @@ def test_a_message_too_long_for_the_budget_is_kept_alone_and_goes_with_the_next(
 MESSAGES = st.lists(st.integers(0, 30).map(lambda size: "x" * size), max_size=25)
 
 
-@settings(deadline=None)
 @given(MESSAGES, st.integers(1, 20))
 def test_what_is_kept_is_the_longest_suffix_that_fits(messages, budget):
     # E025 E026 E027
@@ -107,7 +106,6 @@ def test_what_is_kept_is_the_longest_suffix_that_fits(messages, budget):
     assert roles == [f"role-{n}" for n in range(len(messages))]
 
 
-@settings(deadline=None)
 @given(MESSAGES, st.integers(1, 20))
 def test_adding_changes_no_buffer(messages, budget):
     # E033

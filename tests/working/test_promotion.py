@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jidomem import Promotion, create_memory
@@ -314,7 +314,6 @@ def test_a_type_that_is_no_text_is_refused(kind):
         Promotion.new().decide(item(kind))
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from([*EXTENDED_RULES, "other"]),
     st.fixed_dictionaries({}, optional=dict.fromkeys(BOOSTS, st.booleans())),

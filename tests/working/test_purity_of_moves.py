@@ -324,7 +324,7 @@ ANY_MOVE = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(ANY_MOVE, max_size=12))
 def test_the_revision_of_a_memory_is_the_number_of_its_mutations_and_no_move_changes_its_argument(moves):
     memory, mutations = START, 0
@@ -341,7 +341,7 @@ def test_the_revision_of_a_memory_is_the_number_of_its_mutations_and_no_move_cha
     assert sum(space.rev for space in memory.spaces.values()) <= memory.rev
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(TEXTS.filter(bool), VALUES, max_size=4), VALUES)
 def test_a_memory_comes_back_from_json_as_it_was(held, metadata):
     spaces = {name: Space(data, rev=3, metadata={"x": data}) for name, data in held.items()}

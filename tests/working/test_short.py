@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jidomem import ShortTerm
@@ -181,7 +181,6 @@ def test_what_is_no_key_is_refused(key):
     assert memory.get_all() == []
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers()), max_size=60),
     st.integers(1, 6),

@@ -153,7 +153,7 @@ def test_the_first_line_of_a_content_is_its_summary_and_the_rest_explains_it(con
     assert tiers.summary_and_explanation({"content": content, "detailed_explanation": explanation}) == told
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(min_size=1), JSON)
 def test_a_value_comes_back_as_it_was_whatever_it_was(key, held):
     # E093
@@ -163,7 +163,7 @@ def test_a_value_comes_back_as_it_was_whatever_it_was(key, held):
     assert repr(found) == repr(held) or not isinstance(held, (int, float, str, type(None)))
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(JSON)
 def test_a_value_is_converted_once_and_always_to_the_same_text(held):
     # E093

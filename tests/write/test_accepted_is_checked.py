@@ -83,7 +83,7 @@ def said(values):
     return intent(rationale="because", **fitting)
 
 
-@settings(max_examples=examples(50), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(50), derandomize=True, suppress_health_check=list(HealthCheck))
 @given(first=fields, more=extra)
 @example(first={"type": "error"}, more={"extra_triples": [["jido:checkSeverity", "jido:Hgih"]]})
 @example(first={"type": "root_cause"}, more={})

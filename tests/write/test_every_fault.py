@@ -158,7 +158,7 @@ _VALUES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=st.dictionaries(st.sampled_from([*INTENT_FIELDS, "sumary"]), _VALUES, max_size=6), kind=st.sampled_from(
     ["fact", "decision", "task", "convention", "error", "deleted_marker", "alternative", "musing"]))  # fmt: skip
 def test_whatever_an_intent_says_it_is_kept_or_each_of_its_faults_is_reported_once(writer, values, kind):

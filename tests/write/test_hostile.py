@@ -429,7 +429,7 @@ def fuzz_memory(tmp_path_factory):
 
 
 @given(fuzzed, st.booleans())
-@settings(max_examples=examples(250), deadline=None, derandomize=True)
+@settings(max_examples=examples(250), derandomize=True)
 def test_no_intent_at_all_ends_in_anything_but_a_receipt_or_a_coded_refusal(fuzz_memory, fields, complete):  # C019
     outcome = sent(fuzz_memory, (decision() | fields) if complete else fields)
     assert str(outcome.to_dict())

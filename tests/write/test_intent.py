@@ -118,7 +118,7 @@ def test_an_unknown_type_is_refused_with_the_known_ones(writer):  # C009
         },
     )
 )
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 def test_an_intent_survives_json(fields):  # C010
     given = MemoryUpdateIntent(**fields)
     assert MemoryUpdateIntent.from_json(given.to_json()) == given

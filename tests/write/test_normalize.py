@@ -205,7 +205,7 @@ intents = st.fixed_dictionaries(
 @example({"asserted_by": "ﬀ\u0345"})
 @example({"extra_triples": [["jido:about", " https://example.org/x"], ["jido:topic", {"@value": "\u2028"}]]})
 @example({"about": ["\x85https://example.org/x"]})
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=600, derandomize=True)
 def test_normalising_twice_changes_nothing(fields):  # C037
     tools = {"now": START, "new_id": lambda: "id-1", "schema": SCHEMA}
     try:

@@ -296,7 +296,6 @@ TestMemory = Memory.TestCase  # C014 C079 C118
 TestMemory.settings = settings(
     max_examples=examples(30),
     stateful_step_count=25,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

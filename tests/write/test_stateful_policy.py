@@ -121,7 +121,6 @@ TestPoliced = Policed.TestCase  # C016 C118
 TestPoliced.settings = settings(
     max_examples=examples(15),
     stateful_step_count=20,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

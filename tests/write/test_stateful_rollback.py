@@ -64,7 +64,6 @@ TestTakenBack = TakenBack.TestCase  # C117 C118
 TestTakenBack.settings = settings(
     max_examples=examples(6),
     stateful_step_count=20,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -117,7 +117,7 @@ def test_a_text_that_was_taken_out_gets_no_key_again():
 TEXTS = st.text(st.sampled_from("aB1 2-_\u2010\u00e9\u00ad\n"), min_size=1, max_size=8).filter(str.strip)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(TEXTS, TEXTS)
 def test_topics_are_compared_alike_by_facts_about_and_by_the_keys(tmp_path_factory, kept, asked):
     root = tmp_path_factory.mktemp("topics")

@@ -44,7 +44,7 @@ def answers(view, rows):
             yield view.subjects(p, s), sorted(a for a, b, o in rows if (b, o) == (p, s))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.lists(st.tuples(st.sampled_from(ROWS), st.sampled_from(["index", "new", "late", "ask"])), max_size=12))
 def test_a_view_says_what_the_index_said_and_what_was_accepted_whatever_was_asked_before(steps):
     index = Index(row for row, how in steps if how == "index")
