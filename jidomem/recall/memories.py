@@ -38,6 +38,7 @@ from jidomem.recall.ranking import (
     RankingSource,
     calibration,
     day_of,
+    names_time,
     rank_sources,
 )
 from jidomem.records.active import ACTIVE, STATES, Inactive
@@ -310,10 +311,11 @@ class Recalling:
         """Return up to `limit` names that answer the query, the best first; none if all pass the filter *active*."""
         within = self._within(project, request, narrowing)
         stems = query_stems(self.texts.stemmer, request.query)
-        if self.alike is None and not any(kind in SPOKEN for kind in narrowing.kinds):
+        now = within.moment or self.now
+        is_spoken = any(kind in SPOKEN for kind in narrowing.kinds)
+        if self.alike is None and not is_spoken and not names_time(request.query, now):
             return self._by_words(project, request, narrowing, within, stems)
         sources = self._sources(project, within, narrowing)
-        now = within.moment or self.now
         query = RecallQuery(
             request.query, stems, narrowing.about, now, limit=request.limit, active=active, lookups=self.lookups
         )

@@ -133,6 +133,9 @@ NEAR, EARLY, BRIEF = 7.0, 1.5, 300.0
 #: The usual similarity of a candidate to a question. A memory is an answer by similarity alone only if it exceeds this:
 #: for questions without an answer the most similar of 60 memories has 0.11 to 0.24.
 USUAL = 0.25
+#: The share of the subject's words, and the similarity, from which a text has the subject of a question that names a
+#: time. The day of a memory is that of its recording, and tells less than the day of an entry.
+OF_SUBJECT, OF_ENTRY = (0.75, 0.5), (0.25, 0.4)
 #: The characters of a text that are searched for dates, the longest span in days that counts as a date, and the most
 #: spans of a question.
 LONGEST_TEXT, MONTHS, MOST_SPANS = 1_000, 62, 100
@@ -188,9 +191,9 @@ def _with_repetitions_lowered(candidates: Iterable[Ranked], factor: float) -> li
 class _PreparedQuery:
     """A question, analysed once for all candidates: the weights of its words, their sum, the people and dates it names.
 
-    `spans` are the dates that each candidate names, by its item, if the question names one. `moments` are the moments
-    of all candidates, in order. `is_foreign` is True if the question names a day and a subject of which no passage has
-    a word. `silent` are features that are 0 for every candidate.
+    `spans` are the dates that each candidate names, by its item, if the question names one, and `subject` the weights
+    of its words beside the time. `moments` are the moments of all candidates, in order. `silent` are features that are
+    0 for every candidate.
     """
 
     weight: Mapping[str, float]
@@ -199,9 +202,9 @@ class _PreparedQuery:
     speakers: frozenset[str]
     days: tuple[Days, ...]
     spans: Mapping[str, Sequence[Days]]
+    subject: Mapping[str, float]
     moments: Sequence[_Moment]
     wanted: frozenset[str]
-    is_foreign: bool
     silent: frozenset[str]
     has_vectors: bool
 
@@ -210,24 +213,23 @@ class _PreparedQuery:
         """Return *question* analysed; a person it names is not a search word, but the probable speaker."""
         named = frozenset(name for name in question.speakers if name.casefold() not in ROLES)
         names = {part.casefold() for name in named for part in name.split()}
-        stems = [stem for stem, word in question.stems.items() if word not in names] or [*question.stems]
+        days, spans = _days_and_spans(question, candidates)
+        stems = {stem: word for stem, word in question.stems.items() if word not in names} or question.stems
+        unknown = {stem: word for stem, word in question.unknown.items() if word not in names}
+        if days:  # `event` and `date` stand for the words of the time
+            stems, unknown = (
+                {stem: word for stem, word in each.items() if not contains_cue("time", word)}
+                for each in (stems, unknown)
+            )
         weight = bm25.weights(stems, question.counts)
         average = question.counts.words / max(question.counts.memories, 1)
-        days, spans = _days_and_spans(question, candidates)
-        missing = [
-            stem
-            for stem, word in question.unknown.items()
-            if word not in names and not (days and contains_cue("time", word))
-        ]
-        strange, known = (
-            any(word not in names and is_subject(word) for word in words.values()) if days else False
-            for words in (question.unknown, question.stems)
-        )
-        whole = bm25.whole([*stems, *missing], question.counts)
+        whole = bm25.whole([*stems, *unknown], question.counts)
         kinds = wanted(question.text)
         silent = {sign for sign, kind in _OF_KIND.items() if kind not in kinds} | ({*_OF_DAYS} if not days else set())
-        return cls(weight, whole, average, named, days, spans, sorted(map(_moment, candidates)),
-                   kinds, strange and not known, frozenset(silent), question.has_vectors)  # fmt: skip
+        asked = [stem for stem, word in {**unknown, **stems}.items() if is_subject(word)] if days else []
+        subject = {stem: weight.get(stem, 0.0) for stem in asked}
+        return cls(weight, whole, average, named, days, spans, subject, sorted(map(_moment, candidates)), kinds,
+                   frozenset(silent), question.has_vectors)  # fmt: skip
 
     def score(self, passage: ScoredPassage) -> float:
         """Return the match of *passage* with the words: about 1 if each word occurs."""
@@ -250,6 +252,16 @@ class _PreparedQuery:
 _Moment = tuple[str, str]
 
 
+def names_time(text: str, now: str) -> bool:
+    """Return whether *text*, asked at the moment *now*, names days.
+
+    >>> names_time("the renewal in March?", "2026-11-18T08:00:00.000000Z"), names_time("the renewal?", "")
+    (True, False)
+    """
+    day = day_of(now)
+    return bool(spoken_of(text, day, [(day or date.min).year]))
+
+
 def _moment(one: Candidate) -> _Moment:
     """Return when a candidate was said and recorded."""
     return one.passage.said_at, one.recorded
@@ -263,9 +275,9 @@ def _days_and_spans(
     A day without a year is taken in each year of a candidate, and in each that texts name a `FREQUENT` part as often as
     the most frequent.
     """
-    now = day_of(question.now)
-    if not spoken_of(question.text, now, [(now or date.min).year]):
+    if not names_time(question.text, question.now):
         return (), {}
+    now = day_of(question.now)
     said = {one.passage.item: day_of(one.passage.said_at) for one in candidates}
     spans = {
         one.passage.item: [
@@ -329,39 +341,48 @@ def _speaker(query: _PreparedQuery, one: Candidate) -> float:
     return float(len(query.speakers) == 1 and not query.speakers.isdisjoint(one.passage.speakers))
 
 
-def _is_off_subject(query: _PreparedQuery, one: Candidate) -> bool:
-    """Return whether the day of a text without a speaker does not make it an answer: the subject of the question is
-    foreign to all texts, and this one has no more than the usual similarity.
+def _on_subject(query: _PreparedQuery, one: Candidate) -> float:
+    """Return how much of the subject of a question that names a time a text without a speaker has, at most 1: the
+    known words of the subject, or similarity above the usual one. What somebody says on a day may be an answer without.
     """
-    return query.is_foreign and query.has_vectors and not one.passage.speakers and (one.passage.cosine or 0.0) <= USUAL
+    if not query.subject or one.passage.speakers:
+        return 1.0
+    enough, clear = OF_SUBJECT if one.kind == "memory" else OF_ENTRY
+    whole = sum(query.subject.values())
+    share = sum(query.subject.get(stem, 0.0) for stem in one.passage.words) / whole if whole else 0.0
+    alike = ((one.passage.cosine or 0.0) - USUAL) / (clear - USUAL)
+    return min(max(share / enough, alike, 0.0), 1.0)
 
 
 def _date(query: _PreparedQuery, one: Candidate) -> float:
     """Return the nearness of its day to the requested days; earlier days count as further away."""
     day = day_of(one.passage.said_at) if query.days else None
-    if day is None or _is_off_subject(query, one):
+    if day is None:
         return 0.0
     away = min(max(meant.away(day), -EARLY * meant.away(day)) for meant in query.days)
-    return exp(-away / NEAR)
+    return exp(-away / NEAR) * _on_subject(query, one)
 
 
 def _event(query: _PreparedQuery, one: Candidate) -> float:
     """Return the nearness of the dates it names to the requested days: 1 if they share a day."""
-    if _is_off_subject(query, one):
-        return 0.0
     spans = query.spans.get(one.passage.item, ())
-    return max((exp(-meant.apart(span) / NEAR) for span in spans for meant in query.days), default=0.0)
+    near = max((exp(-meant.apart(span) / NEAR) for span in spans for meant in query.days), default=0.0)
+    return near * _on_subject(query, one)
 
 
 def _other_time(query: _PreparedQuery, one: Candidate) -> float:
     """Return how surely it is of another time than the question names: 0 within that time or if its text names it.
 
-    The value rises with the distance, for a day that is named sooner than for a month.
+    The value rises with the distance, for a day that is named sooner than for a month. A text of that time without the
+    subject is lowered as well.
     """
     day = day_of(one.passage.said_at) if query.days else None
-    if day is None or any(meant.shared(span) for span in query.spans.get(one.passage.item, ()) for meant in query.days):
+    if day is None:
         return 0.0
-    return 1.0 - max(exp(-abs(meant.away(day)) / len(meant)) for meant in query.days)
+    on_subject = _on_subject(query, one)
+    if any(meant.shared(span) for span in query.spans.get(one.passage.item, ()) for meant in query.days):
+        return 1.0 - on_subject
+    return 1.0 - max(exp(-abs(meant.away(day)) / len(meant)) for meant in query.days) * on_subject
 
 
 def _other_kind(query: _PreparedQuery, one: Candidate) -> float:
@@ -452,7 +473,7 @@ _OF_KIND = {"other_kind": "decision", "gives_time": "time", "gives_number": "num
 #: The features from words, and their factor if there are no vectors.
 WORD_SIGNS, ALONE = ("lexical", "coverage", "coverage_around", "reply", "matched"), 2.0
 #: A candidate without any of these is no answer, unless it is similar.
-FITS = ("lexical", "coverage", "coverage_around", "date")
+FITS = ("lexical", "coverage", "coverage_around", "date", "event")
 
 
 def _is_alike(passage: ScoredPassage) -> bool:

@@ -73,12 +73,16 @@ def test_what_was_said_on_or_soon_after_the_day_asked_for_comes_first_and_so_doe
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
-def test_a_text_of_the_day_that_is_asked_for_comes_first_though_it_has_no_word_of_the_question(profile):
-    other = candidate("other", words=["boat"], cosine=0.3, said_at="2026-05-02T09:00:00.000000Z")
-    then = candidate("then", cosine=0.1, said_at="2026-01-12T09:00:00.000000Z")
+def test_what_somebody_said_on_the_day_that_is_asked_for_comes_first_but_of_memories_those_with_the_subject(profile):
     asked = question("what of boat, sail and harbour on 12 January?", has_vectors=True)
+    for speakers, first in ((["Ana"], "then"), ([], "other")):
+        other = candidate("other", words=["boat"], speakers=speakers, cosine=0.3, said_at="2026-05-02T09:00:00.000000Z")
+        then = candidate("then", speakers=speakers, cosine=0.1, said_at="2026-01-12T09:00:00.000000Z")
+        near = candidate("near", words=["boat"], speakers=speakers, cosine=0.3, said_at="2026-01-12T09:00:00.000000Z")
 
-    assert best([other, then], asked, profile) == "then"
+        assert best([other, then], asked, profile) == first
+        assert best([other, then, near], asked, profile) == "near"
+        assert best([other, then], replace(asked, text="what happened on 12 January?", stems={}), profile) == "then"
 
 
 def test_a_day_without_a_year_is_one_of_the_years_that_texts_name_and_the_nearest_date_comes_first():
