@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from heapq import merge
 from itertools import islice
 from math import inf
 from typing import Any
@@ -28,7 +29,7 @@ from jidomem.read import memory_detail
 from jidomem.read.named_queries import resolve_name
 from jidomem.recall.bm25 import query_stems, search, search_weights, telling_stems, whole
 from jidomem.recall.candidates import CLOSELY, PAGE, Lookups, RecallQuery, VectorQuery, matching_excerpt
-from jidomem.recall.question import ROLES, Days, asks_for_speaker, spoken_of
+from jidomem.recall.question import ROLES, Days, identifiers, spoken_of
 from jidomem.recall.ranking import (
     AFTER,
     BEFORE,
@@ -47,7 +48,6 @@ from jidomem.records.named_query import moment_of
 from jidomem.records.recall import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
-    MIN_SCORE,
     NAMESPACE,
     OTHER_SESSIONS,
     Candidate,
@@ -114,13 +114,14 @@ class Entries:
             request.query, query_stems(self._texts.stemmer, request.query), (), now, limit=request.limit
         )
         answer = rank_sources([RankingSource(self._texts, self._stream, within, alike)], query)
-        best = {one.candidate.passage.item: one for one in answer.ranked[: request.limit]}
+        best = {one.found.candidate.passage.item: one for one in answer.ranked[: request.limit]}
         names = dict.fromkeys([*best, *self._newest(within, request.limit)])
         entries = {name: entry for name in names if (entry := self.entry(iri(name))) is not None}
         chosen = dict(islice(entries.items(), request.limit))
-        scores = {name: answer.calibration.probability(best[name].score) for name in chosen if name in best}
-        reasons = {name: explain(best[name], answer.question, score) for name, score in scores.items() if explains}
-        return Recalled(chosen, scores, {name: best[name].parts for name in scores}, reasons, answer.ranking)
+        known = {name: best[name] for name in chosen if name in best}
+        scores = {name: one.score for name, one in known.items()}
+        reasons = {name: explain(*one) for name, one in known.items() if explains}
+        return Recalled(chosen, scores, {name: one.found.parts for name, one in known.items()}, reasons, answer.ranking)
 
     def all_entries(self, moment: str | None) -> list[Entry]:
         """Return the entries of all agents, oldest first; with a *moment*, as of that moment."""
@@ -312,23 +313,31 @@ class Recalling:
         within = self._within(project, request, narrowing)
         stems = query_stems(self.texts.stemmer, request.query)
         now = within.moment or self.now
-        is_spoken = any(kind in SPOKEN for kind in narrowing.kinds)
-        if self.alike is None and not is_spoken and not names_time(request.query, now):
-            return self._by_words(project, request, narrowing, within, stems)
-        sources = self._sources(project, within, narrowing)
         query = RecallQuery(
             request.query, stems, narrowing.about, now, limit=request.limit, active=active, lookups=self.lookups
         )
+        sources, rankings = self._sources(project, within, narrowing), list[_Ranking]()
+        if self.alike is None and not (names_time(request.query, now) or identifiers(request.query)):
+            spoken = [one for one in sources if one.stream != Stream(project) or one.texts is not self.texts]
+            if len(spoken) < len(sources):
+                rankings.append(self._by_words(project, request, narrowing, within, stems))
+            sources = spoken
+        if sources:
+            rankings.append(self._by_features(project, request, sources, query, narrowing.explain))
+        return rankings[0] if len(rankings) == 1 else _merged(rankings, request.limit)
+
+    def _by_features(
+        self, project: str, request: RecallRequest, sources: Sequence[RankingSource], query: RecallQuery, explains: bool
+    ) -> _Ranking:
         answer = rank_sources(sources, query)
-        more, question, best = len(answer.ranked) > request.limit, answer.question, list[_Place]()
-        for one in answer.ranked[: request.limit]:
-            score = answer.calibration.probability(one.score)
-            if one.parts.get("speaker") and asks_for_speaker(stems.values(), question.speakers):
-                score = max(score, MIN_SCORE)  # no subject: every turn of the speaker answers
-            reasons = explain(one, question, score) if narrowing.explain else None
-            best.append(_Place(one.candidate.passage.item, score, one.parts, reasons, one.candidate))
-        metadata = _metadata(project, question.stems.values(), stems, question.counts, more)
-        return _Ranking(best, _weights(stems, question.counts), {**metadata, "ranking": answer.ranking})
+        best = [
+            _Place(one.found.candidate.passage.item, one.score, one.found.parts, explain(*one) if explains else None,
+                   one.found.candidate)
+            for one in answer.ranked[: request.limit]
+        ]  # fmt: skip
+        question, more = answer.question, len(answer.ranked) > request.limit
+        metadata = _metadata(project, question.stems.values(), query.stems, question.counts, more)
+        return _Ranking(best, _weights(query.stems, question.counts), {**metadata, "ranking": answer.ranking})
 
     def _sources(self, project: str, within: SearchFilter, narrowing: Narrowing) -> list[RankingSource]:
         """Return the sources to search: memories, unless only other kinds are requested, and those of other kinds."""
@@ -472,6 +481,21 @@ class Recalling:
         return matching_excerpt(sentences, stems, weights)
 
 
+def _merged(rankings: Sequence[_Ranking], limit: int) -> _Ranking:
+    """Return one ranking of memories by words and of other texts by features, by their scores."""
+    every = [*merge(*(one.best for one in rankings), key=lambda place: -place.score)]
+    told = [one.metadata for one in rankings]
+    unknown = [word for word in told[0]["unknown_words"] if all(word in each["unknown_words"] for each in told)]
+    metadata = {
+        **told[0], **told[-1], "unknown_words": unknown,
+        "words": [*dict.fromkeys(word for each in told for word in each["words"])],
+        "memories": sum(each["memories"] for each in told),
+        "more": len(every) > limit or any(each["more"] for each in told),
+    }  # fmt: skip
+    weights = {stem: weight for one in rankings for stem, weight in one.weights.items()}
+    return _Ranking(every[:limit], weights, metadata)
+
+
 def _weights(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
     """Return the weight of each of *stems* that helps to choose sentences, without the words in TELL_LITTLE."""
     weights = search_weights(stems, counts)
@@ -519,6 +543,8 @@ _SENTENCES: Mapping[str, str] = {
     "told": "speaker: a person, not the assistant",
     "answered": "speaker: the assistant, about whose answers you ask",
     "other_kind": "kind: lowered, as you ask for a decision and it is none",
+    "exact": "code: it has the one that you name",
+    "lacks": "code: lowered, as it lacks the one that you name",
     "recent": "recent: newer texts of this kind rank higher",
     "about": "file: it is about a file that you named",
     "repeated": "conversation: lowered, as a better text of the same conversation is above it",
@@ -526,7 +552,7 @@ _SENTENCES: Mapping[str, str] = {
 }
 
 
-def explain(one: Ranked, question: Question, score: float) -> tuple[str, ...]:
+def explain(one: Ranked, score: float, question: Question) -> tuple[str, ...]:
     """Return the lines for a ranked candidate with this *score*."""
     names = {part.casefold() for name in question.speakers if name.casefold() not in ROLES for part in name.split()}
     text, known = question.text.casefold(), {**question.stems, **question.unknown}

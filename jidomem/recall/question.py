@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
 
-from jidomem.base.words import TELL_LITTLE
+from jidomem.base.words import TELL_LITTLE, names, words_of
 
 #: The characters of a text that are examined; speakers state their subject at the beginning.
 BEGINNING = 600
@@ -77,6 +77,17 @@ _NO_SUBJECT = TELL_LITTLE | {*_GENERAL.split()}
 _SPEAKING = frozenset(_SAYING.split())
 _NAME, _WORD, _WORDS, _DIGIT = (re.compile(each) for each in (r"\b([^\W\d_]+)(?:['’]s)?\b", r"\w", r"\w+", r"\d"))
 
+
+#: A name with letters and digits, with an underscore or two separators, or a number of four digits or more.
+_CODE = re.compile(
+    r"(?=.*\d)(?=.*[^\W\d_]).+|.*[^\W_]_[^\W_].*|.*/.*\.\w+|(?:[^\W_]+[./:\\]){2,}[^\W_]+"
+    r"|(?!(?:19|20)\d\d$)\d{4,}"
+)
+#: Numbers with a unit, an ending or a noun, dates and times, which identify nothing.
+_NO_CODE = re.compile(
+    r"\d+-[^\W\d_]+|\d+(?:st|nd|rd|th|s|[ap]m|[kKmMgGtT][bB]?|ms|min|h|x|px|km|kg|cm|mm|[€$%])"
+    r"|(?:19|20)\d\d-\d\d-\d\d.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}(?::\d\d){1,2}(?:[ap]m)?"
+)
 
 _ASKS = {"time": _ASKS_TIME, "number": _ASKS_NUMBER, "answerer": _ASKS_ANSWERER, "decision": _ASKS_DECISION}
 
@@ -145,6 +156,18 @@ def is_subject(word: str) -> bool:
     ['paris']
     """
     return not (word.isdigit() or word in _NO_SUBJECT or contains_cue("time", word))
+
+
+def identifiers(question: str) -> list[str]:
+    """Return the codes, versions, hosts and paths in *question*, and its numbers of four digits that are no years, as
+    words of `jidomem.base.words`.
+
+    >>> identifiers("Is INV-2291, on db-7.example.com since 2026, in v2.3.1 or number 88213 at 10:30?")
+    ['inv_2291', 'db_7_example_com', 'v_2_3_1', '88213']
+    """
+    found = [next(words_of(name), "") for name in names(question)
+             if _CODE.fullmatch(name) and not _NO_CODE.fullmatch(name)]  # fmt: skip
+    return [word for word in dict.fromkeys(found) if word]
 
 
 def is_of_itself(text: str) -> bool:

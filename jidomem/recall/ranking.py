@@ -16,7 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from heapq import merge
 from math import exp, log, sqrt
+from typing import NamedTuple
 
 from jidomem.index.search_index import Readable
 from jidomem.index.search_tables import SearchFilter
@@ -27,7 +29,9 @@ from jidomem.recall.candidates import RecallQuery, VectorQuery, gather, merge_qu
 from jidomem.recall.question import (
     ROLES,
     Days,
+    asks_for_speaker,
     contains_cue,
+    identifiers,
     is_instruction,
     is_of_itself,
     is_subject,
@@ -36,7 +40,7 @@ from jidomem.recall.question import (
     spoken_of,
     wanted,
 )
-from jidomem.records.recall import Candidate, Profile, Question, Ranked, ScoredPassage
+from jidomem.records.recall import MIN_SCORE, Candidate, Profile, Question, Ranked, ScoredPassage
 
 #: Conversations of people: short turns, each understood from the turns around it. The person named in a question is
 #: mostly the speaker; a turn that asks is no answer, and one that tells of the past is more often. Fitted to six
@@ -100,6 +104,8 @@ MEMORIES: Profile = {
     "brief": 3.0,
     "other_time": -6.0,
     "other_kind": -2.0,
+    "exact": 4.0,
+    "lacks": -3.0,
 }
 #: The share of turns by a machine from which the candidates count as a conversation with a machine; the least number of
 #: conversations that are many, and the most candidates of each, on average, that make them short.
@@ -136,6 +142,8 @@ USUAL = 0.25
 #: The share of the subject's words, and the similarity, from which a text has the subject of a question that names a
 #: time. The day of a memory is that of its recording, and tells less than the day of an entry.
 OF_SUBJECT, OF_ENTRY = (0.75, 0.5), (0.25, 0.4)
+#: The fewest digits of a code that an answer should have.
+CODE_DIGITS = 2
 #: The characters of a text that are searched for dates, the longest span in days that counts as a date, and the most
 #: spans of a question.
 LONGEST_TEXT, MONTHS, MOST_SPANS = 1_000, 62, 100
@@ -192,8 +200,9 @@ class _PreparedQuery:
     """A question, analysed once for all candidates: the weights of its words, their sum, the people and dates it names.
 
     `spans` are the dates that each candidate names, by its item, if the question names one, and `subject` the weights
-    of its words beside the time. `moments` are the moments of all candidates, in order. `silent` are features that are
-    0 for every candidate.
+    of its words beside the time. `identifiers` has the rarity of each stem of those that it names: 1 if one text has
+    it, 0 if none has. `moments` are the moments of all candidates, in order. `silent` are features that are 0 for every
+    candidate.
     """
 
     weight: Mapping[str, float]
@@ -203,6 +212,7 @@ class _PreparedQuery:
     days: tuple[Days, ...]
     spans: Mapping[str, Sequence[Days]]
     subject: Mapping[str, float]
+    identifiers: Mapping[str, float]
     moments: Sequence[_Moment]
     wanted: frozenset[str]
     silent: frozenset[str]
@@ -228,7 +238,12 @@ class _PreparedQuery:
         silent = {sign for sign, kind in _OF_KIND.items() if kind not in kinds} | ({*_OF_DAYS} if not days else set())
         asked = [stem for stem, word in {**unknown, **stems}.items() if is_subject(word)] if days else []
         subject = {stem: weight.get(stem, 0.0) for stem in asked}
-        return cls(weight, whole, average, named, days, spans, subject, sorted(map(_moment, candidates)), kinds,
+        codes = {*identifiers(question.text)}
+        holding = {stem: question.counts.holding.get(stem, 0) for stem, word in {**unknown, **stems}.items()
+                   if word in codes}  # fmt: skip
+        silent |= {*_OF_CODES} if not holding else set()
+        rarity = {stem: 1 / count if count else 0.0 for stem, count in holding.items()}
+        return cls(weight, whole, average, named, days, spans, subject, rarity, sorted(map(_moment, candidates)), kinds,
                    frozenset(silent), question.has_vectors)  # fmt: skip
 
     def score(self, passage: ScoredPassage) -> float:
@@ -385,6 +400,18 @@ def _other_time(query: _PreparedQuery, one: Candidate) -> float:
     return 1.0 - max(exp(-abs(meant.away(day)) / len(meant)) for meant in query.days) * on_subject
 
 
+def _exact(query: _PreparedQuery, one: Candidate) -> float:
+    """Return the rarity of the rarest identifier of the question in it: 1 if no other text has it."""
+    return max((query.identifiers.get(stem, 0.0) for stem in one.passage.words), default=0.0)
+
+
+def _lacks(query: _PreparedQuery, one: Candidate) -> float:
+    """Return the share of the codes of the question, with two digits or more, that neither it nor a text around has."""
+    codes = [stem for stem in query.identifiers if sum(map(str.isdigit, stem)) >= CODE_DIGITS]
+    near = (one.passage, *one.before, *one.after)
+    return sum(not any(stem in each.words for each in near) for stem in codes) / max(len(codes), 1)
+
+
 def _other_kind(query: _PreparedQuery, one: Candidate) -> float:
     """Return whether the question asks for a decision, and it is a memory of another kind."""
     is_asked = "decision" in query.wanted and one.kind == "memory"
@@ -454,6 +481,8 @@ SIGNS: Mapping[str, Sign] = {
     "event": _event,
     "other_time": _other_time,
     "other_kind": _other_kind,
+    "exact": _exact,
+    "lacks": _lacks,
     "recent": _recent,
     "gives_time": _gives("time"),
     "gives_number": _gives("number"),
@@ -467,7 +496,7 @@ SIGNS: Mapping[str, Sign] = {
     "answered": _answered,
 }
 #: The features of the days that a question names, and those of the kind of answer that it needs: 0 without them.
-_OF_DAYS = ("date", "event", "other_time")
+_OF_DAYS, _OF_CODES = ("date", "event", "other_time"), ("exact", "lacks")
 _OF_KIND = {"other_kind": "decision", "gives_time": "time", "gives_number": "number", "answered": "answerer",
             "instruction": "help"}  # fmt: skip
 #: The features from words, and their factor if there are no vectors.
@@ -527,34 +556,59 @@ class RankingSource:
     alike: VectorQuery | None = None
 
 
+class ScoredCandidate(NamedTuple):
+    """A ranked candidate with its score, and the question as its source analysed it."""
+
+    found: Ranked
+    score: float
+    question: Question
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The ranked candidates, best first, the analysed question, and the name of the ranking."""
+    """The ranked candidates, best first, the question analysed for all sources, and the names of the rankings."""
 
-    ranked: Sequence[Ranked]
+    ranked: Sequence[ScoredCandidate]
     question: Question
     ranking: str
 
-    @property
-    def calibration(self) -> Calibration:
-        """Return the calibration of the scores."""
-        return calibration(self.ranking, has_vectors=self.question.has_vectors, memories=self.question.counts.memories)
-
 
 def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> Answered:
-    """Return the candidates of *sources* for *query*, gathered by words and by similarity, and ranked together.
+    """Return the candidates of *sources* for *query*, gathered by words and by similarity, best first.
 
-    There are none if the query has a filter `active` and all candidates pass it.
+    The memories, entries, turns and pages of a source are each ranked apart: a score does not depend on what else is
+    searched. There are none if the query has a filter `active` and all candidates pass it.
     """
     gathered = [gather(one.texts, one.stream, replace(query, alike=one.alike), one.within) for one in sources]
     if query.active is not None and any(candidates for candidates, _ in gathered):  # those of the other sources, too
         gathered = [known if known[0] else gather(one.texts, one.stream, replace(query, alike=one.alike, active=None),
                                                   one.within)
                     for known, one in zip(gathered, sources, strict=True)]  # fmt: skip
-    question = merge_questions([question for _, question in gathered])
-    candidates = [one for each, _ in gathered for one in each]
-    profile = chosen(candidates)
-    return Answered(ranked(candidates, question, profile), question, str(profile["name"]))
+    groups = [
+        (group, question)
+        for candidates, question in gathered
+        for kind in sorted({one.kind for one in candidates})
+        if (group := [one for one in candidates if one.kind == kind])
+    ]
+    profiles = [chosen(group) for group, _ in groups]
+    found = [_scored(group, question, profile, query)
+             for (group, question), profile in zip(groups, profiles, strict=True)]  # fmt: skip
+    names = dict.fromkeys(str(profile["name"]) for profile in profiles or [MEMORIES])
+    every = merge(*found, key=lambda one: -one.score)
+    return Answered([*every], merge_questions([question for _, question in gathered]), ", ".join(names))
+
+
+def _scored(candidates: Sequence[Candidate], question: Question, profile: Profile, query: RecallQuery) -> list[ScoredCandidate]:
+    """Return *candidates*, ranked by *profile*, with their scores."""
+    line = calibration(str(profile["name"]), has_vectors=question.has_vectors, memories=question.counts.memories)
+    names_speaker = asks_for_speaker(query.stems.values(), question.speakers)
+    scored = list[ScoredCandidate]()
+    for one in ranked(candidates, question, profile):
+        score = line.probability(one.score)
+        if names_speaker and one.parts.get("speaker"):
+            score = max(score, MIN_SCORE)  # no subject: every turn of the speaker answers
+        scored.append(ScoredCandidate(one, score, question))
+    return scored
 
 
 @dataclass(frozen=True, slots=True)
