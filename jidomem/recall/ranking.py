@@ -598,7 +598,9 @@ def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> Answer
     return Answered([*every], merge_questions([question for _, question in gathered]), ", ".join(names))
 
 
-def _scored(candidates: Sequence[Candidate], question: Question, profile: Profile, query: RecallQuery) -> list[ScoredCandidate]:
+def _scored(
+    candidates: Sequence[Candidate], question: Question, profile: Profile, query: RecallQuery
+) -> list[ScoredCandidate]:
     """Return *candidates*, ranked by *profile*, with their scores."""
     line = calibration(str(profile["name"]), has_vectors=question.has_vectors, memories=question.counts.memories)
     names_speaker = asks_for_speaker(query.stems.values(), question.speakers)
