@@ -112,6 +112,7 @@ def _report_on(error: Exception, app: App) -> CheckReport | None:
 def _report(app: App, arguments: CheckArguments) -> CheckReport:
     """Return the report on the named files or the memory; raises InvalidRequest for contradictory arguments."""
     from jidomem.check.check import check_files
+    from jidomem.check.overlay import add_rule_faults
     from jidomem.check.report import waive
     from jidomem.check.rules import check_data
     from jidomem.runtime.settings import OWN
@@ -132,6 +133,7 @@ def _report(app: App, arguments: CheckArguments) -> CheckReport:
         memory = app.open()
         files = [(str(path), path.read_bytes()) for path in arguments.paths]
         report = check_files(files, memory.schema, _options(memory, arguments, Path.cwd()))
+        add_rule_faults(report, memory.settings.root)
     else:
         memory = app.read()
         options = _options(memory, arguments, memory.settings.root)

@@ -40,6 +40,10 @@ from jidomem_cli.paths import Paths
 _STOPPED, _UNCHECKED = 3, 1
 _TOUCHED = ("file_path", "notebook_path", "path", "target_file")
 _WRITTEN = ("content", "contents")
+_OF_JOURNAL = (
+    "{path} belongs to the journal of the memory, whose files are never edited: the change would be damage. Record it:"
+    ' jidomem remember "TEXT"; jidomem edit ID --supersede "TEXT"; jidomem edit ID --invalidate --reason "WHY"'
+)
 
 
 @click.command(cls=Command, formats=("text", "json", "github"))
@@ -147,7 +151,10 @@ def _hook_answer(app: App, client: str, hook_input: Mapping[str, Any], session: 
     if local is None:
         return {}
     event = hook_input.get("hook_event_name")
-    edits = list(_edits(local, hook_input.get("tool_input") or {}))
+    tool_input = _decoded(hook_input.get("tool_input"))
+    if event != "postToolUse" and (name := _edited_journal(local, tool_input)):
+        return {"stop": _OF_JOURNAL.format(path=name)}
+    edits = list(_edits(local, tool_input))
     if event == "postToolUse":  # the tool has run: nothing can be stopped
         edits = [Edit(edit.path) for edit in edits]
     name = session or session_of(hook_input) or f"day-{now():%Y-%m-%d}"
@@ -157,13 +164,27 @@ def _hook_answer(app: App, client: str, hook_input: Mapping[str, Any], session: 
     return {"context": verdict.text, "stop": stopped(verdict.stops), "warning": warning}
 
 
-def _edits(local: _LocalGuard, tool_input: Any) -> Iterator[Edit]:
-    """Yield the edits in the input of a tool; without a text for a file that is only read."""
+def _decoded(tool_input: Any) -> Mapping[str, Any]:
+    """Return the input of a tool, which some clients give as JSON; empty for any other value."""
     if isinstance(tool_input, str) and tool_input.startswith("{"):
         with suppress(ValueError):  # no JSON, so no file
             tool_input = decode_json(tool_input)
-    if not isinstance(tool_input, Mapping):
-        return
+    return tool_input if isinstance(tool_input, Mapping) else {}
+
+
+def _edited_journal(local: _LocalGuard, tool_input: Mapping[str, Any]) -> str | None:
+    """Return the name of a file of the journal that a tool would write, None without one."""
+    if isinstance(patch := tool_input.get("command"), str) and "*** " in patch:
+        names = list(of_patch(patch))
+    else:
+        is_edit = any(isinstance(tool_input.get(name), str) for name in (*_WRITTEN, "new_source"))
+        is_edit = is_edit or changes_of(tool_input) is not None
+        names = [tool_input[name] for name in _TOUCHED if isinstance(tool_input.get(name), str)][:1] if is_edit else []
+    return next(filter(local.paths.is_of_journal, names), None)
+
+
+def _edits(local: _LocalGuard, tool_input: Mapping[str, Any]) -> Iterator[Edit]:
+    """Yield the edits in the input of a tool; without a text for a file that is only read."""
     if isinstance(patch := tool_input.get("command"), str) and "*** " in patch:
         for name, (before, after, is_new) in of_patch(patch).items():
             if (path := local.paths.of(name)) is not None:

@@ -54,6 +54,12 @@ class Paths:
             return []
         return [path for path in dict.fromkeys(map(self.of, (given, real))) if path is not None]
 
+    def is_of_journal(self, given: str) -> bool:
+        """Return whether an edit of that name would change a file of the journal."""
+        with suppress(OSError, ValueError, RuntimeError):
+            return (self._here / given).resolve().is_relative_to((self._root / "projects").resolve())
+        return False
+
     def each(self, given: tuple[str, ...]) -> list[str]:
         """Return the paths in the form of memories, each once; raises InvalidRequest for one outside.
 

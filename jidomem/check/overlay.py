@@ -95,6 +95,10 @@ def _problem(path: Path, line: int | None, text: str) -> Problem:
 TERMS, RULES, QUESTIONS = "ontology", "shapes", "queries"
 _READ = (f"{TERMS}/*.ttl", f"{RULES}/*.ttl", f"{QUESTIONS}/*/*.rq")
 _ALIGNMENT = "alignment.ttl"
+#: The endings of files that somebody meant as terms, shapes or queries.
+_OF_RULES = frozenset(
+    (".ttl", ".shacl", ".shc", ".n3", ".nt", ".nq", ".trig", ".rdf", ".owl", ".jsonld", ".rq", ".sparql")
+)
 _BLANK = re.compile(r"_:f(\d+)-(.+)")
 
 
@@ -108,10 +112,13 @@ class OverlayAdditions:
     triples: tuple[Triple, ...]
 
 
-def check_overlay(root: Path, given: Sequence[Path] = ()) -> CheckReport:
-    """Return the problems of the overlay of *root*; with *given*, of these files only, judged with the others."""
+def check_overlay(root: Path, given: Sequence[Path] = (), *, queries: bool = True) -> CheckReport:
+    """Return the problems of the overlay of *root*; with *given*, of these files only, judged with the others.
+
+    Without *queries* only terms and shapes are judged.
+    """
     report = CheckReport()
-    own = _own(root)
+    own = [path for path in _own(root) if queries or path.suffix != ".rq"]
     wanted = {path.resolve() for path in given} or {path.resolve() for path in own}
     files = {path.resolve(): path for path in [*own, *given]}
     brought: list[OverlayAdditions] = []
@@ -124,8 +131,8 @@ def check_overlay(root: Path, given: Sequence[Path] = ()) -> CheckReport:
                 text = f"{error.detail.removeprefix(f'{path}:').removeprefix(f'{number}:').strip()}: {error.hint}"
                 broken = Problem(name, SYNTAX, "violation", text, str(path), number)
                 _add(report, broken, path.resolve() in wanted)
-    queries = [path for path in files.values() if path.suffix == ".rq"]
-    for path, problem in check_queries(queries, root):
+    asked = [path for path in files.values() if path.suffix == ".rq"]
+    for path, problem in check_queries(asked, root):
         _add(report, problem, path.resolve() in wanted)
     if not given:
         report.problems += unread(root)
@@ -139,6 +146,24 @@ def check_overlay(root: Path, given: Sequence[Path] = ()) -> CheckReport:
     if not files:
         report.notes.append(f"{root} has no overlay: no file in ontology/, shapes/ or queries/")
     return report
+
+
+def add_rule_faults(report: CheckReport, root: Path) -> None:
+    """Add the violations of the terms and shapes of *root* to the *report* of a check, which they leave incomplete.
+
+    So does a file of rules that is not read. Faults that the check itself has found are not added.
+    """
+    if not any((root / name).is_dir() for name in (TERMS, RULES, QUESTIONS)):
+        return
+    found = check_overlay(root, queries=False)
+    known = {(each.rule, each.item) for each in report.problems}
+    faults = [each for each in found.problems if each.severity == "violation" and (each.rule, each.item) not in known]
+    unread = [each for each in found.problems if each.rule == READ and Path(each.item).suffix in _OF_RULES]
+    report.problems = in_order([*report.problems, *faults, *unread])
+    report.unchecked += [f"{each.item}: {each.message}" for each in unread]
+    if faults:
+        names = ", ".join(dict.fromkeys(os.path.relpath(each.path, root) for each in faults if each.path))
+        report.unchecked.append(f"{names}: a faulty rule may judge nothing: correct it first")
 
 
 def _add(report: CheckReport, problem: Problem, wanted: bool) -> None:

@@ -309,7 +309,9 @@ def plan_hook_change(folder: Path, command: str, *, removed: bool = False) -> Fi
     plain = _BLOCK.sub("", before) if before is not None else None
     if removed:
         return FileChange(path, before, None if plain is not None and plain.strip() == _SHEBANG.strip() else plain)
-    block = f"{_OPENS}\n{quote(command)} guard --staged || [ $? -ne {_STOPPED} ] || exit 1\n{_CLOSES}\n"
+    passed = 'echo "jidomem: committed UNCHECKED, for the reason above" >&2'
+    check = f"{quote(command)} guard --staged || {{ [ $? -ne {_STOPPED} ] || exit 1; {passed}; }}"
+    block = f"{_OPENS}\n{check}\n{_CLOSES}\n"
     if plain is None or not plain.strip():
         return FileChange(path, before, _SHEBANG + block)
     shebang = _SHELL.match(plain)

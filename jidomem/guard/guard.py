@@ -510,13 +510,22 @@ class Guard:
             self._log.keep(session, rows, agent=self._settings.agent)
 
     def _gathered(self, state: dict[str, object]) -> Rules:
-        """Return the rules from the index, and cache them if nothing changed meanwhile."""
+        """Return the rules from the index, and cache them if nothing changed meanwhile.
+
+        The shapes and queries of the root are not read: a fault in them must not let an edit pass.
+        """
         from jidomem.base.clock import Sources
         from jidomem.guard.rule_queries import basis, gather_rules
+        from jidomem.read.playbook import Playbook
+        from jidomem.runtime.location import LoadedConfig
         from jidomem.runtime.root import Jidomem
+        from jidomem.schema.ontology import load_terms
 
-        with closing(Jidomem(self._settings, Sources(now=self._now), wait=1.0)) as memory:
+        schema, unusable = load_terms(self.root)
+        loaded = LoadedConfig(schema, self._settings.policy, Playbook([]))
+        with closing(Jidomem(self._settings, Sources(now=self._now), wait=1.0, load=lambda root: loaded)) as memory:
             gathered, made_on = gather_rules(memory, self.project), basis(memory, self.project)
+        gathered = replace(gathered, damage=(*gathered.damage, *unusable))
         now = input_fingerprint(self.root, self.project, self.tree.git if self.tree else None)
         if now == state and is_settled(state):
             write_cache(self.root, self.project, state, gathered, made_on)

@@ -57,7 +57,7 @@ class GovernanceApi:
         reports = {project: self._check_project(project, options) for project in projects}
         baseline = options.baseline
         if baseline is None:
-            return merge(reports)
+            return self._with_rule_faults(merge(reports), options)
         if options.secrets:
             baseline = baseline.without(SECRET)
         used = Counter[Waiver]()
@@ -67,6 +67,13 @@ class GovernanceApi:
         report = merge(reports)
         waivers = [each for each in baseline.waivers if each.project in ("", *projects)]
         add_waivers(report, waivers, used, baseline.path, today, in_part=options.revision is not None)
+        return self._with_rule_faults(report, options)
+
+    def _with_rule_faults(self, report: CheckReport, options: Options) -> CheckReport:
+        from jidomem.check.overlay import add_rule_faults
+
+        if options.overlay is not None:
+            add_rule_faults(report, options.overlay)
         return report
 
     def _check_project(self, project: str, requested: Options) -> CheckReport:

@@ -77,6 +77,7 @@ class Jidomem:
         wait: float,
         embedder: Embedder | None = None,
         place: InFolder | SharedLocation | None = None,
+        load: Callable[[Path], LoadedConfig] = read,
     ) -> None:
         self.settings = given
         #: The project of a server, which counts as one of this root before its first memory.
@@ -89,7 +90,7 @@ class Jidomem:
         self._writer: MemoryWriter | None = None
         self._writer_lock = Lock()
 
-        self.config = ConfigWatcher(self.place, lambda: read(given.root), self._apply_config)
+        self.config = ConfigWatcher(self.place, lambda: load(given.root), self._apply_config)
         loaded = self.config.first
         self.schema, self.playbook = loaded.schema, loaded.playbook
         self.playbook.unknown = self.config.quietly

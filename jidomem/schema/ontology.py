@@ -358,6 +358,21 @@ def load(overlay: Sequence[Path] = (), *, by_reference: bool = False) -> Schema:
     return replace(extended, _by_reference=True) if by_reference else extended
 
 
+def load_terms(overlay: Path) -> tuple[Schema, tuple[str, ...]]:
+    """Return the shipped schema with the terms of *overlay* that can be used, and why others cannot; no shape is read.
+
+    The rules of the guard need no shapes, so a faulty one must not turn it off.
+    """
+    terms: dict[Path, list[Triple]] = {}
+    unusable: list[str] = []
+    for path in sorted(overlay.glob("ontology/*.ttl")):
+        try:
+            terms[path] = [triple for triple in _parse(path) if find_violation(triple) is None]
+        except (Failed, OSError) as error:
+            unusable.append(f"{error}; its classes are unknown: jidomem ontology check")
+    return extended_by(terms, {}) if terms else _shipped(), tuple(unusable)
+
+
 def _extended(overlay: Sequence[Path]) -> Schema:
     terms = {path: _parse(path) for folder in overlay for path in sorted(folder.glob("ontology/*.ttl"))}
     rules = {path: _parse(path) for folder in overlay for path in sorted(folder.glob("shapes/*.ttl"))}

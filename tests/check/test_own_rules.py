@@ -84,3 +84,24 @@ def test_own_shapes_and_gates_judge_every_memory_if_they_say_so(root):
 
     assert sorted(rules(code=1)) == sorted(rules("--reference", code=1)) == ["FactHasTopic", "topic"]
     assert json.loads(run("ontology", "check", "--json"))["problems"] == []
+
+
+def test_a_fault_in_an_own_shape_leaves_the_check_incomplete(root):
+    lay(root, "shapes/own.ttl", (TOPIC % "").replace("minCount", "mincount"))
+
+    report = json.loads(run("check", "--json", code=3))
+
+    assert [(each["path"], each["line"]) for each in report["problems"]] == [(".jidomem/shapes/own.ttl", 7)]
+    assert report["unchecked"] == ["shapes/own.ttl: a faulty rule may judge nothing: correct it first"]
+    assert "did you mean sh:minCount?" in run("check", "--format", "github", code=3)
+
+
+@pytest.mark.parametrize("path", ["shapes/own.shacl", "ontology/terms/own.ttl", "queries/topic.rq"])
+def test_a_file_of_rules_that_is_not_read_leaves_the_check_incomplete(root, path):
+    lay(root, path, TOPIC % "")
+    lay(root, "shapes/README.md", "what these shapes are for")
+
+    report = json.loads(run("check", "--json", code=3))
+
+    assert [each.partition(":")[0] for each in report["unchecked"]] == [path]
+    assert [each["path"] for each in report["problems"]] == [f".jidomem/{path}"]

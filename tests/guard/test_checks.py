@@ -39,6 +39,25 @@ BREAKING = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("client", ["claude", "cursor"])
+def test_an_edit_of_the_journal_is_denied_with_the_commands_that_change_the_memory(repository, client):
+    record(repository, intent())
+    (commit,) = (repository / ".jidomem" / "projects" / "p" / "memory").glob("*.ttl")
+    (repository / "link.ttl").symlink_to(commit)
+
+    def answer(tool, path, **arguments):
+        event = "preToolUse" if client == "cursor" else "PreToolUse"
+        return json.dumps(hooked(repository, tool, client, event, file_path=str(path), **arguments))
+
+    for path in (commit, commit.relative_to(repository), commit.with_name("new.ttl"), "link.ttl"):
+        written = answer("Write", path, content="x")
+        assert "deny" in written
+        assert "jidomem remember" in written
+    assert "deny" in answer("Edit", commit, old_string="a", new_string="b")
+    assert "deny" not in answer("Read", commit)
+    assert "deny" not in answer("Write", ".jidomem/shapes/own.ttl", content="x")
+
+
 @pytest.mark.parametrize(("tool", "arguments"), BREAKING)
 def test_an_edit_with_a_forbidden_pattern_is_denied_with_the_convention(repository, tool, arguments):
     (iri,) = record(repository, convention("No print in the library", "src/**", forbidsPattern=r"\bprint\("))

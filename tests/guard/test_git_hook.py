@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from guard_world import choice, convention, record, run
+from guard_world import choice, convention, denied, hooked, record, run
 
 from jidomem.runtime.location import init
 
@@ -148,6 +148,34 @@ def test_a_hook_outside_of_a_repository_is_refused(tmp_path, monkeypatch):
     assert list((tmp_path / "plain").iterdir()) == []
 
 
+def test_faulty_rules_of_the_root_turn_the_guard_off_neither_before_a_commit_nor_before_an_edit(repository):
+    record(repository, convention("Nothing prints", "src", forbidsPattern="print"))
+    run("setup", "git")
+    for name in ("shapes/own.ttl", "queries/curator/own.rq"):
+        (repository / ".jidomem" / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / ".jidomem" / name).write_text("shop:A a\n")
+    write(repository, "src/a.py", "print(1)\n")
+
+    stopped = git("commit", "-qm", "second", code=1)
+
+    assert "Nothing prints" in stopped.stderr
+    assert denied(hooked(repository, "Write", file_path="src/b.py", content="print(2)\n"))
+
+
+def test_terms_that_cannot_be_read_leave_a_commit_unchecked_and_say_so(repository):
+    record(repository, convention("Nothing prints", "src", forbidsPattern="print"))
+    run("setup", "git")
+    (repository / ".jidomem" / "ontology").mkdir()
+    (repository / ".jidomem" / "ontology" / "own.ttl").write_text("shop:A a\n")
+    write(repository, "src/a.py", "x = 1\n")
+
+    passed = git("commit", "-qm", "second")
+
+    assert "a rule may be missing" in passed.stderr
+    assert "ontology/own.ttl:1" in passed.stderr
+    assert passed.stderr.endswith("jidomem: committed UNCHECKED, for the reason above\n")
+
+
 @pytest.mark.parametrize("is_missing", [True, False], ids=["jidomem is gone", "the memory cannot be read"])
 def test_a_guard_that_cannot_run_is_reported_and_stops_no_commit(repository, is_missing):
     record(repository, convention("Nothing prints", "src", forbidsPattern="print"))
@@ -162,4 +190,5 @@ def test_a_guard_that_cannot_run_is_reported_and_stops_no_commit(repository, is_
     output = git("commit", "-qm", "goes on").stderr
 
     assert ("jidomem-that-is-gone" if is_missing else "of_a_later_version") in output
+    assert "committed UNCHECKED" in output
     assert b"goes on" in subprocess.check_output(["git", "log", "--format=%s"])
