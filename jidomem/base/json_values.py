@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
-from jidomem.base.regex import lazy
 from jidomem.errors import InvalidRequest
 
 K = TypeVar("K")
@@ -204,7 +203,7 @@ def _formless(value: Any, place: Place) -> InvalidRequest:
 
 _Value = TypeVar("_Value")
 #: A dotted key of many parts, for which tomllib needs memory quadratic in their number.
-_DEEP_KEY = lazy(rf"""(?<!["'\w-])(?:["'\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST_JSON}}}""")
+_DEEP_KEY = re.compile(rf"""(?<!["'\w-])(?:["'\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST_JSON}}}""")
 #: The deepest nesting of brackets in Turtle: a parser takes hours for a million.
 BRACKETS = 100
 _OPENING = (b"[", b"(", b"<<")

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from jidomem.base.clock import parse_moment
+from jidomem.base.containers import reachable
 from jidomem.base.words import normal_text
 from jidomem.errors import ConflictItem
 from jidomem.rdf.terms import Term, iri, literal, moment_in, parse_literal, plain_value
@@ -524,12 +525,8 @@ def of_one_origin(item: Term, other: Term, view: WriteSnapshot) -> bool:
 
 def _origins(item: Term, view: WriteSnapshot) -> set[Term]:
     """Return all memories that *item* replaced, directly or not, and all that it withdrew."""
-    origins = set(view.subjects(jido("invalidatedBy"), item))
-    todo = {item}
-    while todo:
-        todo = {old for node in todo for old in view.subjects(jido("supersededBy"), node)} - origins
-        origins |= todo
-    return origins
+    replaced = reachable([item], lambda node: view.subjects(jido("supersededBy"), node)) - {item}
+    return replaced.union(view.subjects(jido("invalidatedBy"), item))
 
 
 def coexisting(item: Term, view: WriteSnapshot) -> list[Term]:
