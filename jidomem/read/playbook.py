@@ -26,7 +26,7 @@ from jidomem.records.named_query import ListOrder, NamedQuery, parse
 GATES = "gates"
 
 #: Short name -> name of the query, unless a root has a query of the short name.
-SHORT_NAMES = {"tasks": "open-tasks", "errors": "open-errors", "sessions": "active-sessions"}
+SHORT_NAMES = {"tasks": "open-tasks", "errors": "open-errors", "last-session": "sessions"}
 
 
 class Playbook:
@@ -177,7 +177,7 @@ _INTRODUCTION = """# Named queries
 The playbook is the set of named queries, by the role that uses them. Run one with `memory.ask("open-tasks")` or
 `jidomem ask open-tasks`. Each answer is about one project and lists [active](../time.md#active) memories.
 
-- `tasks` and `errors` are short for `open-tasks` and `open-errors`, `sessions` for `active-sessions`.
+- `tasks` and `errors` are short for `open-tasks` and `open-errors`, `last-session` for `sessions`.
 - `include_inactive` returns all rows of the pattern, active or not.
 - `status` lists the decisions of one status: `jidomem ask decisions --status rejected`.
 - `as_of` answers as of a moment of the journal, `valid_at` as of a moment in the world.

@@ -36,6 +36,7 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "conflicts": ("Conflicts and pending proposals", "jidomem review --conflicts"),
     "questions": ("To be looked at again", "jidomem ask stale"),
     "lessons": ("Lessons learned", "jidomem ask recent-lessons"),
+    "session": ("Summary of your last session", "jidomem ask sessions"),
     "news": ("Since you were here last", "jidomem ask timeline"),
     "conventions": ("Other conventions", "jidomem ask conventions"),
     "facts": ("Facts", "jidomem ask facts"),
@@ -112,10 +113,28 @@ class BriefingSection:
 
 
 @dataclass(frozen=True, slots=True)
+class BriefingNote:
+    """A line below the memories: a text without words of others, and the command and tool call that list the rest."""
+
+    text: str
+    command: str
+    call: str
+
+    def for_tools(self) -> BriefingNote:
+        """Return the note with the tool call as its command."""
+        return replace(self, command=self.call)
+
+    @property
+    def line(self) -> str:
+        """Return the text with the command."""
+        return f"{self.text}: {self.command}"
+
+
+@dataclass(frozen=True, slots=True)
 class Briefing:
     """The briefing of an agent: its `text`, the count of `tokens`, and its sections.
 
-    A small budget `is_small`: one line says what is left out, without the commands that list it.
+    A small budget `is_small`: one line says what is left out, without the commands that list it, and without `notes`.
     """
 
     project: str
@@ -124,6 +143,7 @@ class Briefing:
     about: Mapping[str, Any]
     empty: str = _EMPTY
     is_small: bool = False
+    notes: tuple[BriefingNote, ...] = ()
 
     def for_tools(self) -> Briefing:
         """Return the briefing for a client with the tool `ask` and no command line, with tool calls as commands."""
@@ -131,7 +151,8 @@ class Briefing:
             replace(section, ask=_tool_call(section), entries=tuple(map(_for_tools, section.entries)))
             for section in self.sections
         )
-        return replace(self, sections=tuple(sections), empty=self.empty.replace(_COMMAND, ""))
+        notes = tuple(note.for_tools() for note in self.notes)
+        return replace(self, sections=tuple(sections), empty=self.empty.replace(_COMMAND, ""), notes=notes)
 
     @property
     def text(self) -> str:
@@ -142,7 +163,7 @@ class Briefing:
                 lines += [_heading(section.title), *(entry.line for entry in section.entries)]
         if not any(section.entries for section in self.sections):
             lines.append(_NO_ROOM if self.sections else self.empty)
-        lines.append(_CLOSING)
+        lines += [_CLOSING, *(["", *(note.line for note in self.notes)] if self.notes else [])]
         left = [section for section in self.sections if section.left_out]
         return "\n".join([*lines, *(_omissions(left, self.is_small) if left else [])]) + "\n"
 
@@ -174,6 +195,7 @@ class Briefing:
                 }
                 for section in self.sections
             ],
+            "notes": [note.line for note in self.notes],
             "text": self.text,
         }
 
@@ -185,13 +207,20 @@ def order_of(role: str | None) -> list[str]:
 
 
 def fit_to_budget(
-    project: str, results: Mapping[str, BriefingResult], *, role: str | None, budget: int, about: Mapping[str, Any]
+    project: str,
+    results: Mapping[str, BriefingResult],
+    *,
+    role: str | None,
+    budget: int,
+    about: Mapping[str, Any],
+    notes: Sequence[BriefingNote] = (),
 ) -> Briefing:
     """Return the briefing of *results*: the first entries of each section in order, then the rest in order.
 
     Memories about the named files are fitted before all others, into two thirds of the budget or one entry. A memory is
-    shown once, except in the sections of conflicts and questions. If the first strict conventions do not fit beside the
-    list of omissions, one line replaces it. Raises InvalidRequest if *budget* is too small for that line.
+    shown once, except in the sections of conflicts and questions. *notes* are below, if there is room. If the first
+    strict conventions do not fit beside the list of omissions, one line replaces it. Raises InvalidRequest if *budget*
+    is too small for that line.
     """
     order = [name for name in order_of(role) if name in results and results[name].count]
     empty = Briefing(project, tuple(_section(name, (), results[name], 10**6) for name in order), budget, about)
@@ -201,11 +230,14 @@ def fit_to_budget(
     least = _cost([*frame, *_omissions(empty.sections, True)])
     first = _first_lines(order, results)
     is_small = budget < whole + _cost(first)
+    noted = _cost(["", *(max(note.line, note.for_tools().line, key=len) for note in notes)]) if notes else 0
+    if budget < whole + noted + _cost(first):
+        notes, noted = (), 0
     if budget < least:
         raise InvalidRequest(
             f"budget_tokens={budget} is too few to say what is left out", hint=f"give {least + _cost(first)} or more"
         )
-    filling = _Filling({name: results[name] for name in order}, budget - (least if is_small else whole))
+    filling = _Filling({name: results[name] for name in order}, budget - (least if is_small else whole + noted))
     parts = {name: budget // part for name, part in _PARTS.items()}
     special = [name for name in order if name not in _GENERAL]
     for name in order:
@@ -216,7 +248,7 @@ def fit_to_budget(
     filling.fill(special)
     filling.fill(order, parts=parts)
     filling.fill(order)
-    filled = Briefing(project, filling.sections(), budget, about, is_small=is_small)
+    filled = Briefing(project, filling.sections(), budget, about, is_small=is_small, notes=tuple(notes))
     filling.left = budget - max(filled.tokens, filled.for_tools().tokens)  # the reserve for the list of omissions
     filling.fill(order)
     return replace(filled, sections=filling.sections())
@@ -396,6 +428,7 @@ def _notice(result: MemoryRecall, option: str) -> str:
         result.sessions_notice(session),
         result.kinds_notice(kinds),
         result.agent_notice,
+        result.last_session_notice(option != _OPTIONS[0]),
     ]
     return "".join(f"{text}{'' if text.endswith('?') else '.'}\n" for text in notices if text)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
+from shlex import quote
 from typing import Any
 
 from jidomem.base.words import excerpt, quoted, quoted_name, shortened, slug
@@ -21,6 +23,7 @@ from jidomem.recall.briefing import (
     BUDGET,
     Briefing,
     BriefingEntry,
+    BriefingNote,
     BriefingResult,
     fit_to_budget,
     governing_command,
@@ -93,6 +96,13 @@ FILTER(?at < ?due && ?due <= {{moment}})
 MINUS {{{{ ?again {jido("revives")} ?gone ; {jido("hasAssertionStatus")} {jido("Asserted")} }}}} {_IN_FORCE}
 FILTER NOT EXISTS {{{{ ?item {jido("validFrom")} ?from FILTER(?from > {{moment}}) }}}} }}}}
 ORDER BY ?due ?item LIMIT {{limit}}"""
+_NOTES = f"""SELECT (COUNT(DISTINCT ?item) AS ?count) WHERE {{{{ ?item {jido("quarantined")} true ;
+{jido("hasAssertionStatus")} {jido("Proposed")} ; {jido("sourceDigest")} ?digest ; {jido("recordedAt")} ?at
+FILTER(?at <= {{moment}}) MINUS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end .
+?end {jido("hasAssertionStatus")} {jido("Asserted")} ; {jido("recordedAt")} ?ended
+FILTER(?ended <= {{moment}}) }}}} }}}}"""
+#: The sessions among which the last one of an agent is looked for, and the memories of it that are counted.
+_SESSIONS, _COUNTED = 200, 100
 _REASONS = (
     ("review due", _DUE, jido("expiresOn")),
     ("no longer valid", _DUE, jido("validUntil")),
@@ -158,13 +168,15 @@ class BriefingBuilder:
             "conflicts": self._conflicts(),
             "questions": self._questions(),
             "lessons": self._page("recent-lessons", "lesson", "lesson"),
+            "session": self._session_summary(),
             "news": self._news(),
             "conventions": general,
             "facts": self._facts(),
         }
         subject = {"agent": self._agent, "role": self._role, "about": list(self._about)}
         shown = {name: section for name, section in sections.items() if section is not None}
-        return fit_to_budget(self._project, shown, role=self._role, budget=budget, about=subject)
+        notes = [*self._session_notes(), *self._pending_notes()]
+        return fit_to_budget(self._project, shown, role=self._role, budget=budget, about=subject, notes=notes)
 
     def _declared_role(self) -> str | None:
         """Return the declared role of the agent if there is exactly one."""
@@ -386,6 +398,38 @@ class BriefingBuilder:
         return self._result([(name, local_name(row["kind"]), ()) for name, row in new.items()],
                            more and len(new) == self._looked_at)  # fmt: skip
 
+    @cached_property
+    def _last_session(self) -> dict[str, Any] | None:
+        """Return the last session of the agent that has ended, with its memories (`rows`); None if there is none."""
+        if self._agent is None:
+            return None
+        return last_session(self._reader, self._project, self._agent, **self._moment)
+
+    def _session_summary(self) -> BriefingResult | None:
+        """Return the newest memory of the last session that calls itself its summary, if there is one."""
+        rows = self._last_session["rows"] if self._last_session else []
+        named = (row for row in rows if {"session", "summary"} <= {*re.findall(r"\w+", row["summary"].casefold())})
+        row = next(named, None)
+        return None if row is None else self._result([(row["item"], local_name(row["kind"]).lower(), ())])
+
+    def _session_notes(self) -> Iterator[BriefingNote]:
+        """Yield the note that names the last session of the agent."""
+        if (last := self._last_session) is not None:
+            name, count = local_name(last["session"]), len(last["rows"])
+            more = "" if count < _COUNTED else " or more"
+            memories = f"{count}{more} {'memory' if count == 1 else 'memories'}"
+            span = f"{last['start']:%Y-%m-%d %H:%M} to {last['end']:%Y-%m-%d %H:%M} UTC"
+            command, params = "ask memories-of-session", json.dumps({"session": name})
+            text = f"your last session, {quoted_name(name)}, {span}, {memories}"
+            yield BriefingNote(text, f"jidomem {command} session={quote(name)}", f"{command} (params {params})")
+
+    def _pending_notes(self) -> Iterator[BriefingNote]:
+        """Yield the note on imported notes that are not shown, as they wait for a curator."""
+        (row,) = self._reader.select(self._project, _NOTES.format(moment=self._as_of))
+        if count := row["count"]:
+            text = f"{count:,} imported {'notes wait' if count > 1 else 'note waits'} for a curator"
+            yield BriefingNote(text, "jidomem review", "ask proposals")
+
     def _freshness(self, name: str) -> list[Freshness]:
         """Return the state of the files of a memory; git is called once if files of any memory are missing."""
         if self._tree is None:
@@ -452,6 +496,21 @@ class BriefingBuilder:
             "freshness": [state_of_file.to_dict() for state_of_file in files],
         }
         return BriefingEntry(line, values)
+
+
+def last_session(reader: MemoryReader, project: str, agent: str | None = None, **moment: Any) -> dict[str, Any] | None:
+    """Return the last session that has ended, of *agent* if one is given; None if there is none.
+
+    `session`, `agent`, `start` and `end` are those of `ask sessions`, `rows` its first memories, the newest first.
+    """
+    page = reader.ask_page("sessions", project=project, limit=_SESSIONS, **moment)
+    row = next((row for row in page.rows if row["end"] is not None and agent in (None, row["agent"])), None)
+    if row is None:
+        return None
+    of = reader.ask_page(
+        "memories-of-session", project=project, session=row["session"], include_inactive=True, limit=_COUNTED, **moment
+    )
+    return {**row, "rows": of.rows}
 
 
 def _is_imported(properties: Mapping[str, Any]) -> bool:

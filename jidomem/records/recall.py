@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import Any, NamedTuple
 
 from jidomem.base.clock import json_value
@@ -291,6 +292,18 @@ class MemoryRecall(RecallResult):
             return ""
         near = " or ".join(map(repr, unknown["nearest"]))
         return f"agent {unknown['name']} wrote nothing here yet" + (f"; did you mean {near}?" if near else "")
+
+    def last_session_notice(self, has_commands: bool = False) -> str:
+        """Return the sentence on the last session, if the query names it, with the command or tool call that lists it.
+
+        That is a command where the caller *has_commands*.
+        """
+        last: Mapping[str, Any] | None = self.metadata.get("last_session")
+        if not last:
+            return ""
+        query, name = "ask memories-of-session", last["session"]
+        call = f"jidomem {query} session={quote(name)}" if has_commands else f'{query} (params {{"session": "{name}"}})'
+        return f"the last session was {name}, which ended {last['end']:%Y-%m-%d %H:%M} UTC; what it recorded: {call}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain JSON values."""

@@ -5,6 +5,7 @@ The search index, the vectors and the ranking are loaded when a recall first nee
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from jidomem.runtime.agent_api import AgentApi
     from jidomem.runtime.root import Jidomem
 
+#: Words that name the last work session.
+_LAST_SESSION = re.compile(
+    r"\b(?:last|latest|previous|letzten?|vorigen?) (?:work )?(?:session|sitzung)\b", re.IGNORECASE
+)
 #: The kind of the dialogue pages of MemoryOS, which are in the working state and not in the journal.
 PAGES = "page"
 
@@ -69,6 +74,8 @@ class RecallApi:
             hits = replace(hits, metadata={**hits.metadata, **self._unknown(narrowing.agent, project)})
         if not hits.entries and not narrowing.kinds:
             hits = replace(hits, metadata={**hits.metadata, **self._other_kinds(request, narrowing, project)})
+        if _LAST_SESSION.search(request.query):
+            hits = replace(hits, metadata={**hits.metadata, **self._last_session(narrowing, project)})
         rivals = self._memory.reader.conflicts_with(project, shown, as_of=narrowing.as_of, valid_at=narrowing.valid_at)
         result = fit_recall_to_budget(anchored(hits, freshness, rivals), narrowing.budget_tokens)
         if self._memory.read_log is not None:
@@ -84,6 +91,17 @@ class RecallApi:
         found = self._search(request, wide, project).recall(project, request, wide).reaching(narrowing.min_score)
         kinds = Counter(hit.metadata["kind"] for hit in found.entries)
         return {"other_kinds": dict(kinds)} if kinds else {}
+
+    def _last_session(self, narrowing: Narrowing, project: str) -> dict[str, Any]:
+        """Return `last_session`, the last one that ended, with its agent, start and end; nothing if there is none."""
+        from jidomem.recall.sections import last_session
+
+        agent = narrowing.agent and (narrowing.agent if ":" in narrowing.agent else f"{BASE}agents/{narrowing.agent}")
+        moment = {"as_of": narrowing.as_of, "valid_at": narrowing.valid_at}
+        if (last := last_session(self._memory.reader, project, agent, **moment)) is None:
+            return {}
+        names = {name: local_name(last[name] or "") for name in ("session", "agent")}
+        return {"last_session": {**names, "start": last["start"], "end": last["end"]}}
 
     def _unknown(self, agent: str, project: str) -> dict[str, Any]:
         """Return `unknown_agent`, its name and the nearest names, if *agent* wrote nothing; else nothing."""

@@ -24,7 +24,7 @@ LISTS = {
     "conventions": "list_conventions",
     "facts": "list_facts_with_confidence",
     "recent-lessons": "list_recent_lessons",
-    "sessions": "list_active_sessions",
+    "active-sessions": "list_active_sessions",
 }
 
 
