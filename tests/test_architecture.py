@@ -202,7 +202,7 @@ def test_no_module_has_more_than_700_lines():  # 150 to 450 is normal; beyond 70
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_who_makes_an_error_says_what_to_do_next(path):
+def test_each_error_is_made_with_a_hint(path):
     plain = errors.JidomemError.__init__  # the others make a hint of what they are given
     named = {name for name, each in vars(errors).items() if getattr(each, "__init__", None) is plain}
     text = path.read_text("utf-8")
@@ -282,7 +282,7 @@ def test_the_page_has_the_rows_of_the_table_of_layers():
     assert drawn[drawn.index({"errors"}) :] == layers
 
 
-def test_each_package_says_in_its_first_lines_what_it_does():
+def test_each_package_begins_with_its_purpose():
     packages = [path.parent for path in (ROOT / "jidomem").rglob("__init__.py")]
 
     assert {

@@ -50,7 +50,7 @@ def test_every_server_of_the_compose_file_has_a_home_of_its_own_on_one_root():
     assert all(of.keys() <= {*KEYS, "volumes"} and ("image" in of or "build" in of) for of in services.values())
 
 
-def test_the_proxy_asks_every_server_for_what_is_answered_without_a_token():
+def test_the_proxy_has_every_server_and_a_public_health_route():
     said = yaml.safe_load(COMPOSE.read_text("utf-8"))
     words = said["configs"]["caddy"]["content"].split()
 

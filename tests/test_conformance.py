@@ -38,7 +38,7 @@ def test_the_folder_of_a_root_names_the_project_when_nobody_else_does(nobody, mo
     assert load(project="given").project == "given"
 
 
-def test_a_project_that_is_only_asked_for_is_unknown_until_something_is_kept_in_it(nobody):
+def test_a_project_is_unknown_until_its_first_write(nobody):
     (nobody / "config.toml").write_text('project = "shop"\n')
 
     with jidomem.open(nobody) as memory:
@@ -58,7 +58,7 @@ def test_a_project_that_is_only_asked_for_is_unknown_until_something_is_kept_in_
         ("afile", "is not a folder"),
     ],
 )
-def test_what_is_no_folder_is_refused_as_a_root_and_nothing_is_made(nobody, monkeypatch, root, detail):
+def test_a_root_that_is_no_folder_is_refused_and_nothing_is_created(nobody, monkeypatch, root, detail):
     (nobody / "afile").write_text("")
     monkeypatch.setenv("JIDOMEM_ROOT", root)
 
@@ -94,7 +94,7 @@ def test_a_configured_project_that_is_no_id_is_an_error_with_the_line_that_would
     assert (refusal.value.code, refusal.value.hint) == ("invalid_config", hint)
 
 
-def test_a_root_that_was_found_has_no_authority_and_the_error_names_both_ways_on(nobody):
+def test_a_root_cannot_set_bind_and_the_error_names_both_choices(nobody):
     (nobody / "config.toml").write_text('bind = "0.0.0.0"\n')
 
     with pytest.raises(Failed, match="bind cannot be set by a root on disk") as refusal:

@@ -60,7 +60,7 @@ def test_the_wheel_holds_every_file_of_the_program_and_nothing_else(wheel):
     assert len(names) > 350
 
 
-def test_the_sdist_holds_what_the_wheel_is_made_of(dist):
+def test_the_sdist_has_the_sources_of_the_wheel(dist):
     (path,) = dist.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}

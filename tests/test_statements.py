@@ -54,7 +54,7 @@ def test_a_statement_is_proved_where_each_of_its_tests_was_run_and_passed_in_eve
     assert statement_table.judged([], results(tmp_path, **cases)) == "not proved"
 
 
-def test_a_state_machine_and_a_method_are_found_under_the_names_that_pytest_gives_them(tmp_path):
+def test_state_machines_and_methods_are_listed_by_their_pytest_names(tmp_path):
     text = (
         '<testcase classname="tests.write.test_stateful.TestMemory" name="runTest"/>'
         '<testcase classname="tests.servers.test_local_copy.TestIt" name="test_it[a]"/>'
@@ -69,7 +69,7 @@ def test_a_state_machine_and_a_method_are_found_under_the_names_that_pytest_give
     assert statement_table.outcome_of(method, came) == "passed"
 
 
-def test_the_table_has_each_statement_once_with_its_tests_and_what_came_of_them(tmp_path):
+def test_the_table_lists_each_statement_once_with_its_tests_and_their_outcomes(tmp_path):
     page = statement_table.table({"tests.write.test_stateful::TestMemory::runTest": "passed"})
 
     rows = re.findall(r"^\| ([A-E]\d{3}) \| [MIO] \| (.+) \| (.*) \| ([a-z ]+) \|$", page, re.MULTILINE)

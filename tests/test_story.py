@@ -54,7 +54,7 @@ def spoken(memory):
     return buffer, thread, turn
 
 
-def test_what_was_said_summed_up_and_decided_is_there_after_a_restart(tmp_path):
+def test_turns_summaries_and_decisions_survive_a_restart(tmp_path):
     root = tmp_path / "root"
     with jidomem.open(root, project="p", agent="architect") as memory, memory.context("s-1", interval=None) as context:
         buffer, thread, turn = spoken(memory)
@@ -81,7 +81,7 @@ def test_what_was_said_summed_up_and_decided_is_there_after_a_restart(tmp_path):
     }
 
 
-def test_what_is_decided_otherwise_later_takes_the_place_of_it_and_the_words_stay(tmp_path):
+def test_a_later_decision_supersedes_the_first_and_the_turns_stay(tmp_path):
     with jidomem.open(tmp_path / "root", project="p", agent="architect") as memory:
         with memory.context("s-1", interval=None) as context:
             *_, turn = spoken(memory)

@@ -82,7 +82,7 @@ def test_a_commit_reads_back_as_it_was_built():
     assert ("<https://jido.ai/memory/merged>", J("recordedIn"), f"<{built.iri}>") in built.triples
 
 
-def test_a_redacted_commit_keeps_its_id_and_loses_only_what_was_taken_out():
+def test_a_redacted_commit_keeps_its_id_and_loses_only_the_redacted_triples():
     whole, redacted = plain(), parse(redacted_bytes())
     assert redacted.id == whole.id
     assert {predicate for _, predicate, _ in whole.triples - redacted.triples} == {J("summary")}

@@ -117,7 +117,7 @@ def test_an_append_works_within_a_turn_and_without(opened):
     assert ids(opened().read(STREAM)) == ids([first, second, third])
 
 
-def test_an_append_whose_outcome_was_unknown_is_settled_by_appending_the_same_commit_again(opened):
+def test_a_repeated_append_settles_one_with_an_unknown_outcome(opened):
     journal = opened()
     first = commit_on(Version(), "first")
     journal.append(STREAM, Version(), first)
@@ -127,7 +127,7 @@ def test_an_append_whose_outcome_was_unknown_is_settled_by_appending_the_same_co
     assert ids(journal.read(STREAM)) == ids([first, second])
 
 
-def test_reading_after_a_version_gives_what_came_since(opened):
+def test_reading_after_a_version_yields_the_later_commits(opened):
     journal = opened()
     versions, written = [Version()], []
     for name in "abcde":
@@ -175,7 +175,7 @@ def test_the_streams_of_a_root_do_not_touch_each_other(opened):
 
 
 @pytest.mark.parametrize("places", [in_files, on_a_log], indirect=True)
-def test_a_turn_is_one_writers_and_the_others_wait_no_longer_than_asked(opened):
+def test_one_writer_has_the_turn_and_others_wait_up_to_their_limit(opened):
     # C023
     journal = opened()
     impatient = opened(wait=0.05)
@@ -187,7 +187,7 @@ def test_a_turn_is_one_writers_and_the_others_wait_no_longer_than_asked(opened):
 
 
 @pytest.mark.parametrize("places", [on_a_log_from_elsewhere], indirect=True)
-def test_a_turn_keeps_nobody_on_another_machine_and_who_comes_second_is_told(opened):
+def test_a_turn_blocks_no_other_machine_and_the_second_append_is_refused(opened):
     journal, elsewhere = opened(), opened()
     with journal.lock(STREAM) as version:
         first = add(elsewhere, "first")

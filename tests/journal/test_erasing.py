@@ -67,7 +67,7 @@ def test_triples_taken_out_at_once_or_one_after_the_other_leave_the_same_bytes_a
     assert leaves(both).items() <= leaves(whole).items()
 
 
-def test_what_a_commit_says_of_itself_is_not_taken_out_and_nothing_is_no_redaction():
+def test_the_description_of_a_commit_is_not_redacted_and_an_empty_redaction_is_refused():
     whole = commit_on(Version(), "a")
     own = [triple for triple in leaves(whole) if triple[0] == f"<{whole.iri}>"]
     assert {J("position"), J("recordedAt"), vocab.TYPE} <= {predicate for _, predicate, _ in own}
@@ -79,7 +79,7 @@ def test_what_a_commit_says_of_itself_is_not_taken_out_and_nothing_is_no_redacti
     assert without(parse(redacted_bytes()), []).data == redacted_bytes()
 
 
-def test_what_a_writer_added_to_the_description_of_a_commit_can_be_taken_out():
+def test_triples_that_a_writer_added_to_the_description_can_be_redacted():
     whole = commit_on(Version(), "a", [(vocab.THIS, J("reason"), '"a secret"')])
     added = (f"<{whole.iri}>", J("reason"), '"a secret"')
 
@@ -122,7 +122,7 @@ def test_a_secret_is_in_no_file_afterwards_and_the_chain_verifies_for_everyone(j
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_what_is_redacted_twice_loses_both_and_a_second_time_changes_nothing(journal, sealed):
+def test_two_redactions_remove_both_texts_and_a_repeated_one_changes_nothing(journal, sealed):
     whole = add(journal, "a", second=1)
     with journal.lock(STREAM) as version:
         whole = commit_on(version, "b", fact("b", "one", "two", "three"))
@@ -142,7 +142,7 @@ def test_what_is_redacted_twice_loses_both_and_a_second_time_changes_nothing(jou
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_forms_that_come_back_lose_what_each_of_them_lost(journal, tmp_path, sealed):
+def test_restored_forms_of_a_commit_lose_the_triples_of_every_redaction(journal, tmp_path, sealed):
     with journal.lock(STREAM) as version:
         whole = commit_on(version, "b", fact("b", "one", "two", "three"))
         journal.append(STREAM, version, whole)
@@ -173,7 +173,7 @@ class Stop(KeyboardInterrupt):
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_killed_at_any_call_to_the_disk_a_redaction_is_whole_the_next_time(tmp_path, monkeypatch, sealed):
+def test_a_redaction_killed_at_any_disk_call_is_completed_next_time(tmp_path, monkeypatch, sealed):
     monkeypatch.setattr(rewrite, "COMMITS", 4)
     steps, done = 0, False
     while not done:

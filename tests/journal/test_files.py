@@ -137,7 +137,7 @@ def test_the_lock_file_is_only_a_cache(journal, tmp_path, folder, content):
     assert journal.head(STREAM).position == 3
 
 
-def test_a_new_process_believes_the_lock_file_and_reads_only_what_it_needs(journal, tmp_path, folder):
+def test_a_new_process_uses_the_lock_file_and_reads_few_commits(journal, tmp_path, folder):
     add(journal, "one")
     seen = journal.head(STREAM)
     add(journal, "two")
@@ -151,7 +151,7 @@ def test_a_new_process_believes_the_lock_file_and_reads_only_what_it_needs(journ
     assert [damage.path for damage in other.verify(STREAM)][:1] == [str(commits_in(folder)[0])]
 
 
-def test_who_only_read_can_spare_the_next_process_the_reading_but_waits_for_no_writer(journal, tmp_path, folder):
+def test_a_reader_updates_the_lock_file_but_waits_for_no_writer(journal, tmp_path, folder):
     seen = add(journal, "one").head
     (folder / ".lock").unlink()  # as after a clone
     settle()
@@ -168,7 +168,7 @@ def test_who_only_read_can_spare_the_next_process_the_reading_but_waits_for_no_w
     assert FileJournal(tmp_path).damage(STREAM) == ()
 
 
-def test_submits_in_a_row_do_not_list_the_folder_each_time_nor_does_who_follows_them(journal, tmp_path, monkeypatch):
+def test_consecutive_submits_do_not_list_the_folder_each_time_nor_does_a_follower(journal, tmp_path, monkeypatch):
     listed, scandir = [], os.scandir
     monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
     follower = FileJournal(tmp_path)
@@ -180,7 +180,7 @@ def test_submits_in_a_row_do_not_list_the_folder_each_time_nor_does_who_follows_
     assert len(listed) <= 6 + 4 * (time.monotonic() - start) / 0.05
 
 
-def test_what_the_lock_file_says_stays_true_while_other_threads_read(journal, folder):
+def test_the_lock_file_stays_correct_while_other_threads_read(journal, folder):
     done, seen = threading.Event(), []
 
     def follow():
@@ -200,7 +200,7 @@ def test_what_the_lock_file_says_stays_true_while_other_threads_read(journal, fo
     assert (kept.count, kept.version, ids(seen)) == (60, journal.head(STREAM), ids(written))
 
 
-def test_who_follows_another_process_reads_all_it_wrote_since(journal, tmp_path):
+def test_a_follower_reads_all_later_commits_of_another_process(journal, tmp_path):
     add(journal, "before")
     follower = FileJournal(tmp_path)
     seen = follower.head(STREAM)
@@ -254,7 +254,7 @@ def test_files_that_came_in_the_same_tick_as_a_listing_are_seen_soon(tmp_path):
     assert len(reader.head(STREAM).heads) == 2
 
 
-def test_on_a_disk_that_keeps_whole_seconds_others_are_seen_at_once_and_written_on_top_of(tmp_path, monkeypatch):
+def test_commits_of_others_are_seen_at_once_on_a_disk_with_times_in_whole_seconds(tmp_path, monkeypatch):
     mtime = disk.mtime
     monkeypatch.setattr(disk, "mtime", lambda path: None if (found := mtime(path)) is None else found - found % 10**9)
     reader, writer = FileJournal(tmp_path), FileJournal(tmp_path)
@@ -281,9 +281,7 @@ def test_a_writer_that_never_rests_sees_files_that_came_unnoticed(tmp_path):
     assert on_right[-1].id in parents
 
 
-def test_a_commit_whose_writer_died_before_it_could_tell_is_seen_though_the_time_stands_still(
-    journal, tmp_path, folder
-):
+def test_a_commit_of_a_killed_writer_is_seen_with_a_clock_that_stands_still(journal, tmp_path, folder):
     first = add(journal, "first")
     follower = FileJournal(tmp_path)
     assert follower.head(STREAM) == Version.of([first.head])
@@ -301,7 +299,7 @@ def test_a_commit_whose_writer_died_before_it_could_tell_is_seen_though_the_time
     assert follower.head(STREAM) == journal.head(STREAM) == Version.of([second.head])
 
 
-def test_another_branch_checked_out_shows_and_what_is_gone_is_known_to_be_gone(tmp_path):
+def test_a_git_checkout_of_another_branch_changes_the_version_and_removes_its_commits(tmp_path):
     left, right, base, on_left, on_right = branches(tmp_path)
     known = left.head(STREAM)
     for path in commits_in(left.path(STREAM)):
@@ -318,7 +316,7 @@ def test_another_branch_checked_out_shows_and_what_is_gone_is_known_to_be_gone(t
     assert on_left[-1].id not in ids(left.read(STREAM))
 
 
-def test_a_commit_heard_of_from_another_process_and_then_checked_out_is_gone(journal, tmp_path, folder):
+def test_a_commit_of_another_process_is_absent_after_a_git_checkout(journal, tmp_path, folder):
     first = add(journal, "first")
     follower = FileJournal(tmp_path)
     assert follower.head(STREAM).ids == (first.id,)
@@ -420,7 +418,7 @@ def test_damage_is_named_with_its_file_stops_writing_and_leaves_the_file_as_it_i
 
 
 @pytest.mark.parametrize("lock_file", ["kept", "gone"])
-def test_a_commit_whose_file_is_damaged_does_not_hide_the_commits_before_it(tmp_path, journal, folder, lock_file):
+def test_a_damaged_commit_hides_no_earlier_commits(tmp_path, journal, folder, lock_file):
     first, _, third = (add(journal, name) for name in ("first", "second", "third"))
     elsewhere = FileJournal(tmp_path / "else")
     aside = Version.of([add(elsewhere, "else", second=1).head])
@@ -460,7 +458,7 @@ def test_damage_that_verify_reported_is_known_to_every_later_process_although_th
         pass
 
 
-def test_a_hand_edit_of_a_file_read_before_is_found_by_verify_and_then_stops_writing(journal, folder):
+def test_verify_finds_a_later_hand_edit_which_then_stops_writes(journal, folder):
     add(journal, "first")
     spoil_edited(commits_in(folder)[0])
     assert [(damage.line, damage.path) for damage in journal.verify(STREAM)] == [(9, str(commits_in(folder)[0]))]
@@ -644,9 +642,7 @@ def test_a_lock_file_that_is_removed_while_two_write_costs_no_acknowledged_commi
     assert len(kept) >= 2
 
 
-def test_who_sees_the_files_of_another_late_as_over_a_network_writes_beside_it_and_loses_nothing(
-    journal, folder, monkeypatch
-):
+def test_a_writer_that_sees_files_late_as_over_a_network_forks_and_loses_nothing(journal, folder, monkeypatch):
     # C023
     base, late = add(journal, "base"), FileJournal(journal.folder)
     settle()
@@ -689,7 +685,7 @@ def test_a_file_that_cannot_be_read_for_once_stops_nobody(journal, folder, monke
     assert failed
 
 
-def test_a_commit_is_kept_though_the_lock_file_cannot_be_closed_without_an_error(journal, folder, monkeypatch):
+def test_a_commit_is_durable_although_closing_the_lock_file_fails(journal, folder, monkeypatch):
     first, close = add(journal, "first"), os.close
 
     def closes_and_fails(descriptor):
@@ -720,7 +716,7 @@ def test_a_rename_that_is_done_and_fails_as_over_a_network_keeps_nothing_as_it_s
     assert add(journal, "third").parents == (first.id,)
 
 
-def test_what_a_killed_writer_left_half_written_is_never_read_and_goes_with_the_next_commit(journal, folder):
+def test_a_half_written_file_of_a_killed_writer_is_never_read_and_is_removed_by_the_next_commit(journal, folder):
     # C077
     first = add(journal, "first")
     (folder / ".incoming.lock").write_bytes(first.data[:100])
@@ -769,7 +765,7 @@ def test_writers_killed_at_any_moment_lose_nothing_they_acknowledged(tmp_path):
     assert add(FileJournal(tmp_path), "after", second=5000).parents == (there[-1],)
 
 
-def test_whoever_follows_reads_each_file_once_however_much_went_by(journal, tmp_path, monkeypatch):
+def test_a_follower_reads_each_file_once(journal, tmp_path, monkeypatch):
     first = add(journal, "first")
     monkeypatch.setattr(stream_files, "CACHED_BYTES", 3 * len(first.data))
     reader, read, times = FileJournal(tmp_path), disk.read, []
@@ -783,7 +779,7 @@ def test_whoever_follows_reads_each_file_once_however_much_went_by(journal, tmp_
     assert list(Counter(whole).values()) == [1] * 16
 
 
-def test_what_this_process_has_just_written_is_read_from_its_memory_once(journal, monkeypatch):
+def test_the_newest_own_commit_is_read_from_memory_once(journal, monkeypatch):
     seen = add(journal, "first").head
     read, times = disk.read, []
     monkeypatch.setattr(disk, "read", lambda path: times.append(path) or read(path))
@@ -794,7 +790,7 @@ def test_what_this_process_has_just_written_is_read_from_its_memory_once(journal
     assert [Path(path).name for path in times if ".redacted." not in path] == [commits_in(journal.path(STREAM))[1].name]
 
 
-def test_damage_to_what_this_process_has_just_written_is_found_when_it_is_read_again(journal, folder):
+def test_damage_to_the_newest_own_commit_is_found_by_reading_it_again(journal, folder):
     add(journal, "first")
     (path,) = commits_in(folder)
     path.write_bytes(path.read_bytes().replace(b"first", b"forst"))

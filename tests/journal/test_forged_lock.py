@@ -56,7 +56,7 @@ def clone(root, how):
 
 @pytest.mark.parametrize("how", ["git", "copied with its times"])
 @pytest.mark.parametrize("head", ["a commit that is nowhere", "an earlier commit"])
-def test_what_the_lock_file_of_a_clone_says_changes_no_version_no_verdict_and_no_parent(hostile, how, head):
+def test_the_lock_file_of_a_clone_changes_no_version_verdict_or_parent(hostile, how, head):
     root, commits = hostile
     forge(root, [NOWHERE] if head == "a commit that is nowhere" else [commits[0].head])
     journal = FileJournal(clone(root, how))
@@ -112,7 +112,7 @@ def twin(name: str) -> str:
     return f"junk-{found}.ttl"
 
 
-def test_files_whose_names_were_chosen_to_add_up_to_those_that_went_are_not_taken_for_them(hostile):
+def test_files_with_colliding_name_sums_are_not_mistaken_for_removed_ones(hostile):
     root, commits = hostile
     folder = root / "projects/demo/memory"
     assert FileJournal(root).head(STREAM).ids == (commits[-1].id,)

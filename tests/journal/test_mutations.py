@@ -84,7 +84,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_an_edit_of_any_kind_in_any_file_is_found(sound, tmp_path, edit):
+def test_verify_finds_any_edit_of_any_file(sound, tmp_path, edit):
     old, new = EDITS[edit]
     for number, path in enumerate([*files(sound[0]), *packs(sound[0])]):
         root = tmp_path / f"root{number}"
@@ -96,7 +96,7 @@ def test_an_edit_of_any_kind_in_any_file_is_found(sound, tmp_path, edit):
         assert found(root), path.name
 
 
-def test_any_commit_file_taken_out_is_found_but_for_the_last_and_an_anchor_finds_that(sound, copy):
+def test_verify_finds_any_removed_commit_but_the_last_and_an_anchor_finds_that_one(sound, copy):
     _, head, commits = sound
     for path in files(copy):
         kept = path.read_bytes()
@@ -109,7 +109,7 @@ def test_any_commit_file_taken_out_is_found_but_for_the_last_and_an_anchor_finds
     assert not anchored(FileJournal(copy), STREAM, [next(iter(commits))])
 
 
-def test_any_end_of_the_journal_taken_away_is_found_by_an_anchor_alone(sound, copy):
+def test_only_an_anchor_finds_that_the_end_of_the_journal_was_removed(sound, copy):
     _, head, _ = sound
     for path in reversed(files(copy)):
         path.unlink()
@@ -120,7 +120,7 @@ def test_any_end_of_the_journal_taken_away_is_found_by_an_anchor_alone(sound, co
         path.unlink()
 
 
-def test_a_pack_taken_out_and_any_commit_of_a_pack_whatever_table_it_is_given_is_found(sound, tmp_path):
+def test_verify_finds_a_removed_pack_and_any_removed_commit_of_a_pack_with_any_table(sound, tmp_path):
     for number, path in enumerate(packs(sound[0])):
         root = tmp_path / f"gone{number}"
         shutil.copytree(sound[0], root)
@@ -134,7 +134,7 @@ def test_a_pack_taken_out_and_any_commit_of_a_pack_whatever_table_it_is_given_is
 
 
 @pytest.mark.parametrize("change", ["reversed", "two swapped", "documents swapped", "one twice"])
-def test_commits_of_a_pack_in_another_order_are_found(sound, copy, change):
+def test_verify_finds_reordered_commits_of_a_pack(sound, copy, change):
     path = packs(copy)[0]
     changes = {
         "reversed": lambda rows: rows[::-1],
@@ -146,7 +146,7 @@ def test_commits_of_a_pack_in_another_order_are_found(sound, copy, change):
     assert found(copy)
 
 
-def test_files_that_changed_places_or_came_from_another_stream_or_time_are_found(sound, tmp_path):
+def test_verify_finds_swapped_files_and_those_of_another_stream_or_time(sound, tmp_path):
     def with_copy(name):
         shutil.copytree(sound[0], tmp_path / name)
         return tmp_path / name
@@ -174,9 +174,7 @@ def test_files_that_changed_places_or_came_from_another_stream_or_time_are_found
     assert found(root)
 
 
-def test_a_commit_put_in_before_others_changes_none_of_them_and_one_that_claims_what_cannot_be_is_found(
-    sound, tmp_path
-):
+def test_an_inserted_commit_changes_no_other_and_verify_finds_impossible_claims(sound, tmp_path):
     _, _, commits = sound
     ordered = list(commits.values())
     for number, parent in enumerate(ordered[:-1]):
@@ -198,7 +196,7 @@ def test_a_commit_put_in_before_others_changes_none_of_them_and_one_that_claims_
             break
 
 
-def test_what_a_position_or_a_moment_claims_beside_its_parents_is_found(sound, copy):
+def test_verify_finds_positions_and_moments_that_contradict_the_parents(sound, copy):
     _, head, _ = sound
     early = commit_on(head, "early", second=1)
     (folder(copy) / file_name(early.head)).write_bytes(early.data)

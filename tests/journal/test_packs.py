@@ -87,7 +87,7 @@ def test_the_golden_pack_is_turtle():
 
 
 @pytest.mark.parametrize("name", ["plain", "merged", "redacted"])
-def test_the_outline_of_a_commit_is_what_its_description_says(name):
+def test_the_outline_of_a_commit_equals_its_description(name):
     data = (GOLDEN / f"{name}.ttl").read_bytes()
     identity, parents, _, _ = verifier.read(data)
     entry = unverified_entry(data)
@@ -271,7 +271,7 @@ def test_a_redacted_file_beside_a_pack_counts(journal, tmp_path, folder, small):
     assert redacted.exists()
 
 
-def test_a_redacted_commit_is_sealed_as_it_is_and_counts_beside_its_whole_form(journal, tmp_path, folder, small):
+def test_a_redacted_commit_is_packed_as_it_is_and_precedes_its_whole_form(journal, tmp_path, folder, small):
     written = [add(journal, name) for name in ("secret", "next", "last")]
     whole = commits_in(folder)[0]
     redact(whole, "secret")
@@ -284,7 +284,7 @@ def test_a_redacted_commit_is_sealed_as_it_is_and_counts_beside_its_whole_form(j
         shows_the_redacted(reader, written)
 
 
-def test_where_a_commit_stands_is_told_by_file_and_line(journal, folder, small):
+def test_the_place_of_a_commit_is_given_by_file_and_line(journal, folder, small):
     written = [add(journal, f"n{number}") for number in range(5)]
     assert journal.seal(STREAM) == 4
     beside = verifier.redact(written[1].data, lambda triple: triple[2] == '"n1"')
@@ -548,7 +548,7 @@ def test_a_branch_that_came_in_and_was_sealed_meanwhile_is_read(tmp_path):
     assert list(reader.read(STREAM, Version.of([ours[-1].head]))) == theirs
 
 
-def test_what_is_redacted_while_it_is_sealed_does_not_come_back_in_a_pack(journal, folder, monkeypatch):
+def test_a_text_redacted_while_it_is_packed_is_not_in_the_pack(journal, folder, monkeypatch):
     written = [add(journal, name) for name in ("secret", "next", "last")]
     whole, flushed = commits_in(folder)[0], disk.fsync
 

@@ -93,7 +93,7 @@ def test_two_implementations_read_the_same_of_any_folder(steps, tmp_path_factory
     shutil.rmtree(root)
 
 
-def test_the_second_reader_has_all_that_a_writer_kept_and_nothing_that_was_cleared(tmp_path):
+def test_the_second_reader_returns_all_memories_written_and_none_cleared(tmp_path):
     with jidomem.open(tmp_path / "root", project="p") as memory:
         memory.writer.remember("p", "releases go out on Fridays")
         memory.long_term().insert([("urn:a", "urn:b", "cleared")], graph="system")
@@ -107,7 +107,7 @@ def test_the_second_reader_has_all_that_a_writer_kept_and_nothing_that_was_clear
     assert [o for s, _, o in system if s == "<urn:a>"] == ['"kept"']
 
 
-def test_a_redacted_form_that_is_damaged_in_a_pack_is_told_though_the_whole_form_lies_beside(tmp_path):
+def test_a_damaged_redacted_form_in_a_pack_is_reported_beside_the_whole_form(tmp_path):
     # C074
     left, right = FileJournal(tmp_path / "left"), FileJournal(tmp_path / "right")
     add(left, "base")

@@ -76,7 +76,7 @@ def test_a_commit_or_the_top_of_a_pack_that_is_too_large_is_damage_and_not_read(
     assert work["bytes"] < 6_000_000
 
 
-def test_a_pack_whose_table_or_document_is_too_large_is_damage_and_not_read(folder, work):
+def test_a_pack_with_an_oversized_table_or_document_is_damaged_and_not_read(folder, work):
     journal = FileJournal(folder.parents[2])
     for name in "abc":
         add(journal, name)
@@ -142,7 +142,7 @@ def test_the_limits_leave_room_for_the_redacted_form_of_the_largest_commit():
 
 
 @pytest.mark.parametrize("spoil", ["empty", "line ends"])
-def test_many_damaged_files_are_read_once_whatever_is_asked_of_them(folder, work, spoil, monkeypatch):
+def test_many_damaged_files_are_read_a_bounded_number_of_times(folder, work, spoil, monkeypatch):
     for number in range(MANY):
         name = f"20261121T08{number // 60:02}{number % 60:02}.000000Z-{number:012x}.ttl"
         (folder / name).write_bytes(b"" if spoil == "empty" else HEAD.replace(b"\n", b"\r\n"))
@@ -166,7 +166,7 @@ def test_many_damaged_files_are_read_once_whatever_is_asked_of_them(folder, work
     assert MANY <= work["mark"] - marked < 3 * MANY  # after a while they are looked at again
 
 
-def test_commits_whose_parents_are_missing_list_the_folder_no_more_often_than_one(folder, monkeypatch):
+def test_many_commits_with_missing_parents_list_the_folder_once(folder, monkeypatch):
     lists = []
     real = disk.names
     monkeypatch.setattr(disk, "names", lambda path: (lists.append(path), real(path))[1])
@@ -220,7 +220,7 @@ def test_damage_that_is_restored_in_place_is_seen_at_the_next_look(folder):
     assert journal.head(STREAM).position == 1
 
 
-def test_a_commit_that_is_spoiled_in_a_pack_is_whole_again_once_its_own_file_lies_beside(folder):
+def test_a_commit_damaged_in_a_pack_is_read_from_its_own_file(folder):
     journal = FileJournal(folder.parents[2])
     commit = add(journal, "a")
     add(journal, "b")

@@ -132,7 +132,7 @@ def test_an_id_a_parent_or_a_place_that_turned_into_another_leaves_no_trace_in_a
     healed(journal, written, sound)
 
 
-def test_what_is_sound_is_sealed_around_damage_that_is_known(journal):
+def test_intact_commits_are_packed_around_known_damage(journal):
     written = [add(journal, f"n{number}") for number in range(8)]
     files = commits_in(journal.path(STREAM))
     sound = {files[4]: files[4].read_bytes()}
@@ -145,7 +145,7 @@ def test_what_is_sound_is_sealed_around_damage_that_is_known(journal):
     healed(late, written, sound)
 
 
-def test_the_version_of_a_damaged_stream_is_not_left_for_those_who_come_when_it_is_healed(journal):
+def test_a_commit_repaired_in_place_is_read_by_new_processes(journal):
     written = [add(journal, f"n{number}") for number in range(6)]
     path = commits_in(journal.path(STREAM))[3]
     sound = path.read_bytes()
@@ -226,7 +226,7 @@ def ttl_files(journal):
     return {path.name: path.read_bytes() for path in journal.path(STREAM).glob("*.ttl")}
 
 
-def test_a_pack_that_is_not_what_was_written_does_not_come_into_its_place(journal, monkeypatch):
+def test_a_pack_that_reads_back_differently_is_not_renamed_into_place(journal, monkeypatch):
     # C075
     written = [add(journal, f"n{number}") for number in range(6)]
     before = ttl_files(journal)
@@ -243,7 +243,7 @@ def test_a_pack_that_is_not_what_was_written_does_not_come_into_its_place(journa
     assert (list(FileJournal(journal.folder).read(STREAM)), journal.verify(STREAM)) == (written, ())
 
 
-def test_a_redaction_whose_new_pack_is_not_what_was_written_takes_nothing_away(journal, monkeypatch):
+def test_a_redaction_whose_pack_reads_back_differently_removes_nothing(journal, monkeypatch):
     written = [add(journal, name) for name in ("first", "hunter2", "third", "fourth", "fifth")]
     journal.seal(STREAM)
     before = ttl_files(journal)
@@ -258,7 +258,7 @@ def test_a_redaction_whose_new_pack_is_not_what_was_written_takes_nothing_away(j
     assert b'"hunter2"' not in bytes_below(journal.folder)
 
 
-def test_setting_aside_takes_no_pack_away_for_one_that_is_not_what_was_written(journal, monkeypatch):
+def test_quarantine_removes_no_pack_when_the_new_one_reads_back_differently(journal, monkeypatch):
     written = [add(journal, name) for name in ("first", "second", "third", "last")]
     journal.seal(STREAM)
     pack, _ = spoiled_pack(journal, "second")
@@ -304,7 +304,7 @@ def test_a_redaction_does_not_take_a_spoiled_commit_on_into_another_pack(journal
     assert (FileJournal(journal.folder).verify(STREAM), b'"hunter2"' in bytes_below(journal.folder)) == ((), False)
 
 
-def test_a_redaction_leaves_out_of_a_pack_what_is_spoiled_there_and_sound_beside(journal):
+def test_a_redaction_drops_a_damaged_commit_of_a_pack_that_has_an_intact_file(journal):
     written = [add(journal, name) for name in ("first", "hunter2", "third", "last")]
     files = commits_in(journal.path(STREAM))
     beside = files[2].read_bytes()
@@ -414,7 +414,7 @@ def test_of_a_commit_that_is_spoiled_in_a_pack_and_beside_it_setting_another_asi
     assert len(set_aside_bytes(journal)) == 3
 
 
-def test_both_forms_of_one_commit_that_are_set_aside_are_kept_though_the_first_was_cut_short(journal, monkeypatch):
+def test_quarantine_stores_both_forms_of_a_commit_after_an_interrupted_first_try(journal, monkeypatch):
     # C075
     written = [add(journal, name) for name in ("first", "second", "last")]
     file = commits_in(journal.path(STREAM))[1]

@@ -286,7 +286,7 @@ def test_the_documents_of_every_version_are_accepted_by_the_one_pass(version):
     assert None not in accepted
 
 
-def test_what_the_one_pass_does_not_know_is_left_to_the_parser():
+def test_terms_outside_of_the_grammar_are_left_to_the_parser():
     for data in (commit_on(Version(), "odd", ODD).data, redacted_bytes()):
         assert verify_lines(data) is None
         assert parse(data) == parse_strictly(data)

@@ -105,7 +105,7 @@ def test_a_watch_that_can_miss_changes_is_given_up_for_a_listing(tmp_path, chang
     assert journal.head(STREAM).ids == (commit.id,) != version.ids
 
 
-def test_there_is_no_watch_of_a_folder_whose_changes_may_come_from_another_machine(tmp_path):
+def test_only_a_local_folder_is_watched(tmp_path):
     assert FolderWatch.of(str(tmp_path)) is not None
     assert FolderWatch.of("/proc/self") is None
     assert FolderWatch.of(str(tmp_path / "absent")) is None
@@ -119,7 +119,7 @@ STEPS = st.lists(
 
 @settings(max_examples=examples(25), derandomize=True)
 @given(STEPS)
-def test_what_is_followed_is_what_a_listing_tells_after_any_changes(tmp_path_factory, steps):
+def test_a_watched_folder_equals_its_listing_after_any_changes(tmp_path_factory, steps):
     root = tmp_path_factory.mktemp("followed")
     journal, other = followed(root), FileJournal(root)
     folder, aside = journal.path(STREAM), root / "aside"
