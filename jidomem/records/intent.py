@@ -89,39 +89,31 @@ def parse_version(text: str) -> tuple[int, list[str]] | None:
     return None if match is None else (int(match[1]), match[2].split("+"))
 
 
-#: Name of a field in other memory systems -> its name here; an intent that uses one is refused with the right name.
+#: Name of a field in other memory systems -> its name here; an intent that uses one is refused with the right name, if
+#: its kind has that field.
 FIELD_ALIASES: Mapping[str, str] = {
-    "agent": "asserted_by",
-    "agent_id": "asserted_by",
-    "assignee": "assigned_to",
-    "author": "asserted_by",
-    "body": "detailed_explanation",
-    "category": "topic",
-    "content": "summary",
-    "details": "detailed_explanation",
-    "deadline": "expires_on",
-    "description": "detailed_explanation",
-    "due": "expires_on",
-    "due_date": "expires_on",
-    "files": "about",
-    "id": "iri",
-    "keywords": "topic",
-    "kind": "type",
-    "label": "topic",
-    "labels": "topic",
-    "name": "convention_name",
-    "project": "applies_to_project",
-    "reasoning": "rationale",
-    "replaces": "supersedes",
-    "scope": "convention_scope",
-    "session": "asserted_in",
-    "session_id": "asserted_in",
-    "subject": "topic",
-    "tag": "topic",
-    "tags": "topic",
-    "text": "summary",
-    "title": "summary",
-    "why": "rationale",
+    name: field
+    for field, names in (
+        ("about", "file files path paths"),
+        ("applies_to_project", "project"),
+        ("asserted_by", "agent agent_id author"),
+        ("asserted_in", "session session_id"),
+        ("assigned_to", "assignee owner"),
+        ("convention_name", "name"),
+        ("convention_scope", "scope"),
+        ("detailed_explanation", "body context description details explanation"),
+        ("enforcement_level", "binding enforcement level strict"),
+        ("expires_on", "deadline due due_date expires expiry"),
+        ("iri", "id"),
+        ("rationale", "because justification reasoning why"),
+        ("severity", "importance priority urgency"),
+        ("status", "state"),
+        ("summary", "content message note statement text title"),
+        ("supersedes", "replaces"),
+        ("topic", "category keywords label labels subject tag tags"),
+        ("type", "kind"),
+    )
+    for name in names.split()
 }
 
 #: Names that others use as fields -> the property without a field, to be given as an extra triple.
@@ -208,9 +200,8 @@ class MemoryUpdateIntent:
                 f"an intent is a JSON object, not {json_type(values)}",
                 hint='write {"type": "fact", "summary": "...", ...}',
             )
-        unknown = [key for key in values if key not in INTENT_FIELDS]
-        if unknown:
-            raise IntentRefused([_unknown_field(key, values) for key in unknown])
+        if unknown := unknown_fields(values):
+            raise IntentRefused(unknown)
         return cls(**values)
 
     @classmethod
@@ -245,6 +236,21 @@ _INIT: Callable[..., None] = unwrap(MemoryUpdateIntent.__init__)
 LIST_FIELDS = frozenset(
     ("evidence", "supersedes", "invalidates", "extra_triples", "about", "alternatives", "coexists_with", "revives")
 )
+#: The kinds that have a field, for fields that not all kinds have.
+ONLY_FOR: Mapping[str, Collection[str]] = {
+    "status": {"task", *vocab.ERRORS, *vocab.DECISIONS},
+    "severity": vocab.ERRORS,
+    "assigned_to": {"task"},
+    "convention_name": vocab.CONVENTIONS,
+    "convention_scope": vocab.CONVENTIONS,
+    "enforcement_level": vocab.CONVENTIONS,
+    "alternatives": vocab.DECISIONS,
+}
+#: Names that others use for what ended an error or a task, which no field has.
+_OUTCOMES = ("resolution", "solution", "fix", "outcome")
+_ENDED_BY = "leave {!r} out, and give it as the reason when its status is revised, or in a lesson with it as evidence"
+#: The likeness from which on an unknown field is a known one.
+_LIKE = 0.8
 #: The properties that only the writer uses.
 WRITER_ONLY = frozenset((
     "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
@@ -361,33 +367,46 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
-    """Return the violation for an unknown *key*; it can be renamed if the intended field is certain and free."""
-    text = str(key)
-    tidy = text.strip().lower().replace("-", "_").replace(" ", "_")
-    if (name := EXTRA_PROPERTIES.get(_snake(text))) is not None:
-        return _extra_property(text, name, values)
-    meant = tidy if tidy in INTENT_FIELDS else FIELD_ALIASES.get(tidy) or misspelling_of(tidy, INTENT_FIELDS)
-    if isinstance(values[key], list) and meant is not None and meant not in LIST_FIELDS:  # such as tags
-        message = f"{text!r} is not a field of an intent, and {meant!r} is one text"
-        hint = f"leave it out, or give `{meant}`"
-        return Violation(
-            "unknown_field", message, field=text, value=values[key], allowed=tuple(INTENT_FIELDS), hint=hint
-        )
-    nearest = meant or next(iter(nearest_names(tidy, INTENT_FIELDS)), None)
-    message = f"{text!r} is not a field of an intent" + (f"; did you mean {nearest!r}?" if nearest else "")
-    repair = None
-    if meant is not None and meant not in values:
-        repair = partial(_renamed, old=key, new=meant)
+def unknown_fields(values: Mapping[str, Any], kind: object = None) -> list[Violation]:
+    """Return a violation for each key of *values* that is no field, with the nearest field of *kind*, by default its own."""
+    return [_unknown_field(key, values, kind) for key in values if key not in INTENT_FIELDS]
+
+
+def _unknown_field(key: Any, values: Mapping[str, Any], kind: object) -> Violation:
+    """Return the violation for an unknown *key*; it can be renamed if the intended field is certain and free.
+
+    A field that the kind of the memory does not have, or that is given already, is not suggested.
+    """
+    text, name = str(key), _snake(str(key))
+    if (of_triple := EXTRA_PROPERTIES.get(name)) is not None:
+        return _extra_property(text, of_triple, values)
+    kind = _snake(str(kind or values.get("type") or values.get("kind") or "memory"))
+    has = [each for each in INTENT_FIELDS if kind in ONLY_FOR.get(each, (kind,))]
+    meant = name if name in INTENT_FIELDS else FIELD_ALIASES.get(name) or misspelling_of(name, has)
+    nearest = meant or next(iter(nearest_names(name, has, likeness=_LIKE)), None)
+    message, hint, is_certain = f"{text!r} is not a field of an intent", "", meant is not None
+    if nearest == "summary" and "summary" in values:
+        nearest, is_certain = "detailed_explanation", False
+    if nearest is not None and nearest in values:
+        nearest, hint = None, f"leave {text!r} out: `{nearest}` is given"
+    elif nearest is None or nearest not in has:
+        message += f"; a {kind} has no {nearest}" if nearest else ""
+        ended = _ENDED_BY if name in _OUTCOMES else "leave {!r} out, and say it in `summary`, `topic` or `about`"
+        nearest, hint = None, ended.format(text)
+    elif isinstance(values[key], list) and nearest not in LIST_FIELDS:  # such as tags
+        message += f", and {nearest!r} is one text"
+        nearest, hint = None, f"leave it out, or give `{nearest}`"
+    else:
+        message += f"; did you mean {nearest!r}?"
     return Violation(
         "unknown_field",
         message,
         field=text,
         value=values[key],
-        allowed=tuple(INTENT_FIELDS),
+        allowed=tuple(has),
         nearest=nearest,
-        repair=repair,
-        hint="" if nearest else f"leave {text!r} out, and say it in `summary`, `topic` or `about`",
+        repair=partial(_renamed, old=key, new=nearest) if nearest and is_certain else None,
+        hint=hint,
     )
 
 
@@ -422,7 +441,10 @@ def _as_triples(values: Mapping[str, Any], *, key: str, name: str) -> dict[str, 
 
 
 def _renamed(values: Mapping[str, Any], *, old: str, new: str) -> dict[str, Any]:
-    return {(new if key == old else key): value for key, value in values.items()}
+    value = values[old]
+    if new == "enforcement_level" and isinstance(value, bool):
+        value = "Strict" if value else "Advisory"
+    return {(new if key == old else key): value if key == old else given for key, given in values.items()}
 
 
 #: The relations of a memory to a near statement: it says the same, or something on the same matter.

@@ -22,6 +22,7 @@ from jidomem.records.intent import (
     CONFLICT_KEY,
     INTENT_FIELDS,
     LIST_FIELDS,
+    ONLY_FOR,
     MemoryUpdateIntent,
     Receipt,
     Version,
@@ -630,7 +631,7 @@ class _FormCheck:
             faults += faults_of(validate.check_patterns, intent)
         left_out |= {violation.field for violation in faults}
         if intent.type is None:  # the rules of all kinds are judged
-            left_out |= {*validate.ONLY_FOR, "extra_triples"}
+            left_out |= {*ONLY_FOR, "extra_triples"}
             intent = replace(intent, type="unknown")
         complete = _filled(_without(left_out, intent), project)
         judged = faults_of(pipeline.describe, complete, self.submission.options, view, self.now)

@@ -15,9 +15,9 @@ from jidomem.base.words import misspelling_of
 from jidomem.errors import IntentRefused, Violation, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
-from jidomem.rdf.vocab import CONVENTIONS, DECISIONS, ERRORS, TYPE, jido
+from jidomem.rdf.vocab import DECISIONS, TYPE, jido
 from jidomem.records.file_anchor import with_slashes
-from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, WRITER_ONLY, MemoryUpdateIntent
+from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, ONLY_FOR, WRITER_ONLY, MemoryUpdateIntent
 from jidomem.records.policy import Policy
 from jidomem.schema.ontology import Schema
 from jidomem.write.canonical import (
@@ -33,16 +33,6 @@ from jidomem.write.normalize import ITEM_LISTS, LIFTED, PATTERNS, check_size, is
 from jidomem.write.snapshot import WriteSnapshot
 
 REQUIRED = ("type", "summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
-#: The kinds that have a field, for fields that not all kinds have.
-ONLY_FOR: Mapping[str, Collection[str]] = {
-    "status": {"task", *ERRORS, *DECISIONS},
-    "severity": ERRORS,
-    "assigned_to": {"task"},
-    "convention_name": CONVENTIONS,
-    "convention_scope": CONVENTIONS,
-    "enforcement_level": CONVENTIONS,
-    "alternatives": DECISIONS,
-}
 #: The characters from which a summary is too long to be one, and the warning of it.
 LONG_SUMMARY, LONG_SUMMARY_WARNING = (
     2_000,

@@ -14,9 +14,8 @@ from jidomem import IntentRefused, JidomemError
 from jidomem.check.check import check_project
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import CLASS_OF_TYPE, ERROR_STATUS, SCOPE, SEVERITY, TASK_STATUS, TYPE_ALIASES
-from jidomem.records.intent import EXTRA_PROPERTIES, INTENT_FIELDS, LIST_FIELDS
+from jidomem.records.intent import EXTRA_PROPERTIES, INTENT_FIELDS, LIST_FIELDS, ONLY_FOR
 from jidomem.schema.ontology import load
-from jidomem.write.validate import ONLY_FOR
 
 SCHEMA = load()
 EXAMPLE = "https://example.org/"
