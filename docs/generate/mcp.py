@@ -13,10 +13,10 @@ from mcp import Client
 import jidomem
 from docs.generate.http import type_of
 from docs.generate.tables import code, table
-from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.client_session import ClientSessions, Tool
 from jidomem.serve.mcp.server import INSTRUCTIONS, create_server
 from jidomem.serve.mcp.server_memory import KNOWLEDGE
-from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, RECORD_TURN, TOOLS, WORKING, Tool
+from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, RECORD_TURN, TOOLS, WORKING
 
 #: What `--toolset` offers, and what it is; those beside the tools of the first.
 TOOLSETS: Mapping[str, tuple[str, tuple[Tool, ...]]] = {

@@ -15,8 +15,8 @@ from math import inf
 from typing import Any
 
 from jidomem.base.clock import parse_moment
-from jidomem.base.words import TELL_LITTLE, answer_sentences, quoted_name, slug
-from jidomem.errors import InvalidRequest, NotFound, did_you_mean
+from jidomem.base.words import TELL_LITTLE, answer_sentences, misspelling_of, quoted_name, slug
+from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index.results import Solutions
 from jidomem.index.search_documents import ENTRY, TURN, namespace
 from jidomem.index.search_index import Readable, Texts, TextsSoFar
@@ -420,7 +420,8 @@ class Recalling:
             name = CLASS_OF_TYPE.get(TYPE_ALIASES.get(kind, kind), local_name(kind))
             if name not in known:
                 names = [*CLASS_OF_TYPE, *known, *SPOKEN]
-                hint = did_you_mean(kind, names, f"there are {', '.join(CLASS_OF_TYPE)}")
+                near = misspelling_of(kind.lower(), names)
+                hint = f"did you mean {near!r}?" if near else f"there are {', '.join([*CLASS_OF_TYPE, *SPOKEN])}"
                 raise InvalidRequest(f"{kind!r} is not a kind of memory", hint=hint)
             kinds.update(map(plain_value, self.schema.subclasses(known[name])))
         return frozenset(kinds)

@@ -368,7 +368,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def unknown_fields(values: Mapping[str, Any], kind: object = None) -> list[Violation]:
-    """Return a violation for each key of *values* that is no field, with the nearest field of *kind*, by default its own."""
+    """Return a violation for each key of *values* that is no field, with the nearest of *kind*, else of its type."""
     return [_unknown_field(key, values, kind) for key in values if key not in INTENT_FIELDS]
 
 
@@ -381,13 +381,15 @@ def _unknown_field(key: Any, values: Mapping[str, Any], kind: object) -> Violati
     if (of_triple := EXTRA_PROPERTIES.get(name)) is not None:
         return _extra_property(text, of_triple, values)
     kind = _snake(str(kind or values.get("type") or values.get("kind") or "memory"))
-    has = [each for each in INTENT_FIELDS if kind in ONLY_FOR.get(each, (kind,))]
+    kinds = [kind] if vocab.TYPE_ALIASES.get(kind, kind) in (*vocab.CLASS_OF_TYPE, "memory") else vocab.CLASS_OF_TYPE
+    has = [each for each in INTENT_FIELDS if {*kinds} & {*ONLY_FOR.get(each, kinds)}]
     meant = name if name in INTENT_FIELDS else FIELD_ALIASES.get(name) or misspelling_of(name, has)
     nearest = meant or next(iter(nearest_names(name, has, likeness=_LIKE)), None)
     message, hint, is_certain = f"{text!r} is not a field of an intent", "", meant is not None
-    if nearest == "summary" and "summary" in values:
+    given = {each for each, value in values.items() if value not in (None, [])}
+    if nearest == "summary" and "summary" in given:
         nearest, is_certain = "detailed_explanation", False
-    if nearest is not None and nearest in values:
+    if nearest in given:
         nearest, hint = None, f"leave {text!r} out: `{nearest}` is given"
     elif nearest is None or nearest not in has:
         message += f"; a {kind} has no {nearest}" if nearest else ""
@@ -397,7 +399,8 @@ def _unknown_field(key: Any, values: Mapping[str, Any], kind: object) -> Violati
         message += f", and {nearest!r} is one text"
         nearest, hint = None, f"leave it out, or give `{nearest}`"
     else:
-        message += f"; did you mean {nearest!r}?"
+        message += f"; did you mean {nearest!r}?{_listed(nearest, kind)}"
+        hint = "" if is_certain else f"write `{nearest}` for {text!r}"
     return Violation(
         "unknown_field",
         message,
@@ -405,9 +408,17 @@ def _unknown_field(key: Any, values: Mapping[str, Any], kind: object) -> Violati
         value=values[key],
         allowed=tuple(has),
         nearest=nearest,
-        repair=partial(_renamed, old=key, new=nearest) if nearest and is_certain else None,
+        repair=partial(_renamed, old=key, new=nearest) if nearest and is_certain and nearest not in values else None,
         hint=hint,
     )
+
+
+def _listed(name: str, kind: str) -> str:
+    """Return the values of a field of a few values, in words; "" for any other."""
+    status = {"task": vocab.TASK_STATUS, "error": vocab.ERROR_STATUS, "decision": vocab.DECISION_STATUS}
+    few = {"severity": vocab.SEVERITY, "enforcement_level": vocab.ENFORCEMENT, "convention_scope": vocab.SCOPE}
+    values = status.get(vocab.family(kind), ()) if name == "status" else few.get(name, ())
+    return f" It is one of {', '.join(values)}" if values else ""
 
 
 def _snake(key: str) -> str:

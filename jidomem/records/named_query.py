@@ -49,6 +49,8 @@ _CONTAINS = lazy(r"\?(\w+) \?(\w+)")
 _UNION = lazy(r"\{ [^{}]* \}(?: UNION \{ [^{}]* \})+")
 _PREFIX = lazy(r"PREFIX (\w*): <([^<>]*)>")
 _PARAM = lazy(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
+#: The likeness from which on an unknown parameter is a known one.
+_LIKE = 0.8
 #: The parameters that have the same type and default in every query.
 _WELL_KNOWN = {"project": ("project", None), "asOf": ("dateTime", FOREVER), "validAt": ("dateTime", UNBOUND)}
 _PROJECTION = lazy(r"\bSELECT\b(.*?)(?:\bWHERE\b|\{)", re.IGNORECASE | re.DOTALL)
@@ -293,7 +295,9 @@ class NamedQuery:
         known = [param.name for param in self.params]
         for name in values:
             if name not in known:
-                near = nearest_names(name, [*known, "limit", "cursor"])
+                missing = [param.name for param in self.params if param.default is None and param.name not in values]
+                free = [each for each in (*known, "limit", "cursor") if each not in values]
+                near = missing[:1] if len(missing) == 1 else nearest_names(name, free, likeness=_LIKE)
                 takes = ", ".join(map(snake, known)) or "no parameters"
                 hint = f"did you mean {snake(near[0])!r}?" if near else f"it takes {takes}"
                 if (other := f"{values[name]}-{self.name.partition('-')[2]}".lower()) in queries:

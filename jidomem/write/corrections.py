@@ -346,6 +346,8 @@ class Corrections:
             raise InvalidRequest("choose one correction", hint=hint)
         if invalidate and not reason:
             raise InvalidRequest("a withdrawal needs a reason", hint="give `reason`: why it is wrong")
+        if supersede is not None and not supersede.strip():
+            raise InvalidRequest("the text of the successor is empty", hint="give `supersede`: what is true now")
         with self._successor_hint(project_id, item):
             if invalidate:
                 return self.invalidate(project_id, item, reason=reason or "", dry_run=dry_run, **author)

@@ -10,12 +10,12 @@ from typing import Any, Literal, Self, overload
 
 from jidomem.base.clock import Sources, new_id
 from jidomem.base.words import misspelling_of
-from jidomem.errors import JidomemError
+from jidomem.errors import IntentRefused, JidomemError
 from jidomem.index.follower import IndexFollower
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, plain_value
 from jidomem.records.entry import Entry
-from jidomem.records.intent import FIELD_ALIASES, INTENT_FIELDS, Receipt, Version
+from jidomem.records.intent import FIELD_ALIASES, INTENT_FIELDS, Receipt, Version, unknown_fields
 from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, PolicyChange, role_named
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import permissions
@@ -425,6 +425,8 @@ class MemoryWriter:
         replaced rationale and the explaining fields that are carried over. *who* are the fields of the author, such as
         asserted_by. Raises Conflict, which names the successor, if *item* is superseded already.
         """
+        if any(name not in INTENT_FIELDS for name in changes or ()):
+            raise IntentRefused(unknown_fields(changes or {}, self.restated(project_id, item).get("type")))
         receipt = self._corrections.correct(
             project_id,
             item,

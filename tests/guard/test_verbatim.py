@@ -12,8 +12,8 @@ from jidomem.exchange.importer import import_document
 from jidomem.journal.journal import Stream
 from jidomem.runtime.location import init
 from jidomem.serve.app import create_app
-from jidomem.serve.mcp.client_session import ClientSession
-from jidomem.serve.mcp.tools import TOOLS, call
+from jidomem.serve.mcp.client_session import ClientSession, call
+from jidomem.serve.mcp.tools import TOOLS
 
 PATTERN, COMMAND = r"^\s*puts ", " sh -c 'exit 0'  "
 CHECKS = {"forbidsPattern": PATTERN, "requiresPattern": "\t", "checkCommand": COMMAND}

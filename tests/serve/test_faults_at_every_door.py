@@ -10,8 +10,8 @@ from conftest import intent
 import jidomem
 from jidomem.errors import IntentRefused, InvalidRequest
 from jidomem.serve.app import create_app
-from jidomem.serve.mcp.client_session import ClientSessions
-from jidomem.serve.mcp.tools import TOOLS, call
+from jidomem.serve.mcp.client_session import ClientSessions, call
+from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
 FAULTY = intent(type="musing", confidence="certain", valid_from="soon", asserted_by=None, applies_to_project="q")

@@ -9,8 +9,8 @@ from conftest import intent
 import jidomem
 from jidomem.errors import JidomemError
 from jidomem.serve.app import create_app
-from jidomem.serve.mcp.client_session import ClientSessions
-from jidomem.serve.mcp.tools import TOOLS, call
+from jidomem.serve.mcp.client_session import ClientSessions, call
+from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
 KNOWN = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000aa"

@@ -12,8 +12,8 @@ from conftest import decision, intent
 import jidomem
 from jidomem.errors import JidomemError, NotFound, hint_in_python
 from jidomem.serve.app import create_app
-from jidomem.serve.mcp.client_session import ClientSessions
-from jidomem.serve.mcp.tools import TOOLS, call
+from jidomem.serve.mcp.client_session import ClientSessions, call
+from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
 TOOL = {tool.name: tool for tool in TOOLS}

@@ -13,8 +13,8 @@ from jidomem.read.memory_detail import short_id
 from jidomem.records.entry import WriteRequest
 from jidomem.runtime.location import init
 from jidomem.serve.app import create_app
-from jidomem.serve.mcp.client_session import ClientSession
-from jidomem.serve.mcp.tools import TOOLS, call
+from jidomem.serve.mcp.client_session import ClientSession, call
+from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
 MCP = {tool.name: tool for tool in TOOLS}

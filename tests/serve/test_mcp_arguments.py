@@ -3,8 +3,8 @@
 import pytest
 
 import jidomem
-from jidomem.serve.mcp.client_session import ClientSession
-from jidomem.serve.mcp.tools import TOOLS, call
+from jidomem.serve.mcp.client_session import ClientSession, call
+from jidomem.serve.mcp.tools import TOOLS
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 import jidomem
 from jidomem.errors import NotFound
 from jidomem.serve.app import create_app
-from jidomem.serve.mcp.client_session import ClientSessions
-from jidomem.serve.mcp.tools import TOOLS, call
+from jidomem.serve.mcp.client_session import ClientSessions, call
+from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
 ASK = next(tool for tool in TOOLS if tool.name == "ask")

@@ -15,8 +15,8 @@ from jidomem.records.directive import MemoryQuery
 from jidomem.records.entry import WriteRequest
 from jidomem.records.recall import Narrowing, RecallRequest
 from jidomem.serve.app import create_app
-from jidomem.serve.mcp.client_session import ClientSession
-from jidomem.serve.mcp.tools import TOOLS, call
+from jidomem.serve.mcp.client_session import ClientSession, call
+from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
 REQUEST = {one.name for one in fields(RecallRequest)} - {"query"}

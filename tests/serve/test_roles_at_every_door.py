@@ -8,9 +8,9 @@ from jidomem.records.policy import PRESETS, PolicyChange
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
-from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.client_session import ClientSessions, call
 from jidomem.serve.mcp.server_memory import KNOWLEDGE
-from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, TOOLS, call
+from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, TOOLS
 from jidomem.serve.routes import ROUTES
 
 ALL = {tool.name: tool for tool in (*TOOLS, *KNOWLEDGE, KEEP_PAGE, FIND_PAGES)}

@@ -1,23 +1,53 @@
-"""The session of an MCP client: its agent, and the work session of the memories it asserts."""
+"""The session of an MCP client: its agent, the work session of the memories it asserts, and its calls of tools.
+
+`Tool` has the schemas of its input and output; `call` checks the arguments of a call, and reports refusals with the
+arguments that would be accepted.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from jidomem.base.words import slug
-from jidomem.errors import JidomemError, PolicyDenied
-from jidomem.records.intent import Receipt
+from jidomem.base.words import misspelling_of, slug, visible
+from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied, Violation
+from jidomem.records.intent import FIELD_ALIASES, INTENT_FIELDS, Receipt
 from jidomem.runtime.agent_memory import AgentMemory
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.user_config import ApiToken
-from jidomem.serve.wire import for_callers
+from jidomem.serve.wire import for_callers, for_tools
 
 if TYPE_CHECKING:
     from jidomem.extras.memoryos.memory_os import MemoryOS
+
+Schema = Mapping[str, Any]
+Arguments = dict[str, Any]
+#: The fields of an intent that the server sets from the session of the client.
+SET_BY_SERVER = ("applies_to_project", "asserted_by", "asserted_in")
+#: Names that agents give to arguments -> the argument meant, where a tool has it.
+_ALIASES: Mapping[str, str] = {
+    name: argument
+    for argument, names in (
+        ("id", "iri memory memory_id"),
+        ("query", "q text question search words"),
+        ("limit", "top_k k n max_results count"),
+        ("about", "file files path paths"),
+        ("kinds", "types"),
+    )
+    for name in names.split()
+}
+#: The most allowed values that are listed in a text.
+_MAX_LISTED = 16
+#: A field in a hint, unless the hint already says where it belongs.
+_FIELD = re.compile(r"`([a-z_]+)`(?! in `)")
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "number": (int, float),
+}  # fmt: skip
 
 
 class ClientSession:
@@ -161,3 +191,279 @@ class ClientSessions:
         """Close every session that was opened."""
         for session in self._sessions.values():
             session.leave()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The result of a tool: its values, and a text if it differs from their JSON."""
+
+    values: Mapping[str, Any]
+    text: str | None = None
+    is_error: bool = False
+
+    def words(self) -> str:
+        """Return the text of the result, with invisible characters escaped."""
+        return self.text if self.text is not None else visible(_json(self.values))
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool: the schemas of its arguments and values by name, and its function.
+
+    `required` arguments must be given, `always` values are always present. A tool that `reads` changes nothing; with
+    `same`, a repeated call changes nothing more. `repair` returns the arguments that would repair a refusal, if known.
+    """
+
+    name: str
+    description: str
+    takes: Schema
+    gives: Schema
+    does: Callable[[ClientSession, Arguments], ToolResult]
+    required: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
+    reads: bool = True
+    same: bool = True
+    repair: Callable[[Arguments, JidomemError], Arguments | None] = lambda given, error: None
+
+    def input_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of its arguments."""
+        return {**_object(self.takes, self.required), "additionalProperties": False}
+
+    def output_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of its values."""
+        return _object(self.gives, self.always)
+
+
+def _object(properties: Schema, required: tuple[str, ...]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": dict(properties)}
+    return {**schema, "required": list(required)} if required else schema
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def call(tool: Tool, session: ClientSession, given: Arguments) -> ToolResult:
+    """Return the result of *tool*; a refusal is a result too, with the repaired call if known."""
+    try:
+        if not tool.reads:
+            session.check_writes()
+        if faults := [*_faults(tool, given)]:
+            return _corrected(tool, session, given, faults)
+        return tool.does(session, given)
+    except JidomemError as error:
+        retry = tool.repair(given, error)
+        if retry is not None and (retry == given or any(_faults(tool, retry)) or _violations(tool, session, retry)):
+            retry = None
+        return _refused(tool, session.shown(error), retry)
+
+
+def _corrected(tool: Tool, session: ClientSession, given: Arguments, faults: list[Violation]) -> ToolResult:
+    """Return the refusal of a call with *faults*: the corrected call if it is accepted, else all that is wrong."""
+    moved = _in_form(tool, given) or tool.repair(given, _invalid(faults))
+    if moved is None or any(_faults(tool, moved)):
+        sound = {name: value for name, value in given.items() if name not in {fault.field for fault in faults}}
+        complete = sound.keys() >= {*tool.required}
+        raise _invalid([*faults, *(_violations(tool, session, sound) if complete else ())])
+    try:
+        _try(tool, session, moved)
+    except JidomemError as error:
+        if error.violations:
+            retry = tool.repair(moved, error)
+            if retry is not None and not _violations(tool, session, retry):
+                return _refused(tool, _invalid([*faults, *error.violations]), retry)
+            found = {violation.field for violation in error.violations}
+            raise _invalid([*(each for each in faults if each.field not in found), *error.violations]) from None
+    return _refused(tool, _invalid(faults), moved)
+
+
+def _try(tool: Tool, session: ClientSession, given: Arguments) -> None:
+    """Call *tool* without writing, if it can; raises what the call would raise."""
+    if "dry_run" in tool.takes:
+        tool.does(session, {**given, "dry_run": True})
+
+
+def _violations(tool: Tool, session: ClientSession, given: Arguments) -> tuple[Violation, ...]:
+    """Return the violations of a call with sound arguments; a contradiction is left to the agent."""
+    try:
+        _try(tool, session, given)
+    except JidomemError as error:
+        return error.violations
+    return ()
+
+
+def _in_form(tool: Tool, given: Arguments) -> Arguments | None:
+    """Return the arguments in the places where the tool takes them, single texts as lists; None if faults remain."""
+    repaired: Arguments = {}
+    inner: Arguments = {}
+    for name, value in given.items():
+        place = (name,) if name in tool.takes else _place(tool, name)
+        if len(place) == 1 and place[0] != name and place[0] in given:
+            place = (_holder(tool), name)
+        if not place or not place[0] or place[-1] in (repaired if len(place) == 1 else inner):
+            return None
+        if len(place) > 1:
+            inner[name] = value
+            continue
+        takes_texts = tool.takes[place[0]] == {**tool.takes[place[0]], "type": "array", "items": {"type": "string"}}
+        repaired[place[0]] = [value] if takes_texts and isinstance(value, str) else value
+    if inner:
+        held = repaired.get(_holder(tool), {})
+        if not isinstance(held, dict) or held.keys() & inner.keys():
+            return None
+        repaired[_holder(tool)] = {**held, **inner}
+    return None if repaired == given or any(_faults(tool, repaired)) else repaired
+
+
+def _holder(tool: Tool) -> str:
+    """Return the argument of *tool* that takes fields of an intent, "" if it has none."""
+    return next((name for name in ("fields", "set") if name in tool.takes), "")
+
+
+def _place(tool: Tool, name: str) -> tuple[str, ...]:
+    """Return where *tool* takes what is given as the unknown argument *name*: an argument, and a field in it, or ()."""
+    holder = _holder(tool)
+    field = name if name in INTENT_FIELDS else FIELD_ALIASES.get(name, "")
+    if field in SET_BY_SERVER:
+        return ()
+    if holder and field:
+        place = _place_of_field(tool, field)
+        return place if len(place) == 1 else (holder, name)
+    if near := misspelling_of(name, tool.takes):
+        return (near,)
+    if (alias := _ALIASES.get(name)) in tool.takes:
+        return (str(alias),)
+    return (holder, name) if holder else ()
+
+
+def _place_of_field(tool: Tool, field: str) -> tuple[str, ...]:
+    """Return the argument of *tool* for *field*, after the one that holds it, if any; () if it takes none."""
+    if field in tool.takes:
+        return (field,)
+    for other, name in (
+        ("summary", "text"),
+        ("summary", "supersede"),
+        ("reason", "rationale"),
+        ("rationale", "reason"),
+    ):
+        if field == other and name in tool.takes:  # the rationale is also the reason of a revision
+            return (name,)
+    holder = _holder(tool)
+    return (holder, field) if holder else ()
+
+
+def _invalid(faults: Sequence[Violation]) -> InvalidRequest:
+    hints = dict.fromkeys(fault.remedy for fault in faults)
+    return InvalidRequest("; ".join(fault.message for fault in faults), hint="; ".join(hints), violations=faults)
+
+
+def _faults(tool: Tool, given: Mapping[str, Any]) -> Iterator[Violation]:
+    """Yield a violation for each argument that is unknown, missing or of another type."""
+    for name, value in given.items():
+        if name in tool.takes:
+            yield from _faults_of_type(name, name, value, tool.takes[name])
+            continue
+        place, near = _place(tool, name), None
+        known = f"it takes {', '.join(tool.takes) or 'none'}"
+        if FIELD_ALIASES.get(name, name) in SET_BY_SERVER:
+            known = f"leave out {name}: the server sets it"
+        elif len(place) == 1 and misspelling_of(name, place):
+            known, near = f"did you mean {place[0]!r}?", place[0]
+        elif len(place) == 1 or name in INTENT_FIELDS:
+            known = f"give {_named(place)}" if place else known
+        message = f"{tool.name} takes no argument {name!r}"
+        yield Violation("invalid_argument", message, field=name, nearest=near, hint=known)
+    for name in tool.required:
+        if name not in given:
+            yield Violation("invalid_argument", f"{tool.name} needs {name}", field=name, hint=f"give {name}")
+
+
+def _faults_of_type(name: str, field: str, value: Any, schema: Schema) -> Iterator[Violation]:
+    """Yield the type errors of *value*, an argument or the part *name* of one."""
+    if "enum" in schema and value not in schema["enum"]:
+        allowed = tuple(schema["enum"])
+        message = f"{name} is one of {', '.join(allowed)}, not {value!r:.200}"
+        yield Violation("invalid_argument", message, field=field, value=value, allowed=allowed)
+    if "type" not in schema:
+        return
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    if not any(isinstance(value, _TYPES[kind]) and (kind == "boolean") == isinstance(value, bool) for kind in kinds):
+        kind = " or ".join(kinds)
+        yield Violation("invalid_argument", f"{name} is not of type {kind}", field=field, hint=f"give {name} as {kind}")
+        return
+    if isinstance(value, list) and "items" in schema:
+        for entry in value:
+            yield from _faults_of_type(f"an entry of {name}", field, entry, schema["items"])
+    for part in schema.get("required", ()):
+        if part in value:
+            yield from _faults_of_type(f"{part} of {name}", field, value[part], schema["properties"][part])
+        else:
+            hint = f"give {', '.join(schema['required'])}"
+            yield Violation("invalid_argument", f"{name} has no {part}", field=field, hint=hint)
+
+
+def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> ToolResult:
+    """Return a refusal: the values of every interface, and `retry`, the arguments that would be accepted."""
+    values = _in_arguments(tool, for_tools(error.to_dict()))
+    if isinstance(error, Conflict):
+        values["choices"] = [
+            {**choice, "needs": [_plain_argument(tool, name) for name in choice["needs"]]}
+            for choice in values["choices"]
+        ]
+        if error.hints_choices:
+            values["hint"] = error.choices_text(lambda name: _plain_argument(tool, name))
+    lines = [f"refused ({error.code}): {error.detail}"]
+    if retry is not None:
+        values |= {"retry": retry, "hint": f"call {tool.name} with the arguments in `retry`"}
+        lines.append(f"call {tool.name} with: {_json(retry)}")
+    elif isinstance(error, Conflict):
+        lines += _contradiction(tool, error, values["hint"])
+    elif error.hint:
+        lines.append(f"hint: {values['hint']}")
+    for violation in values.get("violations", ()) if retry is None else ():
+        few = 0 < len(violation["allowed"]) <= _MAX_LISTED
+        allowed = f" (allowed: {', '.join(violation['allowed'])})" if few else ""
+        hint = f"; {violation['hint']}" if violation["hint"] and not allowed else ""
+        hint = "" if hint.endswith("?") and hint in violation["message"] else hint
+        lines.append(f"- {violation['message']}{allowed}{hint}")
+    return ToolResult(values, visible("\n".join(lines)), is_error=True)
+
+
+def _contradiction(tool: Tool, error: Conflict, hint: str) -> Iterator[str]:
+    """Yield the conflicting memories in full, and the choices of the agent as arguments of *tool*."""
+    for conflict in error.conflicts:
+        yield f"- {conflict.kind} with {conflict.iri}: {_json(error.items.get(conflict.iri, conflict.summary))}"
+    if "supersedes" not in tool.takes:
+        yield f"hint: {hint}"
+        return
+    yield "nothing was written; decide which of these holds, and call again with it, or ask:"
+    for choice in error.choices:
+        given = [_json(dict(choice.fields))] if choice.fields else []
+        given += [_plain_argument(tool, name) for name in choice.needs]
+        yield f"- {' and '.join(given) or choice.name}: {choice.effect}"
+    yield from (f"- {words}" for words in error.keeping)
+
+
+def _in_arguments(tool: Tool, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the *values* of an error, with the fields in its hints as arguments of *tool*."""
+    named = {**values, "hint": _FIELD.sub(lambda match: _argument(tool, match[1]), values["hint"])}
+    if "violations" in values:
+        named["violations"] = [_in_arguments(tool, violation) for violation in values["violations"]]
+    return named
+
+
+def _argument(tool: Tool, field: str) -> str:
+    """Return the argument of *tool* for *field*, in backquotes."""
+    return _named(() if field in SET_BY_SERVER else _place_of_field(tool, field)) or f"`{field}`"
+
+
+def _named(place: tuple[str, ...]) -> str:
+    return " in ".join(f"`{name}`" for name in reversed(place))
+
+
+def _plain_argument(tool: Tool, field: str) -> str:
+    """Return the argument of *tool* for *field*, as a choice names it.
+
+    A further field is shown with its argument: `convention_name in fields`.
+    """
+    return _argument(tool, field).replace("`", "")

@@ -31,9 +31,8 @@ from jidomem.serve import wire
 from jidomem.serve.app import HEADERS, caller_of, check_host, headers
 from jidomem.serve.listener import host_of
 from jidomem.serve.mcp import server
-from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.client_session import ClientSessions, Tool
 from jidomem.serve.mcp.server import CALLER, SEEN, create_server, leave_all
-from jidomem.serve.mcp.tools import Tool
 from jidomem.serve.monitoring import HEADER, LONGEST, METHODS, NOWHERE, TYPE, figures, id_of, level_of
 from jidomem.serve.server_state import Operation, RequestContext
 from jidomem.serve.wire import Seen

@@ -26,8 +26,7 @@ from jidomem.exchange.other_formats import (
 )
 from jidomem.rdf.terms import iri, literal
 from jidomem.records import active
-from jidomem.serve.mcp.client_session import ClientSession
-from jidomem.serve.mcp.tools import Tool, ToolResult
+from jidomem.serve.mcp.client_session import ClientSession, Tool, ToolResult
 
 T = TypeVar("T")
 _TEXT = {"type": "string"}

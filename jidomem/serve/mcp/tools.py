@@ -1,251 +1,24 @@
-"""The MCP tools: memory, dialogue and working memory; each tool does the same as the command of its name.
-
-`Tool` has the schemas of its input and output; `call` validates a call, and reports refusals.
-"""
+"""The MCP tools: memory, dialogue and working memory; each tool does the same as the command of its name."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from jidomem.base.clock import json_value
-from jidomem.base.words import misspelling_of, visible
-from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, NotFound, Violation, nearest_names
-from jidomem.rdf.vocab import DECISION_STATUS, ERROR_STATUS, GUIDE_TYPES, SEVERITY, TASK_STATUS
+from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
+from jidomem.rdf.vocab import DECISION_STATUS, ENFORCEMENT, ERROR_STATUS, GUIDE_TYPES, SEVERITY, TASK_STATUS
 from jidomem.read.derived import count_entries, counts, pending
 from jidomem.read.playbook import Playbook
 from jidomem.recall.briefing import markdown
 from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.records.active import STATUSES
 from jidomem.records.entry import tool_uses
-from jidomem.records.intent import INTENT_FIELDS
 from jidomem.records.named_query import snake
-from jidomem.serve.mcp.client_session import ClientSession
+from jidomem.serve.mcp.client_session import SET_BY_SERVER, Arguments, ClientSession, Tool, ToolResult
 from jidomem.serve.wire import for_tools
 from jidomem.working import Memory
 from jidomem.working.memory import CHANGES
-
-Schema = Mapping[str, Any]
-Arguments = dict[str, Any]
-#: The fields of an intent that the server sets from the session of the client.
-SET_BY_SERVER = ("applies_to_project", "asserted_by", "asserted_in")
-#: A field in a hint, unless the hint already says where it belongs.
-_FIELD = re.compile(r"`([a-z_]+)`(?! in `)")
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    "string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "number": (int, float),
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """The result of a tool: its values, and a text if it differs from their JSON."""
-
-    values: Mapping[str, Any]
-    text: str | None = None
-    is_error: bool = False
-
-    def words(self) -> str:
-        """Return the text of the result, with invisible characters escaped."""
-        return self.text if self.text is not None else visible(_json(self.values))
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool: the schemas of its arguments and values by name, and its function.
-
-    `required` arguments must be given, `always` values are always present. A tool that `reads` changes nothing; with
-    `same`, a repeated call changes nothing more. `repair` returns the arguments that would repair a refusal, if known.
-    """
-
-    name: str
-    description: str
-    takes: Schema
-    gives: Schema
-    does: Callable[[ClientSession, Arguments], ToolResult]
-    required: tuple[str, ...] = ()
-    always: tuple[str, ...] = ()
-    reads: bool = True
-    same: bool = True
-    repair: Callable[[Arguments, JidomemError], Arguments | None] = lambda given, error: None
-
-    def input_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of its arguments."""
-        return {**_object(self.takes, self.required), "additionalProperties": False}
-
-    def output_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of its values."""
-        return _object(self.gives, self.always)
-
-
-def _object(properties: Schema, required: tuple[str, ...]) -> dict[str, Any]:
-    schema = {"type": "object", "properties": dict(properties)}
-    return {**schema, "required": list(required)} if required else schema
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def call(tool: Tool, session: ClientSession, given: Arguments) -> ToolResult:
-    """Return the result of *tool*; a refusal is a result too, with the repaired call if known."""
-    try:
-        if not tool.reads:
-            session.check_writes()
-        if faults := [*_faults(tool, given)]:
-            repaired = _in_form(tool, given)
-            if repaired is not None and not _more_faults(tool, session, repaired, ()):
-                return _refused(tool, _invalid(faults), repaired)
-            raise _invalid([*faults, *_more_faults(tool, session, given, faults)])
-        return tool.does(session, given)
-    except JidomemError as error:
-        return _refused(tool, session.shown(error), tool.repair(given, error))
-
-
-def _in_form(tool: Tool, given: Arguments) -> Arguments | None:
-    """Return the arguments with misspelt names, and single texts for lists, repaired; None if faults remain."""
-    repaired: Arguments = {}
-    for name, value in given.items():
-        known = name if name in tool.takes or name in INTENT_FIELDS else misspelling_of(name, tool.takes)
-        if known is None or known not in tool.takes or known in repaired or (known != name and known in given):
-            return None
-        takes_texts = tool.takes[known] == {**tool.takes[known], "type": "array", "items": {"type": "string"}}
-        repaired[known] = [value] if takes_texts and isinstance(value, str) else value
-    return None if any(_faults(tool, repaired)) else repaired
-
-
-def _invalid(faults: Sequence[Violation]) -> InvalidRequest:
-    hints = dict.fromkeys(fault.remedy for fault in faults)
-    return InvalidRequest("; ".join(fault.message for fault in faults), hint="; ".join(hints), violations=faults)
-
-
-def _faults(tool: Tool, given: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield a violation for each argument that is unknown, missing or of another type."""
-    for name, value in given.items():
-        if name in tool.takes:
-            yield from _faults_of_type(name, name, value, tool.takes[name])
-            continue
-        near = nearest_names(name, tool.takes)
-        known = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(tool.takes) or 'none'}"
-        if name in SET_BY_SERVER and "fields" in tool.takes:
-            known, near = f"leave out {name}: the server sets it", []
-        elif name in INTENT_FIELDS and "fields" in tool.takes:
-            known, near = f"give {_argument(tool, name)}", []
-        message = f"{tool.name} takes no argument {name!r}"
-        yield Violation("invalid_argument", message, field=name, nearest=near[0] if near else None, hint=known)
-    for name in tool.required:
-        if name not in given:
-            yield Violation("invalid_argument", f"{tool.name} needs {name}", field=name, hint=f"give {name}")
-
-
-def _faults_of_type(name: str, field: str, value: Any, schema: Schema) -> Iterator[Violation]:
-    """Yield the type errors of *value*, an argument or the part *name* of one."""
-    if "enum" in schema and value not in schema["enum"]:
-        allowed = tuple(schema["enum"])
-        message = f"{name} is one of {', '.join(allowed)}, not {value!r:.200}"
-        yield Violation("invalid_argument", message, field=field, value=value, allowed=allowed)
-    if "type" not in schema:
-        return
-    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-    if not any(isinstance(value, _TYPES[kind]) and (kind == "boolean") == isinstance(value, bool) for kind in kinds):
-        kind = " or ".join(kinds)
-        yield Violation("invalid_argument", f"{name} is not of type {kind}", field=field, hint=f"give {name} as {kind}")
-        return
-    if isinstance(value, list) and "items" in schema:
-        for entry in value:
-            yield from _faults_of_type(f"an entry of {name}", field, entry, schema["items"])
-    for part in schema.get("required", ()):
-        if part in value:
-            yield from _faults_of_type(f"{part} of {name}", field, value[part], schema["properties"][part])
-        else:
-            hint = f"give {', '.join(schema['required'])}"
-            yield Violation("invalid_argument", f"{name} has no {part}", field=field, hint=hint)
-
-
-def _more_faults(
-    tool: Tool, session: ClientSession, given: Arguments, faults: Sequence[Violation]
-) -> tuple[Violation, ...]:
-    """Return the further violations of a call with *faults*, by a dry run with its valid arguments."""
-    at_fault = {fault.field for fault in faults}
-    sound = {name: value for name, value in given.items() if name not in at_fault}
-    if "dry_run" not in tool.takes or not sound.keys() >= {*tool.required}:
-        return ()
-    try:
-        tool.does(session, {**sound, "dry_run": True})
-    except JidomemError as error:
-        return error.violations
-    return ()
-
-
-def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> ToolResult:
-    """Return a refusal: the values of every interface, and `retry`, the arguments that would be accepted."""
-    values = _in_arguments(tool, for_tools(error.to_dict()))
-    if isinstance(error, Conflict):
-        values["choices"] = [
-            {**choice, "needs": [_plain_argument(tool, name) for name in choice["needs"]]}
-            for choice in values["choices"]
-        ]
-        if error.hints_choices:
-            values["hint"] = error.choices_text(lambda name: _plain_argument(tool, name))
-    lines = [f"refused ({error.code}): {error.detail}"]
-    if retry is not None:
-        values |= {"retry": retry, "hint": f"call {tool.name} with the arguments in `retry`"}
-        lines.append(f"call {tool.name} with: {_json(retry)}")
-    elif isinstance(error, Conflict):
-        lines += _contradiction(tool, error, values["hint"])
-    elif error.hint:
-        lines.append(f"hint: {values['hint']}")
-    for violation in values.get("violations", ()) if retry is None else ():
-        allowed = f" (allowed: {', '.join(violation['allowed'])})" if violation["allowed"] else ""
-        hint = f"; {violation['hint']}" if violation["hint"] and not allowed else ""
-        lines.append(f"- {violation['message']}{allowed}{hint}")
-    return ToolResult(values, visible("\n".join(lines)), is_error=True)
-
-
-def _contradiction(tool: Tool, error: Conflict, hint: str) -> Iterator[str]:
-    """Yield the conflicting memories in full, and the choices of the agent as arguments of *tool*."""
-    for conflict in error.conflicts:
-        yield f"- {conflict.kind} with {conflict.iri}: {_json(error.items.get(conflict.iri, conflict.summary))}"
-    if "supersedes" not in tool.takes:
-        yield f"hint: {hint}"
-        return
-    yield "nothing was written; decide which of these holds, and call again with it, or ask:"
-    for choice in error.choices:
-        given = [_json(dict(choice.fields))] if choice.fields else []
-        given += [_plain_argument(tool, name) for name in choice.needs]
-        yield f"- {' and '.join(given) or choice.name}: {choice.effect}"
-    yield from (f"- {words}" for words in error.keeping)
-
-
-def _in_arguments(tool: Tool, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the *values* of an error, with the fields in its hints as arguments of *tool*."""
-    named = {**values, "hint": _FIELD.sub(lambda match: _argument(tool, match[1]), values["hint"])}
-    if "violations" in values:
-        named["violations"] = [_in_arguments(tool, violation) for violation in values["violations"]]
-    return named
-
-
-def _argument(tool: Tool, field: str) -> str:
-    """Return the argument of *tool* for *field*, in backquotes."""
-    if field in tool.takes:
-        return f"`{field}`"
-    if field == "summary" and "text" in tool.takes:
-        return "`text`"
-    if field == "reason" and "rationale" in tool.takes:  # the rationale is also the reason of a revision
-        return "`rationale`"
-    holder = next((name for name in ("fields", "set") if name in tool.takes), None)
-    return f"`{field}` in `{holder}`" if holder else f"`{field}`"
-
-
-def _plain_argument(tool: Tool, field: str) -> str:
-    """Return the argument of *tool* for *field*, as a choice names it.
-
-    A further field is shown with its argument: `convention_name in fields`.
-    """
-    return _argument(tool, field).replace("`", "")
-
 
 #: The default number of rows, small since a model reads them.
 ROWS = 50
@@ -279,26 +52,9 @@ def _as_arguments(intent: Mapping[str, Any]) -> Arguments:
 
 def _repaired(given: Arguments, error: JidomemError) -> Arguments | None:
     """Return the arguments with formal errors repaired; a contradiction is left to the agent."""
-    if unknown := [name for name in given if name not in REMEMBER.takes]:
-        is_all = all(violation.field in (*unknown, "text") for violation in error.violations)
-        return _move_to_fields(given, unknown) if is_all else None
     if isinstance(error, IntentRefused) and error.fixed_intent:
         return _as_arguments(error.fixed_intent)
     return None
-
-
-def _move_to_fields(given: Arguments, unknown: list[str]) -> Arguments | None:
-    """Return arguments with the *unknown* ones moved to `fields`, if all of them are fields of an intent."""
-    more = given.get("fields", {})
-    if not (
-        isinstance(more, dict)
-        and all(name in INTENT_FIELDS and name not in (*SET_BY_SERVER, *more) for name in unknown)
-    ):
-        return None
-    rest = {name: value for name, value in given.items() if name in REMEMBER.takes}
-    moved = {name: given[name] for name in unknown if name != "summary"}
-    text = given.get("text", given.get("summary"))
-    return None if text is None else {**rest, "text": text, **({"fields": {**more, **moved}} if moved else {})}
 
 
 def _remember(session: ClientSession, given: Arguments) -> ToolResult:
@@ -333,8 +89,9 @@ REMEMBER = Tool(
             "properties": {
                 "status": {"enum": [*DECISION_STATUS, *TASK_STATUS, *ERROR_STATUS]},
                 "severity": {"enum": [*SEVERITY]},
+                "enforcement_level": {"enum": [*ENFORCEMENT]},
             },
-            "description": "And assigned_to, expires_on ...",
+            "description": "And assigned_to, due ...",
         },
         "dry_run": _TRUTH,
     },
@@ -349,10 +106,16 @@ REMEMBER = Tool(
 
 def _repaired_revision(given: Arguments, error: JidomemError) -> Arguments | None:
     changes = given.get("set", {})
-    if isinstance(error, IntentRefused) and error.fixed_intent:
+    if not isinstance(error, IntentRefused):
+        return None
+    if error.fixed_intent:
         fixed = {name: error.fixed_intent.get(name) for name in changes}
-        return {**given, "set": fixed} if None not in fixed.values() and fixed != changes else None
-    return None
+        return {**given, "set": fixed} if None not in fixed.values() else None
+    for violation in error.violations:
+        if violation.repair is None or violation.field not in changes:
+            return None
+        changes = violation.repair(changes)
+    return {**given, "set": changes}
 
 
 def _revise(session: ClientSession, given: Arguments) -> ToolResult:
@@ -396,7 +159,11 @@ def _ask(session: ClientSession, given: Arguments) -> ToolResult:
         if arguments or params:
             raise InvalidRequest("the list of questions is given whole", hint="name a question, such as open-tasks")
         return ToolResult({"questions": playbook(session)})
-    for taken in ("name", "self", "project", *(each for each in ASK.takes if each != "params")):
+    if params.get("project", session.project) != session.project:
+        hint = "leave project out of params"
+        raise InvalidRequest(f"this server is of the project {session.project} only", hint=hint)
+    params = {each: value for each, value in params.items() if each != "project"}
+    for taken in ("name", "self", *_BESIDE_PARAMS):
         if taken in params:
             raise InvalidRequest(f"{taken} is not a parameter of a question", hint=f"give {taken} beside params")
     file = params.get("file")
@@ -416,25 +183,33 @@ def _governing(session: ClientSession, file: str, *, limit: int = MOST_SHOWN, **
 def playbook(session: ClientSession) -> list[dict[str, str]]:
     """Return the named queries, each with its parameters."""
     return [
-        {"name": query.name, "answers": query.summary, "params": " ".join(map(str, query.params))}
+        {
+            "name": query.name,
+            "answers": query.summary,
+            "params": " ".join(str(each) for each in query.params if each.name != "project"),
+        }
         for query in session.memory.playbook
     ]
 
 
 def _repaired_question(given: Arguments, error: JidomemError) -> Arguments | None:
-    """Return the arguments with parameters of the named query moved to `params`."""
-    unknown = [name for name in given if name not in ASK.takes]
+    """Return the arguments with parameters of the named query moved to `params`, and arguments out of it."""
+    params = given.get("params", {})
     try:
         query = Playbook().get(str(given.get("name")))
     except NotFound:
         return None
-    known = {snake(param.name) for param in query.params}
-    params = given.get("params", {})
-    others = {violation.field for violation in error.violations} - {*unknown}
-    if not unknown or others or not isinstance(params, dict) or not {*unknown} <= known:
+    if not isinstance(params, dict):
+        return None
+    known = {snake(param.name) for param in query.params} - {"project"}
+    beside = {name: value for name, value in params.items() if name in _BESIDE_PARAMS and name not in given}
+    inside = {name: value for name, value in given.items() if name not in ASK.takes}
+    others = {violation.field for violation in error.violations} - {*inside}
+    if not (beside or inside) or others or not {*inside} <= known:
         return None
     rest = {name: value for name, value in given.items() if name in ASK.takes}
-    return {**rest, "params": {**params, **{name: given[name] for name in unknown}}}
+    held = {**{name: value for name, value in params.items() if name not in beside}, **inside}
+    return {**rest, **beside, "params": held}
 
 
 def _status(session: ClientSession, given: Arguments) -> ToolResult:
@@ -458,7 +233,7 @@ def _status(session: ClientSession, given: Arguments) -> ToolResult:
 
 _ID = {**_TEXT, "description": "IRI or short id."}
 _AS_OF = {**_TEXT, "description": "Known by (ISO)."}
-_MOMENTS = {"as_of": _AS_OF, "valid_at": _TEXT}
+_MOMENTS = {"as_of": _TEXT, "valid_at": _TEXT}
 _INACTIVE = {**_TRUTH, "description": "Also ended ones."}
 ASK = Tool(
     "ask",
@@ -477,6 +252,7 @@ ASK = Tool(
     _ask,
     repair=_repaired_question,
 )
+_BESIDE_PARAMS = ("limit", "cursor", "as_of", "valid_at", "include_inactive", "status")
 TOOLS: tuple[Tool, ...] = (
     REMEMBER,
     Tool(
@@ -524,7 +300,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "why",
         "Author, time and evidence of a memory, what it replaced, and what replaced it.",
-        {"id": _ID, "as_of": _AS_OF},
+        {"id": _ID, "as_of": _TEXT},
         {"iri": _TEXT, "status": _TEXT, "evidence": _LIST},
         _why,
         required=("id",),
