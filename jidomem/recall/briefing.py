@@ -424,6 +424,7 @@ def _notice(result: MemoryRecall, option: str) -> str:
     session, kinds = ("session=", 'kinds=["{}"]') if option == _OPTIONS[0] else ("--session ", "--kind {}")
     notices = [
         result.index_notice(),
+        result.vectors_notice,
         result.inactive.notice(option),
         result.sessions_notice(session),
         result.kinds_notice(kinds),

@@ -49,6 +49,7 @@ from jidomem.records.recall import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
     NAMESPACE,
+    NOT_COMPARED,
     OTHER_SESSIONS,
     Candidate,
     CorpusStats,
@@ -337,6 +338,9 @@ class Recalling:
         ]  # fmt: skip
         question, more = answer.question, len(answer.ranked) > request.limit
         metadata = _metadata(project, question.stems.values(), query.stems, question.counts, more)
+        passages = [one.found.candidate.passage for one in answer.ranked[: request.limit]]
+        pending = [each.item for each in passages if each.cosine is None and each.words and question.has_vectors]
+        metadata |= {NOT_COMPARED: pending} if pending else {}
         return _Ranking(best, _weights(query.stems, question.counts), {**metadata, "ranking": answer.ranking})
 
     def _sources(self, project: str, within: SearchFilter, narrowing: Narrowing) -> list[RankingSource]:

@@ -28,6 +28,8 @@ NAMESPACE = "namespace"
 SCOPES = ("agent", "session")
 #: The key in the metadata of an answer with the number of the agent's entries in each session that was not searched.
 OTHER_SESSIONS = "other_sessions"
+#: The key with the memories that match words and have no vector yet: their scores say less than those of others.
+NOT_COMPARED = "not_compared"
 _PLURALS = {"entry": "entries", "turn": "turns"}
 #: The most of these sessions that are named.
 _NAMED = 5
@@ -247,13 +249,15 @@ class MemoryRecall(RecallResult):
     def reaching(self, least: float | None, *, relative: bool = True) -> MemoryRecall:
         """Return the memories with a score of at least *least*; `metadata["below"]` counts the others of the best.
 
-        By default the least is MIN_SCORE and, if *relative* and there is no talk, MIN_SHARE of the best score.
+        By default the least is MIN_SCORE and, if *relative* and there is no talk, MIN_SHARE of the best score, except
+        for memories without a vector so far.
         """
+        free = set[str]()
         if least is None:
             is_relative = relative and not any(hit.metadata.get("kind") in TALK for hit in self.entries)
             best = max((hit.score for hit in self.entries), default=0.0)
-            least = max(MIN_SCORE, MIN_SHARE * best * is_relative)
-        entries = [hit for hit in self.entries if hit.score >= least]
+            least, free = max(MIN_SCORE, MIN_SHARE * best * is_relative), {*self.metadata.get(NOT_COMPARED, ())}
+        entries = [hit for hit in self.entries if hit.score >= (MIN_SCORE if hit.id in free else least)]
         below = len(self.entries) - len(entries)
         more = bool(self.metadata.get("more")) and not below
         metadata = {**self.metadata, "more": more, "min_score": least, "below": below}
@@ -266,6 +270,12 @@ class MemoryRecall(RecallResult):
             return ""
         return (f"the search index is being built: only the memories of {index['added']:,} of {index['commits']:,} "
                 "commits were searched; try again")  # fmt: skip
+
+    @property
+    def vectors_notice(self) -> str:
+        """Return the sentence on the texts that may have no vector yet."""
+        pending = self.metadata.get("vectors", {}).get("pending") or 0
+        return f"{pending:,} {'text' if pending == 1 else 'texts'} may not be compared by meaning yet" * bool(pending)
 
     def sessions_notice(self, option: str = "session=") -> str:
         """Return the sentence on the entries in sessions that were not searched, and the *option* that searches one."""
