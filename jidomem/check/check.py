@@ -21,6 +21,7 @@ from jidomem.base.clock import now
 from jidomem.base.containers import grouped
 from jidomem.base.json_values import decode_json
 from jidomem.check import rules
+from jidomem.check.authorship import configured_changes, policy_changes, unpermitted
 from jidomem.check.journal_integrity import JournalFinding, Screening, edited_lines, findings, missing_files
 from jidomem.check.reasoning import inconsistencies
 from jidomem.check.report import (
@@ -34,6 +35,7 @@ from jidomem.check.report import (
     GATE,
     JOURNAL,
     ORPHAN,
+    PERMITTED,
     REDACTION,
     RULES,
     SUCCESSORS,
@@ -60,7 +62,7 @@ from jidomem.rdf.vocab import BASE, SHAPE, TYPE, jido, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.records.active import is_accepted
 from jidomem.records.file_anchor import anchors_of
-from jidomem.records.policy import PolicyChange
+from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.repository.other_tools import kind_of
 from jidomem.schema.ontology import Schema
 from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, UNNAMED
@@ -240,7 +242,7 @@ def _unreadable(path: str, what: str) -> Failed:
 #: The namespace of IRIs that the journal describes.
 _OURS = f"<{BASE}"
 #: Rules that compare memories with each other.
-_OF_OTHERS = frozenset((DANGLING, ORPHAN, CIRCLE, SUCCESSORS, CONFLICT, CONSISTENT, CLOSED_THERE, FRESH))
+_OF_OTHERS = frozenset((DANGLING, ORPHAN, CIRCLE, SUCCESSORS, CONFLICT, CONSISTENT, CLOSED_THERE, FRESH, PERMITTED))
 UNJUDGED, MISPLACED = plain_value(EVERY_ITEM_IS_JUDGED), f"{GATE}property-is-said-of-its-domain"
 
 
@@ -249,8 +251,8 @@ class Options:
     """The options of a check.
 
     With *reference*, pyshacl and owlrl judge all data; with *strict*, foreign terms count. *disagreements* returns the
-    rows of the query `conflicts`, *changed_files* the files that changed, *policy_changes* the changes of the
-    policy that two branches made differently; *own_gates* are run by *ask_own*, and
+    rows of the query `conflicts`, *changed_files* the files that changed, *unsettled_rules* the changes of the
+    policy that two branches made differently, *access* the policy; *own_gates* are run by *ask_own*, and
     *refused* are the gates that could not be read. *issues* are the lists that open tasks are compared with, *overlay*
     is the root with its own terms, *baseline* the waivers for its memory. Likely secrets are searched as the policy
     says (*on_secret*); with *secrets* all are, regardless of range, baseline and policy. *now* is the moment at which
@@ -261,7 +263,8 @@ class Options:
     strict: bool = False
     disagreements: Callable[[], Iterable[Mapping[str, Any]]] = tuple
     changed_files: Callable[[], Iterable[Mapping[str, Any]]] = tuple
-    policy_changes: Callable[[], Iterable[tuple[PolicyChange, PolicyChange]]] = tuple
+    unsettled_rules: Callable[[], Iterable[tuple[PolicyChange, PolicyChange]]] = tuple
+    access: Callable[[], AccessPolicy] = AccessPolicy
     own_gates: Sequence[GateQuery] = ()
     ask_own: Ask | None = None
     refused: Sequence[str] = ()
@@ -287,9 +290,10 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
         findings = _judged(source, schema, settings)
         gated, rows, unchecked = answers.result()
     others = gated + [_unsettled(row, source) for row in rows] + [*_changed_files(settings.changed_files(), source)]
-    others += [_unsettled_rule(*pair) for pair in settings.policy_changes()]
+    others += [_unsettled_rule(*pair) for pair in settings.unsettled_rules()]
     others += _written_differently(source)
     others += _reasoned(source, schema, gated, settings)
+    others += _of_authors(source, schema, settings)
     report = _report(source, schema, unchecked)
     streams = [stream, *(other for name in NAMES if (other := Stream(project, name)) != stream)]
     screenings = {each: _screening(follower.journal, each, settings) for each in streams}
@@ -311,6 +315,8 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
         report.problems += _journal_problems(follower.journal, each, damage[each], lost[each])
         report.problems += screenings[each].problems("warning" if settings.on_secret == "warn" else "violation")
     report.problems += _placed_in_overlay(source.placed(_once(findings)), settings.overlay)
+    if settings.revision is not None and settings.overlay is not None:
+        report.problems += configured_changes(settings.overlay, settings.revision)
     report.problems = in_order([*report.problems, *_aimless(schema, settings.overlay)])
     return report
 
@@ -489,6 +495,13 @@ def _unsettled(row: Mapping[str, Any], source: TripleSource) -> UnplacedFinding:
     also = f", the pair that {local_name(SUCCESSORS)} names too" if STALE in row["kinds"] else ""
     text = f"{kinds} with {earlier}{also}: settle it with one of the commands of: jidomem review --conflicts"
     return UnplacedFinding(iri(later), CONFLICT, "violation", text, None, None, (iri(earlier),))
+
+
+def _of_authors(source: JournalSource, schema: Schema, options: Options) -> list[UnplacedFinding]:
+    """Return what authors wrote that they may not, and the changes of the policy in the requested range."""
+    policy, moment = options.access(), options.now()
+    written = unpermitted(source, policy, lambda item: _may_be_active(item, source, schema, moment))
+    return [*written, *policy_changes(source, policy)]
 
 
 def _unsettled_rule(counts: PolicyChange, other: PolicyChange) -> UnplacedFinding:

@@ -62,6 +62,8 @@ USABLE = vocab.SHAPE + "TermCanBeUsed"
 SECRET = vocab.SHAPE + "NothingLooksSecret"
 EXPIRED = vocab.SHAPE + "WaiverIsInForce"
 UNUSED = vocab.SHAPE + "WaiverIsOfUse"
+PERMITTED = vocab.SHAPE + "AuthorMayAssert"
+POLICY_CHANGED = vocab.SHAPE + "PolicyIsAsItWas"
 #: The rules other than shapes, and their texts.
 RULES: Mapping[str, str] = {
     DANGLING: "Every IRI below https://jido.ai/ that something points at is described.",
@@ -95,6 +97,8 @@ RULES: Mapping[str, str] = {
     SECRET: "No text and no name in the journal looks like a key, a token or a password.",
     EXPIRED: "A waiver holds until the day it names.",
     UNUSED: "A waiver waives something.",
+    PERMITTED: "An active memory, and a change of the policy, is of an agent who may write it.",
+    POLICY_CHANGED: "The policy and the roles are those of the revision compared with.",
 }
 
 

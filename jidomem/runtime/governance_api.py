@@ -78,14 +78,15 @@ class GovernanceApi:
 
     def _check_project(self, project: str, requested: Options) -> CheckReport:
         from jidomem.check.check import check_project
-        from jidomem.read.derived import unsettled_changes
+        from jidomem.read.derived import authority, unsettled_changes
 
         memory = self._memory
         options = replace(
             requested,
             disagreements=lambda: memory.reader.ask("conflicts", project=project),
             changed_files=lambda: memory.changed_files(project),
-            policy_changes=lambda: unsettled_changes(memory.reader, project),
+            access=lambda: authority(memory.reader, project, memory.settings.policy),
+            unsettled_rules=lambda: unsettled_changes(memory.reader, project),
             ask_own=partial(memory.pool.solutions, project),
             now=memory.sources.now,
         )
