@@ -21,9 +21,8 @@ from jidomem.base.clock import now
 from jidomem.base.containers import grouped
 from jidomem.base.json_values import decode_json
 from jidomem.check import rules
-from jidomem.check.authorship import configured_changes, policy_changes, unpermitted
 from jidomem.check.journal_integrity import JournalFinding, Screening, edited_lines, findings, missing_files
-from jidomem.check.reasoning import inconsistencies
+from jidomem.check.reasoning import configured_changes, inconsistencies, policy_changes, unpermitted
 from jidomem.check.report import (
     CIRCLE,
     CLOSED_THERE,
