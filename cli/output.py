@@ -28,7 +28,7 @@ from jidomem.rdf.vocab import BASE, JIDO, MARKER, REDACTED, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import cell, tsv_line
 from jidomem.records.active import ACTIVE, state_text
-from jidomem.records.intent import REPEATS, SimilarMemory, similar_choices
+from jidomem.records.intent import REASON, REPEATS, SimilarMemory, similar_choices
 from jidomem_cli.options import READ, App, clean
 
 if TYPE_CHECKING:
@@ -456,20 +456,28 @@ def _choices(app: App, memory: Jidomem, receipt: Receipt, similar: SimilarMemory
     from jidomem_cli.errors import acting
 
     new, old = quote(short(receipt.iri)), quote(short(similar.id))
+    replaced = quote(short(similar.replaced_by or similar.id))
     options = acting(app)
-    edit, against = f"jidomem edit{options} {old} --confirm", f"{new} --against {old}"
-    replace = f'jidomem review{options} supersede {against} --reason "it takes its place"'
+    edit, against = f"jidomem edit{options} {old} --confirm", f"{new} --against {replaced}"
+    replace = f'jidomem review{options} supersede {against} --reason "{REASON}"'
+    invalidate = f'jidomem edit{options} {new} --invalidate --reason "{REASON}"'
     if receipt.commit is None:
-        supersede, confirm, keep = f"--supersedes {old}", edit, "write it as it is"
+        supersede, confirm, keep = f"--supersedes {replaced}", edit, "write it as it is"
+        invalidate = "do not write it"
     elif receipt.status == "proposed":
         supersede, keep = replace, f"jidomem review{options} keep-both {against}"
         confirm = f"jidomem review{options} reject {new}"
     else:
         supersede, keep = replace, "nothing to do"
         confirm = f'{edit} --set supersedes={old} --set supersedes={new} --reason "it says the same"'
+    if similar.is_inactive and receipt.commit is not None:
+        both = f"--set supersedes={new} --set supersedes={replaced}"
+        supersede = f'jidomem edit{options} {new} {both} --reason "{REASON}"'
+        if receipt.status == "proposed":
+            invalidate, keep = confirm, f"jidomem review{options} accept {new}"
     may_settle = receipt.commit is None or _may_supersede(memory, receipt.iri, similar.id)
     keep = keep if may_settle else "nothing to do"
-    choices = similar_choices(similar.relation, similar.differences, supersede=supersede, confirm=confirm, keep=keep)
+    choices = similar_choices(similar, supersede=supersede, confirm=confirm, keep=keep, invalidate=invalidate)
     return {name: choice for name, choice in choices.items() if may_settle or name != "supersede"}
 
 
@@ -486,7 +494,8 @@ def similar_line(similar: SimilarMemory) -> str:
     """Return a similar memory in words."""
     relation = "it seems to repeat" if similar.relation == REPEATS else "it is near to"
     differing = f", other values: {', '.join(similar.differences)}" if similar.differences else ""
-    likeness = f"likeness {similar.likeness:.2f}{differing}"
+    status = f", {similar.status}" if similar.status else ""
+    likeness = f"likeness {similar.likeness:.2f}{differing}{status}"
     return f"{relation} {short(similar.id)} by {similar.asserted_by} ({likeness}): {similar.text}"
 
 

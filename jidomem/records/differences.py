@@ -107,7 +107,7 @@ def are_brief_on_other_things(text: str, other: str) -> bool:
 
 
 def are_on_other_things(text: str, other: str) -> bool:
-    """Return whether two statements share at most a quarter of the content words of the shorter one.
+    """Return whether two statements share at most a quarter of the content words of the shorter one, which has several.
 
     >>> are_on_other_things("The parser reads UTF-8", "Invoices are sent on Mondays")
     True
@@ -115,7 +115,25 @@ def are_on_other_things(text: str, other: str) -> bool:
     False
     """
     one, two = _words_of(text), _words_of(other)
-    return 4 * _shared(one, two) <= min(len(one), len(two))
+    return 4 * _shared(one, two) <= min(len(one), len(two)) > 1
+
+
+def says_much_more(text: str, other: str) -> bool:
+    """Return whether one of two near statements has 2.5 times as many words and values as the other, or sums up.
+
+    The summary of a session says many things, of which the other may be one.
+
+    >>> says_much_more("Session 1 summary: chose Stripe; next is the refunds endpoint", "Use Stripe for payments")
+    True
+    >>> says_much_more("The pool has 5 threads", "The pool of the server has 5 threads")
+    False
+    """
+    fewer, more = sorted(len(_words_of(each)) + len(_values_of(each)) for each in (text, other))
+    return more > max(_MANY, 2.5 * fewer) or (_SUMS_UP.match(text) is None) != (_SUMS_UP.match(other) is None)
+
+
+def _values_of(text: str) -> list[Token]:
+    return [token for token in _tokens_of(text).tokens if token.kind != "word"]
 
 
 def _words_of(text: str) -> dict[str, Token]:
@@ -147,6 +165,12 @@ _INDEFINITE = frozenset(["whatever", "whichever", "anything", "everything", "som
 _MOST_REPLACED, _LONG_WORD = 2, 6
 #: The endings of a word that its stem may hide: sign and signing, scan and scanned.
 _INFLECTIONS = frozenset(["s", "es", "d", "ed", "ing", "ned", "ning", "n", "en"])
+#: The fewest words and values of a statement that says much more than another.
+_MANY = 6
+#: The beginning of a text that sums up a session or another span of work.
+_SUMS_UP = lazy(
+    r"\W*(?:[\w-]+\W+){0,3}?(?:summary|recap|handover|handoff|wrap-up|zusammenfassung|resumen)\b", re.IGNORECASE
+)
 #: The most content words of a brief statement.
 _BRIEF = 6
 #: The most values of a kind in a text that are compared; the most tokens of texts that are aligned word by word, and

@@ -206,7 +206,9 @@ def stem(word: str) -> str:
     if any(map(str.isdigit, folded)):
         return folded
     short = _ENDING.sub("", folded, count=1)
-    return short[:-1] if len(short) > 3 and short[-1] == short[-2] else short
+    if len(short) > 3 and short[-1] == short[-2]:
+        short = short[:-1]
+    return short[:-1] if len(short) > 3 and short[-1] == "n" != folded[-1] else short  # returned, as return
 
 
 def is_content(token: Token) -> bool:

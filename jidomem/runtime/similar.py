@@ -9,8 +9,9 @@ A large file is never built for a receipt: after LAG writes it is built in the b
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Set
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, islice
 from os import getpid
@@ -18,11 +19,15 @@ from threading import Condition, Lock, Semaphore, Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from jidomem.base.clock import monotonic_time
-from jidomem.base.words import chunk_text, digest
+from jidomem.base.words import chunk_text, digest, normal_text
 from jidomem.errors import Busy, JidomemError, NotFound
 from jidomem.journal.journal import Stream
-from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, local_name, type_uri
-from jidomem.records.intent import NEAR, REPEATS, MemoryUpdateIntent, Receipt, SimilarMemory
+from jidomem.rdf.terms import Term, iri, literal, plain_value
+from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, jido, local_name, type_uri
+from jidomem.records.active import INVALIDATED, REJECTED, SUPERSEDED, is_accepted
+from jidomem.records.intent import NEAR, OVER, REPEATS, MemoryUpdateIntent, Receipt, SimilarMemory
+from jidomem.write.conflict import place_taken
+from jidomem.write.snapshot import WriteSnapshot, versions_before
 
 if TYPE_CHECKING:
     from jidomem.index.search_tables import SearchIndexReader
@@ -54,7 +59,14 @@ _RELATIONS = {"repeats": "repeats", "contradicts": "contradicts", "separate": "i
 #: The fewest characters by which an intent may name a memory: the beginning or the end of its id.
 _SHORTEST_NAME = 4
 #: The fields whose memories are no neighbours: those of memories only, also by a part of the id, and those of others.
-_LINKS, _MIXED = ("supersedes", "invalidates", "coexists_with", "revives"), ("evidence", "about")
+_LINKED, _MIXED = ("supersedes", "invalidates", "coexists_with", "revives"), ("evidence", "about")
+
+_SUMMARY, _REASON, _RATIONALE = jido("summary"), jido("revisionReason"), jido("rationale")
+_STATES, _DECIDED = (jido("hasTaskStatus"), jido("hasErrorStatus")), jido("decisionStatus")
+_LINKS = [*map(jido, ("supersedes", "invalidates", "revives", "derivedFrom"))]
+_MARKER = iri(type_uri("deleted_marker"))
+#: The most characters of a text in a note, and the most memories that rest on a task or error.
+_LONGEST, _MOST_RESTING = 200, 2
 
 
 class _RecentWrite(NamedTuple):
@@ -96,19 +108,30 @@ class ReceiptSearch:
 
     def judge(self, project: str, intent: Proposal, receipt: Receipt) -> None:
         """Have the model, if there is one, compare a proposal with the memories similar to it, in the background."""
-        if self._judge is not None and receipt.similar:
+        active = [each for each in receipt.similar or () if not each.is_inactive]
+        if self._judge is not None and active:
             parsed = _parsed(intent)
-            self._judge.compare(project, receipt.iri, _text_of(parsed, _kind(parsed)), receipt.similar)
+            self._judge.compare(project, receipt.iri, _text_of(parsed, _kind(parsed)), active)
 
-    def answer(self, put: Callable[[Similar], object], project: str, intent: Proposal, receipt: Receipt | None) -> None:
+    def answer(
+        self,
+        put: Callable[[Similar], object],
+        project: str,
+        intent: Proposal,
+        receipt: Receipt | None,
+        reading: Callable[[], AbstractContextManager[WriteSnapshot]],
+    ) -> None:
         """Call *put* with the memories similar to *intent*, then bring the search file up to date if it lags.
 
-        The caller has acquired one of the `slots`, which is released at the end.
+        *reading* gives the rows of the project. The caller has acquired one of the `slots`, which is released at the
+        end.
         """
         similar, start = None, monotonic_time()
         try:
             with suppress(Exception):  # of any kind: the memory is durable, and nothing here may fail its receipt
                 similar = self._find(project, intent, receipt)
+            with suppress(Exception):
+                similar = self._with_status(similar, intent, receipt, reading)
             if monotonic_time() - start < self.within:
                 self.is_late = False
             put(similar)
@@ -116,6 +139,22 @@ class ReceiptSearch:
                 self._bring_up_to_date(project)
         finally:
             self.slots.release()
+
+    def _with_status(
+        self,
+        similar: Similar,
+        given: Proposal,
+        receipt: Receipt | None,
+        reading: Callable[[], AbstractContextManager[WriteSnapshot]],
+    ) -> Similar:
+        """Return *similar* with what became of each memory, after one that said the same as *given* and ended."""
+        if self._is_closed or self.treatment(given) == "off":
+            return similar
+        with reading() as view:
+            ended = _ended_alike(given, receipt.iri if receipt else "", view)
+            known = {each.id for each in ended}
+            others = [_with_standing(each, view) for each in similar or () if each.id not in known]
+        return similar if similar is None and not ended else (*ended, *others)
 
     def are_near(self, project: str, one: Proposal, other: Proposal) -> bool:
         """Return whether two memories are a near pair of the review, or near to each other as receipts tell it."""
@@ -215,7 +254,7 @@ class ReceiptSearch:
             text = neighbours.NewText(new.piece, embedding.vectors, partial(self._embed, embedding))
         mixed = {*chain.from_iterable(getattr(intent, name) or () for name in _MIXED)}
         whole = {name.casefold() for name in mixed}
-        linked = {*chain.from_iterable(getattr(intent, name) or () for name in _LINKS), *known}
+        linked = {*chain.from_iterable(getattr(intent, name) or () for name in _LINKED), *known}
         linked |= {*filter(is_short_id, mixed)}
         within = neighbours.comparable(kind, moment)
         search = neighbours.NeighbourSearch(stream, new.stems, within, text)
@@ -377,13 +416,15 @@ class ProposalJudge:
 def _similar(summary: str, neighbour: Neighbour) -> SimilarMemory:
     """Return a neighbour of the statement *summary* with its relation to it.
 
-    A repetition differs in no value, and in no one or two words alone; a brief one shares most of its words.
+    A repetition differs in no value, and in no one or two words alone; a brief one shares most of its words. Of two
+    statements of which one says much more, none repeats the other.
     """
     from jidomem.records import differences  # only a write needs these rules
 
     texts = summary, neighbour.summary
     differing = tuple(map(str, differences.differences(*texts)))
     differs = differing or differences.has_replaced_words(*texts) or differences.are_brief_on_other_things(*texts)
+    differs = differs or differences.says_much_more(*texts)
     relation = NEAR if differs or neighbour.likeness < SAME else REPEATS
     most = 1.0 if summary == neighbour.summary else 0.99
     likeness, author = min(round(neighbour.likeness, 2), most), local_name(neighbour.agent)
@@ -420,3 +461,110 @@ def _text_of(intent: MemoryUpdateIntent, kind: str) -> str:
     name = (intent.convention_name or intent.summary) if kind in CONVENTIONS else None
     texts = (intent.summary, name, intent.topic, intent.rationale, intent.detailed_explanation, intent.reason)
     return "\n".join(text.strip() for text in texts if text and text.strip())
+
+
+class _Standing(NamedTuple):
+    """The status of a memory that has one, a note on it, and the memory in its place; empty without."""
+
+    status: str = ""
+    note: str = ""
+    replaced_by: str = ""
+
+
+def _standing(item: Term, view: WriteSnapshot) -> _Standing:
+    """Return the standing of a memory: how it ended, that its task or error is over, or that it was rejected."""
+    if view.has_ended(item):
+        return _ended(item, view)
+    if (state := next(filter(None, (view.first(item, each) for each in _STATES)), None)) is not None:
+        status = local_name(plain_value(state))
+        return _Standing(status, "; ".join(_over(item, status, view)) if status in OVER else "")
+    if (decided := view.first(item, _DECIDED)) is None:
+        return _Standing()
+    status = plain_value(decided)
+    note = "" if is_accepted(status) else f"was {status} on {_day(item, view)}{_because(item, (_RATIONALE,), view)}"
+    return _Standing(status, note)
+
+
+def _ended(item: Term, view: WriteSnapshot) -> _Standing:
+    withdrawals, successors = view.objects(item, jido("invalidatedBy")), view.objects(item, jido("supersededBy"))
+    end, place = [*withdrawals, *successors][0], _place_taken(item, view)
+    note = f"ended on {_day(end, view)}{_because(end, (_REASON, _RATIONALE), view)}"
+    if place is not None:
+        note += f" (replaced by {plain_value(place)}: {_text(place, (_SUMMARY,), view)})"
+    withdrawn = REJECTED if view.is_proposed(item) else INVALIDATED
+    return _Standing(withdrawn if withdrawals else SUPERSEDED, note, plain_value(place) if place is not None else "")
+
+
+def _place_taken(item: Term, view: WriteSnapshot) -> Term | None:
+    place = place_taken(item, view)
+    return None if place is None or _MARKER in view.types(place) else place
+
+
+def _over(item: Term, status: str, view: WriteSnapshot) -> Iterator[str]:
+    yield f"already {status} on {_day(item, view)}"
+    versions = versions_before(item, view)
+    resting = sorted({each for base in versions for each in view.subjects(jido("derivedFrom"), base)} - versions)
+    for each in [each for each in resting if view.is_active(each)][:_MOST_RESTING]:
+        yield f"see {plain_value(each)}: {_text(each, (_SUMMARY,), view)}"
+
+
+def _day(item: Term, view: WriteSnapshot) -> str:
+    recorded = view.first(item, jido("recordedAt"))
+    return plain_value(recorded)[:10] if recorded else "an unknown day"
+
+
+def _because(item: Term, fields: Iterable[Term], view: WriteSnapshot) -> str:
+    return f" because {reason}" if (reason := _text(item, fields, view)) else ""
+
+
+def _text(item: Term, fields: Iterable[Term], view: WriteSnapshot) -> str:
+    term = next(filter(None, (view.first(item, field) for field in fields)), None)
+    text = " ".join(plain_value(term).split()) if term else ""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _ended_alike(intent: Proposal, item: str, view: WriteSnapshot) -> tuple[SimilarMemory, ...]:
+    """Return the memory with the text of *intent* that ended last, unless another one that says so is in its place.
+
+    The full stop and the case of the first letter do not count. *item* is the new memory, empty before it is judged;
+    memories that it names, and all if it is a decision that is not accepted, are left out.
+    """
+    given = intent.to_dict() if isinstance(intent, MemoryUpdateIntent) else intent
+    text, decided = given.get("summary"), view.first(iri(item), _DECIDED) if item else None
+    if not isinstance(text, str) or not text.strip() or not is_accepted(plain_value(decided) if decided else None):
+        return ()
+    text, new = text.strip(), [iri(item)] if item else []
+    known = {item, *(plain_value(old) for each in new for link in _LINKS for old in view.objects(each, link))}
+    bare = text.removesuffix(".")
+    forms = {form for each in (bare, f"{bare}.") if each for form in (each, each[0].swapcase() + each[1:])}
+    found: dict[str, Term] = {}
+    for form in {text, *forms}:
+        for item in view.subjects(_SUMMARY, literal(form)):
+            if plain_value(item) not in known and view.has_ended(item) and _MARKER not in view.types(item):
+                found[_last(item, view)] = item
+    if not found:
+        return ()
+    item = found[max(found)]
+    place, said = _place_taken(item, view), plain_value(view.first(item, _SUMMARY) or item)
+    if place is not None and (plain_value(place) in known or _says(place, text, view)):
+        return ()
+    author = next(iter(view.recorded_by(item)), None)
+    name = local_name(plain_value(author)) if author else ""
+    return (_with_standing(SimilarMemory(plain_value(item), said, 1.0, REPEATS, name), view),)
+
+
+def _last(item: Term, view: WriteSnapshot) -> str:
+    """Return the moment at which *item* ended, before its IRI."""
+    ends = [end for link in ("invalidatedBy", "supersededBy") for end in view.objects(item, jido(link))]
+    moments = [plain_value(moment) for end in ends for moment in view.objects(end, jido("recordedAt"))]
+    return f"{max(moments, default='')} {item}"
+
+
+def _says(item: Term, text: str, view: WriteSnapshot) -> bool:
+    said = view.first(item, _SUMMARY)
+    return said is not None and normal_text(plain_value(said).removesuffix(".")) == normal_text(text.removesuffix("."))
+
+
+def _with_standing(similar: SimilarMemory, view: WriteSnapshot) -> SimilarMemory:
+    """Return *similar* with its standing."""
+    return replace(similar, **_standing(iri(similar.id), view)._asdict())

@@ -24,7 +24,7 @@ from jidomem.base.clock import format_timestamp
 from jidomem.errors import COMMAND, SHELL, InvalidRequest, JidomemError, NotServed, TooLarge, did_you_mean
 from jidomem.rdf.vocab import BASE
 from jidomem.records.entry import WriteResult
-from jidomem.records.intent import Receipt, parse_json, similar_choices
+from jidomem.records.intent import REASON, Receipt, SimilarMemory, parse_json, similar_choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +97,10 @@ _COMMANDS: Sequence[HintTranslation] = (
 #: The commands in warnings, with the words before them in the pattern, as a warning may also quote texts of memories.
 _WARNED: Sequence[HintTranslation] = (
     HintTranslation(
-        r"(if yours takes its place: )jidomem review supersede \S+ --against (?:https://jido\.ai/memory/)?([^\s;]+)"
-        r'(?: --reason "[^"]*")?',
-        r'\1POST /projects/PROJECT/memories/\2/revise {"invalidate": true, "reason": "..."}',
-        r"\1the tool revise with id \2, invalidate true and a reason",
+        r"(if yours takes its place: )jidomem review supersede (?:https://jido\.ai/memory/)?(\S+)"
+        r' --against (?:https://jido\.ai/memory/)?([^\s;]+)(?: --reason "([^"]*)")?',
+        r'\1POST /projects/PROJECT/memories/\2/revise {"set": {"supersedes": ["\2", "\3"]}, "reason": "\4"}',
+        r'\1the tool revise with {"id": "\2", "set": {"supersedes": ["\2", "\3"]}, "reason": "\4"}',
     ),
     HintTranslation(
         r"(about the same files or things: )jidomem governing FILE$",
@@ -159,23 +159,24 @@ def _translated(values: Mapping[str, Any], instead: Callable[[HintTranslation], 
 
 def _with_choices(values: Mapping[str, Any], similar: Mapping[str, Any], project: str) -> dict[str, Any]:
     """Return a *similar* memory of a receipt with a request for each choice, or without *project* a call of a tool."""
-    new, old = values["iri"], similar["id"]
+    known = SimilarMemory(**{name: value for name, value in similar.items() if name != "choices"})
+    new, old, replaced = values["iri"], known.id, known.replaced_by or known.id
 
     def revise(item: str, **fields: Any) -> str:
         if not project:
             return f"the tool revise with {json.dumps({'id': item, **fields})}"
         return f"POST /projects/{quote(project)}/memories/{item_path(item)}/revise {json.dumps(fields)}"
 
-    keep = "nothing to do"
+    keep, invalidate = "nothing to do", revise(new, invalidate=True, reason=REASON)
     if values["commit"] is None:
-        supersede, confirm = f"`supersedes`: {json.dumps([old])}", revise(old, confirm=True)
+        supersede, confirm = f"`supersedes`: {json.dumps([replaced])}", revise(old, confirm=True)
+        invalidate = "do not write it"
     else:
-        supersede = revise(new, set={"supersedes": [new, old]}, reason="it takes its place")
+        supersede = revise(new, set={"supersedes": [new, replaced]}, reason=REASON)
         confirm = revise(old, confirm=True, set={"supersedes": [old, new]}, reason="it says the same")
     if values["status"] == "proposed" and values["commit"] is not None:
         confirm, keep = revise(new, invalidate=True, reason="it says the same"), revise(new, confirm=True)
-    relation, differences = similar["relation"], similar["differences"]
-    choices = similar_choices(relation, differences, supersede=supersede, confirm=confirm, keep=keep)
+    choices = similar_choices(known, supersede=supersede, confirm=confirm, keep=keep, invalidate=invalidate)
     return {**similar, "choices": choices}
 
 

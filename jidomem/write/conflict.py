@@ -14,7 +14,7 @@ from typing import Any
 
 from jidomem.base.clock import parse_moment
 from jidomem.base.containers import reachable
-from jidomem.base.words import normal_text
+from jidomem.base.words import TELL_LITTLE, normal_text
 from jidomem.errors import ConflictItem
 from jidomem.rdf.terms import Term, iri, literal, moment_in, parse_literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido, local_name, type_of, type_uri
@@ -23,6 +23,8 @@ from jidomem.records.intent import (
     CLASH,
     CONFLICT_KEY,
     IDENTICAL,
+    OVER,
+    REASON,
     MemoryUpdateIntent,
     contradiction,
     convention_clash,
@@ -42,8 +44,6 @@ NOT_CONTENT = {
     "revives", "reason",
 }  # fmt: skip
 _COMPARED_SEPARATELY = NOT_CONTENT | {"about", "extra_triples"}  # these are compared separately
-#: The states of a task or an error that has ended.
-_OVER = ("Completed", "Abandoned", "Resolved")
 #: The most facts that were not compared, and the most decisions about the same place, that warnings name.
 _MOST_WARNED = 3
 #: The most decisions about one place that are compared, newest first.
@@ -105,7 +105,7 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
 
 def _is_over(intent: MemoryUpdateIntent) -> bool:
     """Return whether *intent* is a task or an error that has ended, so that the same may occur again."""
-    return family(intent.type or "") in ("task", "error") and local_name(intent.status or "") in _OVER
+    return family(intent.type or "") in ("task", "error") and local_name(intent.status or "") in OVER
 
 
 def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]) -> dict[str, str]:
@@ -244,7 +244,7 @@ def _places(item: Term, view: WriteSnapshot) -> set[str]:
 def _decisions_nearby(
     intent: MemoryUpdateIntent, compared: Collection[str], view: WriteSnapshot, now: datetime
 ) -> list[str]:
-    """Return warnings of active decisions about the same files or things as the decision *intent*.
+    """Return warnings of active decisions about the same files or things that may be on the matter of *intent*.
 
     Decisions on other topics do not conflict, and an imported decision has a topic of its own. *compared* memories and
     those in coexists_with are left out, and so are the places of the memories that *intent* replaces.
@@ -257,17 +257,30 @@ def _decisions_nearby(
         for item in reversed(view.instances(_ABOUT, term, _DECISION_CLASSES)[-_MOST_READ:]):
             other = plain_value(item)
             is_new = other not in nearby and other not in compared and other not in intent.coexists_with
-            if is_new and view.is_active(item) and _overlap(intent, now, item, view):
+            is_rival = is_new and view.is_active(item) and _overlap(intent, now, item, view)
+            if is_rival and _may_be_on_one_matter(intent, item, view):
                 nearby[other] = place
     warnings = [
         f"{other}{NEARBY}{place} too: {_summary(other, view)}; if yours takes its place:"
-        f' jidomem review supersede {intent.iri} --against {other} --reason "it takes its place"'
+        f' jidomem review supersede {intent.iri} --against {other} --reason "{REASON}"'
         "; if both hold, there is nothing to do"
         for other, place in [*nearby.items()][:_MOST_WARNED]
     ]
     if more := len(nearby) - len(warnings):
         warnings.append(f"{more} more active decisions about the same files or things: jidomem governing FILE")
     return warnings
+
+
+def _may_be_on_one_matter(intent: MemoryUpdateIntent, item: Term, view: WriteSnapshot) -> bool:
+    """Return whether *intent* shares half of the words of the decision *item*, or of its own if it is briefer.
+
+    If both have a topic of their own, they share three quarters of those that tell something.
+    """
+    texts = intent.summary or "", _summary(plain_value(item), view)
+    one, two = ({word.strip(".,;:!?") for word in normal_text(text).split()} for text in texts)
+    if not intent.topic or view.first(item, jido("topic")) is None:
+        return 2 * len(one & two) >= min(len(one), len(two))
+    return 4 * len((one & two) - TELL_LITTLE) >= 3 * min(len(one - TELL_LITTLE), len(two - TELL_LITTLE))
 
 
 def are_nearby(item: Term, other: Term, view: WriteSnapshot) -> bool:

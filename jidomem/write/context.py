@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Semaphore
@@ -38,10 +39,17 @@ class SimilarSearch(Protocol):
     def judge(self, project: str, intent: Proposal, receipt: Receipt) -> None:
         """Have a model, if there is one, compare a proposal with the memories similar to it, in the background."""
 
-    def answer(self, put: Callable[[Similar], object], project: str, intent: Proposal, receipt: Receipt | None) -> None:
+    def answer(
+        self,
+        put: Callable[[Similar], object],
+        project: str,
+        intent: Proposal,
+        receipt: Receipt | None,
+        reading: Callable[[], AbstractContextManager[WriteSnapshot]],
+    ) -> None:
         """Call *put* with the memories similar to *intent*, which has no *receipt* before it is judged.
 
-        The caller has acquired one of the `slots`, which is released at the end.
+        *reading* gives the rows of the project. The caller has acquired one of the `slots`, released at the end.
         """
 
     def are_near(self, project: str, one: Proposal, other: Proposal) -> bool:

@@ -436,6 +436,14 @@ def normalize(
     return Normal(MemoryUpdateIntent.from_fields(values), filled)
 
 
+#: The names of types for the summary of a session, and what fits: one memory for each thing that the next one needs.
+_SUMMARIES = ("session_summary", "session", "summary", "recap", "handover")
+_OF_A_SESSION = (
+    "give a memory for each result of the session: `type` decision, fact, convention, lesson_learned, or task for"
+    " what is next; a text on the whole is a fact with the `topic` session summary"
+)
+
+
 def _kind(normalizer: FieldNormalizer, given: str | None) -> str | None:
     """Return the type that *given* names, None if it names none."""
     if given is None:
@@ -450,7 +458,8 @@ def _kind(normalizer: FieldNormalizer, given: str | None) -> str | None:
     near = TYPE_SYNONYMS.get(key) or canonical.nearest(key, allowed)
     message = f"{given!r} is not a type of memory" + (f"; did you mean {near!r}?" if near else "")
     repair = canonical.put("type", near) if near else None
-    normalizer.refuse("unknown_type", "type", given, message, allowed=allowed, nearest=near, repair=repair)
+    more = {"hint": _OF_A_SESSION} if key in _SUMMARIES else {}
+    normalizer.refuse("unknown_type", "type", given, message, allowed=allowed, nearest=near, repair=repair, **more)
     return None
 
 

@@ -262,11 +262,14 @@ def proposal_reason(
 def near_reason(
     intent: MemoryUpdateIntent, near: Iterable[str], view: WriteSnapshot
 ) -> tuple[str | None, list[Triple]]:
-    """Return the reason why a memory is only proposed that is *near* to active ones, and the triples that record it."""
-    active = [other for other in map(iri, near) if view.is_current(other)]
-    if not active:
+    """Return the reason why a memory is only proposed that is *near* to others, and the triples that record it."""
+    named = [*map(iri, near)]
+    active, ended = [each for each in named if view.is_current(each)], [each for each in named if view.has_ended(each)]
+    says = f"it repeats or is near to {', '.join(map(plain_value, active))}" if active else ""
+    again = f"it says again what ended with {', '.join(map(plain_value, ended))}" if ended else ""
+    if not (says or again):
         return None, []
-    item, reason = iri(intent.iri or ""), f"it repeats or is near to {', '.join(map(plain_value, active))}"
+    item, reason = iri(intent.iri or ""), "; ".join(filter(None, (says, again)))
     against = [(item, jido("conflictsWith"), other) for other in active]
     return reason, [(item, jido("proposedBecause"), literal(reason)), *against]
 

@@ -242,7 +242,7 @@ def resting_on_ended(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[st
 def _resting_on(ended: Iterable[str], intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[Term]:
     """Return the active memories that rest on a version of one of *ended*, those that *intent* ends left out."""
     named = {iri(each) for field in ("supersedes", "invalidates") for each in getattr(intent, field)}
-    bases = [base for old in ended for base in _versions_before(iri(old), view)]
+    bases = [base for old in ended for base in versions_before(iri(old), view)]
     return sorted({item for base in bases for item in view.subjects(_DERIVED, base) if view.is_active(item)} - named)
 
 
@@ -254,7 +254,7 @@ def _is_of_another_matter(intent: MemoryUpdateIntent, old: Term, view: WriteSnap
     return are_on_other_things(intent.summary or "", _summary(old, view))
 
 
-def _versions_before(item: Term, view: WriteSnapshot) -> set[Term]:
+def versions_before(item: Term, view: WriteSnapshot) -> set[Term]:
     """Return *item* and the memories that it replaced or revives, directly or not."""
     return reachable([item], lambda node: view.subjects(_ENDS[0], node) + view.objects(node, _REVIVES))
 

@@ -17,7 +17,7 @@ from jidomem.rdf import vocab
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, jido
 from jidomem.records.file_anchor import with_slashes
-from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, ONLY_FOR, WRITER_ONLY, MemoryUpdateIntent
+from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, ONLY_FOR, REASON, WRITER_ONLY, MemoryUpdateIntent
 from jidomem.records.policy import Policy
 from jidomem.schema.ontology import Schema
 from jidomem.write.canonical import (
@@ -74,6 +74,11 @@ def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
                 repair=put("applies_to_project", own_iri) if nearest else None,
             )
         )
+    for name in ("reason", "rationale"):
+        if getattr(intent, name) == REASON:
+            message = f"{name} is {REASON!r}, which stands in a choice for your own words"
+            hint = f"give `{name}`: one sentence that says why"
+            violations.append(Violation("missing_rationale", message, field=name, value=REASON, hint=hint))
     if intent.type in DECISIONS and intent.rationale is None:
         message, hint = "a decision says why: give it a rationale", "give `rationale`: why it was decided so"
         violations.append(Violation("missing_rationale", message, field="rationale", hint=hint))

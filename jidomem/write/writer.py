@@ -207,6 +207,8 @@ class MemoryWriter:
         if near is None and receipt.status == "asserted":
             warnings = *warnings, _NOT_COMPARED
         similar = self._similar(search, project_id, intent, receipt)
+        if similar:
+            warnings = *(each.warning for each in similar if each.note and each.warning), *warnings
         if similar and warnings:  # a decision about the same file is among them already
             ids = {each.id for each in similar}
             warnings = tuple(each for each in warnings if each.partition(NEARBY)[0] not in ids)
@@ -234,7 +236,7 @@ class MemoryWriter:
         if not search.slots.acquire(blocking=False):
             return None
         answer: SimpleQueue[Similar] = SimpleQueue()
-        arguments = answer.put, project_id, intent, receipt
+        arguments = answer.put, project_id, intent, receipt, self._queues.of(project_id).reading
         within = search.within
         if search.is_late and receipt is not None:
             within = min(within, _WITHIN_IF_LATE)

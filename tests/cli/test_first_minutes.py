@@ -143,7 +143,7 @@ def test_an_imported_decision_about_the_file_of_another_one_is_warned_of_as_a_wr
     assert (
         f"docs/adr/0002-orm.md: warning: {old[-8:]} is an active decision about src/store.py too: Do not use an ORM;"
         f" if yours takes its place: jidomem review supersede {new[-8:]} --against {old[-8:]}"
-        ' --reason "it takes its place";'
+        ' --reason "SAY WHY";'
     ) in named.stderr
     assert taken_in("auto")["notes"] == []
     assert run("review", "supersede", new, "--against", old).exit_code == 0

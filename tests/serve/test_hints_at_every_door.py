@@ -182,7 +182,10 @@ def test_a_memory_that_is_not_there_is_to_be_looked_for_by_the_tool_that_lists_t
 
 def about_one_file(memory, count):
     """The ids of active decisions about one file, on topics of their own."""
-    given = [decision(topic=f"t{n}", summary=f"Do {n}", about=["src/a.py"], asserted_by="ana") for n in range(count)]
+    given = [
+        decision(topic=f"t{n}", summary=f"Run ask timeline {n}", about=["src/a.py"], asserted_by="ana")
+        for n in range(count)
+    ]
     return [memory.writer.submit_intent("p", each).iri.rsplit("/", 1)[1] for each in given]
 
 
@@ -197,22 +200,30 @@ def test_a_warning_over_http_names_the_request_that_ends_the_other_decision(memo
 
     (warning,) = warnings_of(client.post("/projects/p/intents", json=new).json)
 
-    request = re.search(r"takes its place: POST (\S+) (\{.*\}); if both hold", warning)
-    assert request[1] == f"/projects/p/memories/{old}/revise"
-    ended = client.post(request[1], json={**json.loads(request[2]), "asserted_by": "ana", "asserted_in": "s-1"})
+    path, body = re.search(r"takes its place: POST (\S+) (\{.*\}); if both hold", warning).groups()
+    given = {**json.loads(body), "asserted_by": "ana", "asserted_in": "s-1"}
+    assert client.post(path, json=given).json["violations"][0]["field"] == "reason"
+    ended = client.post(path, json={**given, "reason": "measured anew"})
     assert ended.status_code == 201, ended.json
-    active = [row["decision"] for row in memory.reader.ask("decisions", project="p")]
-    assert not any(each.endswith(old) for each in active)
+    active = {row["summary"]: row["decision"] for row in memory.reader.ask("decisions", project="p")}
+    assert "Run jidomem ask timeline" in active
+    assert not any(each.endswith(old) for each in active.values())
 
 
 def test_a_warning_over_mcp_names_the_tool_and_one_of_more_decisions_where_they_are_listed(memory):
     ids = about_one_file(memory, 5)
-    given = {"text": "n", "type": "decision", "topic": "n", "rationale": "r", "about": ["src/a.py"]}
+    given = {
+        "text": "Run jidomem ask timeline",
+        "type": "decision",
+        "topic": "n",
+        "rationale": "r",
+        "about": ["src/a.py"],
+    }
 
     values = call(TOOL["remember"], ClientSessions(memory).of("ana"), given).values
 
     *each, more = warnings_of(values)
-    assert all(any(f"the tool revise with id {one}, invalidate true" in text for one in ids) for text in each)
+    assert all(any(f'"{one}"]}}, "reason": "SAY WHY"}}' in text for one in ids) for text in each)
     assert more.endswith('things: the tool ask with name governing and params {"file": "FILE"}')
     assert not any(is_of_a_shell(text) for text in values["warnings"])
 

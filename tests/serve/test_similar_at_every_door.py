@@ -10,6 +10,7 @@ from mcp_types import Implementation
 
 import jidomem
 from jidomem.curation.review_queue import queue
+from jidomem.records.intent import REASON
 from jidomem.serve.app import create_app
 from jidomem.serve.mcp.client_session import ClientSessions
 from jidomem.serve.mcp.server import create_server
@@ -51,7 +52,11 @@ def by_request(memory, choice):
               "confidence": "high"}  # fmt: skip
     (similar,) = client.post("/projects/p/intents", json=intent).json["similar"]
     method, path, body = re.fullmatch(r".*: (POST) (\S+) (.*)", similar["choices"][choice]).groups()
-    answer = client.open(path, method=method, json={**json.loads(body), "asserted_by": "ben"})
+    given = {**json.loads(body), "asserted_by": "ben"}
+    if REASON in body:
+        assert client.open(path, method=method, json=given).status_code == 422
+        given["reason"] = "measured anew"
+    answer = client.open(path, method=method, json=given)
     assert answer.status_code == 201, answer.json
     return similar
 
@@ -65,7 +70,11 @@ def by_tool(memory, choice):
             receipt = (await client.call_tool("remember", {"text": REPEATED})).structured_content
             (similar,) = receipt["similar"]
             tool, arguments = re.fullmatch(r".*: the tool (\w+) with (.*)", similar["choices"][choice]).groups()
-            answer = await client.call_tool(tool, json.loads(arguments))
+            given = json.loads(arguments)
+            if REASON in arguments:
+                assert (await client.call_tool(tool, given)).is_error
+                given["reason"] = "measured anew"
+            answer = await client.call_tool(tool, given)
             assert not answer.is_error, answer
             return similar
 

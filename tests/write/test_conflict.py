@@ -690,14 +690,16 @@ def nearby(receipt):
 def test_a_decision_is_warned_of_an_active_one_about_the_same_file_whatever_the_topics(memory, topics):
     submit = memory.writer.submit_intent
     old = submit("p", decision(about=["src/a.py", "docs/1.md"], topic="use-mysql")).iri
-    given = decision(summary="x", about=["src/b.py", "src/a.py"], **({"topic": "x"} if topics else {}))
+    given = decision(
+        summary="Use Oxigraph for all", about=["src/b.py", "src/a.py"], **({"topic": "x"} if topics else {})
+    )
 
     receipt = submit("p", given)
 
     assert receipt.status == "asserted"
     assert nearby(receipt) == [
         f"{old} is an active decision about src/a.py too: Use Oxigraph; if yours takes its place:"
-        f' jidomem review supersede {receipt.iri} --against {old} --reason "it takes its place"'
+        f' jidomem review supersede {receipt.iri} --against {old} --reason "SAY WHY"'
         "; if both hold, there is nothing to do"
     ]
     assert memory.writer.settle("p", receipt.iri, "supersede", other=old, reason="r").status == "asserted"
@@ -720,15 +722,19 @@ def test_a_decision_is_not_warned_of_one_that_is_settled_elsewhere_or_no_rival(m
     old = submit("p", decision(about=["src/a.py"], valid_from="2021-01-01")).iri
     fields = {name: [old] if value == ["OLD"] else value for name, value in fields.items()}
 
-    assert nearby(submit("p", decision(**{"summary": "x", "about": ["src/a.py"], "topic": "t"} | fields))) == []
+    assert (
+        nearby(submit("p", decision(**{"summary": "Use Oxigraph x", "about": ["src/a.py"], "topic": "t"} | fields)))
+        == []
+    )
 
 
 def test_a_successor_is_warned_only_of_decisions_about_places_new_to_it(memory):
     submit = memory.writer.submit_intent
     submit("p", decision(about=["src/a.py", "src/b.py"]))
-    first = submit("p", decision(summary="x", about=["src/a.py"])).iri
-    second = submit("p", decision(summary="y", about=["src/a.py"], supersedes=[first]))
-    third = submit("p", decision(summary="z", about=["src/a.py", "src/b.py"], supersedes=[second.iri]))
+    first = submit("p", decision(summary="Use Oxigraph x", about=["src/a.py"])).iri
+    second = submit("p", decision(summary="Use Oxigraph y", about=["src/a.py"], supersedes=[first]))
+    given = decision(summary="Use Oxigraph z", about=["src/a.py", "src/b.py"], supersedes=[second.iri])
+    third = submit("p", given)
 
     assert nearby(second) == []
     assert [("about src/b.py too" in warning) for warning in nearby(third)] == [True]
@@ -736,9 +742,9 @@ def test_a_successor_is_warned_only_of_decisions_about_places_new_to_it(memory):
 
 def test_of_many_decisions_about_one_file_the_newest_three_are_named_and_the_others_counted(memory):
     submit = memory.writer.submit_intent
-    items = [submit("p", decision(summary=f"n{number}", about=["src/a.py"])).iri for number in range(5)]
+    items = [submit("p", decision(summary=f"Use Jena {number}", about=["src/a.py"])).iri for number in range(5)]
 
-    *named, more = nearby(submit("p", decision(summary="x", about=["src/a.py"])))
+    *named, more = nearby(submit("p", decision(summary="Use Jena", about=["src/a.py"])))
 
     assert [warning.split()[0] for warning in named] == items[:1:-1]
     assert more == "2 more active decisions about the same files or things: jidomem governing FILE"
@@ -750,9 +756,19 @@ def test_a_decision_is_warned_of_an_older_one_about_a_file_that_many_later_memor
     later = [decision(type="fact", summary=f"n{number}", about=["src/a.py"], rationale=None) for number in range(60)]
     assert {receipt.status for receipt in memory.writer.submit_many("p", later)} == {"asserted"}
 
-    (warning,) = nearby(submit("p", decision(summary="x", about=["src/a.py"])))
+    (warning,) = nearby(submit("p", decision(summary="Oxigraph", about=["src/a.py"])))
 
     assert warning.startswith(old)
+
+
+def test_decisions_in_other_words_about_one_file_are_no_rivals(memory):
+    submit = memory.writer.submit_intent
+    kinds = ["pure", "slow", "tested", "private", "deprecated", "inlined"]
+    texts = [f"Function {chr(65 + place)} of the store is {kind}." for place, kind in enumerate(kinds)]
+
+    receipts = [submit("p", decision(summary=text, topic=text, about=["internal/store.go"])) for text in texts]
+
+    assert [nearby(receipt) for receipt in receipts] == [[]] * 6
 
 
 def test_what_coexists_with_what_is_replaced_makes_its_scope_distinct(memory):

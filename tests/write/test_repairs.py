@@ -183,7 +183,14 @@ def test_what_several_stages_refuse_is_repaired_in_one_go(writer):  # C051
 
 @pytest.mark.parametrize(
     ("word", "kind"),
-    [("todo", "task"), ("note", "fact"), ("preference", "fact"), ("rule", "convention"), ("Question", "unknown")],
+    [
+        ("todo", "task"),
+        ("note", "fact"),
+        ("preference", "fact"),
+        ("session_summary", "fact"),
+        ("rule", "convention"),
+        ("Question", "unknown"),
+    ],
 )
 def test_an_everyday_word_for_a_type_is_mended_to_it(writer, word, kind):
     error = refusal(writer.submit_intent, "p", intent(type=word))
