@@ -27,8 +27,7 @@ from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.rdf.vocab import BASE, JIDO, MARKER, REDACTED, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import cell, tsv_line
-from jidomem.records.active import ACTIVE, state_text
-from jidomem.records.intent import REASON, REPEATS, SimilarMemory, similar_choices
+from jidomem.records.active import ACTIVE, REASON, REPEATS, SimilarMemory, similar_choices, state_text
 from jidomem_cli.options import READ, App, clean
 
 if TYPE_CHECKING:

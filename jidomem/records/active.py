@@ -4,6 +4,8 @@ A memory is active when it is asserted, its decision status is accepted or absen
 invalidates it, and it is valid: from its valid_from until before its valid_until. Every named query contains the lines
 of `filters`, which a test compares; other queries are built from the functions here.
 
+A memory that is similar to a new one is shown with its state, and with the choices between both.
+
 Two conventions with a common conflict key conflict only if `Convention.clashes` is true as well.
 """
 
@@ -276,3 +278,78 @@ def valid_since(spans: Iterable[Interval], until: int) -> int:
             break
         until = min(since, until)
     return until
+
+
+#: The states of a task or an error that has ended.
+OVER = ("Completed", "Abandoned", "Resolved")
+#: The states of a memory that says nothing any more.
+_INACTIVE = frozenset([*ENDED, *UNACCEPTED, REJECTED])
+#: The reason in a choice that the agent has to say in its own words; as it is, it is refused.
+REASON = "SAY WHY"
+#: The relations of a memory to a near statement: it says the same, or something on the same matter.
+REPEATS, NEAR = "repeats", "near"
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarMemory:
+    """A memory near to the one that was written, with their likeness from 0 to 1; active, unless it said the same.
+
+    `relation` is repeats if both say the same, else near; `asserted_by` is its author. `differences` are the values in
+    which the new memory differs from it, such as `5 / 20 threads`. `status` is that of a task, an error or a decision,
+    or how it ended, `note` says that in words, and `replaced_by` is the memory in its place; empty without.
+    """
+
+    id: str
+    text: str
+    likeness: float
+    relation: str
+    asserted_by: str
+    differences: tuple[str, ...] = ()
+    status: str = ""
+    note: str = ""
+    replaced_by: str = ""
+
+    @property
+    def is_inactive(self) -> bool:
+        """Return whether it ended or, as a decision, was not accepted."""
+        return self.status in _INACTIVE
+
+    @property
+    def warning(self) -> str:
+        """Return a warning of a memory that says the same and ended, was rejected or is over; empty for others."""
+        if self.relation != REPEATS or not self.note:
+            return ""
+        return f"{self.id} {'said the same and' if self.is_inactive else 'says the same,'} {self.note}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the memory as plain JSON values, without an empty status, note and successor."""
+        values = {name: getattr(self, name) for name in self.__slots__} | {"differences": list(self.differences)}
+        left_out = "note" if self.relation == REPEATS else ""  # a warning has it
+        return {name: value for name, value in values.items() if value != "" and name != left_out}
+
+
+def similar_choices(
+    similar: SimilarMemory, *, supersede: str, confirm: str, keep: str, invalidate: str
+) -> dict[str, str]:
+    """Return the choices between a new memory and a *similar* one, each with what to call; the likely one comes first.
+
+    A memory that differs in a value does not say the same, so it is not confirmed; nor is one that ended, or was not
+    accepted: either the new one ends, too, or it holds, in the place of what was in the place of the other.
+    """
+    if similar.is_inactive:
+        takes = f"if yours takes the place of {similar.replaced_by}: {supersede}"
+        return {
+            "invalidate": f"if that is still so, and yours may end: {invalidate}",
+            **({"supersede": takes} if similar.replaced_by else {}),
+            "keep": f"if yours holds again: {keep}",
+        }
+    choices = {
+        "supersede": f"if yours takes its place: {supersede}",
+        "confirm": f"if it says the same, and yours may end: {confirm}",
+        "keep": f"if both hold: {keep}",
+    }
+    if similar.status in OVER:
+        choices["keep"] = f"if yours is to be done apart from it: {keep}"
+    if similar.differences:
+        del choices["confirm"]
+    return {"confirm": choices.pop("confirm"), **choices} if similar.relation == REPEATS else choices

@@ -24,8 +24,8 @@ from jidomem.errors import Busy, JidomemError, NotFound
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, iri, literal, plain_value
 from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, jido, local_name, type_uri
-from jidomem.records.active import INVALIDATED, REJECTED, SUPERSEDED, is_accepted
-from jidomem.records.intent import NEAR, OVER, REPEATS, MemoryUpdateIntent, Receipt, SimilarMemory
+from jidomem.records.active import INVALIDATED, NEAR, OVER, REJECTED, REPEATS, SUPERSEDED, SimilarMemory, is_accepted
+from jidomem.records.intent import MemoryUpdateIntent, Receipt
 from jidomem.write.conflict import place_taken
 from jidomem.write.snapshot import WriteSnapshot, versions_before
 

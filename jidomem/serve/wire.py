@@ -23,8 +23,9 @@ from werkzeug.http import parse_options_header
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import COMMAND, SHELL, InvalidRequest, JidomemError, NotServed, TooLarge, did_you_mean
 from jidomem.rdf.vocab import BASE
+from jidomem.records.active import REASON, SimilarMemory, similar_choices
 from jidomem.records.entry import WriteResult
-from jidomem.records.intent import REASON, Receipt, SimilarMemory, parse_json, similar_choices
+from jidomem.records.intent import Receipt, parse_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,11 @@ from jidomem.base.words import TELL_LITTLE, normal_text
 from jidomem.errors import ConflictItem
 from jidomem.rdf.terms import Term, iri, literal, moment_in, parse_literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido, local_name, type_of, type_uri
-from jidomem.records.active import Convention, is_accepted
+from jidomem.records.active import OVER, REASON, Convention, is_accepted
 from jidomem.records.intent import (
     CLASH,
     CONFLICT_KEY,
     IDENTICAL,
-    OVER,
-    REASON,
     MemoryUpdateIntent,
     contradiction,
     convention_clash,

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, plain_value
-from jidomem.records.intent import Receipt, SimilarMemory
+from jidomem.records.active import SimilarMemory
+from jidomem.records.intent import Receipt
 from jidomem.records.policy import CURATORS, AccessPolicy
 from jidomem.write import permissions
 from jidomem.write.group_commit import CommitQueues, receipt_of

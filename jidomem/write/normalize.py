@@ -458,8 +458,9 @@ def _kind(normalizer: FieldNormalizer, given: str | None) -> str | None:
     near = TYPE_SYNONYMS.get(key) or canonical.nearest(key, allowed)
     message = f"{given!r} is not a type of memory" + (f"; did you mean {near!r}?" if near else "")
     repair = canonical.put("type", near) if near else None
-    more = {"hint": _OF_A_SESSION} if key in _SUMMARIES else {}
-    normalizer.refuse("unknown_type", "type", given, message, allowed=allowed, nearest=near, repair=repair, **more)
+    if key in _SUMMARIES:
+        message += f"; {_OF_A_SESSION}"
+    normalizer.refuse("unknown_type", "type", given, message, allowed=allowed, nearest=near, repair=repair)
     return None
 
 

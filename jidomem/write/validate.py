@@ -16,8 +16,9 @@ from jidomem.errors import IntentRefused, Violation, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, jido
+from jidomem.records.active import REASON
 from jidomem.records.file_anchor import with_slashes
-from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, ONLY_FOR, REASON, WRITER_ONLY, MemoryUpdateIntent
+from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, ONLY_FOR, WRITER_ONLY, MemoryUpdateIntent
 from jidomem.records.policy import Policy
 from jidomem.schema.ontology import Schema
 from jidomem.write.canonical import (

@@ -13,7 +13,7 @@ from jidomem import JidomemError
 from jidomem.curation.review_queue import queue
 from jidomem.journal.journal import Stream
 from jidomem.models.embeddings import HashedStems
-from jidomem.records.intent import REASON
+from jidomem.records.active import REASON
 
 RECURSION = "No recursion anywhere, so that whatever should be bounded is bounded"
 BANNED = "No recursion anywhere at all, so that all of the code is bounded"

@@ -10,7 +10,7 @@ from mcp_types import Implementation
 
 import jidomem
 from jidomem.curation.review_queue import queue
-from jidomem.records.intent import REASON
+from jidomem.records.active import REASON
 from jidomem.serve.app import create_app
 from jidomem.serve.mcp.client_session import ClientSessions
 from jidomem.serve.mcp.server import create_server
