@@ -147,8 +147,10 @@ def _shared(words: Mapping[str, Token], others: Mapping[str, Token]) -> int:
 
 def _is_same_word(one: Token, two: Token) -> bool:
     """Return whether two words are the same, synonyms, or forms of one long word: indent and indentation."""
-    shorter, longer = sorted((one.key, two.key), key=len)
-    return (len(shorter) >= _LONG_WORD and longer.startswith(shorter)) or shorter == longer or _are_synonyms(one, two)
+    key, other = one.key, two.key
+    are_long = len(key) >= _LONG_WORD <= len(other)
+    are_forms = are_long and (key.startswith(other) or other.startswith(key))
+    return key == other or are_forms or _are_synonyms(one, two)
 
 
 def _is_same_or_inflected(one: Token, two: Token) -> bool:
