@@ -247,8 +247,7 @@ CREATE INDEX near_cosine ON near (cosine);
     @property
     def is_compared(self) -> bool:
         """Return whether the near vectors of all vectors were stored."""
-        last = self._store.execute("SELECT MAX(number) FROM vector").fetchone()[0]
-        return last is None or int(last) <= self.compared
+        return int(self._store.execute("SELECT IFNULL(MAX(number), 0) FROM vector").fetchone()[0]) <= self.compared
 
     def put_near(self, compared: int, pairs: Iterable[tuple[int, int, float]]) -> None:
         """Store the near pairs of the vectors up to *compared*, each with its cosine, in the caller's transaction."""
@@ -256,11 +255,13 @@ CREATE INDEX near_cosine ON near (cosine);
         self._store.executemany("INSERT OR REPLACE INTO near VALUES (?, ?, ?)", rows)
         self.set_metadata(compared=compared)
 
-    def near(self, limit: int, offset: int = 0) -> list[tuple[bytes, bytes, float]]:
-        """Return *limit* near pairs after the first *offset*, the nearest first: two digests and their cosine."""
-        sql = """SELECT a.digest, b.digest, cosine FROM near JOIN vector a ON a.number = low JOIN vector b
-            ON b.number = high ORDER BY cosine DESC, low, high LIMIT ? OFFSET ?"""
-        return self._store.execute(sql, (limit, offset)).fetchall()
+    def near(self, limit: int, offset: int = 0, of: Sequence[int] | None = None) -> list[tuple[bytes, bytes, float]]:
+        """Return *limit* near pairs, *of* some numbers, after the first *offset*, nearest first: digests and cosine."""
+        some = "IN (SELECT value FROM json_each(?3))"
+        within = "" if of is None else f"WHERE low {some} OR high {some}"
+        sql = f"""SELECT a.digest, b.digest, cosine FROM near JOIN vector a ON a.number = low JOIN vector b
+            ON b.number = high {within} ORDER BY cosine DESC, low, high LIMIT ?1 OFFSET ?2"""
+        return self._store.execute(sql, (limit, offset, *([] if of is None else [json.dumps(of)]))).fetchall()
 
     def write_out(self) -> None:
         """Truncate the write-ahead log, so that deleted vectors are not left in it, unless a process is reading."""

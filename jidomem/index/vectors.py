@@ -125,9 +125,16 @@ class Vectors:
         """Return a value that differs once near pairs of *stream* were added or deleted."""
         return self._use(stream, lambda file: (file.identity, file.compared, int(file.metadata("swept") or 0)))
 
-    def near_pairs(self, stream: Stream, limit: int, offset: int = 0) -> list[tuple[bytes, bytes, float]]:
-        """Return *limit* pairs of near pieces after the first *offset*, the nearest first: digests and cosine."""
-        return self._use(stream, lambda file: file.near(limit, offset))
+    def near_pairs(
+        self, stream: Stream, limit: int, offset: int = 0, of: Sequence[bytes] | None = None
+    ) -> list[tuple[bytes, bytes, float]]:
+        """Return *limit* pairs of near pieces after the first *offset*, the nearest first: digests and cosine.
+
+        With *of*, one of a pair is among these digests.
+        """
+        if of is None:
+            return self._use(stream, lambda file: file.near(limit, offset))
+        return self._use(stream, lambda file: file.near(limit, offset, [*file.numbers(of).values()]))
 
     def has_texts(self, stream: Stream) -> bool:
         """Return whether there is a text file of *stream*."""

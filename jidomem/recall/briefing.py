@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote, split
 from typing import Any
@@ -19,7 +19,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.rdf.vocab import local_name
 from jidomem.recall.nearness import disagreement
 from jidomem.records.active import ACTIVE, state_text
-from jidomem.records.recall import Hit, MemoryRecall
+from jidomem.records.recall import DifferingMemory, Hit, MemoryRecall
 from jidomem.repository.freshness import UNCHANGED, Freshness
 
 #: The default tokens of a briefing, and the entries of each section that are fitted before the rest.
@@ -405,7 +405,8 @@ def markdown(result: MemoryRecall, option: str = _OPTIONS[0], show: str = _SHOW)
     *option* is the parameter that includes inactive memories: that of the command line or of all other interfaces.
     *show*, not longer than the command, is the call that shows a shortened memory in full.
     """
-    lines = [_line(hit, show) for hit in result.entries] or [_nothing(result, show)]
+    beside = {hit.id for hit in result.entries}
+    lines = [_line(hit, show, beside) for hit in result.entries] or [_nothing(result, show)]
     left = result.metadata["left_out"] or int(result.metadata["more"])
     return "".join(
         [_RECALL_OPENING, _FENCE, *lines, _END, *([_LEFT_OUT.format(left)] if left else []), _notice(result, option)]
@@ -455,6 +456,23 @@ def anchored(
     return replace(result, entries=hits)
 
 
+def contrasted(result: MemoryRecall, contrasts: Mapping[str, Sequence[DifferingMemory]]) -> MemoryRecall:
+    """Return *result* with the memories that say nearly the same as a hit, but for values, as `differs_from`."""
+    hits = [
+        replace(hit, metadata={**hit.metadata, "differs_from": [each.to_dict() for each in contrasts[hit.id]]})
+        if contrasts.get(hit.id)
+        else hit
+        for hit in result.entries
+    ]
+    return replace(result, entries=hits)
+
+
+def contrast_lines(hit: Hit, beside: Collection[str] = ()) -> list[str]:
+    """Return a line with the text of each memory from which *hit* differs in a value, but for those *beside* it."""
+    others = [DifferingMemory.parse(each) for each in hit.metadata.get("differs_from", ())]
+    return [f"{each.words}: {quoted(each.text, LONGEST)[0]}" for each in others if each.item not in beside]
+
+
 def stale_files(hit: Hit) -> dict[str, str]:
     """Return the files of a memory that changed since it was written: path -> state."""
     files = hit.metadata.get("freshness", ())
@@ -493,8 +511,10 @@ def _first(hits: Sequence[Hit], budget: int) -> Sequence[Hit]:
     return hits
 
 
-def _line(hit: Hit, show: str = _SHOW) -> str:
-    """Return a memory as one line, whatever its text contains, with a line below it for each of its reasons."""
+def _line(hit: Hit, show: str = _SHOW, beside: Collection[str] = ()) -> str:
+    """Return a memory as one line, whatever its text contains, with a line below it for each of its reasons, and for
+    each memory from which it differs in a value, but for those *beside* it.
+    """
     metadata = hit.metadata
     content, is_cut = shortened(hit.content, LONGEST)
     text = quoted(content, LONGEST)[0]
@@ -504,10 +524,12 @@ def _line(hit: Hit, show: str = _SHOW) -> str:
     mark = f" [cut; {show.format(short)}]" if is_cut else ""
     status = state_text(metadata["status"], metadata.get("state")).removeprefix(ACTIVE).removeprefix(", ")
     rivals = disagreement(metadata.get("conflicts_with", ()))
+    others = [DifferingMemory.parse(each) for each in metadata.get("differs_from", ())]
+    values = [each.words for each in others if each.item in beside]
     about = ", ".join(quoted_name(str(place)) for place in metadata["about"][:3])
     stale = ", ".join(f"{quoted_name(path)} {state}" for path, state in stale_files(hit).items())
     day = (metadata["time"] or metadata["recorded_at"]).date().isoformat()
-    words = [status, rivals, about, quoted_name(hit.agent_id), day, metadata.get("source", ""), stale]
+    words = [status, rivals, *values, about, quoted_name(hit.agent_id), day, metadata.get("source", ""), stale]
     head = f"{quoted_name(short)} {quoted_name(metadata['kind'])}"
-    reasons = "".join(f"  - {reason}\n" for reason in hit.reasons or ())
+    reasons = "".join(f"  - {reason}\n" for reason in (*contrast_lines(hit, beside), *(hit.reasons or ())))
     return f"- {head}: {text}{answer}{mark} ({', '.join(filter(None, words))})\n{reasons}"

@@ -32,10 +32,11 @@ from jidomem.index.search_tables import SearchFilter, SearchIndexReader, SearchR
 from jidomem.index.store import OxigraphIndex
 from jidomem.index.vectors import Vectors
 from jidomem.journal.journal import Stream
-from jidomem.rdf.terms import iri
-from jidomem.rdf.vocab import ERRORS, type_uri
+from jidomem.rdf.terms import iri, plain_value
+from jidomem.rdf.vocab import ERRORS, jido, type_uri
+from jidomem.records.differences import contrast
 from jidomem.records.interfaces import Vector
-from jidomem.records.recall import FIELD_WEIGHTS, NearPair
+from jidomem.records.recall import FIELD_WEIGHTS, DifferingMemory, NearPair
 from jidomem.write import conflict
 from jidomem.write.snapshot import WriteSnapshot
 
@@ -497,7 +498,7 @@ def near_pairs(
     """
     view = WriteSnapshot(lambda s, p, o: index.triples(stream.graph, s, p, o))
     pairs: dict[tuple[str, str], NearPair] = {}
-    for one, other, likeness in _active_pairs(file, stream, vectors, moment):
+    for one, other, likeness in _active_pairs(file, moment, _near_texts(file, stream, vectors)):
         if len(pairs) == MOST_PAIRS:
             break
         older, newer = sorted((one, other), key=lambda row: (row.recorded, row.number))
@@ -507,12 +508,37 @@ def near_pairs(
     return sorted(pairs.values(), key=lambda pair: (-pair.likeness, pair.item, pair.other))
 
 
+def contrasts(
+    file: SearchIndexReader,
+    stream: Stream,
+    vectors: Vectors,
+    index: OxigraphIndex,
+    moment: str,
+    items: Collection[str],
+) -> dict[str, list[DifferingMemory]]:
+    """Return those of *items* that differ in values from near ones active at *moment*, with these, nearest first."""
+    pieces = [*{digest for some in file.passages.digests(file.numbers(items)).values() for digest in some}]
+    if not pieces or not (near := vectors.near_pairs(stream, EXAMINED, of=pieces)):
+        return {}
+    view = WriteSnapshot(lambda s, p, o: index.triples(stream.graph, s, p, o))
+    found: dict[str, list[DifferingMemory]] = {}
+    for one, other, likeness in _active_pairs(file, moment, [near]):
+        names = one.item, other.item
+        if likeness < LEAST_OF_PAIRS or _are_related(*names, view):
+            continue
+        texts = [plain_value(view.first(iri(name), jido("summary")) or '""') for name in names]
+        for own, rival in ((0, 1), (1, 0)):
+            if names[own] in items and (values := contrast(texts[own], texts[rival])):
+                found.setdefault(names[own], []).append(DifferingMemory(names[rival], texts[rival], values))
+    return found
+
+
 def _active_pairs(
-    file: SearchIndexReader, stream: Stream, vectors: Vectors, moment: str
+    file: SearchIndexReader, moment: str, steps: Iterable[Sequence[tuple[bytes, bytes, float]]]
 ) -> Iterator[tuple[SearchRow, SearchRow, float]]:
-    """Yield the comparable pairs of memories with one text or near vectors, the nearest first, with their likeness."""
+    """Yield the comparable pairs of memories with the near texts of each step, in order, with their likeness."""
     within = SearchFilter(valid_at=moment)
-    for near in _near_texts(file, stream, vectors):
+    for near in steps:
         numbers = file.passages.numbers_of({digest for one, other, _ in near for digest in (one, other)})
         rows = {row.number: row for row in file.rows({each for some in numbers.values() for each in some}, within)}
         active = {known: [each for each in some if each in rows][:OF_ONE_TEXT] for known, some in numbers.items()}

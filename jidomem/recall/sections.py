@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -34,6 +34,7 @@ from jidomem.recall.nearness import FORCES, disagreement, is_about, is_general, 
 from jidomem.records.active import ACTIVE, state_text
 from jidomem.records.file_anchor import Anchor
 from jidomem.records.named_query import FOREVER, judged_at, to_term
+from jidomem.records.recall import DifferingMemory
 from jidomem.repository.freshness import GONE, UNCHANGED, Freshness, freshness
 from jidomem.repository.worktree import Worktree
 
@@ -129,12 +130,13 @@ class BriefingBuilder:
         task: str = "",
         as_of: object = None,
         valid_at: object = None,
+        contrasts: Callable[[Collection[str]], Mapping[str, Sequence[DifferingMemory]]] = lambda items: {},
     ) -> None:
         """Prepare the briefing of *agent*, a plain name or an IRI, in a *role*, about the files *about*, at the moment
         *now*.
 
-        *related* are the memories recalled for its *task*, best first. Raises InvalidRequest for more than MOST_FILES
-        files.
+        *related* are the memories recalled for its *task*, best first; *contrasts* finds the near memories from which
+        some differ in a value. Raises InvalidRequest for more than MOST_FILES files.
         """
         self._reader, self._index, self._tree, self._project = reader, index, tree, project
         self._moment: dict[str, Any] = {"as_of": as_of, "valid_at": valid_at}
@@ -152,6 +154,7 @@ class BriefingBuilder:
                 hint="name those that are worked on next in about",
             )
         self._looked_at = MOST_CANDIDATES
+        self._find_contrasts, self._listed = contrasts, set[str]()
 
     def brief(self, budget: int = BUDGET) -> Briefing:
         """Return the briefing within *budget* tokens; raises InvalidRequest if that is too small."""
@@ -208,6 +211,7 @@ class BriefingBuilder:
 
     def _result(self, entries: Sequence[_SectionLine], more: bool = False, limit: int | None = None) -> BriefingResult:
         """Return the section of the given entries: IRI, label and notes of each."""
+        self._listed.update(name for name, _, _ in entries)
         return BriefingResult(len(entries), lambda at: self._entry(*entries[at]), more, limit=limit if more else None)
 
     def _recalled(self) -> BriefingResult | None:
@@ -442,6 +446,11 @@ class BriefingBuilder:
         moved = self._moved or {}
         return [there.get(anchor) or moved.get(anchor) or Freshness(anchor.path, GONE, None) for anchor in anchors]
 
+    @cached_property
+    def _contrasts(self) -> Mapping[str, Sequence[DifferingMemory]]:
+        """Return the memories from which those of all sections differ in a value; read once all sections are there."""
+        return {} if self._moment["as_of"] is not None else self._find_contrasts(self._listed)
+
     def _memory_or_none(self, name: str) -> dict[str, Any] | None:
         try:
             return memory_detail.load_memory(self._index, self._project, name, self._moment["as_of"])
@@ -471,7 +480,9 @@ class BriefingBuilder:
         rivals = self._rivals.get(name, [])
         is_marked = any(note.startswith(_AGAINST) for note in notes)
         marks = "" if is_marked else disagreement(rivals)
-        words = [*notes, *stale, status, marks, *_origin(properties, memory["recorded_at"], agent, source)]
+        others = self._contrasts.get(name, ())
+        values_of = [each.words for each in others]
+        words = [*notes, *stale, status, marks, *values_of, *_origin(properties, memory["recorded_at"], agent, source)]
         short = memory_detail.short_id(name)
         mark = f" [cut; jidomem show {short}]" if is_cut else ""
         why = f"; text: {quoted(answer, EXCERPT)[0]}" if answer else ""
@@ -488,6 +499,7 @@ class BriefingBuilder:
             "status": memory["status"],
             **({"state": states[0]} if states else {}),
             **({"conflicts_with": rivals} if rivals else {}),
+            **({"differs_from": [each.to_dict() for each in others]} if others else {}),
             "time": properties.get("hasTimestamp"),
             "agent": agent or None,
             "source": source or None,

@@ -75,6 +75,25 @@ def differences(text: str, other: str) -> tuple[ValueDifference, ...]:
     return tuple(dict.fromkeys(ValueDifference(pair.kind, *pair.shown, pair.unit) for pair in pairs))
 
 
+def contrast(text: str, other: str) -> tuple[str, ...]:
+    """Return the differences between two near statements in words.
+
+    Plain words in the place of others are one only without another difference, and if no number is in both texts.
+
+    >>> contrast("Retries stop after 5 days", "Retries stop after 9 days")
+    ('5 / 9 days',)
+    >>> contrast("Refund window: 180 days", "Refunds are allowed for 180 days")
+    ()
+    """
+    found = differences(text, other)
+    values = [each for each in found if each.kind != "name" or not (each.value + each.other).islower()]
+    return tuple(map(str, values or (() if _numbers(text) & _numbers(other) else found)))
+
+
+def _numbers(text: str) -> set[str]:
+    return {token.text for token in _tokens_of(text).tokens if token.amount is not None}
+
+
 def has_replaced_words(text: str, other: str) -> bool:
     """Return whether one of two near statements says the same as the other but for one or two content words.
 

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from jidomem.base.clock import json_value
 from jidomem.base.json_values import FrozenList
+from jidomem.base.words import quoted, quoted_name
 from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
+from jidomem.rdf.vocab import local_name
 from jidomem.records.active import Inactive
 from jidomem.records.entry import Entry, fields_from, frozen_metadata
 
@@ -33,6 +35,8 @@ NOT_COMPARED = "not_compared"
 _PLURALS = {"entry": "entries", "turn": "turns"}
 #: The most of these sessions that are named.
 _NAMED = 5
+#: The most characters of the values in which two memories differ.
+_LONGEST_VALUES = 80
 _INVALID = "invalid memory recall request: "
 #: The default and the largest number of results, and the most bytes of a query.
 DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_QUERY = 5, 1_000, 65_536
@@ -432,3 +436,29 @@ class NearPair:
     item: str
     other: str
     likeness: float
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingMemory:
+    """An active memory that says nearly the same as another one, but for values: the *differences*, those of the other
+    first. *text* is its summary.
+    """
+
+    item: str
+    text: str
+    differences: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> DifferingMemory:
+        """Return a contrast from its JSON values."""
+        return cls(values["id"], values["text"], tuple(values["differences"]))
+
+    @property
+    def words(self) -> str:
+        """Return the disagreement in words."""
+        values = quoted("; ".join(self.differences), _LONGEST_VALUES)[0][1:-1]
+        return f"disagrees with {quoted_name(local_name(self.item)[-8:])}: {values}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contrast as plain JSON values."""
+        return {"id": self.item, "text": self.text, "differences": [*self.differences]}

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from jidomem.recall.candidates import VectorQuery
     from jidomem.recall.memories import Recalling
     from jidomem.records.interfaces import Embedder
-    from jidomem.records.recall import MemoryRecall, Narrowing, NearPair, RecallRequest
+    from jidomem.records.recall import DifferingMemory, MemoryRecall, Narrowing, NearPair, RecallRequest
     from jidomem.runtime.agent_api import AgentApi
     from jidomem.runtime.root import Jidomem
 
@@ -56,7 +57,7 @@ class RecallApi:
 
     def recall(self, query: RecallRequest | str, project: str, **options: Any) -> MemoryRecall:
         """Return the ranked memories of *project* with anchors and conflicts, and record that they were shown."""
-        from jidomem.recall.briefing import anchored, fit_recall_to_budget
+        from jidomem.recall.briefing import anchored, contrasted, fit_recall_to_budget
         from jidomem.recall.governing import fresh
         from jidomem.recall.memories import SPOKEN
         from jidomem.records.recall import parse_request
@@ -77,6 +78,8 @@ class RecallApi:
         if _LAST_SESSION.search(request.query):
             hits = replace(hits, metadata={**hits.metadata, **self._last_session(narrowing, project)})
         rivals = self._memory.reader.conflicts_with(project, shown, as_of=narrowing.as_of, valid_at=narrowing.valid_at)
+        if narrowing.as_of is None:
+            hits = contrasted(hits, self.contrasts(project, shown, narrowing.valid_at))
         result = fit_recall_to_budget(anchored(hits, freshness, rivals), narrowing.budget_tokens)
         if self._memory.read_log is not None:
             items = [hit.id for hit in result.entries if hit.metadata["kind"] != PAGES]
@@ -201,6 +204,25 @@ class RecallApi:
             return self._near_pairs[project][1]
         except JidomemError:  # the queue is read without them
             return []
+
+    def contrasts(
+        self, project: str, items: Collection[str], valid_at: object = None
+    ) -> Mapping[str, Sequence[DifferingMemory]]:
+        """Return those of *items* that differ in a value from active memories that say nearly the same, with these.
+
+        Only pairs found so far are known; none without an embedder, and while the search index is built.
+        """
+        from jidomem.recall.neighbours import contrasts
+
+        stream = Stream(project)
+        if not items or (embedding := self.embedding) is None or not embedding.vectors.has_texts(stream):
+            return {}
+        moment = moment_of(valid_at, "valid_at") or self.now()
+        with suppress(JidomemError):
+            return self.texts.read_soon(
+                stream, lambda file: contrasts(file, stream, embedding.vectors, self._memory.index, moment, items)
+            )
+        return {}
 
     def _embed(self, embedding: Embedding, project: str) -> None:
         """Embed the texts of *project* in the background from now on, or for the time that a call may take."""

@@ -399,6 +399,7 @@ class Jidomem:
             task=task or "",
             as_of=as_of,
             valid_at=valid_at,
+            contrasts=lambda items: self._recall.contrasts(name, items, valid_at),
         )
         briefing = builder.brief() if budget_tokens is None else builder.brief(budget_tokens)
         if self.read_log is not None:
