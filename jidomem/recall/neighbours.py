@@ -484,6 +484,8 @@ def _logistic(value: float, slope: float, middle: float) -> float:
 LEAST_OF_PAIRS = 0.85
 #: The most pairs returned, and the most pairs of vectors examined.
 MOST_PAIRS, EXAMINED = 100, 5_000
+#: The most pairs of vectors of which the memories that a reader sees are contrasted with near ones.
+MOST_CONTRASTED = 200
 #: The most memories with one text that are compared: many may have the same sentence.
 OF_ONE_TEXT = 4
 _STEP = 1_000
@@ -518,7 +520,7 @@ def contrasts(
 ) -> dict[str, list[DifferingMemory]]:
     """Return those of *items* that differ in values from near ones active at *moment*, with these, nearest first."""
     pieces = [*{digest for some in file.passages.digests(file.numbers(items)).values() for digest in some}]
-    if not pieces or not (near := vectors.near_pairs(stream, EXAMINED, of=pieces)):
+    if not pieces or not (near := vectors.near_pairs(stream, MOST_CONTRASTED, of=pieces)):
         return {}
     view = WriteSnapshot(lambda s, p, o: index.triples(stream.graph, s, p, o))
     found: dict[str, list[DifferingMemory]] = {}
@@ -528,7 +530,11 @@ def contrasts(
             continue
         texts = [plain_value(view.first(iri(name), jido("summary")) or '""') for name in names]
         for own, rival in ((0, 1), (1, 0)):
-            if names[own] in items and (values := contrast(texts[own], texts[rival])):
+            if (
+                names[own] in items
+                and len(found.get(names[own], ())) < MOST
+                and (values := contrast(texts[own], texts[rival]))
+            ):
                 found.setdefault(names[own], []).append(DifferingMemory(names[rival], texts[rival], values))
     return found
 
