@@ -79,16 +79,13 @@ def contrast(text: str, other: str) -> tuple[str, ...]:
     """Return the differences between two near statements in words.
 
     Plain words in the place of others are one only without another difference, and if no number is in both texts.
-    Brief statements with little in common but a unit do not differ.
 
     >>> contrast("Retries stop after 5 days", "Retries stop after 9 days")
     ('5 / 9 days',)
     >>> contrast("Refund window: 180 days", "Refunds are allowed for 180 days")
     ()
     """
-    one, two = ({key: word for key, word in _words_of(each).items() if not is_unit(word)} for each in (text, other))
-    are_apart = max(len(one), len(two)) <= _BRIEF and 2 * _shared(one, two) <= min(len(one), len(two))
-    found = () if are_apart else differences(text, other)
+    found = differences(text, other)
     values = [each for each in found if each.kind != "name" or not (each.value + each.other).islower()]
     return tuple(map(str, values or (() if _numbers(text) & _numbers(other) else found)))
 
