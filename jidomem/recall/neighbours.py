@@ -530,13 +530,10 @@ def contrasts(
             continue
         texts = [plain_value(view.first(iri(name), jido("summary")) or '""') for name in names]
         for own, rival in ((0, 1), (1, 0)):
-            if (
-                names[own] in items
-                and len(found.get(names[own], ())) < MOST
-                and (values := contrast(texts[own], texts[rival]))
-            ):
-                found.setdefault(names[own], []).append(DifferingMemory(names[rival], texts[rival], values))
-    return found
+            others = found.setdefault(names[own], [])
+            if names[own] in items and len(others) < MOST and (values := contrast(texts[own], texts[rival])):
+                others.append(DifferingMemory(names[rival], texts[rival], values))
+    return {name: others for name, others in found.items() if others}
 
 
 def _active_pairs(

@@ -78,14 +78,15 @@ def differences(text: str, other: str) -> tuple[ValueDifference, ...]:
 def contrast(text: str, other: str) -> tuple[str, ...]:
     """Return the differences between two near statements in words.
 
-    Plain words in the place of others are one only without another difference, and if no number is in both texts.
+    Plain words in the place of others are one only without another difference, and if no number is in both texts. A
+    statement that says much more than the other does not differ.
 
     >>> contrast("Retries stop after 5 days", "Retries stop after 9 days")
     ('5 / 9 days',)
     >>> contrast("Refund window: 180 days", "Refunds are allowed for 180 days")
     ()
     """
-    found = differences(text, other)
+    found = () if says_much_more(text, other) else differences(text, other)
     values = [each for each in found if each.kind != "name" or not (each.value + each.other).islower()]
     return tuple(map(str, values or (() if _numbers(text) & _numbers(other) else found)))
 
