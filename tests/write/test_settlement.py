@@ -773,7 +773,7 @@ def test_a_pair_that_another_curator_kept_is_told_to_be_settled_and_is_settled_a
 def test_decisions_about_one_file_of_which_the_receipt_warned_are_a_pair(memory):
     given = {"type": "decision", "rationale": "r", "about": ["src/a.py"]}
     old = kept(memory, summary="Cache it", topic="cache", **given)
-    receipt = memory.writer.submit_intent("p", intent(summary="Never wait", topic="waits", **given))
+    receipt = memory.writer.submit_intent("p", intent(summary="Never cache it", topic="waits", **given))
     assert f"jidomem review supersede {receipt.iri} --against {old}" in receipt.warnings[0]
 
     settle(memory, receipt.iri, "supersede", other=old, reason="it takes its place")
