@@ -246,15 +246,22 @@ def _warn_of_missing(app: App, folder: Path, paths: Sequence[str]) -> None:
 
 
 def _is_allowed(stop: Stop, allowed: Sequence[str]) -> bool:
-    """Return whether *allowed* has the id of the convention of *stop*, short or whole."""
-    return not {stop.rule.item, stop.rule.item.rpartition("/")[2], stop.rule.short_id}.isdisjoint(allowed)
+    """Return whether *allowed* has the id of the convention of *stop*, short or whole.
+
+    A check that waits for a curator fails no job: nobody who may decide asked for it.
+    """
+    names = {stop.rule.item, stop.rule.item.rpartition("/")[2], stop.rule.short_id}
+    return stop.rule.waits or not names.isdisjoint(allowed)
 
 
 def _warn_of_unchecked(app: App, verdict: Verdict, allowed: Sequence[str]) -> None:
     """Name each check that did not run, with the number of its files, and each id that allows none."""
-    files = Counter((stop.rule.short_id, stop.reason, _is_allowed(stop, allowed)) for stop in verdict.unchecked)
-    for (short_id, reason, is_allowed), count in files.items():
+    files = Counter(
+        (stop.rule.short_id, stop.reason, _is_allowed(stop, allowed), stop.rule.waits) for stop in verdict.unchecked
+    )
+    for (short_id, reason, is_allowed, is_waiting), count in files.items():
         ending = " (allowed)" if is_allowed else f"; or pass without it: --allow-unchecked {short_id}"
+        ending = "" if is_waiting else ending
         app.warn(f"not checked: {count} file{'s' * (count != 1)}, for {short_id}: {reason}{ending}")
     for name in allowed:
         if not any(_is_allowed(stop, (name,)) for stop in verdict.unchecked):

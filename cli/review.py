@@ -177,7 +177,8 @@ def review(
     now = memory.sources.now()
     pairs = memory.near_pairs() if by is None else ()
     limit = app.limit if edit or as_todo else app.rows
-    queue_page = queued(memory.reader, memory.project, now, pairs, limit=limit, cursor=app.cursor, by=by)
+    queue_page = queued(memory.reader, memory.project, now, pairs, limit=limit, cursor=app.cursor, by=by,
+                        curators=memory.writer.authority(memory.project).curators)  # fmt: skip
     waiting = with_endings(memory.reader, memory.project, _at_present_lines(memory, queue_page.waiting))
     queue_page = replace(queue_page, waiting=waiting)
     if edit:

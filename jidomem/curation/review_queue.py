@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
@@ -29,6 +29,7 @@ from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.records.recall import NearPair
 from jidomem.write import conflict
 from jidomem.write.corrections import needs_review_date
+from jidomem.write.permissions import check_waits
 from jidomem.write.settlement import ACTIONS, Settlement, ended_by, ends_strict
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.writer import MemoryWriter
@@ -39,6 +40,7 @@ QUESTIONS = {
     "no_longer_valid": "What holds now? It said that it would hold until then.",
     "basis_withdrawn": "Does it still hold? It rests on a withdrawn memory.",
     "no_review_date": "When is it looked at again? It is assumed, and nobody set a date.",
+    "check_waits": "May its check stop edits? It does so once a curator accepts it.",
 }
 
 #: After so many days an item moves up a tier, unless it is a near pair.
@@ -151,8 +153,11 @@ def queued(
     limit: int | None = None,
     cursor: str | None = None,
     by: str | None = None,
+    curators: Collection[str] = (),
 ) -> Queue:
     """Return a page of `queue`: up to *limit* items after those of the page with the *cursor*.
+
+    With *curators*, the IRIs of agents, strict conventions whose check waits for one of them are among the due items.
 
     Days are counted at the time of the first page; items settled since are left out of later pages.
     Raises InvalidRequest for an invalid limit or cursor, NotFound for an unknown agent.
@@ -172,7 +177,8 @@ def queued(
     known = cache.known([*dict.fromkeys(_named(candidates))])
     opposed = {frozenset((row["item"], row["other"])) for row in candidates}
     apart = [pair for pair in near if frozenset((pair.item, pair.other)) not in opposed]
-    others = [] if by is not None else [*_due(cache, now), *_near(cache, apart)]
+    due = [*_due(cache, now), *_unaccepted_checks(view, curators, now)]
+    others = [] if by is not None else [*due, *_near(cache, apart)]
     queue_rows = [*(row for row in candidates if row["item"] in known), *others]
     leaning = cache.leaning([*dict.fromkeys(_named(queue_rows))])
     groups = _groups(queue_rows, known, now)
@@ -424,6 +430,18 @@ def _due(cache: ReviewCache, now: datetime) -> list[dict[str, Any]]:
         {**row, "kind": row["reason"], "summary": None, "other": None, "other_summary": None,
          "why": QUESTIONS[row["reason"]], "actions": _OF_DUE}
         for row in cache.due(now)
+    ]  # fmt: skip
+
+
+def _unaccepted_checks(view: WriteSnapshot, curators: Collection[str], now: datetime) -> list[dict[str, Any]]:
+    """Return the rows of active strict conventions whose check waits for one of *curators*."""
+    strict = view.subjects(jido("hasEnforcementLevel"), jido("Strict")) if curators else ()
+    return [
+        {"item": plain_value(item), "reason": "check_waits", "due": None, "recorded": view.recorded_at(item) or now,
+         "kind": "check_waits", "summary": None, "other": None, "other_summary": None,
+         "why": QUESTIONS["check_waits"], "actions": _OF_DUE}
+        for item in strict
+        if view.is_current(item) and check_waits(item, view, curators)
     ]  # fmt: skip
 
 

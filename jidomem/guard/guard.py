@@ -497,6 +497,8 @@ class Guard:
                         unchecked.append(Stop(edit.path, rule, each.unjudged))
                 if rule.waits:
                     notes[rule.item] = "its check waits for a curator"
+                    waiting = f"{notes[rule.item]}: jidomem review accept {rule.short_id}"
+                    unchecked.append(Stop(edit.path, rule, waiting))
                 if rule.item in before and edit.after is not None and not any(each.broken for each in results):
                     self._record(session, [(edit.path, rule.item, HEEDED)])
         return stops, tuple(unchecked), notes

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from jidomem.base.clock import format_timestamp
 from jidomem.base.containers import grouped, reachable
-from jidomem.curation.review_cache import rows_about
+from jidomem.curation.review_queue import present_rows
 from jidomem.guard.rules import Check, Rule, RuleInputs, Rules, file_state
 from jidomem.journal.commit import COMMIT, stem
 from jidomem.journal.journal import Stream
-from jidomem.rdf.terms import plain_value
+from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import BASE, TYPE_OF_CLASS, graph_iri, jido, local_name
 from jidomem.recall.governing import earlier_names
 from jidomem.recall.nearness import BINDING, force, is_note
@@ -22,11 +21,12 @@ from jidomem.records import active
 from jidomem.records.file_anchor import plain_path
 from jidomem.records.intent import CommitRef, Version
 from jidomem.runtime.root import Jidomem
+from jidomem.write.permissions import check_waits
 
 _PREFIX = "PREFIX jido: <https://jido.ai/ontology#>\n"
 _FAMILIES = ("Convention", "Decision", "Error", "RootCause", "LessonLearned")
 _ITEMS = (
-    """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?until ?scope ?word ?settler ?commit WHERE {
+    """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?until ?scope ?commit WHERE {
   VALUES ?kind { %s }
   ?item a ?kind ; jido:appliesToProject <%s> ; jido:summary ?summary ; jido:recordedAt ?recorded ;
     jido:assertedBy ?agent .
@@ -38,8 +38,6 @@ _ITEMS = (
   OPTIONAL { ?item jido:validFrom ?from }
   OPTIONAL { ?item jido:validUntil ?until }
   OPTIONAL { ?item jido:hasConventionScope ?scope }
-  OPTIONAL { ?item jido:confirmedBy ?word }
-  OPTIONAL { ?item jido:settledBy ?settler }
   OPTIONAL { ?item jido:recordedIn ?commit }
 } ORDER BY DESC(?recorded) DESC(?item) ?kind ?agent"""
 )
@@ -52,16 +50,7 @@ _PAIRS = {
     "forbids": "SELECT ?item ?value WHERE { ?item jido:forbidsPattern ?value } ORDER BY ?value",
     "requires": "SELECT ?item ?value WHERE { ?item jido:requiresPattern ?value } ORDER BY ?value",
     "command": "SELECT ?item ?value WHERE { ?item jido:checkCommand ?value } ORDER BY ?value",
-    "reviver": "SELECT ?item ?value WHERE { ?revived jido:revives ?old ; jido:settledBy ?value . "
-    "?item jido:supersedes* ?revived FILTER NOT EXISTS { ?item jido:supersedes* ?own . ?own jido:supersedes+ ?revived "
-    "FILTER NOT EXISTS { ?own jido:settledBy ?other } } }",
 }
-#: What the acceptance of a check depends on: the versions replaced, who settled or confirmed them, and their levels.
-_VERSIONS = """SELECT ?item ?name ?value WHERE { GRAPH <%s> {
-  VALUES ?item { %s }
-  VALUES ?name { jido:supersedes jido:settledBy jido:confirmedBy jido:hasEnforcementLevel }
-  ?item ?name ?value
-} }"""
 _KEYS = "SELECT ?item ?key WHERE { ?item jido:conflictKey ?key }"
 _SUCCESSORS = "SELECT ?old ?new WHERE { ?old jido:supersededBy|jido:invalidatedBy ?new }"
 #: The classes of nodes beside memories in commits; they govern no file.
@@ -138,7 +127,7 @@ class _RuleRows:
         kinds = " ".join(f"<{kind}>" for kind in self._family)
         self.rows = select(_ITEMS % (kinds, f"{BASE}projects/{project}"))
 
-        self._reader, self._project = memory.reader, project
+        self._view = present_rows(memory.reader, project)
         self._by = {name: grouped((row["item"], row) for row in select(text)) for name, text in _PAIRS.items()}
         self._curators = memory.writer.authority(project).curators
         self._keys, self._successors = select(_KEYS), select(_SUCCESSORS)
@@ -162,41 +151,11 @@ class _RuleRows:
             for each in self._by[kind].get(row["item"], ())
             if binds == "strict"
         )
-        agents = {row["settler"]}
-        if {each["value"] for each in self._by["reviver"].get(row["item"], ())} <= {*self._curators}:
-            agents.add(row["agent"])  # unless another agent revived it, and its author did not record it since
-        accepted = not self._curators or bool(row["word"]) or not agents.isdisjoint(self._curators)
-        accepted = accepted or (bool(checks) and self._was_accepted(row["item"]))
+        waits = bool(checks) and check_waits(iri(row["item"]), self._view, self._curators)
         kind = local_name(row["kind"])
         label = _LABELS.get(binds) or (binds if family == "Error" else TYPE_OF_CLASS.get(kind, kind).replace("_", " "))
         return Rule(row["item"], binds, label, row["summary"], _moment(row["recorded"]), local_name(row["agent"]),
-                    _moment(row["from"]), _moment(row["until"]), checks if accepted else (),
-                    bool(checks) and not accepted)  # fmt: skip
-
-    def _was_accepted(self, item: str) -> bool:
-        """Return whether a curator accepted an earlier version of *item* with the same checks, files and level."""
-
-        def same_before(one: str) -> Iterator[str]:
-            return (old for old in self._versions[one, "supersedes"] if self._judged(old) == self._judged(one))
-
-        versions = reachable([item], same_before)
-        return any(not self._versions[one, "settledBy"].isdisjoint(self._curators) for one in versions)
-
-    @cached_property
-    def _versions(self) -> Mapping[tuple[str, str], set[str]]:
-        """The values of `_VERSIONS` of all memories with a check, by memory and property; confirmers settle."""
-        checked = {item for name in ("forbids", "requires", "command") for item in self._by[name]}
-        values = defaultdict[tuple[str, str], set[str]](set)
-        for row in rows_about(self._reader, self._project, _PREFIX + _VERSIONS, sorted(checked)):
-            name = local_name(row["name"])
-            values[row["item"], "settledBy" if name == "confirmedBy" else name].add(row["value"])
-        return values
-
-    def _judged(self, item: str) -> list[set[str]]:
-        """Return what a curator accepts of a check: its patterns and commands, files and level."""
-        rows = [self._by[name].get(item, ()) for name in ("forbids", "requires", "command", "about")]
-        return [*({str(each["value"]) for each in values} for values in rows),
-                self._versions[item, "hasEnforcementLevel"]]  # fmt: skip
+                    _moment(row["from"]), _moment(row["until"]), () if waits else checks, waits)  # fmt: skip
 
     def named(self, row: Mapping[str, Any]) -> list[str]:
         """Return the texts that name the files governed by a memory."""

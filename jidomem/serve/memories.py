@@ -262,7 +262,8 @@ def conflicts(site: RequestContext, project: str) -> Response:
     wait_for_version(site, project, given)
     limit, cursor, by = wire.whole(given, "limit"), given.get("cursor"), given.get("by")
     near, now = () if by is not None else site.memory.near_pairs(project), site.memory.sources.now()
-    page = queued(site.memory.reader, project, now, near, limit=limit, cursor=cursor, by=by)
+    curators = site.memory.writer.authority(project).curators
+    page = queued(site.memory.reader, project, now, near, limit=limit, cursor=cursor, by=by, curators=curators)
     rows = [one.to_dict() for one in with_endings(site.memory.reader, project, page.waiting)]
     return _with_next_link(wire.answer({"rows": rows, "cursor": page.cursor}), cursor=page.cursor)
 

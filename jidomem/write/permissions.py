@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from shlex import quote
 
 from jidomem.base.clock import parse_moment
+from jidomem.base.containers import reachable
 from jidomem.errors import IntentRefused, PolicyDenied, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import (
@@ -203,6 +204,42 @@ def check_curates(action: str, agent: str, rules: AccessPolicy, speaker: Speaker
     role, curators = role_in_use(agent, rules, speaker), rules.curators
     if role not in CURATORS and _is_restricted(role, curators, speaker):
         raise _role_required(action, agent, role, curators, "curator")
+
+
+#: The properties of a convention with a check that stops edits.
+CHECKS = tuple(map(jido, ("forbidsPattern", "requiresPattern", "checkCommand")))
+#: What a curator accepts of a check: its patterns and commands, its files and level.
+_JUDGED_CHECK = (*CHECKS, jido("about"), jido("hasEnforcementLevel"))
+
+
+def check_waits(item: Term, view: WriteSnapshot, curators: Iterable[str]) -> bool:
+    """Return whether the check of the convention *item* waits for one of *curators*, IRIs of agents; without any, not.
+
+    It is accepted if a curator asserted, settled or confirmed *item*, or an earlier version with the same check.
+    """
+    judges = {*map(iri, curators)}
+    if not judges or not any(view.objects(item, name) for name in CHECKS) or view.objects(item, _CONFIRMED):
+        return False
+    revivers, settled, version = set[Term](), jido("settledBy"), item
+    for _ in range(_MOST_VERSIONS):  # up to the last version that its author recorded
+        settlers = {*view.objects(version, settled)}
+        revivers |= settlers if view.objects(version, jido("revives")) else set()
+        earlier = view.first(version, jido("supersedes"))
+        if not settlers or earlier is None:
+            break
+        version = earlier
+    authors = view.objects(item, jido("assertedBy")) if revivers <= judges else ()
+    if not judges.isdisjoint((*view.objects(item, settled), *authors)):
+        return False
+
+    def judged(one: Term) -> list[set[Term]]:
+        return [{*view.objects(one, name)} for name in _JUDGED_CHECK]
+
+    def same_before(one: Term) -> list[Term]:
+        return [old for old in view.objects(one, jido("supersedes")) if judged(old) == judged(one)]
+
+    versions = reachable([item], same_before)
+    return all(judges.isdisjoint((*view.objects(one, settled), *view.objects(one, _CONFIRMED))) for one in versions)
 
 
 def untrusted_reason(described: Iterable[Triple], item: Term, view: WriteSnapshot) -> str | None:

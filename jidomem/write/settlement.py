@@ -18,7 +18,7 @@ from jidomem.write.batch import Batches
 from jidomem.write.conflict import coexisting_with
 from jidomem.write.context import WriteContext
 from jidomem.write.corrections import ACCEPTED, OWN, Corrections, changed_fields, without_verified
-from jidomem.write.permissions import check_explained
+from jidomem.write.permissions import authority, check_explained, check_waits
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot, withdrawals_below
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Outcome, SubmitOptions, commit_of
@@ -196,13 +196,16 @@ class Settlements:
             raise self._corrections.denied(view, "its source is not trusted")
 
     def _is_due(self, item: Term, view: WriteSnapshot, now: datetime) -> bool:
-        """Return whether the active *item* is due for review *now*: by its dates, as an undated assumption, or as it
-        rests on a withdrawn memory.
+        """Return whether the active *item* is due for review *now*: by its dates, as an undated assumption, as it
+        rests on a withdrawn memory, or as its check waits for a curator.
 
         One recorded after it ended, or after that withdrawal, is not: its author knew, as a curator does who accepts
         one.
         """
         if self._rests_on_withdrawn(item, view):
+            return True
+        curators = authority(view, self._context.pipeline.policy).curators
+        if check_waits(item, view, curators) and plain_value(self._context.agent_node) in curators:
             return True
         ends = view.objects(item, jido("validUntil"))
         dates = [*map(moment_in, (*view.objects(item, jido("expiresOn")), *ends))]

@@ -217,6 +217,25 @@ def test_a_check_is_applied_after_a_curator_accepts_it(repository, is_changed):
     assert ("No print at all" if is_changed else "No print") in denied(accepted)
 
 
+def test_a_check_that_waits_for_a_curator_is_unchecked_and_in_the_review_until_a_curator_accepts_it(repository):
+    run("access", "policy", "grant", "rita", "admin", "--agent", "rita", "--reason", "she judges")
+    (iri,) = record(repository, convention("No print", "src", forbidsPattern="print"))
+    (repository / "src" / "a.py").write_text("print(1)\n")
+
+    waiting = run("guard", "src", "--format", "github")
+    unchecked = json.loads(run("guard", "src", "--json").stdout)["unchecked"]
+    rows = json.loads(run("review", "--json").stdout)["rows"]
+    refused = run("review", "accept", iri, "--agent", "zoe")
+    accepted = run("review", "accept", iri, "--agent", "rita")
+    judged = run("guard", "src", "--format", "github")
+
+    assert (waiting.exit_code, refused.exit_code != 0, accepted.exit_code, judged.exit_code) == (0, True, 0, 3)
+    assert waiting.stdout.startswith("::warning file=src/a.py,title=jidomem guard::not checked: its check waits")
+    assert [(each["iri"], each["path"], each["allowed"]) for each in unchecked] == [(iri, "src/a.py", True)]
+    assert [(row["kind"], row["item"]) for row in rows] == [("check_waits", iri)]
+    assert json.loads(run("review", "--json").stdout)["rows"] == []
+
+
 def test_a_check_of_a_curator_revived_by_another_agent_waits_for_a_curator(repository):
     (iri,) = record(repository, {**convention("No print", "src", forbidsPattern="print"), "asserted_by": "rita"})
     run("access", "policy", "grant", "rita", "curator", "--agent", "rita", "--reason", "she judges")

@@ -157,7 +157,8 @@ def show(page: PageRequest) -> Mapping[str, Any]:
         }
     cursor = page.given.get("cursor") or None
     near, now = page.memory.near_pairs(page.project), page.memory.sources.now()
-    queue = queued(page.memory.reader, page.project, now, near, limit=COUNT, cursor=cursor)
+    curators = page.memory.writer.authority(page.project).curators
+    queue = queued(page.memory.reader, page.project, now, near, limit=COUNT, cursor=cursor, curators=curators)
     queue = replace(queue, waiting=with_endings(page.memory.reader, page.project, queue.waiting))
     chosen = _chosen(page, queue)
     return {

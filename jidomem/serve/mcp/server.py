@@ -407,7 +407,8 @@ def _conflicts(session: ClientSession, by: str | None = None) -> str:
     memory = session.memory
     memory.catch_up(session.project)
     near, now = memory.near_pairs(session.project) if by is None else (), memory.sources.now()
-    queue = queued(memory.reader, session.project, now, near, limit=_PRESSING, by=by)
+    curators = memory.writer.authority(session.project).curators
+    queue = queued(memory.reader, session.project, now, near, limit=_PRESSING, by=by, curators=curators)
     rows = [one.to_dict() for one in with_endings(memory.reader, session.project, queue.waiting)]
     if queue.cursor is not None:
         rows.append({"left_out": queue.total - len(rows), "hint": _THE_REST})
