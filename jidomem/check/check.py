@@ -551,7 +551,11 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> I
             rejected.add(value)
     for row in rows:
         item = iri(row["item"])
-        state = f"{row['state']} to {row['at']}" if row["state"] == "renamed" else row["state"]
+        is_file = not (set("*?[{") & set(row["path"]) or row["path"].endswith("/"))
+        state = (
+            "gone" if row["state"] == "gone" and is_file else "without a file" if row["state"] == "gone" else "changed"
+        )
+        state = f"renamed to {row['at']}" if row["state"] == "renamed" else state
         if any(anchor.path == row["path"] for anchor in anchors_of(source.values(item, BLOB))):
             if item in pending:
                 proposal = short_id(plain_value(pending[item]))
@@ -564,7 +568,8 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> I
                 if row["state"] == "changed":
                     do += f" (if that reports no change: jidomem edit {short_id(row['item'])} --confirm)"
         else:
-            do = f"look at it, then: jidomem edit {short_id(row['item'])} --confirm, or --supersede"
+            way = "--confirm, or --supersede" if is_file else f"--set about={quote(row['at'] or 'PLACE')}"
+            do = f"look at it, then: jidomem edit {short_id(row['item'])} {way}"
         yield UnplacedFinding(
             item, FRESH, "warning" if row["state"] == "gone" else "info", f"{row['path']} is {state}: {do}"
         )

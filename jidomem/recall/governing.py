@@ -24,7 +24,16 @@ from jidomem.records import active
 from jidomem.records.active import ACTIVE, Inactive
 from jidomem.records.file_anchor import ANCHOR, Anchor, anchors_of, is_outside, plain_path
 from jidomem.records.named_query import to_term
-from jidomem.repository.freshness import UNCHANGED, Freshness, freshness, nearest_path
+from jidomem.repository.freshness import (
+    GONE,
+    RENAMED,
+    UNCHANGED,
+    Freshness,
+    freshness,
+    moved_places,
+    nearest_path,
+    present_place,
+)
 from jidomem.repository.worktree import Addresses, Worktree, matches, path_below
 
 if TYPE_CHECKING:
@@ -39,6 +48,21 @@ _QUESTIONS = {
     "gone": "Does it still hold? The file is gone.",
     "renamed": "Is it about the file by its new name, too?",
 }
+_PLACE_QUESTIONS = {
+    "gone": "What is it about? No file matches that.",
+    "renamed": "Is it about the folder by its new name, too?",
+}
+_OF_PLACE = """isLiteral(?place) && REGEX(STR(?place), "[*?{]|\\\\[|/$")"""
+_PLACES = f"SELECT DISTINCT ?place WHERE {{ ?item <https://jido.ai/ontology#about> ?place FILTER({_OF_PLACE}) }}"
+_PLACED = (
+    """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item ?summary ?place WHERE {
+  ?item jido:about ?place ; jido:summary ?summary ; jido:appliesToProject ?project .
+"""
+    + active.now_of_all()
+    + f" FILTER({_OF_PLACE}) }} ORDER BY ?item ?place"
+)
 _ANCHORS = "SELECT DISTINCT ?anchor WHERE { ?item <https://jido.ai/ontology#aboutBlob> ?anchor }"
 _ANCHORED = (
     """
@@ -67,11 +91,26 @@ def changed_files(reader: MemoryReader, tree: Worktree | None, project: str) -> 
         return []
     anchors = active_anchors(reader, project)
     states = freshness(tree, (anchor for _, _, anchor in anchors))
-    return [
+    rows = [
         {"item": item, "summary": summary, **states[anchor].to_dict(), "question": _QUESTIONS[states[anchor].state]}
         for item, summary, anchor in anchors
         if states[anchor].state != UNCHANGED
     ]
+    return rows + _lacking_places(reader, tree, project)
+
+
+def _lacking_places(reader: MemoryReader, tree: Worktree, project: str) -> list[Row]:
+    """Return a row for each folder or pattern of an active memory that has no file."""
+    named = [(row, plain_path(row["place"])) for row in reader.select(project, _PLACED)]
+    lacking = [(row, place) for row, place in named if tree.lacks(place)]
+    moves = moved_places(tree, (place for _, place in lacking))
+    rows = []
+    for row, place in lacking:
+        at = present_place(place, moves[place]) if place in moves else None
+        state = GONE if at is None else RENAMED
+        same = {"item": row["item"], "summary": row["summary"], "path": place, "state": state, "at": at}
+        rows.append({**same, "question": _PLACE_QUESTIONS[state]})
+    return rows
 
 
 def anchors_by_item(index: OxigraphIndex, project: str, items: Iterable[str]) -> dict[str, list[Anchor]]:
@@ -322,7 +361,7 @@ def _patterns(reader: MemoryReader, project: str, filters: Mapping[str, Any]) ->
 
 
 def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> Mapping[str, list[str]]:
-    """Return the names that files had when a memory about them was written, by present name."""
+    """Return the names that files had when a memory about them, or their folder, was written, by present name."""
     if tree is None:
         return {}
     anchors = anchors_of(literal(row["anchor"]) for row in reader.select(project, _ANCHORS))
@@ -332,6 +371,11 @@ def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> 
     for move in freshness(tree, missing).values():
         if move.at is not None and move.path not in names.setdefault(move.at, []):
             names[move.at].append(move.path)
+    places = (plain_path(row["place"]) for row in reader.select(project, _PLACES))
+    for files in moved_places(tree, places).values():
+        for old, now in files.items():
+            if old not in names.setdefault(now, []):
+                names[now].append(old)
     return names
 
 

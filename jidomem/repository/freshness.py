@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -13,7 +14,7 @@ from posixpath import basename, dirname
 from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.records.file_anchor import Anchor
 from jidomem.repository import git
-from jidomem.repository.worktree import Worktree, blob_id, is_blob, listing
+from jidomem.repository.worktree import Worktree, blob_id, is_blob, listing, matches
 
 _RENAMES = ("-M", "-z", "--diff-filter=R", "--name-status", "--no-ext-diff", "--no-textconv", "--relative")
 _SECONDS = 10
@@ -31,13 +32,49 @@ def moved(tree: Worktree, missing: Iterable[Anchor]) -> dict[Anchor, str]:
     rest = [anchor for anchor in wanted if anchor not in paths]
     renames = _renames(tree) if rest else {}
     for anchor in rest:
-        path, seen = anchor.path, {anchor.path}
-        while (after := renames.get(path)) is not None and after not in seen:
-            path = after
-            seen.add(path)
+        path = _followed(anchor.path, renames)
         if path != anchor.path and tree.has(path):
             paths[anchor] = path
     return paths
+
+
+def moved_places(tree: Worktree, places: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the present path of each former file of the *places*, folders and patterns without a file, by place.
+
+    A place whose files git did not rename is left out.
+    """
+    wanted = [place for place in dict.fromkeys(places) if tree.lacks(place)]
+    renames = _renames(tree) if wanted else {}
+    found: dict[str, dict[str, str]] = {}
+    for place in wanted:
+        for old in renames:
+            if old.startswith(place) if place.endswith("/") else matches(place, old):
+                path = _followed(old, renames)
+                if tree.has(path):
+                    found.setdefault(place, {})[old] = path
+    return found
+
+
+def present_place(place: str, files: Mapping[str, str]) -> str | None:
+    """Return the name that a folder or pattern has now, if all its former *files* moved to one folder; None otherwise.
+
+    >>> present_place("a/*.py", {"a/x.py": "web/a/x.py", "a/y.py": "web/a/y.py"})
+    'web/a/*.py'
+    """
+    folder = place if place.endswith("/") else re.split(r"[*\[{?]", place, maxsplit=1)[0].rpartition("/")[0] + "/"
+    ends = {(old.removeprefix(folder), new) for old, new in files.items()}
+    folders = {new.removesuffix(end) if new.endswith(f"/{end}") else None for end, new in ends}
+    one = folders.pop() if len(folders) == 1 else None
+    return None if one is None else one + place.removeprefix(folder)
+
+
+def _followed(path: str, renames: Mapping[str, str]) -> str:
+    """Return the last name of the file *path*."""
+    seen = {path}
+    while (after := renames.get(path)) is not None and after not in seen:
+        path = after
+        seen.add(path)
+    return path
 
 
 def _places(tree: Worktree, blobs: set[str]) -> dict[str, list[str]]:

@@ -131,6 +131,8 @@ def _class(text: str) -> str:
 #: The largest file that is anchored, and the most bytes that are read for one memory.
 LARGEST, AT_ONCE = 4 * 1024 * 1024, 16 * 1024 * 1024
 _FILE = lazy(r"(?!/)[^\s:*?\[\]{}\\]+/[^\s:*?\[\]{}\\/]*[^\s:*?\[\]{}\\/.]\.[A-Za-z0-9]{1,10}")
+#: A pattern, or a folder that ends with a slash.
+_PLACE = lazy(r"(?!/|\.\./)[^\s:]*(?:[*\[{?][^\s:]*|/)")
 _RULES = 256 * 1024
 _SHA256 = lazy(r"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
 
@@ -194,7 +196,30 @@ class Worktree:
             for entry, path in named.items()
             if not self.has(entry) and (_FILE.fullmatch(path) or (path != entry and self.has(path)))
         ]
-        return {entry: self._respelt(named[entry]) for entry in missing}
+        lacking = [entry for entry, path in named.items() if entry not in missing and self.lacks(path)]
+        return {entry: self._respelt(named[entry]) for entry in missing} | dict.fromkeys(lacking)
+
+    def lacks(self, place: str) -> bool:
+        """Return whether *place* is a pattern that matches no file, or a folder `name/` that is missing.
+
+        A search that meets too many files finds none missing; a text with blanks or a colon is no place. Without `*`,
+        the signs of a pattern are those of a name.
+        """
+        if "\\" in place or self.has(place) or not _PLACE.fullmatch(place):
+            return False
+        if "*" not in place:
+            return True
+        folder = place[: place.index("*")].rpartition("/")[0]
+        left = MOST
+        for at, folders, names in os.walk(self.base / folder):
+            folders[:] = [name for name in folders if name not in _BUILT and name not in (".git", self.root.name)]
+            below = Path(at).relative_to(self.base).as_posix()
+            if any(matches(place, name if below == "." else f"{below}/{name}") for name in names):
+                return False
+            left -= len(names)
+            if left < 0:
+                return False
+        return True
 
     def _respelt(self, path: str) -> str | None:
         respelt: list[str] = []

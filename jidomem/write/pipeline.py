@@ -508,7 +508,8 @@ class Pipeline:
 def _absent_warnings(files: Mapping[str, str | None]) -> Iterator[str]:
     """Yield a warning for each named file that does not exist."""
     for path, nearest in files.items():
-        yield f"about names {path}, and there is no such file" + (f"; did you mean {nearest}?" if nearest else "")
+        lack = "no file matches it" if "*" in path else "there is no such file"
+        yield f"about names {path}, and {lack}" + (f"; did you mean {nearest}?" if nearest else "")
 
 
 def _moment_warnings(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, now: datetime) -> Iterator[str]:
