@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 from conftest import decision, intent
 from test_writer import no_file_above
-from writing import GRAPH, held, open_with, refusal, said
+from writing import GRAPH, open_with, refusal, triples_of, values_of
 
 import jidomem
 from jidomem.errors import Conflict, IdempotencyMismatch, JidomemError
@@ -46,7 +46,7 @@ def test_whoever_reads_sees_what_was_acknowledged_just_before(memory, way):
 def anew(memory):
     """The content of an index that was just built from the journal."""
     with jidomem.open(memory.settings.root) as another:
-        return held(another)
+        return triples_of(another)
 
 
 def _texts(found):
@@ -73,8 +73,8 @@ def test_the_next_intent_is_judged_with_it_in_view(memory):
     second = memory.writer.submit_intent("p", decision(topic="store", summary="Use git", supersedes=[first.iri]))
     stale = refusal(memory.writer.submit_intent, "p", decision(topic="x", summary="y", supersedes=[first.iri]))
     assert stale.conflicts[0].resolve_with == {"supersedes": [second.iri]}
-    assert said(memory, first.iri, "supersededBy") == [iri(second.iri)]
-    assert held(memory) == anew(memory)
+    assert values_of(memory, first.iri, "supersededBy") == [iri(second.iri)]
+    assert triples_of(memory) == anew(memory)
 
 
 def test_what_a_refused_write_would_have_said_is_not_known_afterwards(memory):
@@ -85,7 +85,7 @@ def test_what_a_refused_write_would_have_said_is_not_known_afterwards(memory):
     receipt = memory.writer.submit_intent("p", decision(topic="store", summary="Use git"))
 
     assert (receipt.status, receipt.conflicts) == ("asserted", ())
-    assert held(memory) == anew(memory)
+    assert triples_of(memory) == anew(memory)
 
 
 def test_two_who_write_in_turn_are_judged_with_what_the_other_kept(tmp_path):
@@ -97,7 +97,7 @@ def test_two_who_write_in_turn_are_judged_with_what_the_other_kept(tmp_path):
             assert theirs.writer.submit_intent("p", clash | {"supersedes": [receipt.iri]}).status == "asserted"
             again = decision(topic=f"t{number}", summary=f"mine again {number}", supersedes=[receipt.iri])
             assert refusal(mine.writer.submit_intent, "p", again).conflicts[0].kind == "stale_supersession"
-        assert held(mine) == held(theirs) == anew(mine)
+        assert triples_of(mine) == triples_of(theirs) == anew(mine)
 
 
 def test_descriptions_are_known_to_the_intents_after_them_in_every_stream(memory):
@@ -110,7 +110,7 @@ def test_descriptions_are_known_to_the_intents_after_them_in_every_stream(memory
     memory.writer.append("p", "codebase", [(module, LABEL, '"the module"')])
 
     assert memory.writer.append("p", "codebase", [(module, LABEL, '"the module"')]).status == "deduplicated"
-    assert held(memory) == anew(memory)
+    assert triples_of(memory) == anew(memory)
 
 
 def test_what_is_known_is_given_up_when_it_is_much_and_nothing_is_missed_then(memory, monkeypatch):
@@ -120,7 +120,7 @@ def test_what_is_known_is_given_up_when_it_is_much_and_nothing_is_missed_then(me
         memory.writer.submit_intent("p", intent(summary=f"fact {number}"))
 
     assert refusal(memory.writer.submit_intent, "p", decision(topic="store", summary="x")).conflicts[0].iri == first.iri
-    assert held(memory) == anew(memory)
+    assert triples_of(memory) == anew(memory)
 
 
 def test_an_id_that_a_source_gives_twice_is_noticed_unless_it_is_ours_that_never_does(tmp_path):
@@ -131,7 +131,7 @@ def test_an_id_that_a_source_gives_twice_is_noticed_unless_it_is_ours_that_never
     with jidomem.open(tmp_path / "root") as memory:
         receipts = [memory.writer.submit_intent("p", intent(summary=f"fact {number}")) for number in range(3)]
         assert refusal(memory.writer.submit_intent, "p", intent(iri=receipts[0].iri, summary="x")).violations
-        assert held(memory) == anew(memory)
+        assert triples_of(memory) == anew(memory)
 
 
 def test_a_single_submission_waits_for_no_batch_that_another_thread_submits(memory):
@@ -156,7 +156,7 @@ def test_a_single_submission_waits_for_no_batch_that_another_thread_submits(memo
     positions = [each.version.position for each in receipts]
     assert positions == sorted(positions)
     assert max(each.version.position for each in alone) < positions[-1]
-    assert held(memory) == anew(memory)
+    assert triples_of(memory) == anew(memory)
 
 
 def test_each_caller_gets_a_commit_of_its_single_submission_whatever_the_others_submit(memory):
@@ -172,7 +172,7 @@ def test_each_caller_gets_a_commit_of_its_single_submission_whatever_the_others_
 
     assert len({receipt.iri for receipt in receipts}) == len(receipts) == 10 + 6 * 120
     assert {receipt.status for receipt in receipts} == {"asserted"}
-    assert held(memory) == anew(memory)
+    assert triples_of(memory) == anew(memory)
 
 
 @pytest.mark.parametrize(
@@ -238,4 +238,4 @@ def test_interrupted_writers_lose_no_submission_of_others_and_leave_no_lock(memo
     assert [failure for failure in failures if getattr(failure, "code", None) != "outcome_unknown"] == []
     assert memory.writer.submit_intent("p", intent(summary="last")).status == "asserted"
     assert len(memory.journal.head(Stream("p")).heads) == 1
-    assert held(memory) == anew(memory)
+    assert triples_of(memory) == anew(memory)

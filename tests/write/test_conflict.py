@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import decision, files, intent
-from writing import codes, held, open_with, refusal, said
+from writing import codes, open_with, refusal, triples_of, values_of
 
 import jidomem
 from jidomem import MemoryUpdateIntent
@@ -87,7 +87,7 @@ def test_the_fields_to_resubmit_are_accepted_as_they_stand(memory, kind):  # C05
     (found,) = refusal(memory.writer.submit_intent, "p", new).conflicts
     receipt = memory.writer.submit_intent("p", {**new, **found.resolve_with})
     assert receipt.status == "asserted"
-    assert said(memory, old, "supersededBy") == [f"<{receipt.iri}>"]
+    assert values_of(memory, old, "supersededBy") == [f"<{receipt.iri}>"]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_coexistence_with_a_distinct_scope_settles_it(memory, kind, scope):  # C
     old, new = both(memory, kind)
     receipt = memory.writer.submit_intent("p", new | scope | {"coexists_with": [old]})
     assert receipt.status == "asserted"
-    assert said(memory, receipt.iri, "coexistsWith") == [f"<{old}>"]
+    assert values_of(memory, receipt.iri, "coexistsWith") == [f"<{old}>"]
     assert is_current(memory, old)
 
 
@@ -144,7 +144,7 @@ def test_the_policy_of_a_family_decides_what_a_disagreement_does(tmp_path, kind,
         receipt = memory.writer.submit_intent("p", new)
         assert receipt.status == {"propose": "proposed", "warn": "asserted"}[policy]
         assert [(found.iri, found.kind) for found in receipt.conflicts] == [(old, kind)]
-        assert said(memory, receipt.iri, "conflictsWith") == [f"<{old}>"]
+        assert values_of(memory, receipt.iri, "conflictsWith") == [f"<{old}>"]
         assert is_current(memory, old)
 
 
@@ -160,8 +160,8 @@ def test_a_proposal_ends_nothing_and_blocks_nothing(tmp_path):  # C061
         other = memory.writer.submit_intent("p", decision(summary="Shard it", topic="shards")).iri
         proposed = memory.writer.submit_intent("p", decision(summary="Use Lucene", supersedes=[other], **TOPIC))
         assert proposed.status == "proposed"
-        assert said(memory, proposed.iri, "supersedes") == [f"<{other}>"]
-        assert said(memory, other, "supersededBy") == []
+        assert values_of(memory, proposed.iri, "supersedes") == [f"<{other}>"]
+        assert values_of(memory, other, "supersededBy") == []
         assert is_current(memory, other)
         again = memory.writer.submit_intent("p", decision(summary="Use grep", supersedes=[kept], **TOPIC))
         assert (again.status, again.conflicts) == ("asserted", ())  # the proposal does not count
@@ -214,7 +214,7 @@ def test_what_was_invalidated_cannot_be_superseded_but_its_withdrawal_can(memory
     memory.writer.invalidate("p", old, reason="wrong")
     (found,) = refusal(memory.writer.submit_intent, "p", intent(summary="x", supersedes=[old])).conflicts
     assert found.kind == "stale_supersession"
-    marker = said(memory, old, "invalidatedBy")[0][1:-1]
+    marker = values_of(memory, old, "invalidatedBy")[0][1:-1]
     assert found.resolve_with == {"supersedes": [marker]}
 
 
@@ -401,7 +401,7 @@ def test_saying_the_same_again_in_place_of_itself_is_a_new_memory(memory):  # C0
     old = memory.writer.submit_intent("p", intent()).iri
     receipt = memory.writer.submit_intent("p", intent(supersedes=[old]))
     assert receipt.status == "asserted"
-    assert said(memory, old, "supersededBy") == [f"<{receipt.iri}>"]
+    assert values_of(memory, old, "supersededBy") == [f"<{receipt.iri}>"]
 
 
 def test_every_disagreement_is_listed_at_once(memory):  # C055
@@ -470,8 +470,11 @@ def test_the_same_with_other_evidence_is_confirmed_by_the_first_choice(memory):
 def test_only_judgements_are_kept_as_keys_of_a_withdrawal(memory):  # C061
     old = memory.writer.submit_intent("p", intent()).iri
     marker = memory.writer.invalidate("p", old, reason="wrong").iri
-    assert {key.strip('"').partition(":")[0] for key in said(memory, marker, "conflictKey")} == {"judged", "judged-as"}
-    assert {o for s, p, o in held(memory) if s == f"<{marker}>" and p.endswith("#invalidates>")} == {f"<{old}>"}
+    assert {key.strip('"').partition(":")[0] for key in values_of(memory, marker, "conflictKey")} == {
+        "judged",
+        "judged-as",
+    }
+    assert {o for s, p, o in triples_of(memory) if s == f"<{marker}>" and p.endswith("#invalidates>")} == {f"<{old}>"}
 
 
 def _normal(**fields):
@@ -593,7 +596,7 @@ KEPT = {
 def test_what_is_kept_to_find_a_disagreement_by_stays_the_same_from_version_to_version(memory, name):
     given, kept = KEPT[name]
     item = memory.writer.submit_intent("p", given).iri
-    assert [key.strip('"') for key in said(memory, item, "conflictKey")] == kept
+    assert [key.strip('"') for key in values_of(memory, item, "conflictKey")] == kept
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from conftest import START, decision, fixed_sources, intent
-from writing import held, open_with
+from writing import open_with, triples_of
 
 import jidomem
 from jidomem.base.clock import format_timestamp
@@ -523,9 +523,9 @@ def test_a_correction_of_each_kind_is_first_tried_and_then_made_in_the_name_of_w
         memory.writer.invalidate("p", item, reason="wrong")
     asked = {"reason": "because", **way, "who": {"asserted_by": "zoe"}}
 
-    before = held(memory)
+    before = triples_of(memory)
     memory.writer.correct("p", item, **asked, dry_run=True)
-    assert held(memory) == before
+    assert triples_of(memory) == before
     new = memory.writer.correct("p", item, **asked).iri
 
     said = memory.writer.restated("p", new)

@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import START, intent
-from writing import GRAPH, codes, held, refusal, said
+from writing import GRAPH, codes, refusal, triples_of, values_of
 
 import jidomem
 from jidomem.errors import InvalidRequest, PolicyDenied
@@ -25,10 +25,10 @@ def in_stream(memory, stream):
 
 def test_what_is_described_is_kept_once_and_what_is_described_otherwise_is_left_as_it_is(memory):
     assert memory.writer.declare("p", ROWS) == []
-    before = held(memory)
+    before = triples_of(memory)
     assert memory.writer.declare("p", ROWS) == []
     assert memory.writer.declare("p", [ROWS[0], (FILE, jido("filePath"), '"b.py"')]) == [plain_value(FILE)]
-    assert held(memory) == before >= set(ROWS)
+    assert triples_of(memory) == before >= set(ROWS)
 
 
 def test_what_is_appended_is_kept_once_in_its_stream(memory):
@@ -104,7 +104,7 @@ def test_a_term_is_answered_by_a_curator_or_taken_back_by_who_proposed_it(memory
 def test_descriptions_and_intents_are_kept_in_one_commit(memory):
     known, first, second = memory.writer.keep_together("p", ROWS, [intent(), intent(summary="two")])
     assert {known.commit, first.commit, second.commit} == {first.commit}
-    assert set(ROWS) <= held(memory)
+    assert set(ROWS) <= triples_of(memory)
     same, third = memory.writer.keep_together("p", ROWS, [intent(summary="three")])
     assert (same.status, same.iri, third.status) == ("deduplicated", "", "asserted")
     assert [r.status for r in memory.writer.keep_together("p", (), [intent(summary="four")])] == ["asserted"]
@@ -112,7 +112,7 @@ def test_descriptions_and_intents_are_kept_in_one_commit(memory):
 
 def test_what_is_described_here_otherwise_keeps_all_of_it_out(memory):
     memory.writer.declare("p", ROWS)
-    before = held(memory)
+    before = triples_of(memory)
     for value in ('"b.py"', '"' + "x" * 99 + '"'):
         rows = [ROWS[0], (FILE, jido("filePath"), value)]
         error = refusal(memory.writer.keep_together, "p", rows, [intent()])
@@ -120,7 +120,7 @@ def test_what_is_described_here_otherwise_keeps_all_of_it_out(memory):
         assert (codes(error), error.violations[0].message) == (["iri_exists"], message)
         assert error.violations[0].value == plain_value(FILE)
     assert refusal(memory.writer.keep_together, "p", ROWS, [intent(summary=None)]).code == "missing_required_fields"
-    assert held(memory) == before
+    assert triples_of(memory) == before
 
 
 def test_who_only_reads_describes_nothing(memory):
@@ -153,9 +153,9 @@ def test_what_is_remembered_is_filled_with_what_is_missing_and_says_so(memory):
     filled = {"type": "fact", "applies_to_project": "p", "asserted_by": "ana", "asserted_in": f"ana-{START:%Y-%m-%d}"}
     assert filled.items() <= receipt.filled.items()
     assert {"iri", "timestamp", *filled} == set(receipt.filled)
-    assert said(memory, receipt.iri, "hasConfidence") == [jido("High")]
+    assert values_of(memory, receipt.iri, "hasConfidence") == [jido("High")]
     medium = memory.writer.remember("p", "it snowed")
-    assert (medium.filled["confidence"], said(memory, medium.iri, "hasConfidence")) == ("medium", [jido("Medium")])
+    assert (medium.filled["confidence"], values_of(memory, medium.iri, "hasConfidence")) == ("medium", [jido("Medium")])
     before = len([*memory.index.triples(GRAPH)])
     assert memory.writer.remember("p", "it hailed", dry_run=True).commit is None
     assert len([*memory.index.triples(GRAPH)]) == before

@@ -6,7 +6,7 @@ import pytest
 from conftest import decision, examples, files, fixed_sources, intent
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from writing import GRAPH, MEMORY, held, journalled, refusal, said
+from writing import GRAPH, MEMORY, committed_triples, refusal, triples_of, values_of
 
 import jidomem
 from jidomem import JidomemError, Receipt
@@ -36,7 +36,7 @@ def unchanged(tmp_path_factory):
 
 def sent(memory, proposal, project="p"):
     """The result of a proposal: a receipt, or a coded refusal that changed no byte."""
-    before, rows = files(memory.settings.root), held(memory) if memory.projects() else set()
+    before, rows = files(memory.settings.root), triples_of(memory) if memory.projects() else set()
     try:
         outcome = memory.writer.submit_intent(project, proposal)
     except JidomemError as error:
@@ -45,7 +45,7 @@ def sent(memory, proposal, project="p"):
         assert before.items() <= files(memory.settings.root).items()
     else:
         assert files(memory.settings.root) == before
-        assert (held(memory) if memory.projects() else set()) == rows
+        assert (triples_of(memory) if memory.projects() else set()) == rows
         assert outcome.code
         assert outcome.detail
     return outcome
@@ -53,9 +53,9 @@ def sent(memory, proposal, project="p"):
 
 def is_sound(memory):
     """Whether the journal verifies from disk and equals the index."""
-    journalled(memory)
+    committed_triples(memory)
     with jidomem.open(memory.settings.root) as again:
-        return held(again) == held(memory)
+        return triples_of(again) == triples_of(memory)
 
 
 def refused(memory, **fields):
@@ -149,9 +149,9 @@ def test_an_own_iri_in_a_reserved_namespace_is_refused(unchanged, own):  # C034
 )  # fmt: skip
 @pytest.mark.parametrize("field", ["asserted_by", "asserted_in", "assigned_to"])
 def test_what_is_no_agent_or_session_cannot_be_made_one(unchanged, field, name):  # C043 C044
-    before = held(unchanged)
+    before = triples_of(unchanged)
     refused(unchanged, type="task", **{field: name})
-    assert held(unchanged) == before
+    assert triples_of(unchanged) == before
 
 
 @pytest.mark.parametrize("field", ["asserted_by", "asserted_in", "assigned_to"])
@@ -322,8 +322,8 @@ def test_the_commits_own_name_in_a_field_is_refused_or_text(known, field):  # C0
         intent(summary="hostile") | {field: ["urn:jido:this"] if field in ("about", "evidence") else "urn:jido:this"},
     )
     assert is_sound(known)
-    commits = {s for s, p, o in held(known) if (p, o) == (TYPE, jido("Commit"))}
-    assert not [t for t in held(known) if t[0] in commits and t[1] in (jido("summary"), jido("about"))]
+    commits = {s for s, p, o in triples_of(known) if (p, o) == (TYPE, jido("Commit"))}
+    assert not [t for t in triples_of(known) if t[0] in commits and t[1] in (jido("summary"), jido("about"))]
 
 
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def test_a_memory_of_another_project_is_not_touched(known):  # C046 C047
         {"evidence": [other]},
     ):
         refused(known, **fields)
-    assert not [t for t in held(known) if other in (t[0][1:-1], t[2][1:-1])]
+    assert not [t for t in triples_of(known) if other in (t[0][1:-1], t[2][1:-1])]
 
 
 def test_an_attempt_to_rewrite_a_memory_is_refused(unchanged):  # C012 C014
@@ -381,13 +381,13 @@ def test_an_attempt_to_rewrite_a_memory_is_refused(unchanged):  # C012 C014
     assert refused(unchanged, iri=KNOWN.upper().replace("HTTPS://JIDO.AI/MEMORY", "https://jido.ai/memory")).code in (
         "invalid_iri", "iri_exists",
     )  # fmt: skip
-    assert said(unchanged, KNOWN, "summary") == ['"the port is 80"']
+    assert values_of(unchanged, KNOWN, "summary") == ['"the port is 80"']
 
 
 def test_strange_agents_do_not_share_a_name(known):  # C036
     names = ["a b", "a-b", "A B", "a_b", "a.b"]
     made = [sent(known, intent(summary=f"by {name}", asserted_by=name)) for name in names]
-    agents = [said(known, receipt.iri, "assertedBy")[0] for receipt in made]
+    agents = [values_of(known, receipt.iri, "assertedBy")[0] for receipt in made]
     assert agents == [f"<https://jido.ai/agents/{name}>" for name in ("a-b", "a-b", "a-b", "a_b", "a.b")]
 
 
@@ -395,7 +395,7 @@ def test_strange_agents_do_not_share_a_name(known):  # C036
 def test_an_agents_name_without_letters_is_refused_or_tame(known, name):  # C036
     outcome = sent(known, intent(summary="by nobody", asserted_by=name))
     if isinstance(outcome, Receipt):
-        (agent,) = said(known, outcome.iri, "assertedBy")
+        (agent,) = values_of(known, outcome.iri, "assertedBy")
         assert agent.startswith("<https://jido.ai/agents/")
         assert "/" not in agent[len("<https://jido.ai/agents/") :]
     assert is_sound(known)

@@ -8,7 +8,7 @@ import pytest
 from conftest import decision, files, fixed_sources, intent
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from writing import MEMORY, codes, refusal, said
+from writing import MEMORY, codes, refusal, values_of
 
 import jidomem
 from jidomem import MemoryUpdateIntent
@@ -60,7 +60,7 @@ def test_the_further_types_are_accepted_as_extensions(memory, kind):  # C011
 @pytest.mark.parametrize(("level", "individual"), [("low", "Low"), ("medium", "Medium"), ("high", "High")])
 def test_confidence_is_low_medium_or_high(memory, level, individual):  # C004
     receipt = memory.writer.submit_intent("p", intent(confidence=level))
-    assert said(memory, receipt.iri, "hasConfidence") == [f"<https://jido.ai/ontology#{individual}>"]
+    assert values_of(memory, receipt.iri, "hasConfidence") == [f"<https://jido.ai/ontology#{individual}>"]
 
 
 def test_the_writer_makes_an_iri_where_the_intent_has_none(writer):  # C006
@@ -91,7 +91,7 @@ def test_supersession_is_proposed_by_the_intent_and_enforced_by_the_writer(memor
     error = refusal(memory.writer.submit_intent, "p", intent(summary="new", supersedes=[MEMORY + "nobody"]))
     assert error.code == "unknown_reference"
     new = memory.writer.submit_intent("p", intent(summary="new", supersedes=[f" {old} ", old])).iri
-    assert said(memory, old, "supersededBy") == [f"<{new}>"]
+    assert values_of(memory, old, "supersededBy") == [f"<{new}>"]
 
 
 def test_building_an_intent_checks_nothing(tmp_path):  # C009

@@ -7,7 +7,7 @@ import pytest
 from conftest import START, decision, intent
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from writing import MEMORY, refusal, said
+from writing import MEMORY, refusal, values_of
 
 import jidomem
 from jidomem import MemoryUpdateIntent
@@ -127,7 +127,7 @@ def test_a_confidence_is_a_level_or_the_exact_number(given, kept):  # C035
 )
 def test_a_number_is_kept_with_its_level(memory, number, level):  # C035
     item = memory.writer.submit_intent("p", intent(confidence=number)).iri
-    assert said(memory, item, "hasConfidence") == [f"<https://jido.ai/ontology#{level}>"]
+    assert values_of(memory, item, "hasConfidence") == [f"<https://jido.ai/ontology#{level}>"]
     assert memory.reader.get_memory("p", item)["properties"]["confidenceValue"] == [number]
 
 

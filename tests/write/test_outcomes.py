@@ -4,7 +4,7 @@ from collections import deque
 
 import pytest
 from conftest import files, intent
-from writing import codes, held
+from writing import codes, triples_of
 
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.vocab import jido
@@ -25,7 +25,7 @@ def facts(number, read=None):
 
 
 def kept(memory):
-    return {value for _, predicate, value in held(memory) if predicate == jido("summary")}
+    return {value for _, predicate, value in triples_of(memory) if predicate == jido("summary")}
 
 
 def test_a_stream_is_read_and_submitted_as_its_outcomes_are_used_up(memory):

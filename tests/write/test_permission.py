@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import decision, intent
-from writing import GRAPH, held, open_with, refusal, said
+from writing import GRAPH, open_with, refusal, triples_of, values_of
 
 from jidomem.rdf.terms import date_time, iri
 from jidomem.rdf.vocab import BASE, TYPE, jido
@@ -27,7 +27,7 @@ def denied(call, *args, **fields):
 
 def test_who_may_not_write_a_kind_is_told_the_rule_and_other_kinds(memory):
     ruled(memory, PolicyChange(kind="decision", allows="deny"), PolicyChange(agent="ada", grants="Architect"))
-    before = held(memory)
+    before = triples_of(memory)
 
     by_bob = denied(memory.writer.submit_intent, "p", decision(asserted_by="bob"))
     by_ada = denied(memory.writer.submit_intent, "p", decision(asserted_by="ada"))
@@ -38,7 +38,7 @@ def test_who_may_not_write_a_kind_is_told_the_rule_and_other_kinds(memory):
     listed, rules = by_bob[1].split("; ")
     kinds = listed.removeprefix("submit it as one of: ").split(", ")
     assert (len(kinds), rules) == (5, RULES)
-    assert held(memory) == before
+    assert triples_of(memory) == before
     for kind in kinds:
         assert memory.writer.submit_intent("p", intent(type=kind, summary=kind, asserted_by="bob"), dry_run=True)
 
@@ -61,9 +61,9 @@ def test_what_may_only_be_proposed_says_by_which_rule(memory):
 
     receipt = memory.writer.submit_intent("p", intent(asserted_by="bob"))
 
-    assert said(memory, receipt.iri, "proposedBecause") == ['"by policy: bob may only propose fact"']
+    assert values_of(memory, receipt.iri, "proposedBecause") == ['"by policy: bob may only propose fact"']
     other = memory.writer.submit_intent("p", intent(asserted_by="eve", summary="other"))
-    assert (other.status, said(memory, other.iri, "proposedBecause")) == ("asserted", [])
+    assert (other.status, values_of(memory, other.iri, "proposedBecause")) == ("asserted", [])
 
 
 def test_a_rule_that_comes_or_goes_counts_for_the_next_intent(memory):
@@ -183,13 +183,13 @@ def test_who_only_reads_is_no_curator_where_nobody_is_one_either(tmp_path):
 def test_a_session_of_another_is_left_to_it_and_the_way_on_is_told(memory):
     memory.writer.start_session("p", "s", agent="ana")
     ruled(memory, PolicyChange(agent="rita", grants="Curator"))
-    before = held(memory)
+    before = triples_of(memory)
 
     assert denied(memory.writer.move_session, "p", "s", agent="bob", status="Paused") == (
         "bob, an Implementer, may not move s, a session of ana",
         "ask ana or a curator, or open one of your own: jidomem agent session start NAME --continues s",
     )
-    assert held(memory) == before
+    assert triples_of(memory) == before
 
 
 def test_a_session_nobody_opened_belongs_to_nobody(memory):
@@ -248,15 +248,15 @@ def test_what_is_not_trusted_says_why_and_a_curator_answers_for_it(memory):
         "proposed", "proposed", "asserted", "proposed", "asserted",
     ]  # fmt: skip
     because = f'"it rests on what is not trusted: {page.iri}"'
-    assert said(memory, page.iri, "proposedBecause") == [
+    assert values_of(memory, page.iri, "proposedBecause") == [
         '"memories of source type ExternalDocumentSource become active by review"'
     ]
-    assert [said(memory, each.iri, "proposedBecause") for each in (resting, judged, sound)] == [[because], [], []]
-    assert because in said(memory, waiting.iri, "proposedBecause")
-    assert [bool(said(memory, each.iri, "quarantined")) for each in (page, resting, judged, waiting, sound)] == [
+    assert [values_of(memory, each.iri, "proposedBecause") for each in (resting, judged, sound)] == [[because], [], []]
+    assert because in values_of(memory, waiting.iri, "proposedBecause")
+    assert [bool(values_of(memory, each.iri, "quarantined")) for each in (page, resting, judged, waiting, sound)] == [
         True, True, False, True, False,
     ]  # fmt: skip
-    confirmed = [said(memory, each.iri, "confirmedBy") for each in (judged, sound)]
+    confirmed = [values_of(memory, each.iri, "confirmedBy") for each in (judged, sound)]
     assert confirmed == [[iri(f"{BASE}agents/rita")], []]
 
 
@@ -266,9 +266,9 @@ def test_a_curator_who_may_only_propose_a_kind_does_not_answer_for_what_is_not_t
     given = intent(source_type="ExternalDocumentSource", asserted_by="rita")
     item = memory.writer.submit_intent("p", given).iri
 
-    assert said(memory, item, "confirmedBy") == []
-    assert said(memory, item, "proposedBecause") == ['"by policy: every agent may only propose fact"']
-    assert said(memory, item, "quarantined")
+    assert values_of(memory, item, "confirmedBy") == []
+    assert values_of(memory, item, "proposedBecause") == ['"by policy: every agent may only propose fact"']
+    assert values_of(memory, item, "quarantined")
 
 
 def test_the_alternatives_of_what_is_not_trusted_are_not_trusted_either(memory):
@@ -276,7 +276,7 @@ def test_the_alternatives_of_what_is_not_trusted_are_not_trusted_either(memory):
     item = memory.writer.submit_intent("p", given).iri
 
     for node in (item, *(f"{item}/alternatives/{n}" for n in (1, 2))):
-        assert len(said(memory, node, "quarantined")) == 1
+        assert len(values_of(memory, node, "quarantined")) == 1
 
 
 def test_a_rule_answers_for_nothing_that_is_not_trusted(memory):
@@ -284,7 +284,7 @@ def test_a_rule_answers_for_nothing_that_is_not_trusted(memory):
 
     receipt = memory.writer.by_rule().submit_intent("p", given)
 
-    assert (receipt.status, said(memory, receipt.iri, "confirmedBy")) == ("proposed", [])
+    assert (receipt.status, values_of(memory, receipt.iri, "confirmedBy")) == ("proposed", [])
 
 
 def test_who_speaks_for_itself_alone_is_not_told_either_what_another_had_kept_under_its_key(memory):

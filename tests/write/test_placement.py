@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from conftest import intent
-from writing import GRAPH, codes, open_with, refusal, said
+from writing import GRAPH, codes, open_with, refusal, values_of
 
 from jidomem.errors import IntentRefused
 from jidomem.rdf.terms import iri
@@ -114,13 +114,13 @@ def test_a_memory_of_the_wrong_kind_is_no_value(memory):  # C043
     assert "takes Task, and" in error.detail
     given = intent(type="task", summary="three", extra_triples=[["jido:dependsOn", {"@id": task}]])
     item = memory.writer.submit_intent("p", given).iri
-    assert said(memory, item, "dependsOn") == [iri(task)]
+    assert values_of(memory, item, "dependsOn") == [iri(task)]
 
 
 def test_a_subclass_stands_where_its_class_may(memory):  # C043
     extra = [["jido:errorCode", "E7"]]
     item = memory.writer.submit_intent("p", intent(type="bug", extra_triples=extra)).iri
-    assert said(memory, item, "errorCode") == ['"E7"']
+    assert values_of(memory, item, "errorCode") == ['"E7"']
 
 
 def test_a_new_entity_takes_the_class_of_the_range(memory):  # C043
@@ -173,7 +173,7 @@ def test_what_a_new_memory_points_at_is_no_memory_for_that(memory):
     other = EXAMPLE + "task"
     item = kept(memory, "task", ["jido:dependsOn", {"@id": other}]).iri
 
-    assert said(memory, item, "dependsOn") == [iri(other)]
+    assert values_of(memory, item, "dependsOn") == [iri(other)]
     assert types(memory, other) == []
 
 
@@ -187,7 +187,7 @@ def test_a_property_of_one_value_has_it_once_and_may_say_it_twice(memory):
     )
     assert found.value == "b.py"
     kept(memory, "fact", file, path, path)
-    assert said(memory, EXAMPLE + "file", "filePath") == ['"a.py"']
+    assert values_of(memory, EXAMPLE + "file", "filePath") == ['"a.py"']
     kept(
         memory,
         "fact",
@@ -284,7 +284,7 @@ def test_a_memory_is_evidence_for_another_and_evidence_points_at_any_memory(memo
     fact = kept(memory, "fact").iri
     item = memory.writer.submit_intent("p", intent(type="risk", summary="two", evidence=[fact])).iri
 
-    assert said(memory, item, "derivedFrom") == [iri(fact)]
+    assert values_of(memory, item, "derivedFrom") == [iri(fact)]
     assert jido("Evidence") not in types(memory, fact)
 
 

@@ -6,7 +6,7 @@ import pytest
 from conftest import START, decision, fixed_sources, intent
 from hypothesis import given
 from hypothesis import strategies as st
-from writing import held, open_with, refusal, said
+from writing import open_with, refusal, triples_of, values_of
 
 import jidomem
 from jidomem.errors import Failed, IntentRefused, InvalidRequest, PolicyDenied
@@ -55,11 +55,11 @@ def test_a_new_agent_that_is_spelled_like_a_known_one_is_named_with_it(memory):
 
 def test_who_may_not_write_a_kind_is_told_what_it_may_write(memory):  # C016
     ruled(memory, PolicyChange(kind="decision", allows="deny"))
-    before = held(memory)
+    before = triples_of(memory)
     error = refusal(say, memory)
     assert (error.code, "may not write a architectural_decision" in error.detail) == ("policy_denied", True)
     assert "fact" in error.hint
-    assert held(memory) == before
+    assert triples_of(memory) == before
     assert say(memory, type="fact", rationale=None).status == "asserted"
 
 
@@ -69,7 +69,7 @@ def test_a_proposal_by_policy_ends_nothing_and_is_not_active(memory):
     receipt = say(memory, summary="Use Lucene", supersedes=[old])
     assert receipt.status == "proposed"
     assert [row["decision"] for row in memory.reader.ask("decisions", project="p")] == [old]
-    assert said(memory, receipt.iri, "proposedBecause")
+    assert values_of(memory, receipt.iri, "proposedBecause")
 
 
 @pytest.mark.parametrize("ending", [
@@ -360,7 +360,7 @@ def test_what_is_exported_with_its_policy_is_imported_without_it(memory, tmp_pat
 def test_whether_a_memory_is_trusted_is_said_by_the_writer_alone(memory, said):
     name, value = said
     page = memory.writer.submit_intent("p", intent(iri="urn:page", source_type="ExternalDocumentSource")).iri
-    before = held(memory)
+    before = triples_of(memory)
     for subject in (page, "urn:own"):
         with pytest.raises(IntentRefused):
             memory.writer.submit_intent(
@@ -368,14 +368,14 @@ def test_whether_a_memory_is_trusted_is_said_by_the_writer_alone(memory, said):
             )
         with pytest.raises(IntentRefused):
             memory.writer.declare("p", [(iri(subject), jido(name), iri(ANA))])
-    assert held(memory) == before
+    assert triples_of(memory) == before
 
 
 def test_what_rests_on_the_untrusted_three_steps_away_waits_and_so_does_what_would_replace_the_trusted_by_it(memory):
     page = memory.writer.submit_intent("p", intent(source_type="ExternalDocumentSource")).iri
     for number in range(3):
         page = memory.writer.submit_intent("p", intent(summary=f"step {number}", evidence=["a log", page])).iri
-        assert said(memory, page, "hasAssertionStatus") == [jido("Proposed")]
+        assert values_of(memory, page, "hasAssertionStatus") == [jido("Proposed")]
     sound = memory.writer.submit_intent("p", intent(summary="the limit is 10", topic="limit")).iri
     worse = memory.writer.submit_intent(
         "p", intent(summary="the limit is 99", topic="limit", evidence=[page], supersedes=[sound])

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from conftest import decision, intent
-from writing import held, journalled, open_with, refusal, said
+from writing import committed_triples, open_with, refusal, triples_of, values_of
 
 import jidomem
 from jidomem.base.clock import Sources
@@ -77,8 +77,8 @@ def test_a_commit_the_index_could_not_take_in_is_acknowledged_and_seen_by_the_ne
     receipt = memory.writer.submit_intent("p", intent(summary="the second"))
     memory.index.full = False
     assert receipt.commit
-    assert literal("the second") in summaries(held(memory))
-    assert summaries(held(memory)) == summaries(journalled(memory))
+    assert literal("the second") in summaries(triples_of(memory))
+    assert summaries(triples_of(memory)) == summaries(committed_triples(memory))
 
 
 def test_what_a_block_points_at_is_known_by_a_look_up(memory):
@@ -89,14 +89,14 @@ def test_what_a_block_points_at_is_known_by_a_look_up(memory):
 
 
 def types(memory, item):
-    return sorted(o for s, p, o in held(memory) if s == f"<{item}>" and p == TYPE)
+    return sorted(o for s, p, o in triples_of(memory) if s == f"<{item}>" and p == TYPE)
 
 
 def test_a_memory_named_as_evidence_keeps_its_class_alone(memory):  # C067
     memory.writer.submit_intent("p", intent(iri="https://e.org/x"))
     receipt = memory.writer.submit_intent("p", intent(summary="therefore", evidence=["https://e.org/x"]))
     assert types(memory, "https://e.org/x") == [jido("Fact")]
-    assert said(memory, receipt.iri, "derivedFrom") == ["<https://e.org/x>"]
+    assert values_of(memory, receipt.iri, "derivedFrom") == ["<https://e.org/x>"]
     assert memory.writer.revise("p", "https://e.org/x", changes={"confidence": "low"}, reason="older").commit
 
 
@@ -118,9 +118,9 @@ def beside(memory, first, second):
 def test_what_holds_beside_another_still_does_once_either_is_revised(memory, first):  # C060
     pair = [*beside(memory, first, {"about": ["search"]})]
     for turn in (0, 1, 0, 1, 1, 0):
-        changes = {"detailed_explanation": f"more {len(held(memory))}"}
+        changes = {"detailed_explanation": f"more {len(triples_of(memory))}"}
         pair[turn] = memory.writer.revise("p", pair[turn], changes=changes, reason="more").iri
-        assert said(memory, pair[turn], "coexistsWith") == [f"<{pair[1 - turn]}>"]
+        assert values_of(memory, pair[turn], "coexistsWith") == [f"<{pair[1 - turn]}>"]
 
 
 def test_what_held_beside_another_clashes_once_it_is_about_the_same(memory):  # C060
@@ -143,9 +143,9 @@ def test_a_session_that_started_in_the_future_can_be_closed(tmp_path):
         clock[0] = datetime(2026, 11, 21, tzinfo=UTC)
         memory.writer.move_session("p", "s-1", status="closed")
         session = "https://jido.ai/sessions/s-1"
-        (started,) = said(memory, session, "startedAt")
+        (started,) = values_of(memory, session, "startedAt")
         assert started.startswith('"2030-01-01T00:00:00')
-        assert said(memory, session, "endedAt") >= [started]
+        assert values_of(memory, session, "endedAt") >= [started]
 
 
 def test_a_memory_with_the_longest_summary_can_be_withdrawn(memory):
@@ -247,7 +247,7 @@ def test_every_assignee_is_carried_over_when_a_task_is_revised(memory):
     old = memory.writer.submit_intent("p", intent(type="task", summary="Write the docs", **fields)).iri
     new = memory.writer.revise("p", old, changes={"status": "InProgress"}, reason="begun").iri
     both = ["<https://jido.ai/agents/architect>", "<https://jido.ai/agents/planner>"]
-    assert said(memory, old, "assignedTo") == said(memory, new, "assignedTo") == both
+    assert values_of(memory, old, "assignedTo") == values_of(memory, new, "assignedTo") == both
 
 
 def owning(tmp_path):

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 from conftest import decision, files, fixed_sources, intent
-from writing import codes, held, open_with, refusal, said
+from writing import codes, open_with, refusal, triples_of, values_of
 
 import jidomem
 from jidomem.check.check import check_project
@@ -33,7 +33,7 @@ SECRET = "the token is ghp_" + "aB3dE6gH9" * 4
 def active_contents(memory):
     """The content of each active memory, without author, time and relations; markers have none."""
     rows = {}
-    for subject, predicate, value in held(memory):
+    for subject, predicate, value in triples_of(memory):
         rows.setdefault(subject, set()).add((predicate, value))
     found = set()
     for item, rows_of in rows.items():
@@ -66,24 +66,24 @@ def test_exactly_the_memories_active_at_a_moment_are_active_again(memory):  # C1
     writer.revise("p", task.iri, changes={"status": "Completed"}, reason="done")
     writer.invalidate("p", fact.iri, reason="measured wrongly")
     noise = writer.submit_intent("p", intent(summary="of another product"))
-    was = held(memory)
+    was = triples_of(memory)
 
     done = memory.roll_back(str(then), reason="the import was wrong", project="p")
 
     assert active_contents(memory) == before
-    assert was < held(memory)  # nothing is removed
+    assert was < triples_of(memory)  # nothing is removed
     assert Counter(found.change for found in done.corrections) == {"withdrawn": 3, "restated": 3}
     (marker,) = {found.by for found in done.corrections if found.change == "withdrawn"}
-    (summary,) = said(memory, marker, "summary")
+    (summary,) = values_of(memory, marker, "summary")
     assert re.fullmatch(r'"Rolled back to 2026-11-21T\S+Z: 3 withdrawn"', summary)
-    assert {*said(memory, marker, "invalidates")} == {f"<{found.iri}>" for found in (other, noise)} | {
+    assert {*values_of(memory, marker, "invalidates")} == {f"<{found.iri}>" for found in (other, noise)} | {
         f"<{memory.reader.history('p', task.iri)[1]['entry']}>"
     }
-    assert said(memory, noise.iri, "invalidatedBy") == [f"<{marker}>"]
+    assert values_of(memory, noise.iri, "invalidatedBy") == [f"<{marker}>"]
     again = {found.item: found.by for found in done.corrections if found.change == "restated"}
     assert again.keys() == {store.iri, task.iri, fact.iri}
-    assert all(said(memory, new, "revives") == [f"<{old}>"] for old, new in again.items())
-    assert {plain_value(reason) for new in again.values() for reason in said(memory, new, "revisionReason")} == {
+    assert all(values_of(memory, new, "revives") == [f"<{old}>"] for old, new in again.items())
+    assert {plain_value(reason) for new in again.values() for reason in values_of(memory, new, "revisionReason")} == {
         "the import was wrong"
     }
     assert violations(memory) == []
@@ -101,8 +101,8 @@ def test_a_rollback_is_one_commit_with_a_recovery_session_of_its_own(memory):  #
     assert entry["brought"] == {"DeletedMarker": 1, "RecoverySession": 1, "SessionEvent": 1, "Agent": 1}
     (session,) = [row for row in sessions(memory.reader, "p", ended=True) if row["session"] == done.session]
     assert local_name(session["status"]) == "Closed"
-    assert plain_value(said(memory, done.session, "restoresMoment")[0])[:19] == first.version.recorded_at[:19]
-    assert said(memory, done.session, "recoveryReason") == ['"an experiment"']
+    assert plain_value(values_of(memory, done.session, "restoresMoment")[0])[:19] == first.version.recorded_at[:19]
+    assert values_of(memory, done.session, "recoveryReason") == ['"an experiment"']
 
 
 def test_a_second_rollback_to_the_same_moment_writes_nothing(memory, tmp_path):  # C117
@@ -178,7 +178,7 @@ def test_memories_that_stood_beside_each_other_do_so_again(memory):
     done = memory.roll_back(str(second.version), reason="both were right", project="p")
 
     one, other = (found.by for found in done.corrections)
-    assert said(memory, other, "coexistsWith") == [f"<{one}>"]
+    assert values_of(memory, other, "coexistsWith") == [f"<{one}>"]
     assert violations(memory) == []
 
 
@@ -379,10 +379,10 @@ def test_the_marker_and_the_session_of_a_rollback_say_why_by_whom_and_to_which_m
     }
     assert done.session.startswith("https://jido.ai/sessions/recovery-")
     assert done.corrections[0].by.startswith("https://jido.ai/memory/")
-    assert said(memory, done.session, "partOfProject") == ["<https://jido.ai/projects/p>"]
-    assert said(memory, done.session, "hasPrimaryAgent") == ["<https://jido.ai/agents/rita>"]
-    assert said(memory, f"{done.session}/events/1", "toStatus") == [jido("Closed")]
-    assert said(memory, f"{done.session}/events/1", "toPhase") == []
+    assert values_of(memory, done.session, "partOfProject") == ["<https://jido.ai/projects/p>"]
+    assert values_of(memory, done.session, "hasPrimaryAgent") == ["<https://jido.ai/agents/rita>"]
+    assert values_of(memory, f"{done.session}/events/1", "toStatus") == [jido("Closed")]
+    assert values_of(memory, f"{done.session}/events/1", "toPhase") == []
 
 
 def test_what_is_said_again_says_so_with_the_reason_and_the_files_as_they_were(memory):
@@ -397,8 +397,8 @@ def test_what_is_said_again_says_so_with_the_reason_and_the_files_as_they_were(m
     told = memory.writer.restated("p", found.by)
     assert (told["revives"], told["reason"]) == ([first.iri], "it was right")
     assert told["asserted_by"] == "https://jido.ai/agents/architect"
-    assert said(memory, found.by, "settledBy") == ["<https://jido.ai/agents/rita>"]
-    assert said(memory, found.by, "aboutBlob") == [f'"{blob} a.py"']
+    assert values_of(memory, found.by, "settledBy") == ["<https://jido.ai/agents/rita>"]
+    assert values_of(memory, found.by, "aboutBlob") == [f'"{blob} a.py"']
 
 
 def test_a_memory_that_was_not_active_at_the_moment_is_not_restated(memory):
@@ -446,7 +446,7 @@ def test_what_is_said_again_stands_beside_what_stayed_and_beside_what_took_the_o
     done = memory.roll_back(str(third.version), reason="it was right", project="p")
 
     (found,) = done.corrections
-    assert said(memory, found.by, "coexistsWith") == sorted(f"<{item.iri}>" for item in (first, third))
+    assert values_of(memory, found.by, "coexistsWith") == sorted(f"<{item.iri}>" for item in (first, third))
     assert violations(memory) == []
 
 
@@ -480,12 +480,12 @@ def test_who_may_not_open_a_session_rolls_nothing_back(memory):
     first = memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("p", intent(summary="noise"))
     memory.writer.change_policy("p", [PolicyChange(kind="session", allows="deny")])
-    before = held(memory)
+    before = triples_of(memory)
 
     error = refusal(memory.roll_back, str(first.version), reason="back", project="p")
 
     assert (error.code, "may not write a session" in error.detail) == ("policy_denied", True)
-    assert held(memory) == before
+    assert triples_of(memory) == before
 
 
 def test_who_rolls_back_without_being_a_curator_is_told_what_is_refused(tmp_path):
@@ -500,12 +500,12 @@ def test_who_rolls_back_without_being_a_curator_is_told_what_is_refused(tmp_path
 def test_a_reason_that_is_a_secret_is_refused_and_nothing_kept(memory):
     first = memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("p", intent(summary="noise"))
-    before = held(memory)
+    before = triples_of(memory)
 
     error = refusal(memory.roll_back, str(first.version), reason=SECRET, project="p")
 
     assert (codes(error), SECRET in str(error.to_dict())) == (["policy_denied"], False)
-    assert held(memory) == before
+    assert triples_of(memory) == before
 
 
 def test_what_is_said_again_does_not_end_again_what_it_had_ended(memory):

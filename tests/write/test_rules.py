@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import decision, intent
-from writing import MEMORY, journalled, refusal, said
+from writing import MEMORY, committed_triples, refusal, values_of
 
 from jidomem.check.check import check_files, check_project
 from jidomem.errors import Conflict, IntentRefused
@@ -91,17 +91,17 @@ def test_a_rule_is_applied_to_an_intent_as_its_row_says(memory, number, fields):
         return [*map(whole, value)] if isinstance(value, list) else named.get(value, value) if value else value
 
     given = {**intent(summary="a new one"), **{name: whole(value) for name, value in fields.items()}}
-    before, (at_write, *_) = journalled(memory), RULES[number]
+    before, (at_write, *_) = committed_triples(memory), RULES[number]
 
     if at_write == "violation":
         assert isinstance(refusal(submit, "p", given), IntentRefused | Conflict)
-        assert journalled(memory) == before
+        assert committed_triples(memory) == before
         return
     receipt = submit("p", given)
 
     assert receipt.status == "asserted"
     about = {"R13": "https://jido.ai/agents/somebody-new", "R14": "https://jido.ai/sessions/a-new-session"}
-    assert all(said(memory, about.get(number, receipt.iri), name) for name in FILLED.get(number, ()))
+    assert all(values_of(memory, about.get(number, receipt.iri), name) for name in FILLED.get(number, ()))
     assert any(WARNED.get(number, "") in warning for warning in receipt.warnings) == (number in WARNED)
 
 
@@ -117,12 +117,12 @@ def test_a_rule_is_applied_in_check_as_its_row_says(number, name):  # C041
 
 def test_every_intent_is_a_block_of_its_own_and_a_changed_one_is_a_finding(memory):  # C041
     first = memory.writer.submit_intent("p", intent()).iri
-    before = journalled(memory)
+    before = committed_triples(memory)
 
     second = memory.writer.submit_intent("p", intent(summary="another", supersedes=[first])).iri
 
-    added = journalled(memory) - before
-    assert before < journalled(memory)
+    added = committed_triples(memory) - before
+    assert before < committed_triples(memory)
     assert first != second
     assert [(p, o) for s, p, o in added if s == f"<{first}>"] == [(jido("supersededBy"), f"<{second}>")]
     properties = {local_name(p) for s, p, _ in added if s == f"<{second}>"}

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from conftest import START, files, intent
-from writing import open_with, refusal, said
+from writing import open_with, refusal, values_of
 
 from jidomem.curation.review_queue import queue, with_endings
 from jidomem.errors import Conflict, InvalidRequest, NotFound
@@ -28,7 +28,7 @@ def status(memory, item):
 
 def reason(memory, made):
     """The reason why a memory was asserted again or withdrawn."""
-    return said(memory, made, "revisionReason") or said(memory, made, "rationale")
+    return values_of(memory, made, "revisionReason") or values_of(memory, made, "rationale")
 
 
 def rivals(memory):
@@ -53,17 +53,17 @@ def test_what_is_settled_says_why_and_in_whose_place(memory, action, why):
 
     assert reason(memory, made) == [f'"{why}"']
     replaced = {"supersede": {iri(old), iri(new)}, "reject": set()}.get(action, {iri(new)})
-    assert set(said(memory, made, "supersedes")) == replaced
-    assert said(memory, made, "invalidates") == ([iri(new)] if action == "reject" else [])
-    assert said(memory, made, "coexistsWith") == ([iri(old)] if action == "keep-both" else [])
-    assert said(memory, made, "expiresOn") == []
+    assert set(values_of(memory, made, "supersedes")) == replaced
+    assert values_of(memory, made, "invalidates") == ([iri(new)] if action == "reject" else [])
+    assert values_of(memory, made, "coexistsWith") == ([iri(old)] if action == "keep-both" else [])
+    assert values_of(memory, made, "expiresOn") == []
 
 
 def test_of_two_that_disagree_the_other_is_withdrawn_for_the_one_that_holds(memory):
     old, new = rivals(memory)
     made = settle(memory, old, "accept", other=new)
     assert reason(memory, made) == [f'"rejected in review: {old} holds"']
-    assert said(memory, made, "invalidates") == [iri(new)]
+    assert values_of(memory, made, "invalidates") == [iri(new)]
 
 
 @pytest.mark.parametrize("action", ["accept", "reject", "supersede", "keep-both"])
@@ -88,7 +88,7 @@ def test_what_a_proposal_would_replace_is_replaced_by_what_is_accepted_and_so_ar
 
     made = settle(memory, first, "accept", reason="measured")
 
-    assert said(memory, made, "supersedes") == sorted(map(iri, (old, first, twin)))
+    assert values_of(memory, made, "supersedes") == sorted(map(iri, (old, first, twin)))
 
 
 def test_an_assumption_that_is_due_holds_for_ninety_days_more_and_any_other_memory_as_long_as_it_did(memory):
@@ -97,9 +97,9 @@ def test_an_assumption_that_is_due_holds_for_ninety_days_more_and_any_other_memo
         kept(memory, type="assumption", summary="b", timestamp="2026-11-01", expires_on="2026-11-11"),
         kept(memory, propose=True, type="assumption", summary="d"),
     )  # fmt: skip
-    (later,) = said(memory, settle(memory, due, "accept"), "expiresOn")
+    (later,) = values_of(memory, settle(memory, due, "accept"), "expiresOn")
     assert later.startswith(f'"{(START + timedelta(days=90)):%Y-%m-%dT%H:%M}')
-    dated, *plain = (said(memory, settle(memory, item, "accept"), "expiresOn") for item in others)
+    dated, *plain = (values_of(memory, settle(memory, item, "accept"), "expiresOn") for item in others)
     assert dated[0].startswith(f'"{(START + timedelta(days=10)):%Y-%m-%dT%H:%M}')
     assert plain == [[]]
 
@@ -122,8 +122,11 @@ def test_a_proposal_is_settled_with_memories_asserted_after_it(tmp_path, action,
 
         made = settle(memory, late, action)
 
-        assert set(said(memory, made, "supersedes")) == {iri(late), *([iri(first)] if action == "supersede" else [])}
-        assert said(memory, made, "coexistsWith") == ([iri(first)] if action == "keep-both" else [])
+        assert set(values_of(memory, made, "supersedes")) == {
+            iri(late),
+            *([iri(first)] if action == "supersede" else []),
+        }
+        assert values_of(memory, made, "coexistsWith") == ([iri(first)] if action == "keep-both" else [])
 
 
 def test_what_is_no_way_to_settle_or_is_settled_already_is_told_so(memory):
@@ -158,7 +161,7 @@ def test_a_proposal_takes_the_place_of_what_replaced_the_memory_that_it_was_to_r
 
     made = settle(memory, late, "supersede")
 
-    assert set(said(memory, made, "supersedes")) == {iri(late), iri(newer)}
+    assert set(values_of(memory, made, "supersedes")) == {iri(late), iri(newer)}
 
 
 @pytest.mark.parametrize(
@@ -185,7 +188,7 @@ def test_a_memory_is_not_settled_against_itself_or_against_what_has_ended(memory
     assert refusal(settle, memory, old, action, other=old).detail == f"{old} does not disagree with itself"
     settle(memory, new, "reject")
     assert refusal(settle, memory, old, action, other=new).detail == f"{new} is settled already: it was rejected"
-    assert said(memory, old, "invalidatedBy") == []
+    assert values_of(memory, old, "invalidatedBy") == []
 
 
 def test_what_would_still_disagree_is_not_settled_where_the_project_lets_both_stand(tmp_path):
@@ -238,7 +241,7 @@ def test_an_active_memory_is_not_settled_in_place_of_what_is_pending_on_it(memor
     assert f"jidomem review accept {withdrawal}" in error.hint
     assert files(memory.settings.root) == before
     settle(memory, withdrawal, "accept")
-    assert said(memory, item, "invalidatedBy") != []
+    assert values_of(memory, item, "invalidatedBy") != []
     change = kept(memory, propose=True, summary="2", supersedes=[other])
     assert refusal(settle, memory, other, action).detail.endswith(f"pending on it: {change} (a change)")
 
@@ -282,8 +285,8 @@ def test_undoing_an_acceptance_makes_the_proposal_pending_again(memory):
 
     assert again.status == "proposed"
     assert [row["item"] for row in memory.reader.ask("proposals", project="p")] == [again.iri]
-    assert said(memory, again.iri, "revives") == [iri(proposed)]
-    assert said(memory, again.iri, "hasTimestamp") == said(memory, proposed, "hasTimestamp")
+    assert values_of(memory, again.iri, "revives") == [iri(proposed)]
+    assert values_of(memory, again.iri, "hasTimestamp") == values_of(memory, proposed, "hasTimestamp")
     assert memory.reader.ask("facts", project="p") == []
     settle(memory, again.iri, "accept")
     assert len(memory.reader.ask("facts", project="p")) == 1
@@ -300,9 +303,9 @@ def test_undoing_the_acceptance_of_a_change_restores_what_it_replaced(memory):
     again = memory.writer.undo("p", proposed).iri
 
     (restored,) = memory.reader.ask("facts", project="p")
-    assert said(memory, restored["fact"], "revives") == [iri(old)]
-    assert said(memory, restored["fact"], "supersedes") == [iri(accepted)]
-    assert said(memory, again, "supersedes") == [iri(restored["fact"])]
+    assert values_of(memory, restored["fact"], "revives") == [iri(old)]
+    assert values_of(memory, restored["fact"], "supersedes") == [iri(accepted)]
+    assert values_of(memory, again, "supersedes") == [iri(restored["fact"])]
 
 
 def test_undoing_the_acceptance_of_a_withdrawal_restores_the_memory_and_proposes_the_withdrawal_again(memory):
@@ -312,8 +315,8 @@ def test_undoing_the_acceptance_of_a_withdrawal_restores_the_memory_and_proposes
     again = memory.writer.undo("p", accepted).iri
 
     (restored,) = memory.reader.ask("facts", project="p")
-    assert said(memory, restored["fact"], "revives") == [iri(item)]
-    assert said(memory, again, "invalidates") == [iri(restored["fact"])]
+    assert values_of(memory, restored["fact"], "revives") == [iri(item)]
+    assert values_of(memory, again, "invalidates") == [iri(restored["fact"])]
 
 
 def test_undoing_a_rejection_makes_the_proposal_pending_again(memory):
@@ -360,7 +363,7 @@ def test_an_acceptance_is_undone_by_the_name_of_any_memory_concerned(memory, nam
     (restored,) = memory.reader.ask("facts", project="p")
     (pending,) = memory.reader.ask("proposals", project="p")
     assert restored["summary"] == "the port is 80"
-    assert said(memory, pending["item"], "revives") == [iri(named["proposed"])]
+    assert values_of(memory, pending["item"], "revives") == [iri(named["proposed"])]
     told = {restored["fact"]: "active again", pending["item"]: "pending again"}
     other = {*told} - {receipt.iri}
     assert [told[item] in receipt.warnings[0] and item in receipt.warnings[0] for item in other] == [True]
@@ -399,7 +402,7 @@ def test_undoing_the_acceptance_of_what_replaced_several_restores_each(memory):
 
     restored = {row["summary"]: row["fact"] for row in memory.reader.ask("facts", project="p")}
     assert {*restored} == {"the port is 80", "the host is a"}
-    assert {*said(memory, receipt.iri, "supersedes")} == {*map(iri, restored.values())}
+    assert {*values_of(memory, receipt.iri, "supersedes")} == {*map(iri, restored.values())}
     assert [*map(len, (receipt.warnings, memory.reader.ask("conflicts", project="p")))] == [2, 0]
 
 
@@ -424,8 +427,8 @@ def test_what_is_active_again_already_is_not_restored_by_undoing_the_acceptance(
     (pending,) = memory.reader.ask("proposals", project="p")
     facts = {row["fact"]: row["summary"] for row in memory.reader.ask("facts", project="p")}
     assert sorted(facts.values()) == [f"the host is {'c' if by == 'its successor' else 'a'}", "the port is 80"]
-    assert said(memory, pending["item"], "invalidates") == [iri(back)]
-    assert {*said(memory, pending["item"], "supersedes")} == {*map(iri, facts)} - {iri(back)}
+    assert values_of(memory, pending["item"], "invalidates") == [iri(back)]
+    assert {*values_of(memory, pending["item"], "supersedes")} == {*map(iri, facts)} - {iri(back)}
 
 
 @pytest.mark.parametrize("name", ["old", "other", "proposed", "accepted"])
@@ -437,8 +440,8 @@ def test_an_acceptance_that_also_withdrew_a_memory_is_undone_by_the_name_of_any(
     (pending,) = memory.reader.ask("proposals", project="p")
     facts = {row["summary"]: iri(row["fact"]) for row in memory.reader.ask("facts", project="p")}
     assert {*facts} == {"the port is 80", "the host is a"}
-    assert said(memory, pending["item"], "supersedes") == [facts["the port is 80"]]
-    assert said(memory, pending["item"], "invalidates") == [facts["the host is a"]]
+    assert values_of(memory, pending["item"], "supersedes") == [facts["the port is 80"]]
+    assert values_of(memory, pending["item"], "invalidates") == [facts["the host is a"]]
 
 
 @pytest.mark.parametrize("name", ["old", "proposed"])
@@ -453,7 +456,7 @@ def test_an_acceptance_that_was_withdrawn_is_undone_by_each_name_alike(memory, n
 
     (restored,), (pending,) = (memory.reader.ask(query, project="p") for query in ("facts", "proposals"))
     assert (restored["summary"], pending["summary"]) == ("the port is 80", "the port is 443")
-    assert said(memory, pending["item"], "supersedes") == [iri(restored["fact"])]
+    assert values_of(memory, pending["item"], "supersedes") == [iri(restored["fact"])]
 
 
 def test_what_is_active_again_is_no_name_to_undo_the_acceptance(memory):
@@ -473,7 +476,7 @@ def test_the_newest_version_is_pending_again_where_several_were_settled(memory):
 
     again = memory.writer.undo("p", accepted).iri
 
-    assert said(memory, again, "revives") == [iri(second)]
+    assert values_of(memory, again, "revives") == [iri(second)]
     (one,) = queue(memory.reader, "p", memory.sources.now())
     assert (one.item, one.other) == (again, None)
 
@@ -527,7 +530,7 @@ def test_a_withdrawal_of_what_was_replaced_meanwhile_withdraws_what_took_its_pla
 
     marker = settle(memory, withdrawal, "supersede")
 
-    assert said(memory, marker, "invalidates") == [iri(newer)]
+    assert values_of(memory, marker, "invalidates") == [iri(newer)]
     assert memory.reader.ask("facts", project="p") == []
     assert memory.reader.ask("proposals", project="p") == []
 
@@ -540,7 +543,7 @@ def test_a_withdrawal_of_what_a_rollback_restated_withdraws_that(memory):
 
     marker = settle(memory, withdrawal, "supersede")
 
-    assert said(memory, marker, "invalidates") == [iri(restated.by)]
+    assert values_of(memory, marker, "invalidates") == [iri(restated.by)]
     assert memory.reader.ask("facts", project="p") == []
 
 
@@ -551,7 +554,7 @@ def test_a_withdrawal_of_what_has_ended_is_settled_by_accepting_it(memory):
 
     made = settle(memory, withdrawal, "accept")
 
-    assert said(memory, made, "rationale") == ['"what it withdraws has ended already"']
+    assert values_of(memory, made, "rationale") == ['"what it withdraws has ended already"']
     assert memory.reader.ask("proposals", project="p") == []
 
 
@@ -575,12 +578,12 @@ def test_who_may_not_accept_a_proposal_neither_rejects_it_nor_withdraws_what_was
     assert refusal(settle, memory, accepted, "reject").code == "policy_denied"
     assert refusal(memory.writer.undo, "p", accepted).code == "policy_denied"
     withdrawal = memory.writer.invalidate("p", accepted, reason="I do not like it")
-    assert (withdrawal.status, said(memory, accepted, "invalidatedBy")) == ("proposed", [])
+    assert (withdrawal.status, values_of(memory, accepted, "invalidatedBy")) == ("proposed", [])
     own = memory.writer.remember("p", "three", source_type="ExternalDocumentSource").iri
     settle(memory, own, "reject")
     memory.writer.agent = "rita"
     settle(memory, withdrawal.iri, "accept")
-    assert said(memory, accepted, "invalidatedBy") != []
+    assert values_of(memory, accepted, "invalidatedBy") != []
 
 
 def of_ana(memory):
@@ -610,9 +613,9 @@ def test_a_memory_that_a_settlement_restates_keeps_its_author_and_names_the_cura
 
     made = settle(memory, item, action, other=other, reason="measured")
 
-    assert said(memory, made, "assertedBy") == ["<https://jido.ai/agents/ana>"]
-    assert said(memory, made, "assertedIn") == ["<https://jido.ai/sessions/monday>"]
-    assert said(memory, made, "settledBy") == ["<https://jido.ai/agents/rita>"]
+    assert values_of(memory, made, "assertedBy") == ["<https://jido.ai/agents/ana>"]
+    assert values_of(memory, made, "assertedIn") == ["<https://jido.ai/sessions/monday>"]
+    assert values_of(memory, made, "settledBy") == ["<https://jido.ai/agents/rita>"]
     versions = memory.reader.history("p", made)
     assert [row["agent"] for row in versions if row["entry"] == made] == ["https://jido.ai/agents/rita"]
     assert memory.check(project="p").exit_code == 0
@@ -624,8 +627,8 @@ def test_a_memory_that_a_settlement_changes_is_of_the_curator(memory):
 
     made = settle(memory, item, "supersede", other=other, changes={"summary": "the port is 8080"}, reason="measured")
 
-    assert said(memory, made, "assertedBy") == ["<https://jido.ai/agents/rita>"]
-    assert said(memory, made, "settledBy") == []
+    assert values_of(memory, made, "assertedBy") == ["<https://jido.ai/agents/rita>"]
+    assert values_of(memory, made, "settledBy") == []
 
 
 def test_ones_own_memories_and_proposals_are_settled_without_a_reason(memory):
@@ -674,7 +677,7 @@ def test_a_stale_settlement_ends_no_version_that_its_curator_did_not_see(memory,
     present = {stale: newer}
     named = [present.get(each, each) for each in (item, other)]
     assert f"jidomem review reject {named[0]} --against {named[1]}" in error.value.hint
-    assert said(memory, settle(memory, named[0], "reject", other=named[1], reason="seen"), "invalidates") == [
+    assert values_of(memory, settle(memory, named[0], "reject", other=named[1], reason="seen"), "invalidates") == [
         iri(named[0])
     ]
 

@@ -10,7 +10,7 @@ from conftest import examples, files, fixed_sources, intent
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from writing import held, journalled
+from writing import committed_triples, triples_of
 
 import jidomem
 from jidomem import JidomemError, Receipt
@@ -201,7 +201,7 @@ class Memory(RuleBasedStateMachine):
     @precondition(lambda self: self.moments)
     @invariant()
     def nothing_is_lost(self):  # C014
-        now = held(self.memory)
+        now = triples_of(self.memory)
         assert self.known <= now
         self.known = now
 
@@ -209,7 +209,7 @@ class Memory(RuleBasedStateMachine):
     @invariant()
     def the_rules_of_the_protocol_hold(self):  # C118
         rows = defaultdict(lambda: defaultdict(set))
-        for subject, predicate, value in held(self.memory):
+        for subject, predicate, value in triples_of(self.memory):
             rows[subject][predicate].add(value)
         items = {node: said for node, said in rows.items() if jido("hasAssertionStatus") in said}
         assert all(len(said[jido("appliesToProject")]) == 1 for said in items.values())  # I1
@@ -265,9 +265,9 @@ class Memory(RuleBasedStateMachine):
                     assert asked == then.reader.ask(name, project="p"), (name, moment)
 
     def index_and_journal_agree(self):
-        journalled(self.memory)  # C079
+        committed_triples(self.memory)  # C079
         with jidomem.open(self.folder / "root") as again:
-            assert held(again) == held(self.memory)
+            assert triples_of(again) == triples_of(self.memory)
 
 
 def clash(one, other):

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 from test_stateful import Memory, abouts, agents, kinds, picks, summaries, topics
-from writing import held
+from writing import triples_of
 
 from jidomem import JidomemError, Receipt
 from jidomem.curation.review_queue import queue, settle_by_rule
@@ -98,7 +98,7 @@ class Policed(Memory):
     @invariant()
     def nothing_is_trusted_further_than_what_it_rests_on(self):
         rows = {}
-        for subject, predicate, value in held(self.memory):
+        for subject, predicate, value in triples_of(self.memory):
             rows.setdefault(subject, {}).setdefault(predicate, set()).add(value)
 
         def sources(item, seen):

@@ -9,7 +9,7 @@ import pytest
 from conftest import START, decision, fixed_sources, intent
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from writing import GRAPH, held, journalled, refusal, said
+from writing import GRAPH, committed_triples, refusal, triples_of, values_of
 
 import jidomem
 from jidomem.rdf.terms import date_time, iri, literal
@@ -50,62 +50,65 @@ def test_each_type_has_its_class(memory, kind):  # C071 C062
 
 def test_the_summary_and_the_project_are_written(memory):  # C063 C064
     item = kept(memory, summary="the build needs Rust")
-    assert said(memory, item, "summary") == ['"the build needs Rust"']
-    assert said(memory, item, "appliesToProject") == ["<https://jido.ai/projects/p>"]
+    assert values_of(memory, item, "summary") == ['"the build needs Rust"']
+    assert values_of(memory, item, "appliesToProject") == ["<https://jido.ai/projects/p>"]
 
 
 def test_the_provenance_is_written(memory):  # C065
     item = kept(memory)
-    assert said(memory, item, "assertedBy") == ["<https://jido.ai/agents/architect>"]
-    assert said(memory, item, "assertedIn") == ["<https://jido.ai/sessions/s-1>"]
-    assert said(memory, item, "hasConfidence") == [jido("High")]
-    assert (iri(item), jido("hasTimestamp"), date_time("2026-11-21T08:00:00.000000Z")) in journalled(memory)
+    assert values_of(memory, item, "assertedBy") == ["<https://jido.ai/agents/architect>"]
+    assert values_of(memory, item, "assertedIn") == ["<https://jido.ai/sessions/s-1>"]
+    assert values_of(memory, item, "hasConfidence") == [jido("High")]
+    assert (iri(item), jido("hasTimestamp"), date_time("2026-11-21T08:00:00.000000Z")) in committed_triples(memory)
 
 
 def test_explanation_and_rationale_are_written_when_given(memory):  # C066
     item = kept(memory, detailed_explanation="at length", rationale="why")
-    assert (said(memory, item, "detailedExplanation"), said(memory, item, "rationale")) == (['"at length"'], ['"why"'])
+    assert (values_of(memory, item, "detailedExplanation"), values_of(memory, item, "rationale")) == (
+        ['"at length"'],
+        ['"why"'],
+    )
 
 
 @pytest.mark.parametrize("kind", WRITER_TYPES)
 def test_no_literal_is_ever_empty(memory, kind):  # C066
     blank = dict.fromkeys(["detailed_explanation", "topic", "severity", "status", "reason"], "  ")
     kept(memory, type=kind, evidence=[" "], about=[""], **{**blank, "rationale": "r"})
-    assert not [triple for triple in held(memory) if triple[2].startswith('""')]
+    assert not [triple for triple in triples_of(memory) if triple[2].startswith('""')]
 
 
 def test_evidence_given_as_text_is_a_node_with_that_label(memory):  # C067
     first = kept(memory, evidence=["saw it", "measured it"])
     second = kept(memory, summary="two", evidence=["saw it"])
-    nodes = said(memory, first, "derivedFrom")
+    nodes = values_of(memory, first, "derivedFrom")
     labels = [next(memory.index.triples(GRAPH, node, LABEL))[2] for node in nodes]
     assert sorted(labels) == ['"measured it"', '"saw it"']
-    assert all((node, TYPE, jido("Evidence")) in held(memory) for node in nodes)
-    assert set(said(memory, second, "derivedFrom")) <= set(nodes)  # the same text is the same node
+    assert all((node, TYPE, jido("Evidence")) in triples_of(memory) for node in nodes)
+    assert set(values_of(memory, second, "derivedFrom")) <= set(nodes)  # the same text is the same node
 
 
 def test_evidence_given_as_an_iri_is_used_as_it_is(memory):  # C067
     other = kept(memory)
     item = kept(memory, summary="two", evidence=["https://example.org/log#5", other])
-    assert said(memory, item, "derivedFrom") == sorted(["<https://example.org/log#5>", iri(other)])
-    assert (iri("https://example.org/log#5"), TYPE, jido("Evidence")) in held(memory)
-    assert (iri(other), TYPE, jido("Evidence")) not in held(memory)
+    assert values_of(memory, item, "derivedFrom") == sorted(["<https://example.org/log#5>", iri(other)])
+    assert (iri("https://example.org/log#5"), TYPE, jido("Evidence")) in triples_of(memory)
+    assert (iri(other), TYPE, jido("Evidence")) not in triples_of(memory)
 
 
 def test_a_supersession_is_written_in_both_directions(memory):  # C068
     old = [kept(memory, summary=f"old {n}") for n in range(2)]
     new = kept(memory, summary="new", supersedes=old)
-    assert said(memory, new, "supersedes") == sorted(map(iri, old))
-    assert [said(memory, one, "supersededBy") for one in old] == [[iri(new)], [iri(new)]]
-    assert said(memory, new, "supersededBy") == []
+    assert values_of(memory, new, "supersedes") == sorted(map(iri, old))
+    assert [values_of(memory, one, "supersededBy") for one in old] == [[iri(new)], [iri(new)]]
+    assert values_of(memory, new, "supersededBy") == []
 
 
 def test_an_invalidation_is_written_in_both_directions(memory):  # C069
     old = [kept(memory, summary=f"old {n}") for n in range(2)]
     new = kept(memory, summary="new", invalidates=old)
-    assert said(memory, new, "invalidates") == sorted(map(iri, old))
-    assert [said(memory, one, "invalidatedBy") for one in old] == [[iri(new)], [iri(new)]]
-    assert said(memory, new, "invalidatedBy") == []
+    assert values_of(memory, new, "invalidates") == sorted(map(iri, old))
+    assert [values_of(memory, one, "invalidatedBy") for one in old] == [[iri(new)], [iri(new)]]
+    assert values_of(memory, new, "invalidatedBy") == []
 
 
 def test_extra_triples_are_added_to_what_the_fields_say(memory):  # C070
@@ -142,18 +145,18 @@ OVERRIDES = [
 @pytest.mark.parametrize(("kind", "expected"), DEFAULTS)
 def test_a_kind_gets_what_its_readers_look_for(memory, kind, expected):  # C072
     item = kept(memory, type=kind, summary="say")
-    assert {name: said(memory, item, name) for name in expected} == {n: [v] for n, v in expected.items()}
+    assert {name: values_of(memory, item, name) for name in expected} == {n: [v] for n, v in expected.items()}
 
 
 @pytest.mark.parametrize(("kind", "field", "name", "value", "term"), OVERRIDES)
 def test_a_field_overrides_the_default(memory, kind, field, name, value, term):  # C072
-    assert said(memory, kept(memory, type=kind, **{field: value}), name) == [term]
+    assert values_of(memory, kept(memory, type=kind, **{field: value}), name) == [term]
 
 
 @pytest.mark.parametrize(("kind", "field", "name", "value", "term"), OVERRIDES)
 def test_an_extra_triple_overrides_the_default(memory, kind, field, name, value, term):  # C072
     object_ = {"@id": f"jido:{value}"} if term.startswith("<") else value
-    assert said(memory, kept(memory, type=kind, extra_triples=[[f"jido:{name}", object_]]), name) == [term]
+    assert values_of(memory, kept(memory, type=kind, extra_triples=[[f"jido:{name}", object_]]), name) == [term]
 
 
 def test_the_reader_finds_what_was_written_with_defaults_alone(memory):  # C072
@@ -167,12 +170,12 @@ def test_the_reader_finds_what_was_written_with_defaults_alone(memory):  # C072
 
 def test_alternatives_are_memories_of_their_own(memory):  # C062 C065
     item = memory.writer.submit_intent("p", decision(alternatives=["Use Jena", "Use grep"])).iri
-    nodes = said(memory, item, "hasAlternative")
-    assert [said(memory, node[1:-1], "summary") for node in nodes] == [['"Use Jena"'], ['"Use grep"']]
+    nodes = values_of(memory, item, "hasAlternative")
+    assert [values_of(memory, node[1:-1], "summary") for node in nodes] == [['"Use Jena"'], ['"Use grep"']]
     for node in nodes:
-        assert (node, TYPE, jido("Alternative")) in held(memory)
-        assert said(memory, node[1:-1], "assertedBy") == ["<https://jido.ai/agents/architect>"]
-        assert said(memory, node[1:-1], "hasTimestamp") == said(memory, item, "hasTimestamp")
+        assert (node, TYPE, jido("Alternative")) in triples_of(memory)
+        assert values_of(memory, node[1:-1], "assertedBy") == ["<https://jido.ai/agents/architect>"]
+        assert values_of(memory, node[1:-1], "hasTimestamp") == values_of(memory, item, "hasTimestamp")
 
 
 def test_the_typed_fields_are_written(memory):  # C070
@@ -199,9 +202,9 @@ def test_the_typed_fields_are_written(memory):  # C070
 
 def test_only_new_triples_about_the_old_are_the_links(memory):  # C068 C069
     old = [kept(memory, summary="a"), kept(memory, summary="b")]
-    before = {triple for triple in held(memory) if triple[0] in map(iri, old)}
+    before = {triple for triple in triples_of(memory) if triple[0] in map(iri, old)}
     new = kept(memory, summary="c", supersedes=old[:1], invalidates=old[1:])
-    after = {triple for triple in held(memory) if triple[0] in map(iri, old)}
+    after = {triple for triple in triples_of(memory) if triple[0] in map(iri, old)}
     assert after - before == {
         (iri(old[0]), jido("supersededBy"), iri(new)),
         (iri(old[1]), jido("invalidatedBy"), iri(new)),
@@ -235,7 +238,7 @@ def test_any_text_survives_the_journal_and_comes_back_as_it_was(summary, extra):
                 "p", f"SELECT ?s ?e {{ <{item}> <{jido('summary')[1:-1]}> ?s ; <https://example.org/p> ?e }}"
             )
             assert found == [{"s": summary, "e": extra}]
-            assert (iri(item), jido("summary"), literal(summary)) in journalled(again)
+            assert (iri(item), jido("summary"), literal(summary)) in committed_triples(again)
     finally:
         shutil.rmtree(folder)
 
@@ -285,12 +288,12 @@ def test_what_is_known_of_an_agent_project_and_session_named_first_is_written_on
         (session, jido("startedAt"), date_time("2026-11-21T08:00:00.000000Z")),
         (session, jido("partOfProject"), project), (session, jido("hasPrimaryAgent"), agent),
     }  # fmt: skip
-    assert began <= journalled(memory)
+    assert began <= committed_triples(memory)
     for name in ("architect", "bob"):
         of = iri(base + f"agents/{name}")
-        assert {(of, TYPE, jido("Agent")), (of, jido("agentName"), f'"{name}"')} <= held(memory)
-        assert (of, jido("hasRole"), jido("Implementer")) in held(memory)
-    first, second = (said(memory, base + f"sessions/s-{n}", "hasPrimaryAgent") for n in (1, 2))
+        assert {(of, TYPE, jido("Agent")), (of, jido("agentName"), f'"{name}"')} <= triples_of(memory)
+        assert (of, jido("hasRole"), jido("Implementer")) in triples_of(memory)
+    first, second = (values_of(memory, base + f"sessions/s-{n}", "hasPrimaryAgent") for n in (1, 2))
     assert (first, second) == ([agent], [iri(base + "agents/bob")])
 
 

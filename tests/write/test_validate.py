@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import decision, files, fixed_sources, intent
-from writing import GRAPH, MEMORY, codes, held, open_with, refusal, said
+from writing import GRAPH, MEMORY, codes, open_with, refusal, triples_of, values_of
 
 import jidomem
 from jidomem.errors import CODES, IntentRefused
@@ -119,13 +119,13 @@ def test_a_second_successor_is_refused(memory):  # C048
     error = refusal(memory.writer.submit_intent, "p", intent(summary="newer", supersedes=[old]))
     assert error.code == "conflict"
     assert [(c.iri, c.kind) for c in error.conflicts] == [(old, "stale_supersession")]
-    assert said(memory, old, "supersededBy") == [f"<{new}>"]
+    assert values_of(memory, old, "supersededBy") == [f"<{new}>"]
 
 
 def test_one_memory_may_supersede_several(memory):  # C048
     old = [kept(memory, summary=f"old {n}") for n in range(3)]
     new = kept(memory, summary="new", supersedes=old)
-    assert all(said(memory, one, "supersededBy") == [f"<{new}>"] for one in old)
+    assert all(values_of(memory, one, "supersededBy") == [f"<{new}>"] for one in old)
 
 
 @pytest.mark.parametrize("end", ["supersedes", "invalidates"])
@@ -142,7 +142,7 @@ def test_what_has_ended_never_becomes_active_again(memory, end):  # C049
 
 def test_an_item_has_exactly_one_project(memory):  # C050
     item = kept(memory)
-    assert said(memory, item, "appliesToProject") == ["<https://jido.ai/projects/p>"]
+    assert values_of(memory, item, "appliesToProject") == ["<https://jido.ai/projects/p>"]
     second = [["jido:appliesToProject", {"@id": "https://jido.ai/projects/q"}]]
     error = refusal(memory.writer.submit_intent, "p", intent(summary="two", extra_triples=second))
     assert error.code == "shape_violation"
@@ -262,17 +262,17 @@ def test_an_agent_named_for_the_first_time_is_declared_by_its_policy_entry(tmp_p
         kept(memory, asserted_by="ana")
         kept(memory, asserted_by="bob", summary="two")
         agents = "https://jido.ai/agents/"
-        assert said(memory, agents + "ana", "hasRole") == [jido("Reviewer")]
-        assert said(memory, agents + "ana", "hasCapability") == [jido("CanQueryMemory"), jido("CanReviewCode")]
-        assert said(memory, agents + "bob", "hasRole") == [jido("Implementer")]
+        assert values_of(memory, agents + "ana", "hasRole") == [jido("Reviewer")]
+        assert values_of(memory, agents + "ana", "hasCapability") == [jido("CanQueryMemory"), jido("CanReviewCode")]
+        assert values_of(memory, agents + "bob", "hasRole") == [jido("Implementer")]
 
 
 def test_a_session_named_for_the_first_time_is_declared_once(memory):  # C045
     kept(memory)
-    before = {triple for triple in held(memory) if triple[0] == "<https://jido.ai/sessions/s-1>"}
+    before = {triple for triple in triples_of(memory) if triple[0] == "<https://jido.ai/sessions/s-1>"}
     kept(memory, summary="two")
-    assert before == {triple for triple in held(memory) if triple[0] == "<https://jido.ai/sessions/s-1>"}
-    assert said(memory, "https://jido.ai/sessions/s-1", "hasStatus") == [jido("Active")]
+    assert before == {triple for triple in triples_of(memory) if triple[0] == "<https://jido.ai/sessions/s-1>"}
+    assert values_of(memory, "https://jido.ai/sessions/s-1", "hasStatus") == [jido("Active")]
 
 
 def test_a_decision_of_a_closed_list_is_accepted(memory):  # C041
@@ -335,7 +335,7 @@ def test_no_intent_makes_what_the_writer_alone_makes(memory, name):
 def test_a_project_is_declared_with_its_name_by_the_first_memory_of_it(memory):
     kept(memory)
     project = iri("https://jido.ai/projects/p")
-    assert {(project, TYPE, jido("Project")), (project, jido("projectName"), '"p"')} <= held(memory)
+    assert {(project, TYPE, jido("Project")), (project, jido("projectName"), '"p"')} <= triples_of(memory)
 
 
 def test_a_memory_nobody_knows_is_taken_for_another_only_where_it_is_spelt_nearly_so(memory):

@@ -1,7 +1,7 @@
 """A work session is opened once and changed by events: its state, and the refusal of an unknown state."""
 
 import pytest
-from writing import GRAPH, held, refusal, said
+from writing import GRAPH, refusal, triples_of, values_of
 
 from jidomem.rdf.terms import date_time, iri, plain_value
 from jidomem.rdf.vocab import TYPE, jido
@@ -13,7 +13,7 @@ PHASES = ("PlanningPhase", "ImplementationPhase", "DebuggingPhase", "ReviewPhase
 def events(memory, name):
     """The status and phase of each event of a session, by number."""
     found = {plain_value(s) for s, _, _ in memory.index.triples(GRAPH, None, jido("ofSession"), iri(SESSIONS + name))}
-    every = [[said(memory, event, each) for each in ("eventNumber", "toStatus", "toPhase")] for event in found]
+    every = [[values_of(memory, event, each) for each in ("eventNumber", "toStatus", "toPhase")] for event in found]
     return [
         ([plain_value(v).rpartition("#")[2] for v in status], [plain_value(v).rpartition("#")[2] for v in phase])
         for number, status, phase in sorted(every, key=lambda row: int(plain_value(row[0][0])))
@@ -24,7 +24,7 @@ def events(memory, name):
 def test_a_session_that_its_first_event_ended_is_moved_no_further_and_its_successor_is_named(memory, end):
     memory.writer.start_session("p", "s")
     memory.writer.move_session("p", "s", status=end)
-    before = held(memory)
+    before = triples_of(memory)
 
     for change in ({"status": "Active"}, {"phase": "review"}):
         error = refusal(memory.writer.move_session, "p", "s", **change)
@@ -33,12 +33,12 @@ def test_a_session_that_its_first_event_ended_is_moved_no_further_and_its_succes
         assert [(v.code, v.field, v.value) for v in error.violations] == [
             ("shape_violation", "session", SESSIONS + "s")
         ]
-    assert held(memory) == before
+    assert triples_of(memory) == before
 
 
 def test_a_session_nobody_opened_is_neither_moved_nor_continued(memory):
     memory.writer.start_session("p", "other")
-    before = held(memory)
+    before = triples_of(memory)
 
     moving = refusal(memory.writer.move_session, "p", "s", status="Paused")
     continuing = refusal(memory.writer.start_session, "p", "next", continues="s")
@@ -47,19 +47,19 @@ def test_a_session_nobody_opened_is_neither_moved_nor_continued(memory):
     assert moving.detail == continuing.detail == f"no session {SESSIONS}s"
     assert moving.hint == "open it with: jidomem agent session start NAME"
     assert continuing.hint == "list them with: jidomem agent session list"
-    assert held(memory) == before
+    assert triples_of(memory) == before
 
 
 def test_the_name_of_a_session_is_taken_once(memory):
     memory.writer.start_session("p", "s")
-    before = held(memory)
+    before = triples_of(memory)
 
     error = refusal(memory.writer.start_session, "p", "s")
 
     assert (error.code, error.detail) == ("iri_exists", f"{SESSIONS}s was opened already")
     assert error.hint == "choose another name, or move this one with: jidomem agent session phase|pause|resume|close"
     assert [(v.field, v.value) for v in error.violations] == [("session", SESSIONS + "s")]
-    assert held(memory) == before
+    assert triples_of(memory) == before
 
 
 def test_a_session_that_continues_another_points_at_it_by_both_names_and_one_that_does_not_at_none(memory):
@@ -67,8 +67,8 @@ def test_a_session_that_continues_another_points_at_it_by_both_names_and_one_tha
     memory.writer.start_session("p", "second", continues="first")
 
     for name in ("continuesSession", "hasPreviousSession"):
-        assert said(memory, SESSIONS + "second", name) == [iri(SESSIONS + "first")]
-        assert said(memory, SESSIONS + "first", name) == []
+        assert values_of(memory, SESSIONS + "second", name) == [iri(SESSIONS + "first")]
+        assert values_of(memory, SESSIONS + "first", name) == []
 
 
 def test_the_newest_event_says_the_state_after_more_than_nine_of_them_too(memory):
@@ -86,9 +86,9 @@ def test_an_event_says_what_changed_by_whom_and_only_an_end_has_a_time(memory):
     memory.writer.move_session("p", "s", agent="ana", status="paused", phase="planning")
 
     assert events(memory, "s") == [([], ["ReviewPhase"]), (["Paused"], ["PlanningPhase"])]
-    assert said(memory, SESSIONS + "s/events/1", "causedBy") == ["<https://jido.ai/agents/bob>"]
-    assert (iri(SESSIONS + "s/events/1"), TYPE, jido("SessionEvent")) in held(memory)
-    assert said(memory, SESSIONS + "s", "endedAt") == []
+    assert values_of(memory, SESSIONS + "s/events/1", "causedBy") == ["<https://jido.ai/agents/bob>"]
+    assert (iri(SESSIONS + "s/events/1"), TYPE, jido("SessionEvent")) in triples_of(memory)
+    assert values_of(memory, SESSIONS + "s", "endedAt") == []
 
 
 def test_a_phase_alone_leaves_a_session_in_the_state_it_was_in(memory):
@@ -108,9 +108,9 @@ def test_a_session_ends_when_it_was_ended_but_never_before_it_began(memory):
     for name in ("later", "now"):
         memory.writer.move_session("p", name, status="Closed")
 
-    (ended,), (begun,) = (said(memory, SESSIONS + "now", name) for name in ("endedAt", "startedAt"))
+    (ended,), (begun,) = (values_of(memory, SESSIONS + "now", name) for name in ("endedAt", "startedAt"))
     assert plain_value(begun) < plain_value(ended) < "2026-11-22"
-    assert said(memory, SESSIONS + "later", "endedAt") == [date_time(later)]
+    assert values_of(memory, SESSIONS + "later", "endedAt") == [date_time(later)]
 
 
 @pytest.mark.parametrize(("field", "given", "nearest", "allowed"), [

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pyoxigraph as ox
 import pytest
 from conftest import START, decision, files, fixed_sources, intent, is_search_file
-from writing import GRAPH, MEMORY, codes, held, journalled, open_with, refusal, said
+from writing import GRAPH, MEMORY, codes, committed_triples, open_with, refusal, triples_of, values_of
 
 import jidomem
 from jidomem import JidomemError, MemoryReader, MemoryUpdateIntent, MemoryWriter, Receipt
@@ -128,13 +128,13 @@ def test_the_context_is_loaded_before_the_intent_is_looked_at(memory):  # C018
 
 def test_an_append_that_fails_keeps_nothing(memory):  # C019 C075
     memory.writer.submit_intent("p", intent())
-    before, known = files(memory.settings.root), held(memory)
+    before, known = files(memory.settings.root), triples_of(memory)
     with no_file_above(1000):
         error = refusal(memory.writer.submit_intent, "p", intent(summary="too much"))
     assert error.code == "write_failed"
     assert "nothing was stored" in error.detail
     assert files(memory.settings.root) == before
-    assert held(memory) == known
+    assert triples_of(memory) == known
     assert memory.writer.submit_intent("p", intent(summary="too much")).status == "asserted"
 
 
@@ -198,10 +198,10 @@ def test_the_reader_has_no_way_to_write(memory):  # C013
 
 def test_a_write_only_adds(memory):  # C014 C015
     old = memory.writer.submit_intent("p", intent()).iri
-    before, bytes_before = held(memory), files(memory.settings.root)
+    before, bytes_before = triples_of(memory), files(memory.settings.root)
     new = memory.writer.submit_intent("p", intent(summary="two", supersedes=[old])).iri
-    added = held(memory) - before
-    assert before <= held(memory)
+    added = triples_of(memory) - before
+    assert before <= triples_of(memory)
     assert {s for s, _, _ in added if s.startswith(ITEM)} == {iri(new), iri(old)}
     assert {t for t in added if t[0] == iri(old)} == {(iri(old), jido("supersededBy"), iri(new))}
     assert bytes_before.items() <= files(memory.settings.root).items()  # no file was touched
@@ -213,7 +213,7 @@ def test_a_write_only_adds(memory):  # C014 C015
 def test_a_memory_without_files_is_empty(tmp_path):  # C027
     with open_with(tmp_path, 'project = "p"\n') as memory:
         assert memory.reader.list_open_tasks("p") == []
-        assert held(memory) == set()
+        assert triples_of(memory) == set()
         assert str(memory.writer.refresh("p")) == "0"
 
 
@@ -224,7 +224,7 @@ def test_opening_brings_the_index_to_the_heads_of_the_journal(memory):  # C024 C
         assert again.catch_up("p") == again.journal.head(STREAM) == memory.journal.head(STREAM)
         assert again.projects() == ["p"]
         assert again.journal.path(STREAM) == memory.settings.root / "projects" / "p" / "memory"
-        assert held(again) == held(memory)
+        assert triples_of(again) == triples_of(memory)
 
 
 def test_a_refresh_shows_what_another_process_committed(memory):  # C021
@@ -321,7 +321,7 @@ def test_what_another_agent_asserts_is_filed_under_the_daily_session_of_that_age
         who = {"asserted_by": "ben"}
         fix = memory.writer.correct("p", first.iri, supersede="it poured", reason="wet", who=who)
 
-        sessions = [said(memory, each.iri, "assertedIn") for each in (first, iri, own, given, fix)]
+        sessions = [values_of(memory, each.iri, "assertedIn") for each in (first, iri, own, given, fix)]
 
     names = [f"ana-{day}", f"ana-{day}", f"root-agent-{day}", "s-1", f"ben-{day}"]
     assert sessions == [[f"<https://jido.ai/sessions/{name}>"] for name in names]
@@ -330,7 +330,7 @@ def test_what_another_agent_asserts_is_filed_under_the_daily_session_of_that_age
 def test_a_session_that_was_given_is_that_of_every_agent(tmp_path):
     with jidomem.open(tmp_path, project="p", session="standup", sources=fixed_sources()) as memory:
         item = memory.remember("it rained", asserted_by="ana").iri
-        assert said(memory, item, "assertedIn") == ["<https://jido.ai/sessions/standup>"]
+        assert values_of(memory, item, "assertedIn") == ["<https://jido.ai/sessions/standup>"]
 
 
 # --- deterministic bytes ---------------------------------------------------------------------------------------------
@@ -385,8 +385,8 @@ def test_what_is_read_back_is_exactly_what_was_built(memory):  # C074 C079
     fresh = ox.Store()
     for file in commits(memory):
         fresh.load(file.read_bytes(), ox.RdfFormat.TURTLE)
-    assert {(str(q.subject), str(q.predicate), str(q.object)) for q in fresh} == held(memory)
-    assert len(journalled(memory)) == len(held(memory))
+    assert {(str(q.subject), str(q.predicate), str(q.object)) for q in fresh} == triples_of(memory)
+    assert len(committed_triples(memory)) == len(triples_of(memory))
 
 
 # --- durability ------------------------------------------------------------------------------------------------------
@@ -544,7 +544,7 @@ def test_threads_lose_nothing_and_share_commits(tmp_path):  # C023
         kept = [outcome for outcome in outcomes.values() if isinstance(outcome, Receipt)]
         assert len(kept) == len({receipt.iri for receipt in kept}) == 72  # one refusal stopped no other
         assert len(commits(memory)) < 73
-        journalled(memory)
+        committed_triples(memory)
         with jidomem.open(tmp_path / "root") as again:
             found = {row["fact"] for row in again.reader.list_facts_with_confidence("p")}
         assert {receipt.iri for receipt in kept} <= found
@@ -800,14 +800,16 @@ def test_every_memory_can_be_traced_and_its_whole_chain_listed(memory):  # C115
 
 def test_the_invariants_hold_after_a_days_work(memory):  # C118
     _a_day(memory)
-    found = held(memory)
+    found = triples_of(memory)
     projects = {}
     for s, p, _ in found:
         if p == jido("appliesToProject"):
             projects[s] = projects.get(s, 0) + 1
     items = {s for s, p, _ in found if p == jido("hasAssertionStatus")}
     assert projects == dict.fromkeys(items, 1)  # I1
-    topics = [said(memory, row["decision"], "topic") for row in memory.reader.list_active_architectural_decisions("p")]
+    topics = [
+        values_of(memory, row["decision"], "topic") for row in memory.reader.list_active_architectural_decisions("p")
+    ]
     assert len(topics) == len({*map(str, topics)}) == 1  # I2
     subjects = {s for s, _, _ in found}
     assert {
@@ -833,9 +835,9 @@ def test_a_session_is_opened_moved_and_closed_by_events(memory):
     memory.writer.move_session("p", "s-1", status="Closed")
     assert active(memory) == []
     session = "https://jido.ai/sessions/s-1"
-    numbers = [said(memory, f"{session}/events/{n}", "eventNumber") for n in range(1, 5)]
+    numbers = [values_of(memory, f"{session}/events/{n}", "eventNumber") for n in range(1, 5)]
     assert [number[0][1] for number in numbers] == ["1", "2", "3", "4"]
-    assert len(said(memory, session, "endedAt")) == 1
+    assert len(values_of(memory, session, "endedAt")) == 1
 
 
 def test_a_session_is_opened_once_and_not_moved_after_its_end(memory):
@@ -846,7 +848,7 @@ def test_a_session_is_opened_once_and_not_moved_after_its_end(memory):
     memory.writer.move_session("p", "s-1", status="Abandoned")
     assert refusal(memory.writer.move_session, "p", "s-1", status="Active").code == "shape_violation"
     follow = memory.writer.start_session("p", "s-3", continues="s-1").iri
-    assert said(memory, follow, "continuesSession") == ["<https://jido.ai/sessions/s-1>"]
+    assert values_of(memory, follow, "continuesSession") == ["<https://jido.ai/sessions/s-1>"]
 
 
 @pytest.mark.parametrize("change", [{"phase": "revue"}, {"phase": ""}, {"status": "Slept"}, {"status": ""}, {}])
