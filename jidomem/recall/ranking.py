@@ -40,7 +40,7 @@ from jidomem.recall.question import (
     spoken_of,
     wanted,
 )
-from jidomem.records.recall import MIN_SCORE, Candidate, Profile, Question, Ranked, ScoredPassage
+from jidomem.records.recall import FITTED_MEMORIES, MIN_SCORE, Candidate, Profile, Question, Ranked, ScoredPassage
 
 #: Conversations of people: short turns, each understood from the turns around it. The person named in a question is
 #: mostly the speaker; a turn that asks is no answer, and one that tells of the past is more often. Fitted to six
@@ -641,7 +641,7 @@ CALIBRATIONS: Mapping[str, tuple[Calibration, Calibration]] = {
     "tasks-2": (Calibration(0.169, -3.82), Calibration(0.095, -3.24)),
 }
 #: The rankings fitted to corpora of FITTED_MEMORIES memories, and the least number for which the odds were measured.
-OF_MEMORIES, FITTED_MEMORIES, FEWEST_MEMORIES = (WORDS, "memories-3"), 29, 3
+OF_MEMORIES, FEWEST_MEMORIES = (WORDS, "memories-3"), 3
 
 
 def calibration(ranking: str, *, has_vectors: bool, memories: int = FITTED_MEMORIES) -> Calibration:

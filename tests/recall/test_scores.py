@@ -9,7 +9,7 @@ import jidomem
 from jidomem.recall.briefing import markdown
 from jidomem.recall.ranking import ASSISTANT, CALIBRATIONS, MEMORIES, PEOPLE, TASKS
 from jidomem.records.entry import Entry, WriteRequest
-from jidomem.records.recall import MIN_SCORE, MIN_SHARE
+from jidomem.records.recall import MIN_SCORE, MIN_SHARE, few_least
 
 WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "index", "the", "store", "gnu", "ibis"]
 
@@ -141,6 +141,19 @@ def test_a_day_alone_makes_no_answer_to_a_question_with_a_subject(tmp_path):
     assert all(hit.score < 0.1 for hit in off)
     assert on[0].content == "backups run nightly"
     assert len(day) == 3
+
+
+def test_the_best_of_few_memories_needs_a_higher_score_by_default(tmp_path):
+    with opened(tmp_path / "root", ToyEmbedder()) as memory:
+        for summary in ("backups run nightly", "letters wait in one queue", "the parser stops late"):
+            memory.writer.submit_intent("p", intent(summary=summary))
+        query = f"{NONSENSE} parser {NONSENSE.upper()} heron stoat vole ibis gnu tapir"
+        hit = memory.recall(query, min_score=MIN_SCORE).entries[0]
+        answer = memory.recall(query)
+
+        assert MIN_SCORE < hit.score < few_least(3)
+        assert (answer.entries, answer.nearest.id, answer.metadata["min_score"]) == ([], hit.id, few_least(3))
+        assert memory.recall(query, include_inactive=True).entries[0].id == hit.id
 
 
 def test_the_nearest_is_left_out_of_a_budget_that_it_exceeds(memory):

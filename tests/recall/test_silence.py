@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from bench.calibration import ANSWERED, OTHER, cut, error, lost, note_cases, scores, silent, small_cases
+from bench.calibration import ANSWERED, OTHER, UNANSWERED, cut, error, lost, note_cases, scores, silent, small_cases
 from jidomem.models.local_embedder import LocalEmbedder
 from jidomem.recall.ranking import CALIBRATIONS, calibration
-from jidomem.records.recall import MIN_SCORE, MIN_SHARE
+from jidomem.records.recall import MIN_SCORE, MIN_SHARE, few_least
 
 
 @pytest.fixture(scope="module", params=["vectors", "words"])
@@ -65,3 +65,17 @@ def test_scores_are_as_reliable_among_a_few_memories(by):
 
     assert error(few) <= 0.06
     assert error(few) < error(many) / 1.5
+
+
+def test_few_memories_are_silent_on_more_questions_that_nothing_answers_and_keep_their_answers():
+    embedder, counts = LocalEmbedder(), {"lost": [0, 0], "silent": [0, 0]}
+    for size in (3, 6, 12):
+        cases = [*small_cases(embedder, "held out", size, seed=1)]
+        lines = [calibration(case.ranking, has_vectors=True, memories=size) for case in cases]
+        scored = [(case, scores(case, line)) for case, line in zip(cases, lines, strict=True)]
+        for place, least in enumerate((MIN_SCORE, few_least(size))):
+            counts["lost"][place] += sum(any(case.right) and max(each) < least for case, each in scored)
+            counts["silent"][place] += sum(silent(scored, kind, least)[1] for kind in (UNANSWERED, OTHER))
+
+    assert counts["lost"] == [0, 0]
+    assert counts["silent"][1] >= counts["silent"][0] + 3
