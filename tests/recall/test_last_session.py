@@ -7,8 +7,8 @@ from conftest import fixed_sources
 import jidomem
 from jidomem.rdf.vocab import local_name
 from jidomem.recall.briefing import markdown
-from jidomem.serve.mcp.client_session import ClientSessions
-from jidomem.serve.mcp.tools import TOOLS, call
+from jidomem.serve.mcp.client_session import ClientSessions, call
+from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
 
