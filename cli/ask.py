@@ -31,7 +31,7 @@ from jidomem.recall.governing import (
     nearest,
     related_memories,
 )
-from jidomem.recall.nearness import MOST_SHOWN
+from jidomem.recall.nearness import MOST_SHOWN, differing_note
 from jidomem.records.active import STATUSES
 from jidomem.records.named_query import NamedQuery, QueryParameter, snake
 from jidomem.runtime.logs import GuardLog
@@ -155,6 +155,8 @@ def answer(app: App, memory: Jidomem, name: str, *, include_inactive: bool, para
     rows = with_withdrawals(page.rows) if app.form == "table" else page.rows
     none = "" if rows or include_inactive else _waiting(app, memory, name, params)
     show_rows(app, rows, columns, page.cursor, memory=memory, none=none, left=left)
+    if query.name == "conflicts" and app.as_of is None and (pairs := memory.differing_pairs()):
+        app.info(differing_note(pairs, "jidomem review"))
     abandoned = sum(row.get("status") == _ABANDONED for row in rows)
     if abandoned and app.form == "table" and query.name == "open-tasks":
         listed = " of those listed" if page.cursor else ""

@@ -15,6 +15,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.index.snapshots import Snapshot
 from jidomem.journal.journal import LOOSE, Stream
 from jidomem.read.derived import count_entries, counts, pending
+from jidomem.recall.nearness import differing_note
 from jidomem.records.intent import Version
 from jidomem.records.interfaces import Embedder, LanguageModel
 from jidomem.records.named_query import judged_at
@@ -130,6 +131,7 @@ def _project(app: App, memory: Jidomem, name: str) -> dict[str, Any]:
         "waiting": pending(memory.reader, name, as_of=app.as_of),
         "conflicts": conflicts,
         "due": due,
+        "differing_pairs": memory.differing_pairs(name) if app.as_of is None else None,
         "due_or_more": due == _COUNTED,
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),
         "damage": [error.to_dict() for error in memory.damage(name)],
@@ -182,6 +184,8 @@ def _print_project(project: dict[str, Any]) -> None:
         text = ", ".join(_numbered(number, what) for what, number in waits.items() if number)
         waiting = "waits" if [number for number in waits.values() if number] == [1] else "wait"
         click.echo(f"  {text} {waiting} for a curator: jidomem review")
+    if project["differing_pairs"]:
+        click.echo(f"  {differing_note(project['differing_pairs'], 'jidomem review')}")
     for damage in project["damage"]:
         click.echo(f"  damaged: {clean(damage['detail'])}")
 

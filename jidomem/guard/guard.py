@@ -371,7 +371,8 @@ def rule_line(rule: Rule, note: str = "") -> str:
     text, is_cut = quoted(rule.summary, _LONGEST)
     mark = f" [cut; jidomem show {rule.short_id}]" if is_cut else ""
     beside = f" {quoted(note, _LONGEST_NOTE, blanks=True)[0]}" if note else ""
-    source = ", ".join(filter(None, (_named(rule.agent), rule.recorded[:10], disagreement(rule.rivals[:_MOST_RIVALS]))))
+    disagrees = disagreement(rule.rivals[:_MOST_RIVALS]), *rule.differs[:_MOST_RIVALS]
+    source = ", ".join(filter(None, (_named(rule.agent), rule.recorded[:10], *disagrees)))
     return f"- {rule.short_id} {rule.label}: {text}{mark} ({source}){beside}"
 
 

@@ -54,7 +54,8 @@ class Check:
 class Rule:
     """One active memory that governs files: its text, its force, its validity, and its checks.
 
-    *about* are the texts that name the files: `""` is every file. *rivals* are the memories in conflict with it.
+    *about* are the texts that name the files: `""` is every file. *rivals* are the memories in conflict with it,
+    *differs* says in words from which near memories it differs in a value.
     A check is effective once a curator has accepted it: `waits` is True if one is not accepted yet.
     """
 
@@ -70,6 +71,7 @@ class Rule:
     waits: bool = False
     about: tuple[str, ...] = ()
     rivals: tuple[str, ...] = ()
+    differs: tuple[str, ...] = ()
 
     @property
     def short_id(self) -> str:
@@ -161,7 +163,7 @@ def places(path: str) -> Iterator[str]:
 
 
 FOLDER = Path("cache", "guard")
-FORM = 6
+FORM = 7
 _INDEX = "index"
 _STREAMS = ("memory", "history", "codebase", "system")
 #: Two changes of a folder within so many nanoseconds may have the same modification time.
@@ -328,12 +330,12 @@ def _is_rule(store: sqlite3.Connection, item: Term) -> bool:
 def _rule_values(rule: Rule) -> list[object]:
     checks = [[check.kind, check.text] for check in rule.checks]
     return [rule.item, rule.force, rule.label, rule.summary, rule.recorded, rule.agent, rule.valid_from,
-            rule.valid_until, checks, rule.waits, list(rule.about), list(rule.rivals)]  # fmt: skip
+            rule.valid_until, checks, rule.waits, list(rule.about), list(rule.rivals), list(rule.differs)]  # fmt: skip
 
 
 def _rule(values: list[object]) -> Rule:
-    *plain, checks, waits, about, rivals = values
-    return Rule(*plain, tuple(Check(*check) for check in checks), waits, tuple(about), tuple(rivals))  # type: ignore[arg-type,attr-defined,call-arg]
+    *plain, checks, waits, about, rivals, differs = values
+    return Rule(*plain, tuple(Check(*check) for check in checks), waits, tuple(about), tuple(rivals), tuple(differs))  # type: ignore[arg-type,attr-defined,call-arg]
 
 
 def _head(path: Path) -> dict[str, Any]:

@@ -425,6 +425,7 @@ def _notice(result: MemoryRecall, option: str) -> str:
     session, kinds = ("session=", 'kinds=["{}"]') if option == _OPTIONS[0] else ("--session ", "--kind {}")
     notices = [
         result.index_notice(),
+        result.below_notice if option == _OPTIONS[0] else "",
         result.vectors_notice,
         result.inactive.notice(option),
         result.sessions_notice(session),

@@ -96,3 +96,12 @@ def disagreement(others: Sequence[str]) -> str:
     'disagrees with 0000abcd'
     """
     return f"disagrees with {', '.join(quoted_name(local_name(other)[-8:]) for other in others)}" if others else ""
+
+
+def differing_note(count: int, where: str) -> str:
+    """Return the words for near pairs that differ in a value, and *where* they are listed.
+
+    >>> differing_note(1, "jidomem review"), differing_note(2, "jidomem review")
+    ('1 near pair that differs in a value: jidomem review', '2 near pairs that differ in a value: jidomem review')
+    """
+    return f"{count:,} near pair{'s' * (count > 1)} that differ{'s' * (count == 1)} in a value: {where}"

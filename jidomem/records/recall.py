@@ -296,6 +296,12 @@ class MemoryRecall(RecallResult):
         more = f" and {len(left) - _NAMED:,} more sessions" if len(left) > _NAMED else ""
         return f"entries in other sessions, not searched: {sum(left.values()):,} ({named}{more}); add {option}NAME"
 
+    @property
+    def below_notice(self) -> str:
+        """Return the sentence on the matches with a lower score than the least that is shown."""
+        count, least = self.metadata.get("below", 0), self.metadata.get("min_score", 0.0)
+        return f"{count:,} more with a score below {least:.2g}: add min_score=0" if count else ""
+
     def kinds_notice(self, option: str = 'kinds=["{}"]') -> str:
         """Return the sentence on the matching entries and turns if no memory matches, and the *option* for them."""
         counts: Mapping[str, int] = self.metadata.get("other_kinds", {})

@@ -18,7 +18,7 @@ from jidomem.base.words import slug
 from jidomem.errors import JidomemError, nearest_names
 from jidomem.index.follower import gc_paused
 from jidomem.journal.journal import Stream
-from jidomem.rdf.terms import plain_value
+from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, jido, local_name
 from jidomem.records.active import ACTIVE, STATES
 from jidomem.records.named_query import moment_of
@@ -42,6 +42,7 @@ _LAST_SESSION = re.compile(
 )
 #: The kind of the dialogue pages of MemoryOS, which are in the working state and not in the journal.
 PAGES = "page"
+_SUMMARY = jido("summary")
 
 
 class RecallApi:
@@ -204,6 +205,17 @@ class RecallApi:
             return self._near_pairs[project][1]
         except JidomemError:  # the queue is read without them
             return []
+
+    def differing_pairs(self, project: str) -> int:
+        """Return the number of near pairs of *project* found so far that differ in a value, of those listed."""
+        from jidomem.records.differences import contrast
+
+        pairs, graph = self.near_pairs(project, embeds=False), Stream(project).graph
+        rows = {
+            item: next((plain_value(text) for _, _, text in self._memory.index.triples(graph, iri(item), _SUMMARY)), "")
+            for item in {item for pair in pairs for item in (pair.item, pair.other)}
+        }
+        return sum(bool(contrast(rows[pair.item], rows[pair.other])) for pair in pairs)
 
     def contrasts(
         self, project: str, items: Collection[str], valid_at: object = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from jidomem.recall.governing import GoverningAnswer
     from jidomem.records.intent import Receipt
     from jidomem.records.interfaces import Embedder
-    from jidomem.records.recall import MemoryRecall, NearPair, RecallRequest
+    from jidomem.records.recall import DifferingMemory, MemoryRecall, NearPair, RecallRequest
     from jidomem.runtime.agent_memory import AgentMemory, Conversation, EntryStore
     from jidomem.runtime.tiers import ContextManager, LongTerm
     from jidomem.write.rollback import Rollback
@@ -287,6 +287,14 @@ class Jidomem:
         The pairs of new memories are found in the background.
         """
         return self._recall.near_pairs(project or self.project)
+
+    def contrasts(self, items: Collection[str], project: str | None = None) -> Mapping[str, Sequence[DifferingMemory]]:
+        """Return those of *items* that differ in a value from active memories that say nearly the same, with these."""
+        return self._recall.contrasts(project or self.project, items)
+
+    def differing_pairs(self, project: str | None = None) -> int:
+        """Return the number of near pairs that differ in a value or a negation, as the review lists them."""
+        return self._recall.differing_pairs(project or self.project)
 
     def lag(self, project: str) -> dict[str, Any]:
         """Return the state of the vectors of *project* under `vectors`; empty without an embedder."""

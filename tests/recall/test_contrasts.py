@@ -1,10 +1,18 @@
 """Near memories that differ in a value: both sides are named where one of them is shown."""
 
+import anyio
 import pytest
+from mcp.client.client import Client
 
 import jidomem
+from jidomem.curation.review_queue import queue
+from jidomem.guard.guard import rule_line
+from jidomem.guard.rule_queries import gather_rules
 from jidomem.recall.briefing import markdown
 from jidomem.records.differences import contrast
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.server import create_server
+from jidomem.serve.mcp.tools import TOOLS
 
 OLD, NEW = (
     "Webhook signatures older than 300 seconds are rejected",
@@ -18,6 +26,14 @@ def memory(tmp_path, monkeypatch):
     monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
     with jidomem.open(tmp_path / "root", project="p", agent="rita") as opened:
         yield opened
+
+
+def called(sessions, *calls):
+    async def asks():
+        async with Client(create_server(sessions, TOOLS)) as client:
+            return [await client.call_tool(name, arguments) for name, arguments in calls]
+
+    return anyio.run(asks)
 
 
 def both(memory, **fields):
@@ -92,3 +108,46 @@ def test_statements_with_one_value_in_other_words_are_no_contrast():
     assert contrast("Refund window: 180 days after capture", "Refunds are allowed for 180 days after capture") == ()
     assert contrast("Refund window: 180 days", "Refunds are allowed for 90 days") == ("180 / 90 days",)
     assert contrast("Indent with tabs", "Indent with spaces") == ("tabs / spaces",)
+
+
+def test_the_numbers_of_pairs_that_differ_are_those_of_the_review(memory):
+    both(memory)
+    memory.remember("Payouts run daily at 04:00 UTC")
+    memory.remember("Payouts run every day at 04:00 UTC")
+    memory.embedding.embed("p")
+
+    listed = queue(memory.reader, "p", memory.sources.now(), memory.near_pairs())
+
+    assert memory.differing_pairs() == 1 < len(listed)
+    assert [each.why for each in listed if each.differences] == ["differs in 300 / 600 seconds"]
+
+
+def test_what_is_below_the_least_score_is_counted_with_the_option_that_shows_it(memory):
+    both(memory)
+
+    result = memory.recall("webhook signatures older than 600 seconds", min_score=0.99)
+
+    assert result.metadata["below"] > 0
+    assert f"{result.metadata['below']} more with a score below 0.99: add min_score=0.\n" in markdown(result)
+    assert "min_score" not in markdown(memory.recall("webhook signatures 600 seconds", min_score=0))
+
+
+def test_the_guard_marks_a_rule_that_differs_from_a_near_one(memory):
+    old, new = both(memory, type="convention", enforcement_level="Strict", about=["src/hooks.py"])
+
+    lines = {rule.item: rule_line(rule) for rule, _ in gather_rules(memory, "p").rules}
+
+    assert f"disagrees with {old[-8:]}: 600 / 300 seconds" in lines[new]
+    assert f"disagrees with {new[-8:]}: 300 / 600 seconds" in lines[old]
+
+
+def test_a_client_is_told_of_pairs_that_differ_by_status_and_by_the_question_for_conflicts(memory):
+    both(memory)
+    sessions = ClientSessions(memory)
+
+    status, asked = called(sessions, ("status", {}), ("ask", {"name": "conflicts"}))
+
+    told = status.structured_content
+    assert (told["conflicts"], told["differing_pairs"]) == (0, 1)
+    assert told["hint"] == asked.structured_content["note"]
+    assert told["hint"] == "1 near pair that differs in a value: read memory://conflicts"

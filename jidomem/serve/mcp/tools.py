@@ -11,7 +11,7 @@ from jidomem.rdf.vocab import DECISION_STATUS, ENFORCEMENT, ERROR_STATUS, GUIDE_
 from jidomem.read.derived import count_entries, counts, pending
 from jidomem.read.playbook import Playbook
 from jidomem.recall.briefing import markdown
-from jidomem.recall.nearness import MOST_SHOWN
+from jidomem.recall.nearness import MOST_SHOWN, differing_note
 from jidomem.records.active import STATUSES
 from jidomem.records.entry import tool_uses
 from jidomem.records.named_query import snake
@@ -152,6 +152,10 @@ def _briefing(session: ClientSession, given: Arguments) -> ToolResult:
     return ToolResult(json_value(briefing.to_dict()), briefing.text)
 
 
+#: Where the near pairs are listed.
+_PAIRS = "read memory://conflicts"
+
+
 def _ask(session: ClientSession, given: Arguments) -> ToolResult:
     memory, arguments = session.memory, dict(given)
     name, params = arguments.pop("name", None), arguments.pop("params", {})
@@ -170,7 +174,11 @@ def _ask(session: ClientSession, given: Arguments) -> ToolResult:
     if name == "governing" and len(params) == 1 and isinstance(file, str) and not {"cursor", "status"} & {*arguments}:
         return _governing(session, file, **arguments)
     page = memory.reader.ask_page(name, project=session.project, **{"limit": ROWS, **arguments}, **params)
-    return ToolResult({"rows": json_value(page.rows), "cursor": page.cursor})
+    values = {"rows": json_value(page.rows), "cursor": page.cursor}
+    is_now = name.rpartition("/")[2] == "conflicts" and "as_of" not in arguments
+    if is_now and (count := memory.differing_pairs(session.project)):
+        values["note"] = differing_note(count, _PAIRS)
+    return ToolResult(values)
 
 
 def _governing(session: ClientSession, file: str, *, limit: int = MOST_SHOWN, **filters: Any) -> ToolResult:
@@ -226,6 +234,9 @@ def _status(session: ClientSession, given: Arguments) -> ToolResult:
         "counts": memory_counts,
         "history": count_entries(memory.reader, project),
         "waiting": pending(memory.reader, project),
+        "conflicts": len({(row["a"], row["b"]) for row in memory.reader.ask("conflicts", project=project)}),
+        "differing_pairs": (differing := memory.differing_pairs(project)),
+        **({"hint": differing_note(differing, _PAIRS)} if differing else {}),
         "damage": [error.to_dict() for error in memory.damage(project)],
         "ontology_version": memory.schema.version,
     })  # fmt: skip
