@@ -1,4 +1,4 @@
-"""No acknowledged write makes `check` fail by itself: the writer judges all that a check judges of one memory."""
+"""An acknowledged write alone causes no violation in `check`: the writer applies all its rules for one memory."""
 
 import tempfile
 from pathlib import Path
@@ -70,29 +70,33 @@ fields = st.fixed_dictionaries({"type": kinds}, optional=FIELDS)
 
 
 def violations(memory):
-    """The violations of a check, with their rules."""
-    found = check_project(memory.follower, memory.schema, "p").problems
-    return [(each.rule.rsplit("#")[-1], each.item, each.message) for each in found if each.severity == "violation"]
+    """Return the rule, item and message of each violation that a check reports."""
+    problems = check_project(memory.follower, memory.schema, "p").problems
+    return [
+        (problem.rule.rsplit("#")[-1], problem.item, problem.message)
+        for problem in problems
+        if problem.severity == "violation"
+    ]
 
 
-def said(values):
-    """An intent of *values*, without those that its kind does not have."""
+def intent_of(values):
+    """Return an intent with those of *values* that apply to its kind."""
     kind = TYPE_ALIASES.get(values["type"], values["type"])
-    fitting = {name: value for name, value in values.items() if kind in ONLY_FOR.get(name, (kind,))}
-    return intent(rationale="because", **fitting)
+    applicable = {name: value for name, value in values.items() if kind in ONLY_FOR.get(name, (kind,))}
+    return intent(rationale="because", **applicable)
 
 
 @settings(max_examples=examples(50), derandomize=True, suppress_health_check=list(HealthCheck))
 @given(first=fields, more=extra)
 @example(first={"type": "error"}, more={"extra_triples": [["jido:checkSeverity", "jido:Hgih"]]})
 @example(first={"type": "root_cause"}, more={})
-def test_an_intent_that_is_accepted_leaves_a_check_without_a_violation(first, more):
+def test_accepted_intents_leave_a_check_without_violations(first, more):
     with (
         tempfile.TemporaryDirectory() as folder,
         jidomem.open(Path(folder) / "root", sources=fixed_sources()) as memory,
     ):
         try:
-            memory.writer.submit_intent("p", said(first | more))
+            memory.writer.submit_intent("p", intent_of(first | more))
         except JidomemError:
             reject()
         assert violations(memory) == []
@@ -101,20 +105,20 @@ def test_an_intent_that_is_accepted_leaves_a_check_without_a_violation(first, mo
 @pytest.mark.parametrize(
     ("kind", "triple"),
     [
-        ("error", ["jido:hasErrorSeverity", "jido:Hgih"]),  # checkSeverity is said of shapes
-        ("error", ["jido:hasSeverty", "high"]),  # assertedBy is another word
+        ("error", ["jido:hasErrorSeverity", "jido:Hgih"]),  # the nearest, checkSeverity, is a property of shapes
+        ("error", ["jido:hasSeverty", "high"]),  # the nearest, assertedBy, is too different
         ("error", ["jido:chekCommand", "make"]),  # of conventions alone
         ("fact", ["jido:blockdBy", {"@id": EXAMPLE + "x"}]),  # of tasks alone
     ],
 )
-def test_a_property_is_not_taken_for_another_word_or_for_one_that_its_memory_cannot_have(memory, kind, triple):
+def test_an_unknown_property_is_not_respelt_as_one_that_does_not_fit_its_memory(memory, kind, triple):
     error = refusal(memory.writer.submit_intent, "p", intent(type=kind, extra_triples=[triple]))
     assert error.code == "unknown_term"
     assert (error.violations[0].nearest, error.fixed_intent) == (None, None)
 
 
 @pytest.mark.parametrize(
-    ("kind", "triple", "meant"),
+    ("kind", "triple", "expected"),
     [
         ("convention", ["jido:chekCommand", "make"], "checkCommand"),
         ("task", ["jido:dependson", {"@id": EXAMPLE + "x"}], "dependsOn"),
@@ -122,18 +126,18 @@ def test_a_property_is_not_taken_for_another_word_or_for_one_that_its_memory_can
         ("fact", [EXAMPLE + "mood", {"@id": "jido:Hgih"}], "High"),
     ],
 )
-def test_a_misspelt_term_is_respelt_as_the_nearest_that_fits_its_place(memory, kind, triple, meant):
+def test_a_misspelt_term_is_respelt_as_the_nearest_that_fits_its_place(memory, kind, triple, expected):
     error = refusal(memory.writer.submit_intent, "p", intent(type=kind, rationale="because", extra_triples=[triple]))
-    assert error.violations[0].nearest == f"https://jido.ai/ontology#{meant}"
+    assert error.violations[0].nearest == f"https://jido.ai/ontology#{expected}"
 
 
-def test_a_value_of_ours_that_nobody_declared_is_refused_whatever_property_names_it(memory):
+def test_an_undeclared_value_of_the_ontology_is_refused_for_any_property(memory):
     for predicate in ("jido:checkSeverity", EXAMPLE + "mood", "rdfs:seeAlso"):
         error = refusal(memory.writer.submit_intent, "p", intent(extra_triples=[[predicate, {"@id": "jido:Zzz"}]]))
         assert error.violations[0].message == "https://jido.ai/ontology#Zzz is not a declared value"
 
 
-def test_a_field_for_a_property_without_one_is_mended_to_an_extra_triple(memory):
+def test_an_unknown_field_named_like_a_property_is_repaired_to_an_extra_triple(memory):
     blocker = memory.writer.submit_intent("p", intent(type="task", summary="first"))
     with pytest.raises(IntentRefused) as refused:
         memory.writer.submit_intent("p", intent(type="task", summary="then", blocked_by=blocker.iri))
@@ -143,22 +147,22 @@ def test_a_field_for_a_property_without_one_is_mended_to_an_extra_triple(memory)
     assert memory.writer.submit_intent("p", refused.value.fixed_intent).status == "asserted"
 
 
-def test_the_names_of_properties_without_a_field_are_those_of_the_ontology():
+def test_extra_properties_are_declared_in_the_ontology_and_are_no_fields():
     declared = {name.rpartition("#")[2] for name in PROPERTIES}
     assert {*EXTRA_PROPERTIES.values()} <= declared
     assert not EXTRA_PROPERTIES.keys() & (LIST_FIELDS | INTENT_FIELDS.keys())
 
 
 @pytest.mark.parametrize(
-    ("field", "mended"), [("about", ["https://jido.ai/ontology#High"]), ("evidence", None)]
+    ("field", "repaired"), [("about", ["https://jido.ai/ontology#High"]), ("evidence", None)]
 )  # High is no evidence
-def test_an_undeclared_term_in_a_field_is_refused_by_the_name_of_the_field(memory, field, mended):
+def test_an_undeclared_term_in_a_field_is_refused_with_the_name_of_the_field(memory, field, repaired):
     error = refusal(memory.writer.submit_intent, "p", intent(**{field: ["jido:Hgih"]}))
-    assert [(each.code, each.field) for each in error.violations] == [("unknown_term", field)]
-    assert (error.fixed_intent or {}).get(field) == mended
+    assert [(violation.code, violation.field) for violation in error.violations] == [("unknown_term", field)]
+    assert (error.fixed_intent or {}).get(field) == repaired
 
 
-def test_a_term_that_is_asked_for_is_accepted_and_is_no_violation_in_check(tmp_path):
+def test_a_term_proposal_is_no_violation_in_a_check(tmp_path):
     folder = tmp_path / "root" / "ontology"
     folder.mkdir(parents=True)
     (folder / "own.ttl").write_text(f"<{EXAMPLE}kitchen#Dish> a <{OWL}Class> .")

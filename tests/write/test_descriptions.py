@@ -1,4 +1,4 @@
-"""Writes of things that are no memories: descriptions, answers to proposed terms, streams, and all in one commit."""
+"""Writes other than memories: descriptions, answers to proposed terms, streams, and commits that hold several."""
 
 import pytest
 from conftest import START, intent
@@ -16,14 +16,16 @@ ROWS = [(FILE, TYPE, jido("SourceFile")), (FILE, jido("filePath"), '"a.py"')]
 
 
 def in_stream(memory, stream):
-    """The content of a stream, without the descriptions of the writer and its commits."""
+    """Return the triples of a stream, without those that describe the writer and its commits."""
     memory.catch_up("p")
-    own = (f"<{BASE}agents/memory-writer>",)
-    found = set(memory.index.triples(Stream("p", stream).graph))
-    return {row for row in found if row[0] not in own and "commit:" not in row[0] and "recorded" not in row[1]}
+    writer_subjects = (f"<{BASE}agents/memory-writer>",)
+    rows = set(memory.index.triples(Stream("p", stream).graph))
+    return {
+        row for row in rows if row[0] not in writer_subjects and "commit:" not in row[0] and "recorded" not in row[1]
+    }
 
 
-def test_what_is_described_is_kept_once_and_what_is_described_otherwise_is_left_as_it_is(memory):
+def test_a_repeated_description_is_stored_once_and_a_different_one_is_reported_and_not_stored(memory):
     assert memory.writer.declare("p", ROWS) == []
     before = triples_of(memory)
     assert memory.writer.declare("p", ROWS) == []
@@ -31,7 +33,7 @@ def test_what_is_described_is_kept_once_and_what_is_described_otherwise_is_left_
     assert triples_of(memory) == before >= set(ROWS)
 
 
-def test_what_is_appended_is_kept_once_in_its_stream(memory):
+def test_appended_triples_are_stored_once_in_their_stream(memory):
     first = memory.writer.append("p", "codebase", ROWS)
     assert (first.status, bool(first.commit)) == ("asserted", True)
     assert memory.writer.append("p", "codebase", [ROWS[0]]).status == "deduplicated"
@@ -40,9 +42,9 @@ def test_what_is_appended_is_kept_once_in_its_stream(memory):
     assert in_stream(memory, "codebase") == {*ROWS, more}
 
 
-def test_a_stream_is_cleared_once_and_filled_again(memory):
-    nothing = memory.writer.clear("p", "codebase")
-    assert (nothing.status, nothing.iri, nothing.commit) == ("deduplicated", "", None)
+def test_a_stream_is_cleared_once_and_appended_to_again(memory):
+    noop = memory.writer.clear("p", "codebase")
+    assert (noop.status, noop.iri, noop.commit) == ("deduplicated", "", None)
     memory.writer.append("p", "codebase", ROWS)
 
     cleared = memory.writer.clear("p", "codebase")
@@ -60,7 +62,7 @@ def test_a_stream_is_cleared_once_and_filled_again(memory):
         (TERM, jido("answeredBy"), TERM), (TERM, jido("answerReason"), '"x"'),
     ],
 )  # fmt: skip
-def test_a_proposed_term_is_not_answered_by_triples(memory, row):
+def test_an_appended_answer_to_a_proposed_term_is_denied_with_the_curators_command(memory, row):
     error = refusal(memory.writer.append, "p", "system", [*ROWS, row])
     assert isinstance(error, PolicyDenied)
     assert error.detail == "a proposed term is answered by a curator, not by triples"
@@ -70,7 +72,7 @@ def test_a_proposed_term_is_not_answered_by_triples(memory, row):
     assert not memory.projects()
 
 
-def test_an_answer_to_a_proposed_term_says_what_by_whom_and_why(memory):
+def test_a_term_answer_records_the_proposal_verdict_agent_and_reason(memory):
     memory.writer.agent = "ana"
     answer, ana = iri(BASE + "term-answers/term"), iri(BASE + "agents/ana")
     memory.writer.answer_term("p", iri(BASE + "term-proposals/term"), accepted=True, reason=" it is used \n")
@@ -86,31 +88,37 @@ def test_an_answer_to_a_proposed_term_says_what_by_whom_and_why(memory):
     }  # fmt: skip
 
 
-def test_a_term_is_answered_by_a_curator_or_taken_back_by_who_proposed_it(memory):
+def test_a_term_proposal_is_answered_by_a_curator_or_rejected_by_its_own_proposer(memory):
     memory.writer.change_policy("p", [PolicyChange(grants="Curator", agent="rita")])
-    own, strange = (iri(BASE + f"term-proposals/{name}") for name in ("own", "strange"))
+    own_proposal, other_proposal = (iri(BASE + f"term-proposals/{name}") for name in ("own", "strange"))
     memory.writer.append(
-        "p", "system", [(own, TYPE, jido("TermProposal")), (own, jido("proposedBy"), iri(BASE + "agents/bob"))]
+        "p",
+        "system",
+        [(own_proposal, TYPE, jido("TermProposal")), (own_proposal, jido("proposedBy"), iri(BASE + "agents/bob"))],
     )
     memory.writer.agent = "bob"
-    for proposal, accepted, word in ((own, True, "accept"), (strange, False, "reject"), (strange, True, "accept")):
+    for proposal, accepted, verb in (
+        (own_proposal, True, "accept"),
+        (other_proposal, False, "reject"),
+        (other_proposal, True, "accept"),
+    ):
         error = refusal(memory.writer.answer_term, "p", proposal, accepted=accepted, reason="x")
-        assert f"{word} terms" in error.detail
-    assert memory.writer.answer_term("p", own, accepted=False, reason="x").status == "asserted"
+        assert f"{verb} terms" in error.detail
+    assert memory.writer.answer_term("p", own_proposal, accepted=False, reason="x").status == "asserted"
     memory.writer.agent = "rita"
-    assert memory.writer.answer_term("p", strange, accepted=True, reason="x").status == "asserted"
+    assert memory.writer.answer_term("p", other_proposal, accepted=True, reason="x").status == "asserted"
 
 
-def test_descriptions_and_intents_are_kept_in_one_commit(memory):
-    known, first, second = memory.writer.keep_together("p", ROWS, [intent(), intent(summary="two")])
-    assert {known.commit, first.commit, second.commit} == {first.commit}
+def test_descriptions_and_intents_are_recorded_in_one_commit(memory):
+    described, first, second = memory.writer.keep_together("p", ROWS, [intent(), intent(summary="two")])
+    assert {described.commit, first.commit, second.commit} == {first.commit}
     assert set(ROWS) <= triples_of(memory)
-    same, third = memory.writer.keep_together("p", ROWS, [intent(summary="three")])
-    assert (same.status, same.iri, third.status) == ("deduplicated", "", "asserted")
+    repeated, third = memory.writer.keep_together("p", ROWS, [intent(summary="three")])
+    assert (repeated.status, repeated.iri, third.status) == ("deduplicated", "", "asserted")
     assert [r.status for r in memory.writer.keep_together("p", (), [intent(summary="four")])] == ["asserted"]
 
 
-def test_what_is_described_here_otherwise_keeps_all_of_it_out(memory):
+def test_a_conflicting_description_refuses_the_descriptions_and_intents_with_it(memory):
     memory.writer.declare("p", ROWS)
     before = triples_of(memory)
     for value in ('"b.py"', '"' + "x" * 99 + '"'):
@@ -123,22 +131,22 @@ def test_what_is_described_here_otherwise_keeps_all_of_it_out(memory):
     assert triples_of(memory) == before
 
 
-def test_who_only_reads_describes_nothing(memory):
+def test_a_memory_reader_is_denied_descriptions_and_sessions(memory):
     memory.writer.change_policy("p", [PolicyChange(grants="MemoryReader", agent="rob")])
     memory.writer.agent = "rob"
-    tries = [
+    calls = [
         lambda: memory.writer.declare("p", ROWS), lambda: memory.writer.append("p", "codebase", ROWS),
         lambda: memory.writer.clear("p", "codebase"), lambda: memory.writer.keep_together("p", ROWS, []),
     ]  # fmt: skip
-    for attempt in tries:
-        assert "description" in refusal(attempt).detail
-    for attempt in (
+    for call in calls:
+        assert "description" in refusal(call).detail
+    for call in (
         lambda: memory.writer.start_session("p", "s"), lambda: memory.writer.move_session("p", "s", phase="review"),
     ):  # fmt: skip
-        assert "session" in refusal(attempt).detail
+        assert "session" in refusal(call).detail
 
 
-def test_a_session_moves_to_something(memory):
+def test_a_session_move_without_status_or_phase_is_refused(memory):
     error = refusal(memory.writer.move_session, "p", "s")
     assert isinstance(error, InvalidRequest)
     assert (error.detail, error.hint) == (
@@ -147,31 +155,34 @@ def test_a_session_moves_to_something(memory):
     )
 
 
-def test_what_is_remembered_is_filled_with_what_is_missing_and_says_so(memory):
+def test_remember_fills_missing_fields_and_reports_them(memory):
     memory.writer.agent = "ana"
     receipt = memory.writer.remember("p", "it rained", confidence="high")
     filled = {"type": "fact", "applies_to_project": "p", "asserted_by": "ana", "asserted_in": f"ana-{START:%Y-%m-%d}"}
     assert filled.items() <= receipt.filled.items()
     assert {"iri", "timestamp", *filled} == set(receipt.filled)
     assert values_of(memory, receipt.iri, "hasConfidence") == [jido("High")]
-    medium = memory.writer.remember("p", "it snowed")
-    assert (medium.filled["confidence"], values_of(memory, medium.iri, "hasConfidence")) == ("medium", [jido("Medium")])
+    unrated = memory.writer.remember("p", "it snowed")
+    assert (unrated.filled["confidence"], values_of(memory, unrated.iri, "hasConfidence")) == (
+        "medium",
+        [jido("Medium")],
+    )
     before = len([*memory.index.triples(GRAPH)])
     assert memory.writer.remember("p", "it hailed", dry_run=True).commit is None
     assert len([*memory.index.triples(GRAPH)]) == before
 
 
-def test_a_value_is_known_after_its_write_whichever_process_wrote_it(memory):
+def test_a_value_is_found_after_its_write_by_any_process(memory):
     summaries = ["written here", "written elsewhere", "written by none"]
 
-    def known():
-        return [memory.writer.has_value("p", jido("summary"), [literal(each)]) for each in summaries]
+    def known_values():
+        return [memory.writer.has_value("p", jido("summary"), [literal(text)]) for text in summaries]
 
-    assert known() == [False, False, False]
+    assert known_values() == [False, False, False]
     memory.writer.submit_intent("p", intent(summary=summaries[0]))
-    assert known() == [True, False, False]
-    with jidomem.open(memory.settings.root, project="p") as other:
-        other.writer.submit_intent("p", intent(summary=summaries[1]))
-    assert known() == [True, True, False]
+    assert known_values() == [True, False, False]
+    with jidomem.open(memory.settings.root, project="p") as second_process:
+        second_process.writer.submit_intent("p", intent(summary=summaries[1]))
+    assert known_values() == [True, True, False]
     assert memory.writer.has_value("p", jido("summary"), map(literal, reversed(summaries)))
     assert not memory.writer.has_value("p", jido("topic"), map(literal, summaries))

@@ -1,4 +1,4 @@
-"""A refusal lists every fault of form that can be found, so that one round repairs an intent."""
+"""A refusal lists every detectable fault of form, so that one round repairs an intent."""
 
 import json
 
@@ -44,7 +44,7 @@ def test_two_faults_of_any_two_checks_are_reported_together(writer, first, secon
     assert faults(error) == (expected - {("unknown_term", "extra_triples")} if needs_type else expected)
 
 
-def test_all_faults_are_reported_together_and_what_is_left_out_is_not_reported_as_missing(writer):
+def test_all_faults_are_reported_together_without_follow_on_faults(writer):
     values = decision()
     for name in FAULTS.keys() - {"a type there is not"}:
         values |= FAULTS[name][0]
@@ -56,24 +56,24 @@ def test_all_faults_are_reported_together_and_what_is_left_out_is_not_reported_a
     assert error.code == error.violations[0].code == "unknown_field"
 
 
-def test_each_fault_says_how_to_put_it_right_and_the_few_values_there_are(writer):
+def test_faults_carry_a_hint_and_the_allowed_values(writer):
     error = refusal(writer.submit_intent, "p", {"type": "task", "severity": "high", "evidence": "one"})
 
-    told = {
+    reported = {
         violation["field"]: (violation["hint"], violation["allowed"]) for violation in error.to_dict()["violations"]
     }
-    assert told["confidence"] == (
+    assert reported["confidence"] == (
         "give `confidence`: low, medium, high or a number from 0 to 1",
         ["high", "medium", "low"],
     )
-    assert told["applies_to_project"] == (
+    assert reported["applies_to_project"] == (
         "give `applies_to_project`: 'p', the project it is submitted to", ["https://jido.ai/projects/p", "p"],
     )  # fmt: skip
-    assert told["severity"][0].startswith("leave out `severity`, or give `type` as one of: bug")
-    assert all(hint for hint, _ in told.values())
+    assert reported["severity"][0].startswith("leave out `severity`, or give `type` as one of: bug")
+    assert all(hint for hint, _ in reported.values())
 
 
-def test_the_entries_of_a_list_that_are_sound_are_still_checked(writer):
+def test_valid_entries_of_a_list_are_checked_beside_an_invalid_one(writer):
     error = refusal(writer.submit_intent, "p", intent(supersedes=["https://", MEMORY + "nobody"]))
 
     assert faults(error) == {("invalid_iri", "supersedes"), ("unknown_reference", "supersedes")}
@@ -104,7 +104,7 @@ def test_the_entries_of_a_list_that_are_sound_are_still_checked(writer):
         ),
     ],
 )  # fmt: skip
-def test_unknown_fields_wrong_values_missing_fields_and_broken_shapes_come_in_one_refusal(writer, values, expected):
+def test_unknown_fields_wrong_values_missing_fields_and_broken_shapes_are_reported_together(writer, values, expected):
     assert faults(refusal(writer.submit_intent, "p", intent(**values))) == expected
 
 
@@ -116,7 +116,7 @@ def test_a_fault_of_a_memory_without_an_iri_is_reported_once_and_names_no_id(wri
     assert violation.message == f"{name} is a property of Task, and this memory is not one"
 
 
-def test_a_faulty_value_that_looks_like_a_secret_is_shown_in_no_fault(writer):
+def test_a_faulty_value_that_looks_like_a_secret_is_not_shown_in_the_refusal(writer):
     secret = "ghp_" + "a1B2" * 9
 
     error = refusal(writer.submit_intent, "p", intent(assigned_to=secret, confidence="certain"))
@@ -125,18 +125,18 @@ def test_a_faulty_value_that_looks_like_a_secret_is_shown_in_no_fault(writer):
     assert secret not in json.dumps(error.to_dict())
 
 
-def test_every_fault_of_each_intent_of_a_batch_is_reported(writer):
+def test_every_fault_of_an_intent_in_a_batch_is_reported_with_its_position(writer):
     values = intent(**FAULTS["another project"][0] | FAULTS["a moment that is none"][0])
 
-    sound, faulty = writer.submit_many("p", [intent(), values])
+    valid, faulty = writer.submit_many("p", [intent(), values])
 
-    assert sound.status == "asserted"
+    assert valid.status == "asserted"
     assert (faults(faulty), faulty.position) == (
         {("project_mismatch", "applies_to_project"), ("shape_violation", "valid_from")}, 1,
     )  # fmt: skip
 
 
-def test_who_speaks_by_a_token_need_not_say_who_asserts(memory):
+def test_asserted_by_is_not_reported_missing_for_an_authenticated_agent(memory):
     writer = memory.writer.acting_as("ana", "implementer")
 
     error = refusal(writer.submit_intent, "p", intent(asserted_by=None, confidence="certain", valid_from="soon"))
@@ -144,12 +144,12 @@ def test_who_speaks_by_a_token_need_not_say_who_asserts(memory):
     assert faults(error) == {("invalid_confidence", "confidence"), ("shape_violation", "valid_from")}
 
 
-def test_a_refusal_takes_no_id_from_those_that_follow(tmp_path):
+def test_a_refused_intent_consumes_no_id(tmp_path):
     with jidomem.open(tmp_path / "a", sources=fixed_sources()) as memory:
-        plain = memory.writer.submit_intent("p", intent(valid_from="2026-01-01")).iri
+        expected = memory.writer.submit_intent("p", intent(valid_from="2026-01-01")).iri
     with open_with(tmp_path, name="b") as memory:
         refusal(memory.writer.submit_intent, "p", intent(sumary="x"))  # refused before it gets an id
-        assert memory.writer.submit_intent("p", intent(valid_from="2026-01-01")).iri == plain
+        assert memory.writer.submit_intent("p", intent(valid_from="2026-01-01")).iri == expected
 
 
 _VALUES = st.one_of(
@@ -161,14 +161,14 @@ _VALUES = st.one_of(
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=st.dictionaries(st.sampled_from([*INTENT_FIELDS, "sumary"]), _VALUES, max_size=6), kind=st.sampled_from(
     ["fact", "decision", "task", "convention", "error", "deleted_marker", "alternative", "musing"]))  # fmt: skip
-def test_whatever_an_intent_says_it_is_kept_or_each_of_its_faults_is_reported_once(writer, values, kind):
+def test_any_intent_is_stored_or_each_of_its_faults_is_reported_once(writer, values, kind):
     (outcome,) = writer.submit_many("p", [{"type": kind, **values}])
 
     faults = outcome.violations if isinstance(outcome, JidomemError) else ()
     assert len({(fault.field, fault.message) for fault in faults}) == len(faults)
 
 
-def test_each_field_that_holds_a_list_is_checked_entry_by_entry(writer):
+def test_list_fields_are_checked_entry_by_entry(writer):
     for name in LIST_FIELDS:
         error = refusal(writer.submit_intent, "p", intent(**{name: [7]}, confidence="certain"))
         assert {field for _, field in faults(error)} == {name, "confidence"}
