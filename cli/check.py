@@ -39,6 +39,7 @@ class CheckArguments:
     issues: Sequence[Path]
     reference: bool
     secrets: bool
+    fail_on: Sequence[str]
 
 
 @click.command(cls=Command, formats=FORMATS)
@@ -48,6 +49,8 @@ class CheckArguments:
 @click.option(
     "--open-tasks-from", "issues", type=FILE, multiple=True, help="Issues as JSON of `gh issue list`; repeatable."
 )
+@click.option("--fail-on", type=click.Choice(["stale"]), multiple=True,
+              help="Fail on memories that `jidomem ask stale` lists; else they are warnings.")  # fmt: skip
 @click.option("--reference", is_flag=True, help="Validate with pyshacl and owlrl; slow.")
 @click.option("--secrets", is_flag=True, help="Report all likely secrets, also outside --since and --baseline.")
 @click.option("--data", type=FILE, help="Turtle file to validate against --shapes only.")
@@ -121,6 +124,8 @@ def _report(app: App, arguments: CheckArguments) -> CheckReport:
         raise InvalidRequest("--data and --shapes go together, without PATHS", hint="see: jidomem check --help")
     if arguments.secrets and (arguments.data or arguments.paths):
         raise InvalidRequest("--secrets is for the journal", hint="leave out PATHS and --data")
+    if arguments.fail_on and (arguments.data or arguments.paths):
+        raise InvalidRequest("--fail-on is for the memory of a project", hint="leave out PATHS and --data")
     if arguments.issues and (arguments.data or arguments.paths):
         raise InvalidRequest("--open-tasks-from is for the memory of a project", hint="leave out PATHS and --data")
     baseline = _baseline(arguments)
@@ -160,6 +165,7 @@ def _options(memory: Jidomem, arguments: CheckArguments, folder: Path) -> Option
         memory.check_options(),
         reference=arguments.reference,
         secrets=arguments.secrets,
+        fail_on_stale="stale" in arguments.fail_on,
         revision=Revision(folder, arguments.since) if arguments.since else None,
         issues=[read_issues(str(path), path.read_bytes()) for path in arguments.issues] if arguments.issues else None,
     )

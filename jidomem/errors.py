@@ -274,7 +274,7 @@ def _hint(violations: Sequence[Violation]) -> str:
 def _remedy(violation: Violation, *, is_one: bool) -> str:
     """Return the repair of a violation in words, with the name of its field unless it is the only one."""
     if violation.code == "unknown_term" and not violation.nearest:
-        return f"{_proposing(str(violation.value))}; or correct `{violation.field}` and resubmit"
+        return f"{proposing(str(violation.value))}; or correct `{violation.field}` and resubmit"
     if violation.field is None:
         return violation.hint or "correct it and resubmit"
     if violation.code == "unknown_field" and violation.nearest:
@@ -286,7 +286,7 @@ def _remedy(violation: Violation, *, is_one: bool) -> str:
     return violation.remedy if f"`{violation.field}`" in violation.remedy else f"{violation.field}: {violation.remedy}"
 
 
-def _proposing(term: str) -> str:
+def proposing(term: str) -> str:
     """Return how to propose an undeclared term; one of the shipped namespace in the project's own namespace."""
     name = term.removeprefix("https://jido.ai/ontology#")
     kind = "class" if name.rsplit("#", 1)[-1].rsplit("/", 1)[-1][:1].isupper() else "property"

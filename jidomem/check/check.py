@@ -2,8 +2,7 @@
 
 `check_project` checks a project and its journal, `check_files` checks Turtle files. Beside the rules of
 `jidomem.check.rules`, `jidomem.check.terms` and `jidomem.check.rules` this module finds references to missing
-nodes and orphaned nodes (`dangling`, `orphans`) and tasks that an issue tracker has closed (`tasks_closed`). `brought`
-limits findings to those that a git range introduced.
+nodes and orphaned nodes (`dangling`, `orphans`) and tasks that an issue tracker has closed (`tasks_closed`).
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from jidomem.base.clock import now
-from jidomem.base.containers import grouped
 from jidomem.base.json_values import decode_json
 from jidomem.check import rules
 from jidomem.check.journal_integrity import JournalFinding, Screening, edited_lines, findings, missing_files
@@ -30,6 +28,7 @@ from jidomem.check.report import (
     CONSISTENT,
     DANGLING,
     DECLARED,
+    DUE,
     FRESH,
     GATE,
     JOURNAL,
@@ -46,7 +45,7 @@ from jidomem.check.report import (
     in_order,
 )
 from jidomem.check.rules import Ask, GateQuery, chains, idle, judging_inactive, shacl, untargeted, untargeted_shapes
-from jidomem.check.sources import FileSource, JournalSource, TripleSource, line_of_error
+from jidomem.check.sources import FileSource, JournalSource, TripleSource, brought, line_of_error
 from jidomem.check.terms import literals, terms_used
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.exchange.synchroniser import BLOB, STATE
@@ -64,78 +63,7 @@ from jidomem.records.file_anchor import anchors_of
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.repository.other_tools import kind_of
 from jidomem.schema.ontology import Schema
-from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, UNNAMED
-
-
-def brought(
-    findings: Sequence[UnplacedFinding],
-    source: TripleSource,
-    judge: Callable[[TripleSource], Iterable[UnplacedFinding]] | None = None,
-) -> list[UnplacedFinding]:
-    """Return the *findings* that the requested range introduced; all of them without a range.
-
-    For a finding about an older node whose statements the range changed, *judge* returns the findings before the range.
-    """
-    older = source.older
-    if older is None:
-        return list(findings)
-    own = _Own(source, older)
-    is_brought = [own.has_added(each) or own.may_have_brought(each) for each in findings]
-    touched = [
-        judge is not None and not is_own and own.touches(each)
-        for each, is_own in zip(findings, is_brought, strict=True)
-    ]
-    if judge is not None and any(touched):
-        before = {_named(each) for each in judge(older)}
-        is_brought = [
-            is_own or (near and _named(each) not in before)
-            for each, is_own, near in zip(findings, is_brought, touched, strict=True)
-        ]
-    return [each for each, is_own in zip(findings, is_brought, strict=True) if is_own]
-
-
-class _Own:
-    """The statements that a git range added, and the nodes whose statements it changed."""
-
-    def __init__(self, source: TripleSource, older: TripleSource) -> None:
-        now, before = {*source.triples}, {*older.triples}
-        self._types = source.types
-        self._known = {subject for subject, _, _ in now}
-        self._added = grouped((triple[0], triple) for triple in now - before)
-        self._changed = {node for subject, _, value in now ^ before for node in (subject, value)}
-
-    def has_added(self, finding: UnplacedFinding) -> bool:
-        """Return whether the range added the statement at fault, or the node."""
-        return any(self._has_added(node, finding) for node in (finding.item, *finding.beside))
-
-    def touches(self, finding: UnplacedFinding) -> bool:
-        """Return whether the range changed statements about a node of a finding."""
-        return not self._changed.isdisjoint((finding.item, finding.value, *finding.beside))
-
-    def may_have_brought(self, finding: UnplacedFinding) -> bool:
-        """Return whether the origin of a gate finding is unknown, since it names no property.
-
-        Such a finding counts if the range changed any statement about its item, or if that is in another graph.
-        """
-        if not finding.rule.startswith(GATE) or finding.property is not None:
-            return False
-        return self.touches(finding) or finding.item not in self._known
-
-    def _has_added(self, node: Term, finding: UnplacedFinding) -> bool:
-        rows = self._added.get(node, ())
-        if node not in self._types:
-            return bool(rows)
-        return any(
-            predicate == TYPE or (predicate == finding.property and finding.value in (None, value, node))
-            for _, predicate, value in rows
-        )
-
-
-def _named(finding: UnplacedFinding) -> UnplacedFinding:
-    """Return a finding in a form comparable between files: with empty names for blank nodes."""
-    item, value = ("_:" if term and term.startswith("_:") else term for term in (finding.item, finding.value))
-    return replace(finding, item=item or "", value=value)
-
+from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, UNNAMED, Severity
 
 #: The namespaces in which only jidomem mints IRIs: an IRI of them without a description is a dangling reference.
 _MINTED = tuple(f"<{vocab.BASE}{name}/" for name in ("memory", "agents", "sessions", "projects", "evidence"))
@@ -250,8 +178,9 @@ class Options:
     """The options of a check.
 
     With *reference*, pyshacl and owlrl judge all data; with *strict*, foreign terms count. *disagreements* returns the
-    rows of the query `conflicts`, *changed_files* the files that changed, *unsettled_rules* the changes of the
-    policy that two branches made differently, *access* the policy; *own_gates* are run by *ask_own*, and
+    rows of the query `conflicts`, *stale* those of `stale` (violations with *fail_on_stale*, else warnings),
+    *changed_files* the files that changed, *unsettled_rules* the changes of the policy that two branches made
+    differently, *access* the policy; *own_gates* are run by *ask_own*, and
     *refused* are the gates that could not be read. *issues* are the lists that open tasks are compared with, *overlay*
     is the root with its own terms, *baseline* the waivers for its memory. Likely secrets are searched as the policy
     says (*on_secret*); with *secrets* all are, regardless of range, baseline and policy. *now* is the moment at which
@@ -264,6 +193,8 @@ class Options:
     changed_files: Callable[[], Iterable[Mapping[str, Any]]] = tuple
     unsettled_rules: Callable[[], Iterable[tuple[PolicyChange, PolicyChange]]] = tuple
     access: Callable[[], AccessPolicy] = AccessPolicy
+    stale: Callable[[], Iterable[Mapping[str, Any]]] = tuple
+    fail_on_stale: bool = False
     own_gates: Sequence[GateQuery] = ()
     ask_own: Ask | None = None
     refused: Sequence[str] = ()
@@ -288,7 +219,8 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
         source = JournalSource(follower.journal, stream, is_new, single)
         findings = _judged(source, schema, settings)
         gated, rows, unchecked = answers.result()
-    others = gated + [_unsettled(row, source) for row in rows] + [*_changed_files(settings.changed_files(), source)]
+    others = gated + [_unsettled(row, source) for row in _apart_from_ends(rows, findings)]
+    others += [*_changed_files(settings.changed_files(), source), *_due(settings.stale(), settings)]
     others += [_unsettled_rule(*pair) for pair in settings.unsettled_rules()]
     others += _written_differently(source)
     others += _reasoned(source, schema, gated, settings)
@@ -481,19 +413,54 @@ def _report(source: TripleSource, schema: Schema, unchecked: list[str]) -> Check
 
 def _unsettled(row: Mapping[str, Any], source: TripleSource) -> UnplacedFinding:
     """Return two memories in conflict as a finding about the one recorded later: a warning if they are identical."""
+    items = source.by_recording((iri(row["a"]), iri(row["b"])))
+    earlier, later = items
+    first, second = (short_id(plain_value(item)) for item in items)
+    if source.are_identical(items):
+        settle = f'jidomem review accept {first} --against {second} --reason "it says the same"'
+        text = f"says exactly the same as {plain_value(earlier)}, {source.described(earlier)}: one is enough: {settle}"
+        return UnplacedFinding(later, CONFLICT, "warning", text, None, None, (earlier,))
+    topics = [plain_value(topic) for item in items for topic in source.values(item, jido("topic"))][:1]
+    text = (
+        f"{' and '.join(row['kinds'])} with {plain_value(earlier)}{''.join(f' on {topic!r}' for topic in topics)}:"
+        f" {source.described(later)} against {source.described(earlier)};"
+        " settle it with one of the commands of: jidomem review --conflicts"
+    )
+    return UnplacedFinding(later, CONFLICT, "violation", text, None, None, (earlier,))
 
-    def recorded(item: str) -> tuple[datetime, str]:
-        return source.recorded_at(iri(item)) or datetime.min.replace(tzinfo=UTC), item
 
-    earlier, later = sorted((row["a"], row["b"]), key=recorded)
-    if source.are_identical((iri(earlier), iri(later))):
-        settle = f'jidomem review accept {earlier} --against {later} --reason "it says the same"'
-        text = f"says exactly the same as {earlier}: one is enough: {settle}"
-        return UnplacedFinding(iri(later), CONFLICT, "warning", text, None, None, (iri(earlier),))
-    kinds = " and ".join(row["kinds"])
-    also = f", the pair that {local_name(SUCCESSORS)} names too" if STALE in row["kinds"] else ""
-    text = f"{kinds} with {earlier}{also}: settle it with one of the commands of: jidomem review --conflicts"
-    return UnplacedFinding(iri(later), CONFLICT, "violation", text, None, None, (iri(earlier),))
+def _apart_from_ends(
+    rows: Iterable[Mapping[str, Any]], findings: Iterable[UnplacedFinding]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the pairs of memories in conflict without those that one of *findings* names as two ends of one memory."""
+    ends = [{*each.beside} for each in findings if each.rule == SUCCESSORS]
+    for row in rows:
+        if STALE not in row["kinds"] or not any({iri(row["a"]), iri(row["b"])} <= pair for pair in ends):
+            yield row
+
+
+def _due(rows: Iterable[Mapping[str, Any]], options: Options) -> Iterator[UnplacedFinding]:
+    """Yield a finding for each memory that is to be looked at again.
+
+    An assumption without a date breaks a shape already, as a warning.
+    """
+    for row in rows:
+        item, reason, due = short_id(row["item"]), row["reason"], str(row.get("due") or "")[:10]
+        if reason == "no_review_date" and not options.fail_on_stale:
+            continue
+        what, renewal = _OF_DUE[reason]
+        do = f"jidomem edit {item} --confirm{renewal}, or jidomem review reject {item} --reason WHY"
+        severity: Severity = "violation" if options.fail_on_stale else "warning"
+        yield UnplacedFinding(iri(row["item"]), DUE, severity, f"{what.format(due)}: {do}")
+
+
+#: The reason why a memory is due, in words, and the fields that confirming it needs.
+_OF_DUE = {
+    "review_due": ("it was to be looked at again by {}", " --set expires_on=DATE"),
+    "no_longer_valid": ("it was valid until {}", " --set valid_until=DATE"),
+    "no_review_date": ("it is assumed, and has no day to look at it again", " --set expires_on=DATE"),
+    "basis_withdrawn": ("it rests on a memory that was withdrawn on {}", ""),
+}
 
 
 def _of_authors(source: JournalSource, schema: Schema, options: Options) -> list[UnplacedFinding]:
@@ -568,7 +535,7 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> I
                 if row["state"] == "changed":
                     do += f" (if that reports no change: jidomem edit {short_id(row['item'])} --confirm)"
         else:
-            way = "--confirm, or --supersede" if is_file else f"--set about={quote(row['at'] or 'PLACE')}"
+            way = "--confirm, or --supersede TEXT" if is_file else f"--set about={quote(row['at'] or 'PLACE')}"
             do = f"look at it, then: jidomem edit {short_id(row['item'])} {way}"
         yield UnplacedFinding(
             item, FRESH, "warning" if row["state"] == "gone" else "info", f"{row['path']} is {state}: {do}"

@@ -50,6 +50,7 @@ AGREED = vocab.SHAPE + "JudgesAgree"
 TARGETED = vocab.SHAPE + "ShapeHasATarget"
 CLOSED_THERE = vocab.SHAPE + "OpenTaskIsOpenThere"
 FRESH = vocab.SHAPE + "FileIsAsItWas"
+DUE = vocab.SHAPE + "MemoryIsUpToDate"
 COMPILED = vocab.SHAPE + "ShapeIsCompiled"
 EXPLAINED = vocab.SHAPE + "TermIsExplained"
 STORABLE_KIND = vocab.SHAPE + "KindCanBeKept"
@@ -81,6 +82,7 @@ RULES: Mapping[str, str] = {
     TARGETED: "What a shape targets is declared, so that it can ever find something to judge.",
     CLOSED_THERE: "No task is open here that is closed in the tracker it is tracked by.",
     FRESH: "The files that a memory is about hold what they held when it was written, or confirmed.",
+    DUE: "No active memory is past its review date or its last valid day, or rests on a withdrawn one.",
     ADDS_ONLY: "An overlay adds, and never describes again what is shipped.",
     NO_IMPORT: "An overlay imports nothing.",
     NO_CODE: "A shape of an overlay brings no code.",
@@ -427,7 +429,7 @@ _EXAMPLE = 'write [[waiver]] with rule = "...", item = "...", reason = "..." and
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """One accepted finding: its rule, by IRI or short name, its item, the reason, the last day, and its line.
+    """One accepted finding: its rule and item, by IRI or short name, the reason, the last day, and its line.
 
     Optional are its author and the project to which it is limited.
     """
@@ -442,7 +444,7 @@ class Waiver:
 
     def covers(self, problem: Problem) -> bool:
         """Return whether *problem* is the accepted finding."""
-        return self.rule in (problem.rule, problem.name) and self.item == problem.item
+        return self.rule in (problem.rule, problem.name) and self.item in (problem.item, short_id(problem.item))
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from jidomem.rdf import sparql, vocab
 from jidomem.rdf.sparql import refuse_graphs
 from jidomem.rdf.terms import Term, Triple, boolean, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, GRAPHS, ONTOLOGY_GRAPH, RDF, TYPE, graph_iri, jido, local_name
+from jidomem.read.memory_detail import short_id
 from jidomem.records.named_query import NamedQuery, parse
 from jidomem.schema.ontology import OWL, Schema
 from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, SH, Finding, Severity, validate_graph
@@ -510,20 +511,22 @@ def chains(source: TripleSource) -> list[UnplacedFinding]:
         withdrawals = ends & (invalidating - replacing)
         ends -= withdrawals
         if len(ends) > 1:
-            some = sorted(map(plain_value, ends))
-            names, both = " and ".join(some), " --against ".join(some[:2])
+            *_, second, last = [short_id(plain_value(end)) for end in source.by_recording(ends)]
+            names = " and ".join(map(source.described, source.by_recording(ends)))
             if source.are_identical(ends):
-                settle = f'jidomem review accept {both} --reason "it says the same"'
-                text = f"superseded twice by the same, in {names}: one is enough: {settle}"
+                settle = f'jidomem review accept {second} --against {last} --reason "it says the same"'
+                text = f"superseded twice by the same: {names}; one is enough: {settle}"
                 findings.append(UnplacedFinding(item, SUCCESSORS, "warning", text, _BY, None, tuple(ends)))
             else:
-                text = f"superseded by more than one memory, and {names} are active: jidomem review supersede {both}"
+                settle = f"jidomem review supersede {last} --against {second} --reason WHY"
+                text = f"superseded by more than one memory, and {names} are active; the last one stays: {settle}"
                 findings.append(UnplacedFinding(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
         for pair in product(sorted(ends), sorted(withdrawals)):
-            end, withdrawal = map(plain_value, pair)
+            end, withdrawal = (short_id(plain_value(each)) for each in pair)
+            said = " and withdrawn by ".join(map(source.described, pair))
             text = (
-                f"superseded by {end} and withdrawn by {withdrawal}, and both are active: jidomem review accept"
-                f" {end} --against {withdrawal}, or jidomem review accept {withdrawal} --against {end}"
+                f"superseded by {said}, and both are active: jidomem review accept {end} --against {withdrawal}"
+                f" --reason WHY, or jidomem review accept {withdrawal} --against {end} --reason WHY"
             )
             findings.append(UnplacedFinding(item, SUCCESSORS, "violation", text, _BY, None, pair))
     return findings

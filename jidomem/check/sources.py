@@ -1,10 +1,14 @@
-"""The sources of a check: the triples of a file or a journal, with the line of each triple."""
+"""The sources of a check: the triples of a file or a journal, with the line of each triple.
+
+`brought` limits findings to those that a git range introduced.
+"""
 
 from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from operator import itemgetter
 
@@ -12,16 +16,21 @@ import pyoxigraph as ox
 
 from jidomem.base.containers import grouped
 from jidomem.base.json_values import check_turtle
-from jidomem.check.report import Problem, UnplacedFinding
+from jidomem.base.words import quoted
+from jidomem.check.report import GATE, Problem, UnplacedFinding
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple, is_iri, moment_in, plain_value, short_parse_error
 from jidomem.rdf.turtle import Stated, Unread, statements
-from jidomem.rdf.vocab import PREFIXES, TYPE, jido
+from jidomem.rdf.vocab import PREFIXES, TYPE, jido, local_name
+from jidomem.read.memory_detail import short_id
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, CommitRef
 from jidomem.schema.ontology import Schema
+from jidomem.write import secrets
 
+#: The most characters of a summary in a finding.
+_SHOWN = 100
 _RECORDED_IN = jido("recordedIn")
 _PREFIXES = "".join(f"@prefix {name}: <{space}> . " for name, space in PREFIXES.items())
 
@@ -82,6 +91,24 @@ class TripleSource:
         """Return the last moment at which *node* was recorded, or None."""
         moments = map(moment_in, self.values(node, jido("recordedAt")))
         return max((moment for moment in moments if moment is not None), default=None)
+
+    def by_recording(self, items: Iterable[Term]) -> list[Term]:
+        """Return *items*, the one recorded first first."""
+        never = datetime.min.replace(tzinfo=UTC)
+        return sorted(items, key=lambda item: (self.recorded_at(item) or never, item))
+
+    def described(self, item: Term) -> str:
+        """Return a memory in words: short id, summary, status, authors and day; a text that looks secret is left out."""
+        text = next(map(plain_value, self.values(item, jido("summary"))), "")
+        shown = "its text looks secret" if secrets.find(text) else quoted(text, _SHOWN)[0]
+        for name in ("hasTaskStatus", "hasErrorStatus"):
+            shown += "".join(f", {local_name(status)}" for status in self.values(item, jido(name)))
+        moment = self.recorded_at(item)
+        said = [
+            ", ".join(map(local_name, self.values(item, jido("assertedBy")))),
+            f"{moment:%Y-%m-%d}" if moment else "",
+        ]
+        return f"{short_id(plain_value(item))} {shown} ({', '.join(filter(None, said))})"
 
     def placed(self, findings: Sequence[UnplacedFinding]) -> list[Problem]:
         """Return *findings* with their places."""
@@ -278,3 +305,73 @@ def problem(finding: UnplacedFinding, path: str | None, line: int | None) -> Pro
     """Return a finding with its place."""
     item = plain_value(finding.item) if is_iri(finding.item) else finding.item
     return Problem(item, finding.rule, finding.severity, finding.message, path, line)
+
+
+def brought(
+    findings: Sequence[UnplacedFinding],
+    source: TripleSource,
+    judge: Callable[[TripleSource], Iterable[UnplacedFinding]] | None = None,
+) -> list[UnplacedFinding]:
+    """Return the *findings* that the requested range introduced; all of them without a range.
+
+    For a finding about an older node whose statements the range changed, *judge* returns the findings before the range.
+    """
+    older = source.older
+    if older is None:
+        return list(findings)
+    own = _Own(source, older)
+    is_brought = [own.has_added(each) or own.may_have_brought(each) for each in findings]
+    touched = [
+        judge is not None and not is_own and own.touches(each)
+        for each, is_own in zip(findings, is_brought, strict=True)
+    ]
+    if judge is not None and any(touched):
+        before = {_named(each) for each in judge(older)}
+        is_brought = [
+            is_own or (near and _named(each) not in before)
+            for each, is_own, near in zip(findings, is_brought, touched, strict=True)
+        ]
+    return [each for each, is_own in zip(findings, is_brought, strict=True) if is_own]
+
+
+class _Own:
+    """The statements that a git range added, and the nodes whose statements it changed."""
+
+    def __init__(self, source: TripleSource, older: TripleSource) -> None:
+        now, before = {*source.triples}, {*older.triples}
+        self._types = source.types
+        self._known = {subject for subject, _, _ in now}
+        self._added = grouped((triple[0], triple) for triple in now - before)
+        self._changed = {node for subject, _, value in now ^ before for node in (subject, value)}
+
+    def has_added(self, finding: UnplacedFinding) -> bool:
+        """Return whether the range added the statement at fault, or the node."""
+        return any(self._has_added(node, finding) for node in (finding.item, *finding.beside))
+
+    def touches(self, finding: UnplacedFinding) -> bool:
+        """Return whether the range changed statements about a node of a finding."""
+        return not self._changed.isdisjoint((finding.item, finding.value, *finding.beside))
+
+    def may_have_brought(self, finding: UnplacedFinding) -> bool:
+        """Return whether the origin of a gate finding is unknown, since it names no property.
+
+        Such a finding counts if the range changed any statement about its item, or if that is in another graph.
+        """
+        if not finding.rule.startswith(GATE) or finding.property is not None:
+            return False
+        return self.touches(finding) or finding.item not in self._known
+
+    def _has_added(self, node: Term, finding: UnplacedFinding) -> bool:
+        rows = self._added.get(node, ())
+        if node not in self._types:
+            return bool(rows)
+        return any(
+            predicate == TYPE or (predicate == finding.property and finding.value in (None, value, node))
+            for _, predicate, value in rows
+        )
+
+
+def _named(finding: UnplacedFinding) -> UnplacedFinding:
+    """Return a finding in a form comparable between files: with empty names for blank nodes."""
+    item, value = ("_:" if term and term.startswith("_:") else term for term in (finding.item, finding.value))
+    return replace(finding, item=item or "", value=value)

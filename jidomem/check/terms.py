@@ -32,7 +32,7 @@ from jidomem.check.report import (
 )
 from jidomem.check.rules import targets, untargeted_shapes
 from jidomem.check.sources import FileSource, TripleSource, by_subject, line_in
-from jidomem.errors import InvalidRequest, NotFound, nearest_names
+from jidomem.errors import InvalidRequest, NotFound, nearest_names, proposing
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import (
@@ -529,7 +529,7 @@ def _term_finding(triple: Triple, term: Term, role: str, how: str, schema: Schem
         return UnplacedFinding(subject, DECLARED, "info", text, predicate, value)
     near = schema.nearest(term)
     text = f"{plain_value(term)} is not a declared {role}" + (
-        f"; did you mean {plain_value(near)}?" if near else "; ask for it with: jidomem ontology propose"
+        f"; did you mean {plain_value(near)}?" if near else f"; {proposing(plain_value(term))}"
     )
     severity: Severity = "violation"
     return UnplacedFinding(subject, DECLARED, severity, text, predicate, value)

@@ -86,6 +86,7 @@ class GovernanceApi:
             disagreements=lambda: memory.reader.ask("conflicts", project=project),
             changed_files=lambda: memory.changed_files(project),
             access=lambda: authority(memory.reader, project, memory.settings.policy),
+            stale=lambda: memory.reader.ask("stale", project=project),
             unsettled_rules=lambda: unsettled_changes(memory.reader, project),
             ask_own=partial(memory.pool.solutions, project),
             now=memory.sources.now,

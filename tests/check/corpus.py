@@ -80,13 +80,13 @@ def play(root, case):
     return files
 
 
-def append(journal, turtle, number=0):
-    """Append Turtle as a commit that no writer judged."""
+def append(journal, turtle, number=0, moment=None):
+    """Append Turtle as a commit that no writer judged, of *moment*."""
     with journal.lock(STREAM) as version:
         commit = build(
             graph=STREAM.graph,
             parents=version,
-            recorded_at=format_timestamp(START + timedelta(days=1, seconds=number)),
+            recorded_at=format_timestamp(moment or START + timedelta(days=1, seconds=number)),
             committer="https://jido.ai/agents/memory-writer",
             ontology_version="0.1.0",
             body=read("raw", (PREFIXES + turtle).encode()),

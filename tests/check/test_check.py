@@ -219,7 +219,7 @@ def test_what_a_finding_says_ends_with_what_to_do():
 
     said = {problem.name: problem.message for problem in report.problems}
     assert said["EveryReferenceExists"].endswith("import its description")
-    assert said["TermIsDeclared"].endswith("jidomem ontology propose")
+    assert "jidomem ontology propose 'xyzzyPlugh' --kind property --definition TEXT" in said["TermIsDeclared"]
     assert said["LiteralIsWellFormed"].endswith("as in 2026-01-31T08:00:00Z")
 
 

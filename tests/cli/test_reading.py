@@ -514,15 +514,15 @@ def test_two_branches_that_changed_a_memory_alike_leave_warnings_that_one_comman
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
     checked = run("check", "--json")
-    problems = [each for each in json.loads(checked.stdout)["problems"] if ours in each["message"]]
+    problems = [each for each in json.loads(checked.stdout)["problems"] if ours[-8:] in each["message"]]
     printed = run("review").stdout
 
     assert checked.exit_code == 0
-    assert [each["severity"] for each in problems] == ["warning", "warning"]
+    assert [each["severity"] for each in problems] == ["warning"]
     assert "says exactly the same as" in printed
     assert "with other fields" not in printed
     commands = {each["message"].partition("one is enough: jidomem ")[2] for each in problems}
-    assert commands == {f'review accept {ours} --against {theirs} --reason "it says the same"'}
+    assert commands == {f'review accept {ours[-8:]} --against {theirs[-8:]} --reason "it says the same"'}
     assert run(*shlex.split(commands.pop())).exit_code == 0
     assert rows("review", "--conflicts") == []
 
@@ -569,7 +569,8 @@ def test_a_withdrawal_and_a_supersession_of_two_branches_conflict_until_one_is_c
 
     assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, theirs})
     assert waits["actions"] == ["accept", "reject"]
-    assert f"superseded by {ours} and withdrawn by {theirs}" in text
+    assert f'superseded by {ours[-8:]} "it holds 8 GiB" (ana, ' in text
+    assert f" and withdrawn by {theirs[-8:]} " in text
     assert (kept.exit_code, "they cannot both stay" in kept.stderr) == (2, True)
     assert run("review", action, ours, "--against", theirs).exit_code == 0
     assert rows("review", "--conflicts") == []
@@ -587,7 +588,7 @@ def test_check_says_how_to_settle_two_ends_of_a_chain_that_are_some_steps_on(rep
     found = json.loads(run("check", "--json").stdout)["problems"]
     (text,) = [each["message"] for each in found if each["rule"].endswith("SupersessionHasOneEnd")]
 
-    assert run(*text.partition("are active: jidomem ")[2].split()).exit_code == 0
+    assert run(*text.partition("the last one stays: jidomem ")[2].split()).exit_code == 0
     assert run("check").exit_code == 0
 
 
