@@ -98,7 +98,7 @@ class TripleSource:
         return sorted(items, key=lambda item: (self.recorded_at(item) or never, item))
 
     def described(self, item: Term) -> str:
-        """Return a memory in words: short id, summary, status, authors and day; a text that looks secret is left out."""
+        """Return a memory in words: short id, summary, status, authors and day; a secret text is left out."""
         text = next(map(plain_value, self.values(item, jido("summary"))), "")
         shown = "its text looks secret" if secrets.find(text) else quoted(text, _SHOWN)[0]
         for name in ("hasTaskStatus", "hasErrorStatus"):
