@@ -1,4 +1,4 @@
-"""Correction without deletion: a wrong memory ends, a right one is restored, and nothing is rewritten."""
+"""Correction without deletion: a wrong memory is ended, a right one is restored, and nothing is rewritten."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -24,15 +24,15 @@ def memory(tmp_path):
         yield opened
 
 
-def shown(memory, item):
+def details(memory, item):
     return memory.reader.get_memory("p", item)
 
 
-def status(memory, *items):
-    return [shown(memory, item)["status"] for item in items]
+def statuses(memory, *items):
+    return [details(memory, item)["status"] for item in items]
 
 
-def kept(memory, **fields):
+def recorded(memory, **fields):
     return memory.writer.submit_intent("p", intent(**fields)).iri
 
 
@@ -40,47 +40,51 @@ def revised(memory, item, **changes):
     return memory.writer.revise("p", item, changes=changes, reason="newer").iri
 
 
-def test_undoing_says_again_what_was_superseded_and_revives_it(memory):
+def test_undo_restores_a_superseded_memory_and_records_what_it_revives(memory):
     old = memory.writer.submit_intent("p", decision(topic="store", alternatives=["SQLite"], evidence=["a trial"])).iri
     new = revised(memory, old, summary="Use QLever")
 
-    back = memory.writer.undo("p", old, reason="it lost data").iri
+    restored = memory.writer.undo("p", old, reason="it lost data").iri
 
-    assert status(memory, old, new, back) == ["superseded", "superseded", "active"]  # superseded is never active again
-    said, again = (memory.writer.restated("p", item) for item in (old, back))
-    changed = {name: again[name] for name in again if again[name] != said.get(name)}
-    assert changed.keys() == {"iri", "revives", "supersedes", "reason"}
-    assert shown(memory, back)["properties"]["settledBy"] == ["https://jido.ai/agents/ana"]
-    assert (again["revives"], again["supersedes"]) == ([old], [new])
+    assert statuses(memory, old, new, restored) == [
+        "superseded",
+        "superseded",
+        "active",
+    ]  # superseded is never active again
+    original, restated = (memory.writer.restated("p", item) for item in (old, restored))
+    differing = {name: restated[name] for name in restated if restated[name] != original.get(name)}
+    assert differing.keys() == {"iri", "revives", "supersedes", "reason"}
+    assert details(memory, restored)["properties"]["settledBy"] == ["https://jido.ai/agents/ana"]
+    assert (restated["revives"], restated["supersedes"]) == ([old], [new])
     entries = memory.reader.history("p", old)
-    assert [row["entry"] for row in entries] == [old, new, back]
+    assert [row["entry"] for row in entries] == [old, new, restored]
     assert entries[-1]["reason"] == "it lost data"
 
 
-def test_undoing_what_took_the_place_is_the_same_as_undoing_what_ended(memory):
-    first, second = kept(memory, summary="one"), kept(memory, summary="two")
-    over_first = revised(memory, first, summary="ONE")
+def test_undo_of_the_successor_or_the_marker_restores_the_ended_memory(memory):
+    first, second = recorded(memory, summary="one"), recorded(memory, summary="two")
+    successor = revised(memory, first, summary="ONE")
     marker = memory.writer.invalidate("p", second, reason="wrong").iri
 
-    backs = [memory.writer.undo("p", end).iri for end in (over_first, marker)]
+    restored_items = [memory.writer.undo("p", ending).iri for ending in (successor, marker)]
 
-    assert [shown(memory, back)["properties"]["summary"] for back in backs] == [["one"], ["two"]]
-    assert status(memory, over_first, marker, *backs) == ["superseded", "superseded", "active", "active"]
+    assert [details(memory, item)["properties"]["summary"] for item in restored_items] == [["one"], ["two"]]
+    assert statuses(memory, successor, marker, *restored_items) == ["superseded", "superseded", "active", "active"]
 
 
-def test_an_undo_is_undone_in_turn(memory):
-    old = kept(memory, summary="one")
+def test_an_undo_is_itself_undone(memory):
+    old = recorded(memory, summary="one")
     new = revised(memory, old, summary="two")
-    back = memory.writer.undo("p", old).iri
+    restored = memory.writer.undo("p", old).iri
 
-    again = memory.writer.undo("p", back, reason="two after all").iri
+    redone = memory.writer.undo("p", restored, reason="two after all").iri
 
-    assert shown(memory, again)["properties"]["revives"] == [new]
-    assert status(memory, old, new, back, again) == ["superseded"] * 3 + ["active"]
+    assert details(memory, redone)["properties"]["revives"] == [new]
+    assert statuses(memory, old, new, restored, redone) == ["superseded"] * 3 + ["active"]
 
 
-def test_each_undo_of_the_last_undo_leaves_one_version_active(memory):
-    old = kept(memory, summary="the port is 80")
+def test_repeated_undo_alternates_between_two_versions_with_one_active(memory):
+    old = recorded(memory, summary="the port is 80")
     item = revised(memory, old, summary="the port is 90")
 
     for summary in [80, 90] * 3:
@@ -89,66 +93,70 @@ def test_each_undo_of_the_last_undo_leaves_one_version_active(memory):
         assert [row["summary"] for row in memory.reader.ask("facts", project="p")] == [f"the port is {summary}"]
 
 
-def test_an_undo_that_is_repeated_is_deduplicated_and_names_how_to_redo(memory):
-    new = revised(memory, kept(memory, summary="the port is 80"), summary="the port is 90")
-    back = memory.writer.undo("p", new)
+def test_a_repeated_undo_is_deduplicated_and_names_the_redo_command(memory):
+    new = revised(memory, recorded(memory, summary="the port is 80"), summary="the port is 90")
+    restored = memory.writer.undo("p", new)
     commits = len(memory.reader.log("p").rows)
 
-    again = memory.writer.undo("p", new)  # as after an answer that was lost
+    repeated = memory.writer.undo("p", new)  # like a retry after a lost answer
 
-    assert (again.iri, again.status, again.commit) == (back.iri, "deduplicated", back.commit)
-    assert again.warnings == (f"{new} is undone already, by {back.iri}; to redo it: jidomem edit {back.iri} --undo",)
+    assert (repeated.iri, repeated.status, repeated.commit) == (restored.iri, "deduplicated", restored.commit)
+    assert repeated.warnings == (
+        f"{new} is undone already, by {restored.iri}; to redo it: jidomem edit {restored.iri} --undo",
+    )
     assert len(memory.reader.log("p").rows) == commits
     with pytest.raises(InvalidRequest, match="is undone already"):
         memory.writer.undo("p", new, summary="the port is 85")
 
-    redone = memory.writer.undo("p", back.iri, reason="90 after all").iri
-    assert shown(memory, redone)["properties"]["summary"] == ["the port is 90"]
-    assert memory.writer.undo("p", back.iri).iri == redone
+    redone = memory.writer.undo("p", restored.iri, reason="90 after all").iri
+    assert details(memory, redone)["properties"]["summary"] == ["the port is 90"]
+    assert memory.writer.undo("p", restored.iri).iri == redone
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("supersedes", "coexists_with"), ("invalidates", "coexists_with"), ("supersedes", "invalidates")]
 )
-def test_a_memory_that_is_to_end_and_to_stay_is_refused(memory, one, other):
-    old = kept(memory, summary="the store is MySQL")
+def test_a_memory_named_in_two_exclusive_fields_is_refused(memory, one, other):
+    old = recorded(memory, summary="the store is MySQL")
 
     with pytest.raises(IntentRefused, match=f"{old} is named in {one} and in {other}: say which"):
-        kept(memory, summary="the store is SQLite", **{one: [old], other: [old]})
-    assert status(memory, old) == ["active"]
+        recorded(memory, summary="the store is SQLite", **{one: [old], other: [old]})
+    assert statuses(memory, old) == ["active"]
 
 
-def test_a_memory_that_coexists_with_another_may_take_its_place_later(memory):
-    first = kept(memory, summary="the port is 80", about=["a.py"])
-    second = kept(memory, summary="the port is 90", about=["b.py"], coexists_with=[first])
+def test_a_coexisting_memory_is_later_superseded_by_a_confirmation(memory):
+    first = recorded(memory, summary="the port is 80", about=["a.py"])
+    second = recorded(memory, summary="the port is 90", about=["b.py"], coexists_with=[first])
 
     merged = memory.writer.confirm("p", second, supersedes=[second, first], reason="one port")
 
     assert merged.status == "asserted"
-    assert status(memory, first, second) == ["superseded", "superseded"]
+    assert statuses(memory, first, second) == ["superseded", "superseded"]
 
 
-def test_an_agent_only_proposes_to_revive_what_a_curator_ended(memory):
-    first, other, third = (kept(memory, summary=text) for text in ("the port is 80", "the port is the 80", "three"))
+def test_an_undo_of_a_curators_settlement_by_an_agent_is_proposed(memory):
+    first, other, revised_item = (
+        recorded(memory, summary=text) for text in ("the port is 80", "the port is the 80", "three")
+    )
     memory.writer.agent = "rita"
     memory.writer.settle("p", first, "accept", other=other, reason="measured")
-    revised(memory, third, summary="THREE")
+    revised(memory, revised_item, summary="THREE")
 
     memory.writer.agent = "ana"
-    proposed = [memory.writer.undo("p", item, reason="it was right") for item in (other, third)]
-    before = status(memory, other, third)
+    proposed = [memory.writer.undo("p", item, reason="it was right") for item in (other, revised_item)]
+    before = statuses(memory, other, revised_item)
     memory.writer.agent = "rita"
     accepted = [memory.writer.settle("p", receipt.iri, "accept") for receipt in proposed]
 
     assert [receipt.status for receipt in (*proposed, *accepted)] == ["proposed"] * 2 + ["asserted"] * 2
     assert all("which rita ended" in receipt.warnings[0] for receipt in proposed)
     assert before == ["invalidated", "superseded"]
-    back = [shown(memory, receipt.iri)["properties"] for receipt in accepted]
-    assert [each["assertedBy"][0].rpartition("/")[2] for each in back] == ["architect"] * 2
+    restored = [details(memory, receipt.iri)["properties"] for receipt in accepted]
+    assert [properties["assertedBy"][0].rpartition("/")[2] for properties in restored] == ["architect"] * 2
     assert memory.writer.undo("p", accepted[0].iri).status == "proposed"  # by a curator, it is pending again
 
 
-def test_an_agent_does_not_undo_what_a_curator_accepted(memory):
+def test_an_undo_of_a_curators_acceptance_by_an_agent_is_denied(memory):
     proposal = memory.writer.submit_intent("p", intent(), propose=True).iri
     memory.writer.agent = "rita"
     accepted = memory.writer.settle("p", proposal, "accept").iri
@@ -158,35 +166,35 @@ def test_an_agent_does_not_undo_what_a_curator_accepted(memory):
         with pytest.raises(PolicyDenied, match="may not undo what a curator accepted") as refusal:
             memory.writer.undo("p", item, reason="no")
         assert refusal.value.hint == "ask rita"
-    assert status(memory, accepted) == ["active"]
+    assert statuses(memory, accepted) == ["active"]
 
 
-def test_undoing_a_withdrawal_ends_again_what_was_restored_in_the_meantime(memory):
-    old = kept(memory, summary="the port is 80")
+def test_undo_of_a_withdrawal_supersedes_the_version_restored_in_between(memory):
+    old = recorded(memory, summary="the port is 80")
     new = revised(memory, old, summary="the port is 90")
     memory.writer.invalidate("p", new, reason="wrong")
-    back = memory.writer.undo("p", old).iri
+    restored = memory.writer.undo("p", old).iri
 
     memory.writer.undo("p", new, reason="90 after all")
 
     assert [row["summary"] for row in memory.reader.ask("facts", project="p")] == ["the port is 90"]
-    assert status(memory, back) == ["superseded"]
+    assert statuses(memory, restored) == ["superseded"]
 
 
-def test_undoing_the_undos_of_a_joint_replacement_ends_what_each_restored(memory):
-    olds = [kept(memory, summary=text) for text in ("one", "two", "three")]
-    joint = kept(memory, summary="all", supersedes=olds)
-    beside = kept(memory, summary="three", revives=olds[2:])  # beside the active replacement: it stays
-    backs = [memory.writer.undo("p", old, reason="apart").iri for old in olds[:2]]
+def test_undo_of_a_joint_replacement_supersedes_each_restored_memory(memory):
+    originals = [recorded(memory, summary=text) for text in ("one", "two", "three")]
+    replacement = recorded(memory, summary="all", supersedes=originals)
+    unaffected = recorded(memory, summary="three", revives=originals[2:])  # beside the active replacement: it stays
+    restored_items = [memory.writer.undo("p", original, reason="apart").iri for original in originals[:2]]
 
-    memory.writer.undo("p", joint, reason="one matter")
+    memory.writer.undo("p", replacement, reason="one matter")
 
     assert {row["summary"] for row in memory.reader.ask("facts", project="p")} == {"three", "all"}
-    assert status(memory, beside, *backs) == ["active", "superseded", "superseded"]
+    assert statuses(memory, unaffected, *restored_items) == ["active", "superseded", "superseded"]
 
 
-def test_an_agent_changes_no_other_memory_by_the_fields_of_a_proposal_that_it_undoes(memory):
-    old = kept(memory, summary="the port is 80")
+def test_an_undo_with_changes_is_refused_where_it_would_change_another_memory(memory):
+    old = recorded(memory, summary="the port is 80")
     proposal = memory.writer.submit_intent("p", intent(summary="the port is 443", supersedes=[old]), propose=True).iri
     memory.writer.agent = "rita"
     accepted = memory.writer.settle("p", proposal, "accept", reason="measured").iri
@@ -199,45 +207,45 @@ def test_an_agent_changes_no_other_memory_by_the_fields_of_a_proposal_that_it_un
         assert f"jidomem edit {old} --undo" in refusal.value.hint
 
     restored = memory.writer.undo("p", old, reason="no", summary="the port is 8080").iri
-    assert shown(memory, restored)["properties"]["summary"] == ["the port is 8080"]
+    assert details(memory, restored)["properties"]["summary"] == ["the port is 8080"]
     assert memory.writer.undo("p", proposal, reason="no", asserted_by="bob").status == "proposed"
 
 
-def test_undoing_what_replaced_several_brings_each_back_by_itself(memory):
-    one, two = kept(memory, summary="one"), kept(memory, summary="two")
-    both = kept(memory, summary="one and two", supersedes=[one, two])
+def test_undo_of_a_joint_replacement_is_refused_and_each_memory_is_restored_by_itself(memory):
+    one, two = recorded(memory, summary="one"), recorded(memory, summary="two")
+    replacement = recorded(memory, summary="one and two", supersedes=[one, two])
 
     with pytest.raises(InvalidRequest, match="replaced several memories") as refusal:
-        memory.writer.undo("p", both)
-    backs = [memory.writer.undo("p", old, reason="two matters").iri for old in (one, two)]
+        memory.writer.undo("p", replacement)
+    restored_items = [memory.writer.undo("p", old, reason="two matters").iri for old in (one, two)]
 
     assert refusal.value.hint == f"undo them one by one: {one}, {two}"
-    assert status(memory, one, two, both, *backs) == ["superseded"] * 3 + ["active"] * 2
+    assert statuses(memory, one, two, replacement, *restored_items) == ["superseded"] * 3 + ["active"] * 2
 
 
-def test_undoing_the_withdrawal_of_one_leaves_what_said_more_than_that_it_was_wrong(memory):
-    old = kept(memory, summary="the cache is safe")
-    incident = kept(memory, type="incident", summary="the cache broke", invalidates=[old])
+def test_undo_of_an_invalidation_by_an_incident_leaves_the_incident_active(memory):
+    old = recorded(memory, summary="the cache is safe")
+    incident = recorded(memory, type="incident", summary="the cache broke", invalidates=[old])
 
-    back = memory.writer.undo("p", old).iri
+    restored = memory.writer.undo("p", old).iri
 
-    assert status(memory, old, incident, back) == ["invalidated", "active", "active"]
+    assert statuses(memory, old, incident, restored) == ["invalidated", "active", "active"]
 
 
-def test_there_is_nothing_to_undo_where_nothing_ended_or_it_is_back_already(memory):
-    fresh, old = kept(memory, summary="fresh"), kept(memory, summary="old")
+def test_undo_of_an_active_restored_or_unknown_memory_is_refused(memory):
+    active, old = recorded(memory, summary="fresh"), recorded(memory, summary="old")
     revised(memory, old, summary="new")
-    back = memory.writer.undo("p", old).iri
+    restored = memory.writer.undo("p", old).iri
 
     with pytest.raises(InvalidRequest, match="nothing to undo"):
-        memory.writer.undo("p", fresh)
-    with pytest.raises(InvalidRequest, match=f"is active again, as {back}"):
+        memory.writer.undo("p", active)
+    with pytest.raises(InvalidRequest, match=f"is active again, as {restored}"):
         memory.writer.undo("p", old)
     with pytest.raises(NotFound):
         memory.writer.undo("p", "https://jido.ai/memory/none")
 
 
-def test_what_comes_back_is_judged_like_everything_else(memory):
+def test_a_restored_memory_that_conflicts_is_refused_until_the_conflict_is_resolved(memory):
     old = memory.writer.submit_intent("p", decision(topic="store")).iri
     memory.writer.invalidate("p", old, reason="wrong")
     rival = memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="store")).iri
@@ -246,21 +254,21 @@ def test_what_comes_back_is_judged_like_everything_else(memory):
         memory.writer.undo("p", old, reason="it was right")
     settled = memory.writer.undo("p", old, reason="it was right", **refusal.value.conflicts[0].resolve_with).iri
 
-    assert status(memory, rival, settled) == ["superseded", "active"]
+    assert statuses(memory, rival, settled) == ["superseded", "active"]
 
 
-def test_only_what_has_ended_is_revived(memory):
-    here = kept(memory, summary="here")
+def test_revives_accepts_ended_memories_only(memory):
+    active = recorded(memory, summary="here")
 
     with pytest.raises(IntentRefused, match="has not ended: there is nothing to revive"):
-        kept(memory, summary="again", revives=[here])
+        recorded(memory, summary="again", revives=[active])
     with pytest.raises(IntentRefused, match="is not a memory of this project"):
-        kept(memory, summary="again", revives=["https://jido.ai/memory/none"])
+        recorded(memory, summary="again", revives=["https://jido.ai/memory/none"])
 
 
-def test_confirming_keeps_the_text_and_looks_again_after_as_long_a_time(memory):
+def test_a_confirmation_keeps_the_text_and_renews_the_review_interval(memory):
     due = START + timedelta(days=90)
-    old = kept(
+    old = recorded(
         memory,
         type="assumption",
         summary="the API stays free",
@@ -271,17 +279,17 @@ def test_confirming_keeps_the_text_and_looks_again_after_as_long_a_time(memory):
     new = memory.writer.confirm("p", old, reason="asked them").iri
     dated = memory.writer.confirm("p", new, expires_on="2030-01-01").iri
 
-    said = [memory.writer.restated("p", item) for item in (old, new, dated)]
-    assert status(memory, old, new, dated) == ["superseded", "superseded", "active"]
-    assert {each["summary"] for each in said} == {"the API stays free"}
-    assert [each["asserted_by"][-3:] for each in said] == ["ect", "ect", "ect"]
-    assert said[1]["reason"] == "asked them"
+    versions = [memory.writer.restated("p", item) for item in (old, new, dated)]
+    assert statuses(memory, old, new, dated) == ["superseded", "superseded", "active"]
+    assert {version["summary"] for version in versions} == {"the API stays free"}
+    assert [version["asserted_by"][-3:] for version in versions] == ["ect", "ect", "ect"]
+    assert versions[1]["reason"] == "asked them"
     assert due < memory.reader.get_memory("p", new)["properties"]["expiresOn"][0] < due + timedelta(minutes=1)
-    assert said[2]["expires_on"] == "2030-01-01T00:00:00Z"
+    assert versions[2]["expires_on"] == "2030-01-01T00:00:00Z"
 
 
-def test_a_review_that_came_before_what_it_reviews_is_dated_by_hand(memory):
-    old = kept(memory, expires_on="2020-01-01")
+def test_a_review_date_before_the_date_of_the_memory_is_set_explicitly(memory):
+    old = recorded(memory, expires_on="2020-01-01")
 
     with pytest.raises(InvalidRequest, match="before its own date") as refusal:
         memory.writer.confirm("p", old)
@@ -289,62 +297,64 @@ def test_a_review_that_came_before_what_it_reviews_is_dated_by_hand(memory):
     assert refusal.value.hint.endswith(" --confirm --set expires_on=DATE")
 
 
-def test_confirming_a_proposal_asserts_it_with_all_that_it_replaces(tmp_path):
+def test_confirming_a_proposal_asserts_it_with_its_supersessions(tmp_path):
     root = tmp_path / "proposing"
     root.mkdir()
     (root / "config.toml").write_text('[conflicts]\ndecision = "propose"\n')
     with jidomem.open(root, sources=fixed_sources()) as memory:
-        held = memory.writer.submit_intent("p", decision(topic="store")).iri
-        other = memory.writer.submit_intent("p", decision(summary="Pin it", topic="pin")).iri
-        proposal = memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="store", invalidates=[other]))
+        active = memory.writer.submit_intent("p", decision(topic="store")).iri
+        withdrawn = memory.writer.submit_intent("p", decision(summary="Pin it", topic="pin")).iri
+        proposal = memory.writer.submit_intent(
+            "p", decision(summary="Use SQLite", topic="store", invalidates=[withdrawn])
+        )
         assert proposal.status == "proposed"
 
-        new = memory.writer.confirm("p", proposal.iri, supersedes=[proposal.iri, held])
+        new = memory.writer.confirm("p", proposal.iri, supersedes=[proposal.iri, active])
 
         assert new.status == "asserted"
-        assert status(memory, held, other, proposal.iri, new.iri) == [
+        assert statuses(memory, active, withdrawn, proposal.iri, new.iri) == [
             "superseded", "invalidated", "superseded", "active",
         ]  # fmt: skip
 
 
-def test_what_a_curator_confirms_is_verified_until_its_text_changes(memory):
-    by_agent = memory.writer.confirm("p", kept(memory, summary="one")).iri
+def test_a_memory_confirmed_by_a_curator_is_verified_until_its_text_changes(memory):
+    by_agent = memory.writer.confirm("p", recorded(memory, summary="one")).iri
     by_curator = memory.writer.confirm("p", by_agent, asserted_by="rita").iri
     settled = revised(memory, by_curator, confidence="low")
     changed = revised(memory, settled, summary="two")
 
-    verified = [shown(memory, i)["properties"].get("verified") for i in (by_agent, by_curator, settled, changed)]
+    verified = [details(memory, i)["properties"].get("verified") for i in (by_agent, by_curator, settled, changed)]
     assert verified == [None, [True], [True], None]
 
-    until = memory.sources.now() + timedelta(minutes=1)
-    over = kept(memory, valid_until=until)
-    while memory.sources.now() < until:
+    end_of_validity = memory.sources.now() + timedelta(minutes=1)
+    expired = recorded(memory, valid_until=end_of_validity)
+    while memory.sources.now() < end_of_validity:
         pass
     memory.writer.agent = "rita"
-    ended = memory.writer.settle("p", over, "accept").iri
-    assert shown(memory, ended)["properties"].get("verified") is None
+    settled_item = memory.writer.settle("p", expired, "accept").iri
+    assert details(memory, settled_item)["properties"].get("verified") is None
 
 
 @pytest.mark.parametrize("fields", [{}, {"expires_on": "2030-01-01"}], ids=str)
-def test_an_end_that_has_passed_is_confirmed_with_another_one_only(memory, fields):
-    item = kept(memory, valid_until="2020-01-01", asserted_by=memory.writer.agent)
+def test_an_expired_memory_is_confirmed_only_with_a_new_validity_end(memory, fields):
+    item = recorded(memory, valid_until="2020-01-01", asserted_by=memory.writer.agent)
     name = item.rpartition("/")[2]
 
     with pytest.raises(InvalidRequest, match=f"{item} expired: it was valid until 2020-01-01;") as refusal:
         memory.writer.confirm("p", item, **fields)
-    told = refusal.value.to_dict()
+    reported = refusal.value.to_dict()
     renewed = memory.writer.confirm("p", item, valid_until="2090-01-01", reason="it goes on", **fields).iri
 
-    assert told["hint"] == f"to renew it: jidomem edit {item} --confirm --set valid_until=DATE"
-    way = f'POST /projects/p/memories/{name}/revise {{"confirm": true, "set": {{"valid_until": "DATE"}}}}'
-    assert for_requests(told, "p")["hint"] == f"to renew it: {way}"
-    call = f'the tool revise with id {name}, confirm true and set {{"valid_until": "DATE"}}'
-    assert for_tools(told)["hint"] == f"to renew it: {call}"
-    assert status(memory, item, renewed) == ["superseded", "active"]
+    assert reported["hint"] == f"to renew it: jidomem edit {item} --confirm --set valid_until=DATE"
+    request = f'POST /projects/p/memories/{name}/revise {{"confirm": true, "set": {{"valid_until": "DATE"}}}}'
+    assert for_requests(reported, "p")["hint"] == f"to renew it: {request}"
+    tool_call = f'the tool revise with id {name}, confirm true and set {{"valid_until": "DATE"}}'
+    assert for_tools(reported)["hint"] == f"to renew it: {tool_call}"
+    assert statuses(memory, item, renewed) == ["superseded", "active"]
 
 
-def test_the_hint_that_renews_what_another_agent_wrote_gives_a_reason(memory):
-    item = kept(memory, valid_until="2020-01-01", asserted_by="another")
+def test_the_renewal_hint_for_another_agents_memory_includes_a_reason(memory):
+    item = recorded(memory, valid_until="2020-01-01", asserted_by="another")
     name = item.rpartition("/")[2]
 
     with pytest.raises(InvalidRequest, match="expired") as refusal:
@@ -352,89 +362,93 @@ def test_the_hint_that_renews_what_another_agent_wrote_gives_a_reason(memory):
     with pytest.raises(IntentRefused, match="say in reason"):
         memory.writer.confirm("p", item, valid_until="2090-01-01")
 
-    told = refusal.value.to_dict()
-    assert told["hint"] == f"to renew it: jidomem edit {item} --confirm --set valid_until=DATE --reason TEXT"
+    reported = refusal.value.to_dict()
+    assert reported["hint"] == f"to renew it: jidomem edit {item} --confirm --set valid_until=DATE --reason TEXT"
     fields = '{"confirm": true, "set": {"valid_until": "DATE"}, "reason": "..."}'
-    assert for_requests(told, "p")["hint"] == f"to renew it: POST /projects/p/memories/{name}/revise {fields}"
-    call = f'the tool revise with id {name}, confirm true, set {{"valid_until": "DATE"}} and a reason'
-    assert for_tools(told)["hint"] == f"to renew it: {call}"
+    assert for_requests(reported, "p")["hint"] == f"to renew it: POST /projects/p/memories/{name}/revise {fields}"
+    tool_call = f'the tool revise with id {name}, confirm true, set {{"valid_until": "DATE"}} and a reason'
+    assert for_tools(reported)["hint"] == f"to renew it: {tool_call}"
 
 
 @pytest.mark.parametrize("guess", ["assumption", "hypothesis"])
 def test_a_guess_becomes_a_fact_by_evidence_or_by_a_curator(memory, guess):
-    old = kept(memory, type=guess, summary="loading is slow", expires_on="2030-01-01")
-    gone = kept(memory, type=guess, summary="parsing is slow", expires_on="2030-01-01")
-    memory.writer.invalidate("p", gone, reason="too soon")
+    old = recorded(memory, type=guess, summary="loading is slow", expires_on="2030-01-01")
+    withdrawn = recorded(memory, type=guess, summary="parsing is slow", expires_on="2030-01-01")
+    memory.writer.invalidate("p", withdrawn, reason="too soon")
 
-    for way in ({"supersedes": [old]}, {"revives": [gone]}):
+    for fields in ({"supersedes": [old]}, {"revives": [withdrawn]}):
         with pytest.raises(IntentRefused, match=f"is an? {guess}: it becomes a fact by evidence") as refusal:
-            kept(memory, summary="it is slow", **way)
-        assert [found.field for found in refusal.value.violations] == ["evidence"]
-    judged = memory.writer.revise("p", old, changes={"type": "fact", "asserted_by": "rita"}, reason="seen it")
-    shown_by = kept(memory, summary="parsing is slow", revives=[gone], evidence=["a profile"])
+            recorded(memory, summary="it is slow", **fields)
+        assert [violation.field for violation in refusal.value.violations] == ["evidence"]
+    by_curator = memory.writer.revise("p", old, changes={"type": "fact", "asserted_by": "rita"}, reason="seen it")
+    by_evidence = recorded(memory, summary="parsing is slow", revives=[withdrawn], evidence=["a profile"])
 
-    assert judged.filled["evidence"] == ["judged by rita: seen it"]
-    assert status(memory, old, judged.iri, shown_by) == ["superseded", "active", "active"]
+    assert by_curator.filled["evidence"] == ["judged by rita: seen it"]
+    assert statuses(memory, old, by_curator.iri, by_evidence) == ["superseded", "active", "active"]
 
 
-def test_a_correction_is_one_of_those_there_are(memory):
-    item = kept(memory)
-    for ways in ({}, {"confirm": True, "undo": True}, {"invalidate": True, "changes": {"topic": "x"}, "reason": "x"}):
+def test_no_correction_or_several_at_once_are_refused(memory):
+    item = recorded(memory)
+    for corrections in (
+        {},
+        {"confirm": True, "undo": True},
+        {"invalidate": True, "changes": {"topic": "x"}, "reason": "x"},
+    ):
         with pytest.raises(InvalidRequest, match="choose one correction"):
-            memory.writer.correct("p", item, **ways)
+            memory.writer.correct("p", item, **corrections)
     with pytest.raises(InvalidRequest, match="a withdrawal needs a reason"):
         memory.writer.correct("p", item, invalidate=True)
 
 
-def test_what_was_brought_back_is_exported_and_taken_in_again(memory, tmp_path):
+def test_a_restored_memory_is_exported_and_imported(memory, tmp_path):
     from jidomem.exchange.documents import turtle
     from jidomem.exchange.importer import import_document
     from jidomem.journal.journal import Stream
 
-    old = kept(memory, summary="one")
+    old = recorded(memory, summary="one")
     memory.writer.invalidate("p", old, reason="wrong")
-    back = memory.writer.undo("p", old).iri
+    restored = memory.writer.undo("p", old).iri
     data = turtle("p", memory.journal.read(Stream("p")), memory.schema.version)
 
     with jidomem.open(tmp_path / "other") as other:
         report = import_document(other.writer, other.schema, "p", "memory.ttl", data)
 
         assert not report.refusals
-        assert shown(other, back)["properties"]["revives"] == [old]
-        assert status(other, old, back) == ["invalidated", "active"]
+        assert details(other, restored)["properties"]["revives"] == [old]
+        assert statuses(other, old, restored) == ["invalidated", "active"]
 
 
 BLOB = "a" * 40
 
 
 def anchors(memory, item):
-    return shown(memory, item)["properties"].get("aboutBlob", [])
+    return details(memory, item)["properties"].get("aboutBlob", [])
 
 
-def test_a_mere_change_of_state_keeps_what_the_files_were_and_who_says_it_anew_has_looked_again(memory):
+def test_file_anchors_survive_a_change_of_state_and_are_reset_by_a_new_text_or_about(memory):
     old = memory.writer.submit_intent("p", intent(about=["a.py"]), blobs={"a.py": BLOB}).iri
     settled = revised(memory, old, confidence="low")
     memory.writer.invalidate("p", settled, reason="wrong")
-    back = memory.writer.undo("p", settled).iri
-    said_again = revised(memory, back, rationale="I read it")
-    memory.writer.invalidate("p", said_again, reason="wrong")
-    looked = memory.writer.undo("p", back, about=["a.py"])
+    restored = memory.writer.undo("p", settled).iri
+    reworded = revised(memory, restored, rationale="I read it")
+    memory.writer.invalidate("p", reworded, reason="wrong")
+    rechecked = memory.writer.undo("p", restored, about=["a.py"])
 
-    assert [anchors(memory, item) for item in (old, settled, back)] == [[f"{BLOB} a.py"]] * 3
-    assert [anchors(memory, item) for item in (said_again, looked.iri)] == [[], []]
+    assert [anchors(memory, item) for item in (old, settled, restored)] == [[f"{BLOB} a.py"]] * 3
+    assert [anchors(memory, item) for item in (reworded, rechecked.iri)] == [[], []]
 
 
-def test_a_withdrawal_is_a_marker_that_says_what_why_and_by_whom(memory):
+def test_a_withdrawal_marker_records_the_text_reason_and_agent(memory):
     memory.writer.agent = "bob"
-    old = kept(memory, summary="x" * 10_005)
+    old = recorded(memory, summary="x" * 10_005)
 
     planned = memory.writer.invalidate("p", old, reason="it was measured wrongly", dry_run=True)
-    assert shown(memory, old)["status"] == "active"
+    assert details(memory, old)["status"] == "active"
     marker = memory.writer.invalidate("p", old, reason="it was measured wrongly")
 
-    said = memory.writer.restated("p", marker.iri)
+    restated = memory.writer.restated("p", marker.iri)
     assert planned.status == marker.status == "asserted"
-    assert {name: said[name] for name in said if name not in ("iri", "timestamp")} == {
+    assert {name: restated[name] for name in restated if name not in ("iri", "timestamp")} == {
         "type": "deleted_marker",
         "summary": "Withdrawn: " + "x" * 10_000,
         "rationale": "it was measured wrongly",
@@ -446,42 +460,42 @@ def test_a_withdrawal_is_a_marker_that_says_what_why_and_by_whom(memory):
     }
 
 
-def test_what_is_withdrawn_without_a_text_of_its_own_is_named(memory):
-    old = kept(memory, summary="the key is hunter2")
+def test_a_withdrawal_of_a_redacted_memory_is_summarized_by_its_iri(memory):
+    old = recorded(memory, summary="the key is hunter2")
     memory.keeper.redact(memory.keeper.plan("p", old), agent="rita", reason="a secret")
 
     marker = memory.writer.invalidate("p", old, reason="wrong").iri
 
-    assert shown(memory, marker)["properties"]["summary"] == [f"Withdrawn: {old}"]
+    assert details(memory, marker)["properties"]["summary"] == [f"Withdrawn: {old}"]
 
 
-def test_a_confirmed_proposal_takes_the_place_of_what_it_named_itself(tmp_path):
+def test_a_confirmed_proposal_ends_the_memories_it_named(tmp_path):
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
-        old, wrong = kept(memory, summary="one"), kept(memory, summary="two")
-        gone = kept(memory, summary="three")
-        memory.writer.invalidate("p", gone, reason="wrong")
-        given = intent(summary="ONE", supersedes=[old], invalidates=[wrong], revives=[gone])
-        proposal = memory.writer.submit_intent("p", given, propose=True)
-        assert (proposal.status, status(memory, old, wrong)) == ("proposed", ["active", "active"])
+        old, wrong = recorded(memory, summary="one"), recorded(memory, summary="two")
+        withdrawn = recorded(memory, summary="three")
+        memory.writer.invalidate("p", withdrawn, reason="wrong")
+        fields = intent(summary="ONE", supersedes=[old], invalidates=[wrong], revives=[withdrawn])
+        proposal = memory.writer.submit_intent("p", fields, propose=True)
+        assert (proposal.status, statuses(memory, old, wrong)) == ("proposed", ["active", "active"])
 
         assert memory.writer.confirm("p", proposal.iri, dry_run=True).status == "asserted"
-        assert status(memory, old, wrong) == ["active", "active"]
+        assert statuses(memory, old, wrong) == ["active", "active"]
         new = memory.writer.confirm("p", proposal.iri).iri
 
-        assert status(memory, old, wrong, proposal.iri, new) == ["superseded", "invalidated", "superseded", "active"]
-        said = memory.writer.restated("p", new)
-        assert sorted(said["supersedes"]) == sorted([old, proposal.iri])
-        assert (said["invalidates"], said["revives"]) == ([wrong], [gone])
+        assert statuses(memory, old, wrong, proposal.iri, new) == ["superseded", "invalidated", "superseded", "active"]
+        restated = memory.writer.restated("p", new)
+        assert sorted(restated["supersedes"]) == sorted([old, proposal.iri])
+        assert (restated["invalidates"], restated["revives"]) == ([wrong], [withdrawn])
 
 
-def test_what_was_asserted_and_is_confirmed_ends_only_itself(memory):
-    old = kept(memory, summary="one")
-    newer = kept(memory, summary="ONE", supersedes=[old])
+def test_a_confirmation_of_an_asserted_memory_supersedes_only_that_memory(memory):
+    old = recorded(memory, summary="one")
+    newer = recorded(memory, summary="ONE", supersedes=[old])
 
-    said = memory.writer.restated("p", memory.writer.confirm("p", newer).iri)
+    restated = memory.writer.restated("p", memory.writer.confirm("p", newer).iri)
 
-    assert said["supersedes"] == [newer]
-    assert "expires_on" not in said
+    assert restated["supersedes"] == [newer]
+    assert "expires_on" not in restated
 
 
 @pytest.mark.parametrize(("agents", "hint"), [
@@ -489,7 +503,7 @@ def test_what_was_asserted_and_is_confirmed_ends_only_itself(memory):
          "jidomem access policy grant ana admin"),
     ('[agents.rita]\nrole = "Curator"\n[agents.tom]\nrole = "Administrator"\n', "ask a curator: rita, tom"),
 ])  # fmt: skip
-def test_who_may_not_confirm_is_told_why_and_who_may(tmp_path, monkeypatch, agents, hint):
+def test_a_denied_confirmation_names_the_agents_who_may_confirm(tmp_path, monkeypatch, agents, hint):
     monkeypatch.setenv("USER", "ana")
     with open_with(tmp_path, 'policy = "curated"\n' + agents, agent="bob") as memory:
         proposal = memory.writer.submit_intent("p", decision(asserted_by="bob", topic="store"))
@@ -497,53 +511,57 @@ def test_who_may_not_confirm_is_told_why_and_who_may(tmp_path, monkeypatch, agen
             memory.writer.confirm("p", proposal.iri)
 
         assert refusal.value.hint == hint
-        assert status(memory, proposal.iri) == ["pending"]
+        assert statuses(memory, proposal.iri) == ["pending"]
 
 
-def test_confirming_a_proposal_that_disagrees_names_the_active_memory(tmp_path):
+def test_confirming_a_conflicting_proposal_names_the_active_memory(tmp_path):
     with open_with(tmp_path, '[conflicts]\ndecision = "propose"\n') as memory:
-        there = memory.writer.submit_intent("p", decision(topic="store")).iri
+        active = memory.writer.submit_intent("p", decision(topic="store")).iri
         proposal = memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="store")).iri
 
         with pytest.raises(Conflict) as refusal:
             memory.writer.confirm("p", proposal)
 
-        assert [found.iri for found in refusal.value.conflicts] == [there]
-        assert status(memory, there, proposal) == ["active", "pending"]
+        assert [clash.iri for clash in refusal.value.conflicts] == [active]
+        assert statuses(memory, active, proposal) == ["active", "pending"]
 
 
-@pytest.mark.parametrize("way", [
+@pytest.mark.parametrize("correction", [
     {"supersede": "two"}, {"invalidate": True, "reason": "wrong"}, {"confirm": True}, {"changes": {"summary": "two"}},
     {"confirm": True, "changes": {"topic": "x"}}, {"supersede": "two", "changes": {"topic": "x"}},
     {"undo": True}, {"undo": True, "changes": {"topic": "x"}},
 ])  # fmt: skip
-def test_a_correction_of_each_kind_is_first_tried_and_then_made_in_the_name_of_who_asks(memory, way):
-    item = kept(memory, summary="one")
-    if "undo" in way:
+def test_each_correction_has_a_dry_run_and_is_attributed_to_the_requesting_agent(memory, correction):
+    item = recorded(memory, summary="one")
+    if "undo" in correction:
         memory.writer.invalidate("p", item, reason="wrong")
-    asked = {"reason": "because", **way, "who": {"asserted_by": "zoe"}}
+    arguments = {"reason": "because", **correction, "who": {"asserted_by": "zoe"}}
 
     before = triples_of(memory)
-    memory.writer.correct("p", item, **asked, dry_run=True)
+    memory.writer.correct("p", item, **arguments, dry_run=True)
     assert triples_of(memory) == before
-    new = memory.writer.correct("p", item, **asked).iri
+    new = memory.writer.correct("p", item, **arguments).iri
 
-    said = memory.writer.restated("p", new)
-    is_unchanged = way in ({"confirm": True}, {"undo": True})
-    by = memory.reader.get_memory("p", new)["properties"]["settledBy"] if is_unchanged else [said["asserted_by"]]
-    assert by == ["https://jido.ai/agents/zoe"]
-    assert said["asserted_by"].endswith("architect") == is_unchanged
-    assert said.get("rationale" if "invalidate" in way else "reason") == asked["reason"]
-    assert said.get("topic") == ("x" if "x" in str(way.get("changes")) else None)
-    assert said["summary"] == ("Withdrawn: one" if "invalidate" in way else "two" if "two" in str(way) else "one")
-    assert said.get("revives", said.get("supersedes", said.get("invalidates"))) == [item]
+    restated = memory.writer.restated("p", new)
+    is_unchanged = correction in ({"confirm": True}, {"undo": True})
+    agents = (
+        memory.reader.get_memory("p", new)["properties"]["settledBy"] if is_unchanged else [restated["asserted_by"]]
+    )
+    assert agents == ["https://jido.ai/agents/zoe"]
+    assert restated["asserted_by"].endswith("architect") == is_unchanged
+    assert restated.get("rationale" if "invalidate" in correction else "reason") == arguments["reason"]
+    assert restated.get("topic") == ("x" if "x" in str(correction.get("changes")) else None)
+    assert restated["summary"] == (
+        "Withdrawn: one" if "invalidate" in correction else "two" if "two" in str(correction) else "one"
+    )
+    assert restated.get("revives", restated.get("supersedes", restated.get("invalidates"))) == [item]
 
 
-def test_what_makes_no_correction_is_answered_with_those_there_are(memory):
-    item = kept(memory)
-    for way in ({}, {"supersede": "", "confirm": True}, {"supersede": "x", "undo": True}, {"reason": "x"}):
+def test_invalid_corrections_are_refused_with_the_available_ones(memory):
+    item = recorded(memory)
+    for correction in ({}, {"supersede": "", "confirm": True}, {"supersede": "x", "undo": True}, {"reason": "x"}):
         with pytest.raises(InvalidRequest, match="choose one correction") as refusal:
-            memory.writer.correct("p", item, **way)
+            memory.writer.correct("p", item, **correction)
         assert refusal.value.hint == (
             "give one of `supersede`, `invalidate`, `confirm` and `undo`, or fields to change"
         )
@@ -552,31 +570,31 @@ def test_what_makes_no_correction_is_answered_with_those_there_are(memory):
     assert refusal.value.hint == "give `reason`: why it is wrong"
 
 
-def test_who_corrects_what_was_corrected_already_is_pointed_to_what_took_its_place(memory):
-    old = kept(memory, summary="one")
+def test_correcting_a_superseded_memory_names_its_successor(memory):
+    old = recorded(memory, summary="one")
     new = memory.writer.correct("p", old, supersede="two", reason="counted").iri
 
-    more = {"confirm": True, "changes": {"supersedes": [old, kept(memory, summary="four")]}}
+    more = {"confirm": True, "changes": {"supersedes": [old, recorded(memory, summary="four")]}}
     for way in ({"supersede": "three"}, {"confirm": True}, {"invalidate": True, "reason": "wrong"}, more):
         with pytest.raises(Conflict) as refusal:
             memory.writer.correct("p", old, **way)
         assert refusal.value.hint.endswith(f"correct that if it is still wrong: {new}")
 
 
-def test_who_disagrees_with_another_memory_is_not_pointed_to_it_as_if_it_had_taken_the_place(memory):
+def test_a_conflicting_correction_offers_choices_rather_than_a_successor(memory):
     one = memory.writer.submit_intent("p", decision(topic="store")).iri
     other = memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="cache")).iri
 
     with pytest.raises(Conflict) as refusal:
         memory.writer.correct("p", other, changes={"topic": "store"}, reason="it is that")
 
-    assert [found.iri for found in refusal.value.conflicts] == [one]
+    assert [clash.iri for clash in refusal.value.conflicts] == [one]
     assert refusal.value.hint.startswith("choose one: supersedes=")
 
 
 @pytest.mark.parametrize("name", ["nothing", "two words", "https://jido.ai/memory/none", "https://jido.ai/agents/ana"])
-def test_what_is_no_memory_is_not_corrected(memory, name):
-    kept(memory)
+def test_correcting_an_unknown_memory_is_refused(memory, name):
+    recorded(memory)
     for correcting in ({"confirm": True}, {"undo": True}, {"supersede": "x"}, {"invalidate": True, "reason": "x"}):
         with pytest.raises(NotFound) as refusal:
             memory.writer.correct("p", name, **correcting)
@@ -584,7 +602,7 @@ def test_what_is_no_memory_is_not_corrected(memory, name):
         assert refusal.value.hint == "list them with: jidomem ask timeline"
 
 
-def test_a_memory_in_the_place_of_another_stands_beside_what_that_stood_beside(memory):
+def test_a_successor_inherits_the_active_coexistences_of_its_predecessor(memory):
     def stored(topic, **fields):
         return memory.writer.submit_intent("p", decision(topic=topic, summary=f"Use {topic} {fields}", **fields)).iri
 
@@ -599,31 +617,31 @@ def test_a_memory_in_the_place_of_another_stands_beside_what_that_stood_beside(m
     assert by_both[1]["coexists_with"] == [by_both[0]["iri"]]
 
 
-def test_evidence_and_alternatives_come_back_as_what_they_were_given_as(memory):
-    other = kept(memory, summary="a run")
-    given = decision(
+def test_evidence_and_alternatives_are_restated_as_given(memory):
+    other = recorded(memory, summary="a run")
+    proposal = decision(
         topic="x", evidence=["a trial", other, "https://example.org/log"], alternatives=["SQLite", "Lucene"]
     )
-    item = memory.writer.submit_intent("p", given).iri
+    item = memory.writer.submit_intent("p", proposal).iri
 
-    said = memory.writer.restated("p", item)
+    restated = memory.writer.restated("p", item)
 
-    assert sorted(said["evidence"]) == sorted(["a trial", other, "https://example.org/log"])
-    assert said["alternatives"] == ["SQLite", "Lucene"]
+    assert sorted(restated["evidence"]) == sorted(["a trial", other, "https://example.org/log"])
+    assert restated["alternatives"] == ["SQLite", "Lucene"]
 
 
-def test_a_review_due_the_moment_it_was_said_is_dated_by_hand(memory):
-    old = kept(memory, timestamp=format_timestamp(START), expires_on=format_timestamp(START))
+def test_a_review_due_at_the_date_of_the_memory_is_set_explicitly(memory):
+    old = recorded(memory, timestamp=format_timestamp(START), expires_on=format_timestamp(START))
 
     with pytest.raises(InvalidRequest) as refusal:
         memory.writer.confirm("p", old)
 
     assert refusal.value.detail == "its review was due on 2026-11-21T08:00:00Z, before its own date"
-    assert status(memory, memory.writer.confirm("p", old, expires_on="2030-01-01").iri) == ["active"]
+    assert statuses(memory, memory.writer.confirm("p", old, expires_on="2030-01-01").iri) == ["active"]
 
 
-def test_a_proposal_has_ended_nothing_that_could_be_undone(memory):
-    old, other = kept(memory, summary="one"), kept(memory, summary="two")
+def test_undo_of_a_pending_proposal_is_refused(memory):
+    old, other = recorded(memory, summary="one"), recorded(memory, summary="two")
     for ends in ([old], [old, other]):
         proposal = memory.writer.submit_intent("p", intent(summary=f"new {ends}", supersedes=ends), propose=True).iri
         with pytest.raises(InvalidRequest) as refusal:
@@ -632,116 +650,118 @@ def test_a_proposal_has_ended_nothing_that_could_be_undone(memory):
         assert refusal.value.hint == "to withdraw it: `invalidate`, and say why in `reason`"
 
 
-def test_what_is_back_already_is_pointed_to(memory):
-    old = kept(memory, summary="old")
+def test_undo_of_a_restored_memory_is_refused_with_the_iri_of_the_restored_one(memory):
+    old = recorded(memory, summary="old")
     revised(memory, old, summary="new")
-    back = memory.writer.undo("p", old).iri
+    restored = memory.writer.undo("p", old).iri
 
     with pytest.raises(InvalidRequest) as refusal:
         memory.writer.undo("p", old)
-    assert refusal.value.detail == f"{old} is active again, as {back}"
+    assert refusal.value.detail == f"{old} is active again, as {restored}"
     assert refusal.value.hint == "to replace it: supersede that one"
-    memory.writer.invalidate("p", back, reason="wrong")
-    assert status(memory, memory.writer.undo("p", old).iri) == ["active"]
+    memory.writer.invalidate("p", restored, reason="wrong")
+    assert statuses(memory, memory.writer.undo("p", old).iri) == ["active"]
 
 
-def test_what_was_replaced_again_and_again_is_undone_at_the_end_of_the_chain(memory):
-    first = kept(memory, summary="one")
+def test_undo_of_a_memory_superseded_several_times_supersedes_the_last_successor(memory):
+    first = recorded(memory, summary="one")
     second = revised(memory, first, summary="two")
     third = revised(memory, second, summary="three")
 
-    back = memory.writer.undo("p", first).iri
+    restored = memory.writer.undo("p", first).iri
 
-    assert memory.writer.restated("p", back)["supersedes"] == [third]
-    assert status(memory, first, second, third, back) == ["superseded"] * 3 + ["active"]
+    assert memory.writer.restated("p", restored)["supersedes"] == [third]
+    assert statuses(memory, first, second, third, restored) == ["superseded"] * 3 + ["active"]
 
 
-def test_undoing_a_withdrawal_takes_the_place_of_its_marker(memory):
-    old = kept(memory, summary="one")
+def test_undo_of_a_withdrawal_supersedes_its_marker(memory):
+    old = recorded(memory, summary="one")
     marker = memory.writer.invalidate("p", old, reason="wrong").iri
 
-    back = memory.writer.undo("p", old).iri
+    restored = memory.writer.undo("p", old).iri
 
-    assert memory.writer.restated("p", back)["supersedes"] == [marker]
-    assert status(memory, old, marker, back) == ["invalidated", "superseded", "active"]
+    assert memory.writer.restated("p", restored)["supersedes"] == [marker]
+    assert statuses(memory, old, marker, restored) == ["invalidated", "superseded", "active"]
 
 
-def test_undoing_one_of_several_withdrawn_at_once_leaves_their_marker(memory):
-    one, two = kept(memory, summary="one"), kept(memory, summary="two")
+def test_undo_of_one_of_several_withdrawals_leaves_their_common_marker_active(memory):
+    one, two = recorded(memory, summary="one"), recorded(memory, summary="two")
     marker = memory.writer.invalidate("p", one, reason="wrong", invalidates=[one, two]).iri
 
-    back = memory.writer.undo("p", one).iri
+    restored = memory.writer.undo("p", one).iri
 
-    assert status(memory, one, two, marker, back) == ["invalidated", "invalidated", "active", "active"]
+    assert statuses(memory, one, two, marker, restored) == ["invalidated", "invalidated", "active", "active"]
 
 
-def test_a_correction_that_confirms_asserts_what_waited_and_dates_the_next_review(memory):
+def test_confirming_a_proposal_asserts_it_and_sets_the_next_review_date(memory):
     due = START + timedelta(days=90)
-    given = intent(summary="one", expires_on=format_timestamp(due), timestamp=format_timestamp(START))
-    waiting = memory.writer.submit_intent("p", given, propose=True).iri
+    fields = intent(summary="one", expires_on=format_timestamp(due), timestamp=format_timestamp(START))
+    proposed = memory.writer.submit_intent("p", fields, propose=True).iri
 
-    new = memory.writer.correct("p", waiting, confirm=True, who={"asserted_by": "rita"})
+    new = memory.writer.correct("p", proposed, confirm=True, who={"asserted_by": "rita"})
 
-    told = shown(memory, new.iri)
-    assert (new.status, told["status"], told["properties"]["verified"]) == ("asserted", "active", [True])
-    assert told["properties"]["expiresOn"][0] > due
+    reported = details(memory, new.iri)
+    assert (new.status, reported["status"], reported["properties"]["verified"]) == ("asserted", "active", [True])
+    assert reported["properties"]["expiresOn"][0] > due
 
 
-def test_what_else_a_memory_says_is_carried_over_by_another_text_and_by_a_curators_confirmation(memory):
+def test_extra_triples_are_carried_over_by_a_revision_and_by_a_confirmation(memory):
     mood = "https://example.org/mood"
-    old = kept(memory, summary="one", extra_triples=[[mood, "sunny"]])
+    old = recorded(memory, summary="one", extra_triples=[[mood, "sunny"]])
     changed = revised(memory, old, summary="two")
     confirmed = memory.writer.confirm("p", changed, asserted_by="rita").iri
     confirmed_again = memory.writer.confirm("p", confirmed, asserted_by="rita").iri
 
-    said = [memory.writer.restated("p", item)["extra_triples"] for item in (old, changed, confirmed, confirmed_again)]
-    assert [[value["@value"] for name, value in each if name == mood] for each in said] == [["sunny"]] * 4
-    assert [sum(name.endswith("#verified") for name, _ in each) for each in said] == [0, 0, 1, 1]
+    triples_of_each = [
+        memory.writer.restated("p", item)["extra_triples"] for item in (old, changed, confirmed, confirmed_again)
+    ]
+    assert [[value["@value"] for name, value in each if name == mood] for each in triples_of_each] == [["sunny"]] * 4
+    assert [sum(name.endswith("#verified") for name, _ in each) for each in triples_of_each] == [0, 0, 1, 1]
 
 
-def test_evidence_with_an_iri_of_its_own_keeps_it_whatever_it_is_labelled(memory):
+def test_evidence_with_an_iri_and_a_label_keeps_its_iri(memory):
     log = "https://example.org/log"
     label = [log, "http://www.w3.org/2000/01/rdf-schema#label", "the log of Monday"]
-    item = kept(memory, summary="one", evidence=[log], extra_triples=[label])
+    item = recorded(memory, summary="one", evidence=[log], extra_triples=[label])
 
     assert memory.writer.restated("p", item)["evidence"] == [log]
 
 
-def test_what_takes_a_memorys_place_does_not_end_again_what_that_had_ended(memory):
-    old, wrong = kept(memory, summary="one"), kept(memory, summary="two")
-    ending = kept(memory, type="incident", summary="it broke", supersedes=[old], invalidates=[wrong])
+def test_a_successor_supersedes_only_its_predecessor(memory):
+    old, wrong = recorded(memory, summary="one"), recorded(memory, summary="two")
+    ending = recorded(memory, type="incident", summary="it broke", supersedes=[old], invalidates=[wrong])
 
     new = revised(memory, ending, summary="it broke twice")
 
-    said = memory.writer.restated("p", new)
-    assert (said["supersedes"], said.get("invalidates")) == ([ending], None)
-    assert status(memory, old, wrong, ending, new) == ["superseded", "invalidated", "superseded", "active"]
+    restated = memory.writer.restated("p", new)
+    assert (restated["supersedes"], restated.get("invalidates")) == ([ending], None)
+    assert statuses(memory, old, wrong, ending, new) == ["superseded", "invalidated", "superseded", "active"]
 
 
 def dates(memory, *items):
     return [memory.writer.restated("p", item)["timestamp"][:10] for item in items]
 
 
-def test_a_correction_that_does_not_set_the_date_of_a_memory_keeps_it(memory):
-    old = kept(memory, **decision(topic="store", timestamp="2020-03-04"))
+def test_a_correction_keeps_the_date_of_a_memory(memory):
+    old = recorded(memory, **decision(topic="store", timestamp="2020-03-04"))
 
     confirmed = memory.writer.confirm("p", old).iri
     changed = revised(memory, confirmed, topic="storage", rationale="it is one file")
     memory.writer.invalidate("p", changed, reason="wrong")
-    back = memory.writer.undo("p", changed).iri
+    restored = memory.writer.undo("p", changed).iri
 
-    assert dates(memory, confirmed, changed, back) == ["2020-03-04"] * 3
-    assert {shown(memory, item)["recorded_at"].year for item in (confirmed, changed, back)} == {START.year}
+    assert dates(memory, confirmed, changed, restored) == ["2020-03-04"] * 3
+    assert {details(memory, item)["recorded_at"].year for item in (confirmed, changed, restored)} == {START.year}
 
 
-def test_another_summary_is_dated_now_unless_its_date_is_given(memory):
-    old = kept(memory, summary="the build needs Rust 1.80", timestamp="2020-03-04")
+def test_a_new_summary_is_dated_now_unless_a_date_is_given(memory):
+    old = recorded(memory, summary="the build needs Rust 1.80", timestamp="2020-03-04")
 
-    same = revised(memory, old, summary="the build needs Rust 1.80", topic="build")
-    new = revised(memory, same, summary="the build needs Rust 1.85")
-    given = revised(memory, new, summary="the build needs Rust 1.86", timestamp="2021-01-01")
+    unchanged = revised(memory, old, summary="the build needs Rust 1.80", topic="build")
+    new = revised(memory, unchanged, summary="the build needs Rust 1.85")
+    dated = revised(memory, new, summary="the build needs Rust 1.86", timestamp="2021-01-01")
 
-    assert dates(memory, same, new, given) == ["2020-03-04", format_timestamp(START)[:10], "2021-01-01"]
+    assert dates(memory, unchanged, new, dated) == ["2020-03-04", format_timestamp(START)[:10], "2021-01-01"]
 
 
 def test_an_accepted_proposal_keeps_its_date(memory):
@@ -752,9 +772,9 @@ def test_an_accepted_proposal_keeps_its_date(memory):
     assert dates(memory, accepted) == ["2020-03-04"]
 
 
-def test_a_memory_confirmed_again_is_reviewed_after_as_long_a_time_as_before(memory):
+def test_repeated_confirmations_keep_the_review_interval(memory):
     due = START + timedelta(days=90)
-    item = kept(
+    item = recorded(
         memory,
         type="assumption",
         summary="it stays free",
@@ -765,24 +785,24 @@ def test_a_memory_confirmed_again_is_reviewed_after_as_long_a_time_as_before(mem
     for _ in range(3):
         item = memory.writer.confirm("p", item).iri
 
-    assert due < shown(memory, item)["properties"]["expiresOn"][0] < due + timedelta(minutes=1)
+    assert due < details(memory, item)["properties"]["expiresOn"][0] < due + timedelta(minutes=1)
 
 
-@pytest.mark.parametrize(("reason", "rationale", "named"), [
+@pytest.mark.parametrize(("reason", "rationale", "copied"), [
     ("A was slow", "A was slow", "evidence"), (None, "A is fast", "rationale, evidence"),
 ])  # fmt: skip
-def test_another_text_is_explained_by_the_reason_of_the_change(memory, reason, rationale, named):
+def test_a_reason_replaces_the_rationale_of_a_new_text(memory, reason, rationale, copied):
     old = memory.writer.submit_intent("p", decision(summary="Use A", rationale="A is fast", evidence=["a trial"])).iri
 
     receipt = memory.writer.correct("p", old, supersede="Use B", reason=reason, who={"asserted_by": "architect"})
 
     assert memory.writer.restated("p", receipt.iri)["rationale"] == rationale
-    assert f"copied from the old memory: {named};" in receipt.warnings[-1]
+    assert f"copied from the old memory: {copied};" in receipt.warnings[-1]
     replaced = "the reason replaces the rationale: A is fast; to keep it, set rationale too"
     assert (replaced in receipt.warnings) == (reason is not None)
 
 
-def test_a_reason_that_replaces_a_long_rationale_shows_its_beginning(memory):
+def test_a_warning_about_a_replaced_long_rationale_is_truncated(memory):
     old = memory.writer.submit_intent("p", decision(summary="Use A", rationale="it is fast " * 100)).iri
 
     (warning,) = memory.writer.correct("p", old, supersede="Use A 2", reason="fix typo").warnings
@@ -791,7 +811,7 @@ def test_a_reason_that_replaces_a_long_rationale_shows_its_beginning(memory):
     assert len(warning) < 400
 
 
-def test_a_rationale_that_is_given_explains_another_text(memory):
+def test_a_given_rationale_is_recorded_for_a_new_text(memory):
     old = memory.writer.submit_intent("p", decision(summary="Use A", rationale="A is fast")).iri
 
     receipt = memory.writer.correct("p", old, supersede="Use B", changes={"rationale": "B is small"}, reason="slow")
@@ -801,7 +821,7 @@ def test_a_rationale_that_is_given_explains_another_text(memory):
 
 
 @pytest.mark.parametrize("change", [{"supersede": "Use C"}, {"invalidate": True}])
-def test_a_change_of_what_was_withdrawn_is_refused_with_the_ways_that_are_left(memory, change):
+def test_a_change_of_an_ended_memory_is_refused_with_the_remaining_choices(memory, change):
     old = memory.writer.submit_intent("p", decision()).iri
     marker = memory.writer.invalidate("p", old, reason="wrong").iri
 
@@ -809,9 +829,9 @@ def test_a_change_of_what_was_withdrawn_is_refused_with_the_ways_that_are_left(m
         memory.writer.correct("p", old, reason="again", **change)
 
     first, last = refusal.value.choices
-    replacing = {"supersedes": [marker]} if "supersede" in change else {}
-    assert (first.fields, last.effect) == (replacing, "submit nothing: it stays withdrawn")
-    assert replacing == {} or first.effect.endswith("the withdrawal ends, and yours takes its place")
+    resolution = {"supersedes": [marker]} if "supersede" in change else {}
+    assert (first.fields, last.effect) == (resolution, "submit nothing: it stays withdrawn")
+    assert resolution == {} or first.effect.endswith("the withdrawal ends, and yours takes its place")
     assert "took" not in refusal.value.hint
 
     old = memory.writer.submit_intent("p", decision()).iri
@@ -824,7 +844,7 @@ def test_a_change_of_what_was_withdrawn_is_refused_with_the_ways_that_are_left(m
 
 
 @pytest.mark.parametrize(("given", "after"), [({}, "Use spaces"), ({"convention_name": "Indent"}, "Indent")])
-def test_a_convention_named_by_its_summary_has_the_new_summary_as_its_name(memory, given, after):
+def test_a_convention_without_a_name_is_renamed_with_its_summary(memory, given, after):
     rule = intent(type="convention", summary="Use tabs", enforcement_level="Strict", **given)
     old = memory.writer.submit_intent("p", rule).iri
 
@@ -834,44 +854,44 @@ def test_a_convention_named_by_its_summary_has_the_new_summary_as_its_name(memor
 
 
 def retried(memory, correct, item, **fields):
-    """The receipts of a correction, of a retry, and of one in a memory that was opened again, without what is near."""
-    first, again = (correct(memory.writer)("p", item, idempotency_key="k-1", **fields) for _ in range(2))
-    with jidomem.open(memory.settings.root, agent="ana") as later:
-        third = correct(later.writer)("p", item, idempotency_key="k-1", **fields)
-        assert [len(later.reader.log("p").rows)] == [len(memory.reader.log("p").rows)]
-    return [replace(each, similar=None) for each in (first, again, third)]
+    """Return the receipts of a correction, of its retry and of a retry after reopening, without similar memories."""
+    first, retry = (correct(memory.writer)("p", item, idempotency_key="k-1", **fields) for _ in range(2))
+    with jidomem.open(memory.settings.root, agent="ana") as reopened_memory:
+        reopened = correct(reopened_memory.writer)("p", item, idempotency_key="k-1", **fields)
+        assert [len(reopened_memory.reader.log("p").rows)] == [len(memory.reader.log("p").rows)]
+    return [replace(each, similar=None) for each in (first, retry, reopened)]
 
 
-@pytest.mark.parametrize("by", ["old", "new"])
-def test_the_retry_of_an_undo_gets_the_receipt_of_the_first(memory, by):
-    named = {"old": kept(memory, summary="one")}
-    named["new"] = revised(memory, named["old"], summary="two")
+@pytest.mark.parametrize("target", ["old", "new"])
+def test_the_retry_of_an_undo_returns_the_first_receipt(memory, target):
+    targets = {"old": recorded(memory, summary="one")}
+    targets["new"] = revised(memory, targets["old"], summary="two")
 
-    first, again, later = retried(memory, lambda writer: writer.undo, named[by], reason="back")
+    first, retry, reopened = retried(memory, lambda writer: writer.undo, targets[target], reason="back")
 
-    assert first == again == later
-    assert status(memory, first.iri) == ["active"]
+    assert first == retry == reopened
+    assert statuses(memory, first.iri) == ["active"]
     with pytest.raises(IdempotencyMismatch):
-        memory.writer.undo("p", named[by], reason="another", idempotency_key="k-1")
+        memory.writer.undo("p", targets[target], reason="another", idempotency_key="k-1")
 
 
-@pytest.mark.parametrize("by", ["old", "other", "proposal", "accepted"])
-def test_the_retry_of_the_undo_of_an_acceptance_names_all_that_the_first_restored(memory, by):
-    named = {"old": kept(memory, summary="the port is 80"), "other": kept(memory, summary="the host is a")}
-    ends = {"supersedes": [named["old"]], "invalidates": [named["other"]]}
-    named["proposal"] = memory.writer.submit_intent("p", intent(summary="b:443", **ends), propose=True).iri
-    named["accepted"] = memory.writer.settle("p", named["proposal"], "accept", reason="measured").iri
+@pytest.mark.parametrize("target", ["old", "other", "proposal", "accepted"])
+def test_the_retry_of_the_undo_of_an_acceptance_returns_the_first_receipt(memory, target):
+    targets = {"old": recorded(memory, summary="the port is 80"), "other": recorded(memory, summary="the host is a")}
+    ends = {"supersedes": [targets["old"]], "invalidates": [targets["other"]]}
+    targets["proposal"] = memory.writer.submit_intent("p", intent(summary="b:443", **ends), propose=True).iri
+    targets["accepted"] = memory.writer.settle("p", targets["proposal"], "accept", reason="measured").iri
 
-    first, again, later = retried(memory, lambda writer: writer.undo, named[by], reason="back")
+    first, retry, reopened = retried(memory, lambda writer: writer.undo, targets[target], reason="back")
 
-    assert first == again == later
+    assert first == retry == reopened
     assert len([text for text in first.warnings if "again, as" in text]) == 2
     assert len(memory.reader.ask("proposals", project="p")) == 1
 
 
-def test_the_retry_of_a_confirmation_gets_the_receipt_of_the_first(memory):
-    old = kept(memory, expires_on=START + timedelta(days=30))
+def test_the_retry_of_a_confirmation_returns_the_first_receipt(memory):
+    old = recorded(memory, expires_on=START + timedelta(days=30))
 
-    first, again, later = retried(memory, lambda writer: writer.confirm, old)
+    first, retry, reopened = retried(memory, lambda writer: writer.confirm, old)
 
-    assert first == again == later
+    assert first == retry == reopened
