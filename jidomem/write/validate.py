@@ -36,7 +36,7 @@ from jidomem.write.snapshot import WriteSnapshot
 REQUIRED = ("type", "summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
 #: The characters from which a summary is too long to be one, and the warning of it.
 LONG_SUMMARY, LONG_SUMMARY_WARNING = (
-    2_000,
+    1_000,
     "summary has {:,} characters: lists and briefings show its beginning only; give details in `rationale` or"
     " `detailed_explanation`",
 )

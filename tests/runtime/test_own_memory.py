@@ -11,8 +11,8 @@ import pytest
 import jidomem
 from jidomem.errors import InvalidRequest
 from jidomem.runtime.settings import OWNERS
-from jidomem.serve.mcp.client_session import ClientSession
-from jidomem.serve.mcp.tools import TOOLS, call
+from jidomem.serve.mcp.client_session import ClientSession, call
+from jidomem.serve.mcp.tools import TOOLS
 
 BIN = Path(sys.executable).parent
 SECRET = "Customer A pays within 90 days"

@@ -12,8 +12,8 @@ from jidomem.errors import MemoryMissing
 from jidomem.records.entry import Entry, WriteRequest
 from jidomem.runtime.location import init
 from jidomem.serve.app import create_app
-from jidomem.serve.mcp.client_session import ClientSession
-from jidomem.serve.mcp.tools import TOOLS, call
+from jidomem.serve.mcp.client_session import ClientSession, call
+from jidomem.serve.mcp.tools import TOOLS
 
 NAMED = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 WAYS = ("checkout", "move", "remove")

@@ -29,6 +29,7 @@ from jidomem.base.clock import Sources, json_value
 from jidomem.check import terms
 from jidomem.rdf.vocab import GUIDE_TYPES, SEVERITY, local_name
 from jidomem.read.derived import session, sessions
+from jidomem.read.memory_detail import short_id
 from jidomem.records.policy import PolicyChange
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
@@ -37,7 +38,7 @@ from jidomem.serve.app import HEADERS
 from jidomem.serve.mcp.client_session import ClientSessions
 from jidomem.serve.mcp.server import create_server
 from jidomem.serve.mcp.server_memory import KNOWLEDGE
-from jidomem.serve.mcp.tools import TOOLS
+from jidomem.serve.mcp.tools import TOOLS, in_brief
 from jidomem_cli.serve import mcp
 
 BIN = Path(sys.executable).parent
@@ -397,7 +398,7 @@ def test_a_memory_is_revised_and_explained_by_its_short_id(desks):
         "https://jido.ai/ontology#Completed"
     ]
     assert (why.structured_content["status"], why.structured_content["in_its_place"]) == (
-        "superseded", done.structured_content["iri"],
+        "superseded", short_id(done.structured_content["iri"]),
     )  # fmt: skip
     assert (wrong.is_error, wrong.structured_content["hint"]) == (True, "give `reason`: why it is wrong")
 
@@ -475,10 +476,12 @@ def test_a_client_gets_the_conventions_about_patterns_and_the_strict_ones_first_
 
     rows = every.structured_content["rows"]
     (pattern,) = desks.memory.reader.ask("patterns", project="p")
-    assert rows[-1] == ten.structured_content["rows"][-1] == json_value(pattern)
+    assert rows[-1] == ten.structured_content["rows"][-1] == in_brief(json_value(pattern))
     assert (len(rows), len(ten.structured_content["rows"]), ten.structured_content["count"]) == (12, 10, 12)
     listed = desks.memory.reader.ask("governing", project="p", file="src/app.py")
-    assert {row["item"]: row for row in rows[:-1]} == {row["item"]: json_value(row) for row in listed}
+    assert {row["item"]: row for row in rows[:-1]} == {
+        short_id(row["item"]): in_brief(json_value(row)) for row in listed
+    }
     assert refused.is_error
 
 
@@ -531,7 +534,7 @@ def test_resources_and_prompts_are_listed_read_and_refused(desks, mode):
     for name in ("ArchitecturalDecision", "summary", "High"):
         term = terms.entry(desks.memory.schema, terms.find(desks.memory.schema, name))
         assert f'- {term.kind} `{term.iri}`: "{term.definition[:200]}' in texts["memory://ontology"].text
-    assert "open-tasks" in [each["name"] for each in json.loads(texts["memory://playbook"].text)]
+    assert "open-tasks" in json.loads(texts["memory://playbook"].text)
     assert json.loads(texts["memory://conflicts"].text) == []
     assert json.loads(texts["item"].text)["iri"] == iri
     assert set(prompts) == {"memory-protocol", "record-decision", "review-conflicts", "session-summary"}

@@ -203,7 +203,7 @@ class ToolResult:
 
     def words(self) -> str:
         """Return the text of the result, with invisible characters escaped."""
-        return self.text if self.text is not None else visible(_json(self.values))
+        return self.text if self.text is not None else visible(as_json(self.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,8 @@ def _object(properties: Schema, required: tuple[str, ...]) -> dict[str, Any]:
     return {**schema, "required": list(required)} if required else schema
 
 
-def _json(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """Return plain values as JSON on one line."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -415,7 +416,7 @@ def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> ToolRe
     lines = [f"refused ({error.code}): {error.detail}"]
     if retry is not None:
         values |= {"retry": retry, "hint": f"call {tool.name} with the arguments in `retry`"}
-        lines.append(f"call {tool.name} with: {_json(retry)}")
+        lines.append(f"call {tool.name} with: {as_json(retry)}")
     elif isinstance(error, Conflict):
         lines += _contradiction(tool, error, values["hint"])
     elif error.hint:
@@ -432,13 +433,13 @@ def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> ToolRe
 def _contradiction(tool: Tool, error: Conflict, hint: str) -> Iterator[str]:
     """Yield the conflicting memories in full, and the choices of the agent as arguments of *tool*."""
     for conflict in error.conflicts:
-        yield f"- {conflict.kind} with {conflict.iri}: {_json(error.items.get(conflict.iri, conflict.summary))}"
+        yield f"- {conflict.kind} with {conflict.iri}: {as_json(error.items.get(conflict.iri, conflict.summary))}"
     if "supersedes" not in tool.takes:
         yield f"hint: {hint}"
         return
     yield "nothing was written; decide which of these holds, and call again with it, or ask:"
     for choice in error.choices:
-        given = [_json(dict(choice.fields))] if choice.fields else []
+        given = [as_json(dict(choice.fields))] if choice.fields else []
         given += [_plain_argument(tool, name) for name in choice.needs]
         yield f"- {' and '.join(given) or choice.name}: {choice.effect}"
     yield from (f"- {words}" for words in error.keeping)

@@ -34,7 +34,7 @@ from jidomem.check import terms
 from jidomem.curation.review_queue import queued, with_endings
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.serve.mcp.client_session import ClientSession, ClientSessions, Tool, ToolResult, call
-from jidomem.serve.mcp.tools import playbook, working_memory
+from jidomem.serve.mcp.tools import in_brief, playbook, working_memory
 from jidomem.serve.server_state import Measures, Operation
 from jidomem.serve.wire import for_tools
 
@@ -409,7 +409,8 @@ def _conflicts(session: ClientSession, by: str | None = None) -> str:
     near, now = memory.near_pairs(session.project) if by is None else (), memory.sources.now()
     curators = memory.writer.authority(session.project).curators
     queue = queued(memory.reader, session.project, now, near, limit=_PRESSING, by=by, curators=curators)
-    rows = [one.to_dict() for one in with_endings(memory.reader, session.project, queue.waiting)]
+    waiting = [one.to_dict() for one in with_endings(memory.reader, session.project, queue.waiting)]
+    rows = [in_brief({name: each for name, each in one.items() if each not in (0, False)}) for one in waiting]
     if queue.cursor is not None:
         rows.append({"left_out": queue.total - len(rows), "hint": _THE_REST})
     return visible(json.dumps(json_value(rows), ensure_ascii=False))

@@ -2,24 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from jidomem.base.clock import json_value
+from jidomem.base.words import shortened, visible
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
-from jidomem.rdf.vocab import DECISION_STATUS, ENFORCEMENT, ERROR_STATUS, GUIDE_TYPES, SEVERITY, TASK_STATUS
+from jidomem.rdf.vocab import BASE, DECISION_STATUS, ENFORCEMENT, ERROR_STATUS, GUIDE_TYPES, JIDO, SEVERITY, TASK_STATUS
 from jidomem.read.derived import count_entries, counts, pending
+from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import Playbook
-from jidomem.recall.briefing import markdown
+from jidomem.recall.briefing import LONGEST, markdown
 from jidomem.recall.nearness import MOST_SHOWN, differing_note
 from jidomem.records.active import STATUSES
 from jidomem.records.entry import tool_uses
+from jidomem.records.intent import SHORT
 from jidomem.records.named_query import snake
-from jidomem.serve.mcp.client_session import SET_BY_SERVER, Arguments, ClientSession, Tool, ToolResult
+from jidomem.serve.mcp.client_session import SET_BY_SERVER, Arguments, ClientSession, Tool, ToolResult, as_json
 from jidomem.serve.wire import for_tools
 from jidomem.working import Memory
 from jidomem.working.memory import CHANGES
 
+#: The IRI of a memory, of which a short id is shown, and that of a thing whose name is enough.
+_MEMORY = re.compile(rf"{BASE}memory/[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}")
+_NAMED_THING = re.compile(rf"(?:{BASE}(?:agents|sessions|projects)/|{JIDO})([\w.-]+)")
+#: The keys of texts with calls, whose ids are shortened.
+_CALLS = ("choices", "warnings", "ask")
+
+
+def in_brief(value: Any, whole: Collection[str] = (), item: str = "") -> Any:
+    """Return plain values as a model reads them: short ids and names for IRIs, excerpts of long texts, nothing empty.
+
+    An excerpt names the call that shows the whole text of the memory *item*, by default the first that the values name.
+    Texts under the keys *whole* are not shortened.
+    """
+    if isinstance(value, Mapping):
+        item = next((str(each) for each in value.values() if _is_memory(each)), item)
+        brief = {name: each if name in whole else _part_in_brief(name, each, item) for name, each in value.items()}
+        recorded = (value.get("recorded"), value.get("recorded_at"))
+        usual = {"status": ("active",), "time": recorded}
+        return {
+            name: each
+            for name, each in brief.items()
+            if each not in (None, "", [], {}) and each not in usual.get(name, ())
+        }
+    if isinstance(value, (list, tuple)):
+        return [in_brief(each, whole, item) for each in value]
+    if not isinstance(value, str):
+        return value
+    if _is_memory(value):
+        return short_id(value)
+    if named := _NAMED_THING.fullmatch(value):
+        return named[1]
+    if len(value) <= LONGEST:
+        return value
+    return f"{shortened(value, LONGEST)[0]} [cut{f'; why {short_id(item)}' if item else ''}]"
+
+
+def _part_in_brief(name: str, value: Any, item: str) -> Any:
+    return _with_short_ids(value) if name in _CALLS else in_brief(value, item=item)
+
+
+def _with_short_ids(value: Any) -> Any:
+    """Return texts with calls, with short ids in them."""
+    if isinstance(value, Mapping):
+        return {name: _with_short_ids(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [*map(_with_short_ids, value)]
+    return _MEMORY.sub(lambda found: short_id(found[0]), value) if isinstance(value, str) else value
+
+
+def _is_memory(value: Any) -> bool:
+    return isinstance(value, str) and _MEMORY.fullmatch(value) is not None
+
+
+def _receipt(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a receipt as a model reads it; the memory keeps its IRI."""
+    filled = {name: value for name, value in values.get("filled", {}).items() if name != "iri"}
+    brief = in_brief({name: value for name, value in values.items() if name not in ("iri", "commit", "filled")})
+    if "similar" in brief:
+        brief["similar"] = [{"differences": [], **each} for each in brief["similar"]]
+    return {"iri": values["iri"], "status": values["status"], "filled": filled, "warnings": [], "similar": [], **brief}
+
+
+def _why_in_brief(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the provenance of a memory as a model reads it: its own texts in full, of the rules only the number."""
+    brief = in_brief({name: value for name, value in values.items() if name != "excerpt"}, _OWN_TEXTS)
+    if judged := brief.get("judged_by"):
+        brief["judged_by"] = {**judged, "rules": len(judged.get("rules", ()))}
+    if commit := brief.get("commit"):
+        brief["commit"] = commit[:SHORT]
+    return {"evidence": [], **brief, "iri": values["iri"], "status": values["status"]}
+
+
+def _section_in_brief(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a section of a briefing without what its text has as well: reasons, dates and sources."""
+    entries = []
+    for entry in values["entries"]:
+        usual = ("iri", "standing", "cut", "excerpt", "recorded", "time", "source", "imported")
+        entries.append(in_brief({name: each for name, each in entry.items() if name not in usual}, item=entry["iri"]))
+    rest = {name: each for name, each in values.items() if each not in (0, False)}
+    return {**_with_short_ids(rest), "entries": entries}
+
+
+def _hit_in_brief(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recalled memory as a model reads it."""
+    metadata, rest = dict(values["metadata"]), {name: each for name, each in values.items() if name != "session_id"}
+    if metadata.get("rationale") == values["excerpt"]:
+        del metadata["rationale"]
+    return dict(in_brief({**rest, "score": round(values["score"], 3), "metadata": metadata}))
+
+
+def _table(rows: Sequence[Mapping[str, Any]], rest: Mapping[str, Any]) -> str:
+    """Return rows as JSON that names each column once, with a line for each row."""
+    columns = [*dict.fromkeys(name for row in rows for name in row)]
+    lines = ",\n".join(as_json([row.get(name) for name in columns]) for row in rows)
+    return visible(f'{{"columns": {as_json(columns)}, "rows": [\n{lines}\n], {as_json(rest)[1:]}')
+
+
+#: The texts of a memory that `why` shows in full.
+_OWN_TEXTS = ("summary", "rationale", "explanation", "reason")
 #: The default number of rows, small since a model reads them.
 ROWS = 50
 #: The tokens of the briefing that precedes the first recall of a client without one.
@@ -64,7 +167,7 @@ def _remember(session: ClientSession, given: Arguments) -> ToolResult:
     values = for_tools(session.record(receipt).to_dict())
     if values["status"] != "deduplicated":
         values["filled"] = {"applies_to_project": session.project, **author, **values["filled"]}
-    return ToolResult(values)
+    return ToolResult(_receipt(values))
 
 
 REMEMBER = Tool(
@@ -130,11 +233,12 @@ def _revise(session: ClientSession, given: Arguments) -> ToolResult:
     receipt = session.writer.correct(
         session.project, item, changes=changes, dry_run=dry_run, who=session.author(), **ways
     )
-    return ToolResult(for_tools(session.record(receipt).to_dict()))
+    return ToolResult(_receipt(for_tools(session.record(receipt).to_dict())))
 
 
 def _why(session: ClientSession, given: Arguments) -> ToolResult:
-    return ToolResult(json_value(session.memory.reader.why(session.project, given["id"], as_of=given.get("as_of"))))
+    found = session.memory.reader.why(session.project, given["id"], as_of=given.get("as_of"))
+    return ToolResult(_why_in_brief(json_value(found)))
 
 
 def _recall(session: ClientSession, given: Arguments) -> ToolResult:
@@ -143,13 +247,19 @@ def _recall(session: ClientSession, given: Arguments) -> ToolResult:
     values, text = json_value(result.to_dict()), markdown(result, show="why {}")
     if not session.is_briefed:
         text = f"{_briefing(session, {'budget_tokens': OPENING}).text}\n{text}"
-    return ToolResult(values, text)
+    metadata = {name: value for name, value in in_brief(values["metadata"]).items() if value not in (0, False)}
+    rest = in_brief({name: values[name] for name in ("query", "nearest", "inactive")})
+    if not values["inactive"]["count"]:
+        rest.pop("inactive")
+    return ToolResult({**rest, "entries": [*map(_hit_in_brief, values["entries"])], "metadata": metadata}, text)
 
 
 def _briefing(session: ClientSession, given: Arguments) -> ToolResult:
     session.is_briefed = True
     briefing = session.memory.briefing(agent=session.agent, **given).for_tools()
-    return ToolResult(json_value(briefing.to_dict()), briefing.text)
+    values = json_value(briefing.to_dict())
+    sections = [*map(_section_in_brief, values.pop("sections"))]
+    return ToolResult({**in_brief(values, ["text"]), "sections": sections}, briefing.text)
 
 
 #: Where the near pairs are listed.
@@ -174,30 +284,28 @@ def _ask(session: ClientSession, given: Arguments) -> ToolResult:
     if name == "governing" and len(params) == 1 and isinstance(file, str) and not {"cursor", "status"} & {*arguments}:
         return _governing(session, file, **arguments)
     page = memory.reader.ask_page(name, project=session.project, **{"limit": ROWS, **arguments}, **params)
-    values = {"rows": json_value(page.rows), "cursor": page.cursor}
+    rows, rest = in_brief(json_value(page.rows)), {"cursor": page.cursor}
     is_now = name.rpartition("/")[2] == "conflicts" and "as_of" not in arguments
     if is_now and (count := memory.differing_pairs(session.project)):
-        values["note"] = differing_note(count, _PAIRS)
-    return ToolResult(values)
+        rest["note"] = differing_note(count, _PAIRS)
+    return ToolResult({"rows": rows, **rest}, _table(rows, rest))
 
 
 def _governing(session: ClientSession, file: str, *, limit: int = MOST_SHOWN, **filters: Any) -> ToolResult:
     """Return the nearest memories that govern *file*, those about a pattern too, which the named query leaves out."""
     found = session.memory.governing_answer(file, project=session.project, **filters)
-    rows = json_value(found.page(limit))
-    return ToolResult({"rows": rows, "cursor": None, "count": len(found.rows), **found.to_dict()})
+    rows = in_brief(json_value(found.page(limit)))
+    rest = {"cursor": None, "count": len(found.rows), **found.to_dict()}
+    return ToolResult({"rows": rows, **rest}, _table(rows, rest))
 
 
-def playbook(session: ClientSession) -> list[dict[str, str]]:
-    """Return the named queries, each with its parameters."""
-    return [
-        {
-            "name": query.name,
-            "answers": query.summary,
-            "params": " ".join(str(each) for each in query.params if each.name != "project"),
-        }
+def playbook(session: ClientSession) -> dict[str, str]:
+    """Return the question of each named query, with its own parameters."""
+    beside = {"project", *_BESIDE_PARAMS}
+    return {
+        query.name: " ".join([query.summary, *(f"({each})" for each in query.params if snake(each.name) not in beside)])
         for query in session.memory.playbook
-    ]
+    }
 
 
 def _repaired_question(given: Arguments, error: JidomemError) -> Arguments | None:
