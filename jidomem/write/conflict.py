@@ -44,6 +44,8 @@ NOT_CONTENT = {
 _COMPARED_SEPARATELY = NOT_CONTENT | {"about", "extra_triples"}  # these are compared separately
 #: The most facts that were not compared, and the most decisions about the same place, that warnings name.
 _MOST_WARNED = 3
+#: The families of memories on one topic whose values are compared with those of a fact.
+_COMPARED_BY_VALUES = ("fact", "discovery", "decision", "convention")
 #: The most decisions about one place that are compared, newest first.
 _MOST_READ = 50
 _DECISION_CLASSES = frozenset(iri(type_uri(kind)) for kind in DECISIONS)
@@ -198,10 +200,10 @@ def detect(
             conflicts.setdefault(other, _conflict("same_key", intent, other, view))
             exclusive.add(other)
     warnings += [
-        f"{plain_value(item)} is an active fact on the same topic that was not compared:"
-        f" {_summary(plain_value(item), view)};"
+        f"{plain_value(item)} is an active {kind} on the same topic that was not compared:"
+        f" {_summary(plain_value(item), view)};{differing}"
         " facts are compared with the same topic and the same about"
-        for item in _uncompared(intent, view)
+        for item, kind, differing in _uncompared(intent, view)
         if plain_value(item) not in settled and plain_value(item) not in conflicts
     ][:_MOST_WARNED]
     if intent.invalidates or intent.supersedes:
@@ -216,22 +218,29 @@ def detect(
     return [replace(item, resolve_with=settlement, coexists_with=may_coexist) for item in conflicts.values()], warnings
 
 
-def _uncompared(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Term]:
-    """Yield the active facts on the topic of a fact whose content differs and whose subjects may be the same.
+def _uncompared(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[Term, str, str]]:
+    """Yield the active memories on the topic of a fact that may contradict it: each with its kind, and how it differs.
 
-    One of the two has an empty about, or both name a common thing.
+    These are facts with other content, if one of the two has an empty about, or both name a common thing; and memories
+    of other kinds that differ in a value. Of a discovery these are all memories that differ in a value.
     """
-    if family(intent.type or "") != "fact" or not intent.topic:
+    from jidomem.records.differences import contrast  # of a topic that others have
+
+    if intent.type not in ("fact", "discovery") or not intent.topic:
         return
     about, summary = set(map(normal_text, intent.about)), normal_text(intent.summary or "")
     for item in sorted(view.subjects(jido("topic"), literal(intent.topic))):
-        kinds = (type_of(kind) for kind in view.objects(item, TYPE))
-        if plain_value(item) in intent.coexists_with or not any(kind and family(kind) == "fact" for kind in kinds):
+        kinds = {family(kind) for each in view.objects(item, TYPE) if (kind := type_of(each))}
+        kind = next((kind for kind in _COMPARED_BY_VALUES if kind in kinds), "")
+        text = _summary(plain_value(item), view)
+        if plain_value(item) in intent.coexists_with or not kind or normal_text(text) == summary:
             continue
-        other_about = _places(item, view)
-        may_be_same = about != other_about and (not about or not other_about or about & other_about)
-        if may_be_same and view.is_active(item) and normal_text(_summary(plain_value(item), view)) != summary:
-            yield item
+        if kind == intent.type == "fact":
+            other_about = _places(item, view)
+            if about != other_about and (not about or not other_about or about & other_about) and view.is_active(item):
+                yield item, kind, ""
+        elif view.is_active(item) and (values := contrast(intent.summary or "", text)):
+            yield item, kind, f" it differs in {'; '.join(values)};"
 
 
 def _places(item: Term, view: WriteSnapshot) -> set[str]:

@@ -147,3 +147,21 @@ def test_facts_are_found_by_their_own_topic_and_by_what_they_say_however_it_is_s
 def test_topics_of_other_words_or_numbers_stand_side_by_side(memory, one, other):
     for topic in (one, other):
         assert memory.writer.submit_intent("p", decision(summary=f"on {topic}", topic=topic)).status == "asserted"
+
+
+@pytest.mark.parametrize(("kind", "old", "new_kind", "new", "values"), [
+    ("discovery", "p99 of the endpoint is 340 ms", "fact", "p99 of the endpoint is 150 ms", "150 / 340 ms"),
+    ("decision", "Use MongoDB for events", "fact", "Events are not kept in MongoDB", "not MongoDB / MongoDB"),
+    ("fact", "p99 of the endpoint is 340 ms", "discovery", "p99 of the endpoint is 150 ms", "150 / 340 ms"),
+])  # fmt: skip
+def test_a_fact_that_differs_in_a_value_from_another_kind_of_memory_on_its_topic_has_a_warning(
+    memory, kind, old, new_kind, new, values
+):
+    iri = memory.remember(old, type=kind, topic="the matter", **({"rationale": "r"} if kind == "decision" else {})).iri
+
+    receipt = memory.remember(new, type=new_kind, topic="the matter")
+
+    unlike = memory.remember("The load test ran on Mondays", type="discovery", topic="the matter")
+    (warning,) = [each for each in receipt.warnings if iri in each]
+    assert f"is an active {kind} on the same topic that was not compared: {old}; it differs in {values};" in warning
+    assert not [each for each in unlike.warnings if iri in each]
