@@ -1,4 +1,4 @@
-"""Extra triples in their one written form, and those that repeat a field."""
+"""Extra triples in their canonical form, and those that repeat a field."""
 
 from datetime import datetime
 
@@ -17,52 +17,52 @@ OWN, P = "urn:x:own", "urn:x:p"
 
 
 @pytest.fixture
-def tidy():
+def normalizer():
     return FieldNormalizer(SCHEMA)
 
 
-def value_of(tidy, given, predicate=P):
-    """The written form of an object."""
-    ((_, _, value),) = normalize.written(tidy, [[predicate, given]], OWN)
+def value_of(normalizer, object_value, predicate=P):
+    """Return the written form of an object."""
+    ((_, _, value),) = normalize.written(normalizer, [[predicate, object_value]], OWN)
     return value
 
 
-def refused(tidy, *triples):
-    """The violations of triples without a written form: code, value and message of each."""
-    assert normalize.written(tidy, [*triples], OWN) == []
-    assert {found.field for found in tidy.violations} == {"extra_triples"}
-    return [(found.code, found.value, found.message) for found in tidy.violations]
+def refused(normalizer, *triples):
+    """Return code, value and message of each violation of triples without a written form."""
+    assert normalize.written(normalizer, [*triples], OWN) == []
+    assert {violation.field for violation in normalizer.violations} == {"extra_triples"}
+    return [(violation.code, violation.value, violation.message) for violation in normalizer.violations]
 
 
 @pytest.mark.parametrize(
-    ("given", "written"),
+    ("triple", "expected"),
     [
         ((P, "a"), [OWN, P, "a"]), (["this", " jido:key ", "a"], [OWN, JIDO + "key", "a"]),
         ([" jido:x", P, "a"], [JIDO + "x", P, "a"]), (["urn:x:s", P, " a "], ["urn:x:s", P, "a"]),
     ],
 )  # fmt: skip
-def test_a_triple_of_two_is_about_the_memory_and_one_of_three_about_its_subject(tidy, given, written):
-    assert normalize.written(tidy, [given], OWN) == [[*written[:2], {"@value": "a", "@type": XSD + "string"}]]
-    assert tidy.violations == []
+def test_a_pair_describes_the_memory_and_a_triple_its_subject(normalizer, triple, expected):
+    assert normalize.written(normalizer, [triple], OWN) == [[*expected[:2], {"@value": "a", "@type": XSD + "string"}]]
+    assert normalizer.violations == []
 
 
-def test_a_triple_that_is_said_twice_is_kept_once_in_its_first_place(tidy):
-    found = normalize.written(tidy, [[P, "a"], [P, "b"], ["this", P, " a"]], OWN)
-    assert [value["@value"] for _, _, value in found] == ["a", "b"]
+def test_a_repeated_triple_is_written_once_at_its_first_position(normalizer):
+    triples = normalize.written(normalizer, [[P, "a"], [P, "b"], ["this", P, " a"]], OWN)
+    assert [value["@value"] for _, _, value in triples] == ["a", "b"]
 
 
-def test_there_are_as_many_triples_as_there_may_be(tidy):
-    assert len(normalize.written(tidy, [[P, n] for n in range(TRIPLES_LIMIT)], OWN)) == TRIPLES_LIMIT
-    error = refusal(normalize.written, tidy, [[P, 1]] * (TRIPLES_LIMIT + 1), OWN)
+def test_extra_triples_above_the_limit_are_refused(normalizer):
+    assert len(normalize.written(normalizer, [[P, n] for n in range(TRIPLES_LIMIT)], OWN)) == TRIPLES_LIMIT
+    error = refusal(normalize.written, normalizer, [[P, 1]] * (TRIPLES_LIMIT + 1), OWN)
     assert (error.code, error.detail) == ("payload_too_large", "501 extra triples; an intent holds at most 500")
     assert error.hint == "submit several intents"
 
 
 @pytest.mark.parametrize("given", ["ab", [P], ["a", "b", "c", "d"], {"a": 1, "b": 2}, 5])
-def test_what_is_no_triple_is_told_how_one_is_given(tidy, given):
+def test_a_value_that_is_no_triple_is_refused_with_the_expected_form(normalizer, given):
     message = "an extra triple is [predicate, object] about this memory, or [subject, predicate, object]"
-    ((code, _, said),) = refused(tidy, given)
-    assert (code, said) == ("invalid_argument", message)
+    ((code, _, text),) = refused(normalizer, given)
+    assert (code, text) == ("invalid_argument", message)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_what_is_no_triple_is_told_how_one_is_given(tidy, given):
     [(["_:b", P, "x"], "_:b"), ([P, " _:b", "x"], " _:b"), ([" _:b", "x"], " _:b"), ([P, "_:b"], "_:b"),
      ([P, " _:b "], " _:b ")],
 )  # fmt: skip
-def test_a_blank_node_is_given_a_name(tidy, triple, node):
-    assert refused(tidy, triple) == [("invalid_iri", node, f"the blank node {node} has no name: give it an IRI")]
+def test_a_blank_node_is_refused(normalizer, triple, node):
+    assert refused(normalizer, triple) == [("invalid_iri", node, f"the blank node {node} has no name: give it an IRI")]
 
 
 @pytest.mark.parametrize(
@@ -79,38 +79,38 @@ def test_a_blank_node_is_given_a_name(tidy, triple, node):
     [(["plain", "x"], "plain", "'plain'"), (["plain", P, "x"], "plain", "'plain'"), ([5, "x"], "5", "5"),
      ([P, 5, "x"], "5", "5"), (["y" * 99, "x"], "y" * 99, "'" + "y" * 79)],
 )  # fmt: skip
-def test_subject_and_predicate_are_iris(tidy, triple, part, shown):
+def test_a_subject_or_predicate_that_is_no_iri_is_refused(normalizer, triple, part, shown):
     message = f"subject and predicate are IRIs, prefixed names such as jido:topic, or 'this', not {shown}"
-    assert refused(tidy, triple) == [("invalid_iri", part, message)]
+    assert refused(normalizer, triple) == [("invalid_iri", part, message)]
 
 
-def test_this_is_the_memory_and_no_property(tidy):
-    found = normalize.written(tidy, [["this", "this", "a"]], OWN)
-    assert found[0][0] == OWN
-    assert [v.value for v in tidy.violations][:1] == ["this"]
+def test_this_is_a_subject_and_no_predicate(normalizer):
+    triples = normalize.written(normalizer, [["this", "this", "a"]], OWN)
+    assert triples[0][0] == OWN
+    assert [violation.value for violation in normalizer.violations][:1] == ["this"]
 
 
 @pytest.mark.parametrize(
-    ("given", "written", "datatype"),
+    ("given", "expected", "datatype"),
     [
         (True, "true", "boolean"), (False, "false", "boolean"), (7, "7", "integer"), (-(2**63) + 1, str(-(2**63) + 1),
         "integer"), (0.5, "0.5", "double"), (" a b ", "a b", "string"), ("see urn:x:1 there", "see urn:x:1 there",
         "string"),
     ],
 )  # fmt: skip
-def test_a_value_of_python_is_a_literal_of_its_datatype(tidy, given, written, datatype):
-    assert value_of(tidy, given) == {"@value": written, "@type": XSD + datatype}
-    assert tidy.violations == []
+def test_a_python_value_is_written_as_a_literal_of_its_datatype(normalizer, given, expected, datatype):
+    assert value_of(normalizer, given) == {"@value": expected, "@type": XSD + datatype}
+    assert normalizer.violations == []
 
 
 @pytest.mark.parametrize("given", [2**63, -(2**63), float("nan"), float("inf"), None, [], "", " \n"])
-def test_any_other_value_is_no_object(tidy, given):
-    ((code, _, message),) = refused(tidy, [P, given])
+def test_an_unsupported_value_is_refused_as_an_object(normalizer, given):
+    ((code, _, message),) = refused(normalizer, [P, given])
     assert (code, message) == ("invalid_argument", "an object is text, a finite number, a boolean or an IRI")
 
 
 @pytest.mark.parametrize(
-    ("predicate", "given", "written"),
+    ("predicate", "given", "expected"),
     [
         (P, " urn:x:1 ", {"@id": "urn:x:1"}), (P, "jido:Fact", {"@id": JIDO + "Fact"}),
         ("jido:topic", "urn:x:1", {"@value": "urn:x:1", "@type": XSD + "string"}),
@@ -119,27 +119,25 @@ def test_any_other_value_is_no_object(tidy, given):
         ("jido:assignedTo", "urn:x:1", {"@id": "urn:x:1"}),
     ],
 )  # fmt: skip
-def test_a_text_takes_the_datatype_of_its_property_and_else_is_an_iri_where_it_looks_like_one(
-    tidy, predicate, given, written
-):
-    assert value_of(tidy, given, predicate) == written
-    assert tidy.violations == []
+def test_a_text_is_written_with_the_datatype_of_its_property_or_as_an_iri(normalizer, predicate, given, expected):
+    assert value_of(normalizer, given, predicate) == expected
+    assert normalizer.violations == []
 
 
 @pytest.mark.parametrize(("name", "given"), [("expiresOn", "soon"), ("verified", "maybe")])
-def test_a_text_that_is_not_written_as_its_datatype_is_refused(tidy, name, given):
+def test_a_text_invalid_for_its_datatype_is_refused(normalizer, name, given):
     (datatype,) = SCHEMA.properties[f"<{JIDO}{name}>"].range
     message = f"{given!r} is not written as a {datatype[1:-1]} is"
-    assert refused(tidy, [f"jido:{name}", given]) == [("shape_violation", given, message)]
+    assert refused(normalizer, [f"jido:{name}", given]) == [("shape_violation", given, message)]
 
 
-def test_a_long_text_that_is_refused_is_shown_by_its_beginning(tidy):
-    ((_, value, message),) = refused(tidy, ["jido:verified", "x" * 99])
+def test_a_long_refused_text_is_truncated_in_the_message(normalizer):
+    ((_, value, message),) = refused(normalizer, ["jido:verified", "x" * 99])
     assert (value, message[:84]) == ("x" * 99, "'" + "x" * 80 + "' i")
 
 
 @pytest.mark.parametrize(
-    ("given", "written"),
+    ("given", "expected"),
     [
         ({"@id": " urn:x:1 "}, {"@id": "urn:x:1"}), ({"@value": " a"}, {"@value": " a", "@type": XSD + "string"}),
         ({"@value": "urn:x:1"}, {"@value": "urn:x:1", "@type": XSD + "string"}),
@@ -148,9 +146,9 @@ def test_a_long_text_that_is_refused_is_shown_by_its_beginning(tidy):
         ({"@value": "a", "@language": "a-12345678"}, {"@value": "a", "@language": "a-12345678"}),
     ],
 )  # fmt: skip
-def test_an_object_that_is_spelt_out_is_what_it_says(tidy, given, written):
-    assert value_of(tidy, given, "jido:expiresOn" if "@id" in given else P) == written
-    assert tidy.violations == []
+def test_an_explicit_object_is_written_as_given(normalizer, given, expected):
+    assert value_of(normalizer, given, "jido:expiresOn" if "@id" in given else P) == expected
+    assert normalizer.violations == []
 
 
 HOW = 'an object is {"@id": IRI}, {"@value": text}, or {"@value": text} with "@type" or "@language"'
@@ -170,8 +168,8 @@ HOW = 'an object is {"@id": IRI}, {"@value": text}, or {"@value": text} with "@t
         ({"@value": "a", "@language": "a-123456789"}, "a-123456789", "@language is a tag such as en-gb"),
     ],
 )  # fmt: skip
-def test_an_object_that_is_spelt_out_otherwise_is_told_how(tidy, given, value, message):
-    assert refused(tidy, [P, given]) == [("invalid_argument", value, message)]
+def test_a_malformed_explicit_object_is_refused_with_the_expected_form(normalizer, given, value, message):
+    assert refused(normalizer, [P, given]) == [("invalid_argument", value, message)]
 
 
 @pytest.mark.parametrize(
@@ -186,12 +184,12 @@ def test_an_object_that_is_spelt_out_otherwise_is_told_how(tidy, given, value, m
         ("duration", ["anything"], []),
     ],
 )  # fmt: skip
-def test_literals_look_as_their_datatype_has_them_as_far_as_that_is_known(name, good, bad):
+def test_literals_are_checked_against_the_lexical_form_of_known_datatypes(name, good, bad):
     assert all(normalize.is_written(text, XSD + name) is True for text in good)
     assert not any(normalize.is_written(text, XSD + name) for text in bad)
 
 
-def test_a_name_of_ours_is_no_datatype():
+def test_terms_of_the_own_namespaces_are_no_datatypes():
     assert normalize.is_written("a", "urn:x:datatype")
     assert not normalize.is_written("a", JIDO + "Fact")
     assert not normalize.is_written("a", BASE + "memory/1")
@@ -201,8 +199,8 @@ def test_a_name_of_ours_is_no_datatype():
     ("predicate", "datatype"),
     [(JIDO + "topic", XSD + "string"), (JIDO + "assignedTo", None), (P, None), (RDF + "type", None)],
 )
-def test_a_property_takes_the_datatype_that_is_its_only_range(tidy, predicate, datatype):
-    assert normalize.datatype_of(tidy, predicate) == datatype
+def test_a_property_has_the_datatype_of_its_only_range(normalizer, predicate, datatype):
+    assert normalize.datatype_of(normalizer, predicate) == datatype
 
 
 FIELDS = {
@@ -219,8 +217,8 @@ FIELDS = {
 }  # fmt: skip
 
 
-def said(field, value):
-    """The object for *value* of a field."""
+def object_of(field, value):
+    """Return the object term for *value* of a field."""
     if field in ("severity", "convention_name", "rationale", "topic", "detailed_explanation") or value == "accepted":
         return {"@value": value, "@type": XSD + "string"}
     if field == "tracked_by":
@@ -231,33 +229,33 @@ def said(field, value):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_what_a_field_says_is_put_into_the_field_where_that_is_free(name):
+def test_an_extra_triple_moves_to_its_field_where_that_is_empty(name):
     kind, field, value = FIELDS[name]
-    triple = [OWN, JIDO + name, said(field, value)]
-    free = {"type": kind, "iri": OWN, "about": [], field: None}
-    assert normalize.lift([triple], free) == []
-    assert free[field] == value
-    for taken, left in ((value, []), ("other", [triple])):
-        values = {"type": kind, "iri": OWN, "about": [], field: taken}
-        assert normalize.lift([triple], values) == left
-        assert values[field] == taken
+    triple = [OWN, JIDO + name, object_of(field, value)]
+    empty = {"type": kind, "iri": OWN, "about": [], field: None}
+    assert normalize.lift([triple], empty) == []
+    assert empty[field] == value
+    for field_value, remaining in ((value, []), ("other", [triple])):
+        values = {"type": kind, "iri": OWN, "about": [], field: field_value}
+        assert normalize.lift([triple], values) == remaining
+        assert values[field] == field_value
 
 
-def test_what_is_said_of_another_or_cannot_be_held_stays_an_extra_triple():
-    free = {"type": "task", "iri": OWN, "about": [], "topic": None, "status": None, "expires_on": None}
-    values = dict(free)
-    stay = [
-        ["urn:x:1", JIDO + "topic", said("topic", "any")], [OWN, P, said("topic", "any")],
+def test_extra_triples_that_fit_no_field_stay_extra_triples():
+    empty = {"type": "task", "iri": OWN, "about": [], "topic": None, "status": None, "expires_on": None}
+    values = dict(empty)
+    triples = [
+        ["urn:x:1", JIDO + "topic", object_of("topic", "any")], [OWN, P, object_of("topic", "any")],
         [OWN, JIDO + "topic", {"@value": "any", "@language": "de"}], [OWN, JIDO + "topic", {"@value": "1", "@type": P}],
         [OWN, JIDO + "hasErrorStatus", {"@id": JIDO + "Planned"}], [OWN, JIDO + "hasTaskStatus", {"@id": "urn:x:Odd"}],
         [OWN, JIDO + "decisionStatus", {"@id": JIDO + "Planned"}],
         [OWN, JIDO + "expiresOn", {"@value": "2027-01-01T00:00:00Z", "@type": XSD + "dateTime"}],
     ]  # fmt: skip
-    assert normalize.lift(stay, values) == stay
-    assert values == free
+    assert normalize.lift(triples, values) == triples
+    assert values == empty
 
 
-def test_what_a_memory_is_about_is_added_to_what_it_is_about_already():
+def test_an_extra_about_triple_is_added_to_about():
     values = {"type": "fact", "iri": OWN, "about": ["a"]}
     triples = [[OWN, JIDO + "about", {"@value": name, "@type": XSD + "string"}] for name in ("b", "a", "b")]
     assert normalize.lift([*triples, [OWN, JIDO + "about", {"@id": "urn:x:1"}]], values) == []

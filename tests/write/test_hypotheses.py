@@ -27,22 +27,24 @@ def fact(**fields):
 
 @pytest.mark.parametrize("field", ["supersedes", "revives"])
 @pytest.mark.parametrize("kind", GUESSES)
-def test_a_fact_made_of_a_guess_without_evidence_is_refused_with_what_the_guess_is(view, kind, field):
-    (found,) = refusal(check_promotion, fact(**{field: ["0190", KINDS["Fact"], KINDS[kind]]}), view, False).violations
+def test_a_fact_that_replaces_a_guess_without_evidence_is_refused(view, kind, field):
+    (violation,) = refusal(
+        check_promotion, fact(**{field: ["0190", KINDS["Fact"], KINDS[kind]]}), view, False
+    ).violations
     article = {"Assumption": "an", "Hypothesis": "a"}[kind]
-    assert found.message == (
+    assert violation.message == (
         f"{KINDS[kind]} is {article} {kind.lower()}: it becomes a fact by evidence, or when a curator confirms it"
     )
     shape = "https://jido.ai/shapes#PromotedHypothesisHasEvidence" if kind == "Hypothesis" else None
-    assert (found.code, found.field, found.shape) == ("shape_violation", "evidence", shape)
+    assert (violation.code, violation.field, violation.shape) == ("shape_violation", "evidence", shape)
 
 
 @pytest.mark.parametrize("kind", GUESSES)
-def test_a_curator_makes_a_fact_of_a_guess_and_the_judgement_is_its_evidence(view, kind):
-    given = fact(supersedes=[KINDS[kind]], **BY_A_CURATOR)
-    assert check_promotion(given, view, True).evidence == ["judged by ana"]
-    given = fact(supersedes=[KINDS[kind]], reason="seen it", **BY_A_CURATOR)
-    assert check_promotion(given, view, True).evidence == ["judged by ana: seen it"]
+def test_a_guess_that_a_curator_promotes_gets_the_judgement_as_evidence(view, kind):
+    fact_intent = fact(supersedes=[KINDS[kind]], **BY_A_CURATOR)
+    assert check_promotion(fact_intent, view, True).evidence == ["judged by ana"]
+    fact_intent = fact(supersedes=[KINDS[kind]], reason="seen it", **BY_A_CURATOR)
+    assert check_promotion(fact_intent, view, True).evidence == ["judged by ana: seen it"]
 
 
 @pytest.mark.parametrize(
@@ -53,13 +55,13 @@ def test_a_curator_makes_a_fact_of_a_guess_and_the_judgement_is_its_evidence(vie
         {"supersedes": ["0190", MEMORY + "nobody"]},
     ],
 )  # fmt: skip
-def test_what_rests_on_evidence_or_is_made_of_no_guess_is_left_as_it_is(view, fields):
+def test_intents_with_evidence_or_without_a_guess_are_unchanged(view, fields):
     for is_curator in (False, True):
-        given = fact(**fields)
-        assert check_promotion(given, view, is_curator) is given
+        fact_intent = fact(**fields)
+        assert check_promotion(fact_intent, view, is_curator) is fact_intent
 
 
-def test_of_two_classes_a_guess_is_told_by_one_of_them(view):
+def test_a_guess_of_two_classes_is_named_by_one_of_them(view):
     view.add([(iri(KINDS["Hypothesis"]), TYPE, jido("Assumption"))])
-    (found,) = refusal(check_promotion, fact(supersedes=[KINDS["Hypothesis"]]), view, False).violations
-    assert "is an assumption: " in found.message
+    (violation,) = refusal(check_promotion, fact(supersedes=[KINDS["Hypothesis"]]), view, False).violations
+    assert "is an assumption: " in violation.message

@@ -28,8 +28,8 @@ DEFAULTS = {
         "convention_scope": ("hasConventionScope", "ProjectScope"),
     },
 }  # fmt: skip
-#: What others say of a task, of an error and of a decision, and what they mean.
-MEANT = {
+#: Synonym of a state -> the state it denotes for a task, for an error and for a decision.
+NEAREST_STATES = {
     "closed": ("Completed", "Resolved", None), "done": ("Completed", "Resolved", None),
     "fixed": (None, "Resolved", None),
     "finished": ("Completed", "Resolved", None), "new": ("Planned", "Reported", "proposed"),
@@ -40,24 +40,24 @@ MEANT = {
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_kind_takes_the_states_and_the_defaults_of_its_family(name):
+def test_a_kind_has_the_states_and_defaults_of_its_family(name):
     for kind in FAMILIES[name]:
         assert family(kind) == name
         assert choices_of(kind).get("status") == STATES.get(name)
         assert defaults_of(kind, {"summary": "Use tabs"}) == DEFAULTS.get(name, {})
 
 
-def test_the_fields_of_one_of_a_few_names_are_the_same_for_every_kind():
+def test_choices_other_than_status_are_the_same_for_every_kind():
     assert set(choices_of(None)) == {"severity", "enforcement_level", "convention_scope", "source_type"}
     assert choices_of("task").items() > choices_of("fact").items() == choices_of(None).items()
     assert choices_of("fact")["severity"] == ("low", "medium", "high", "critical")
 
 
-@pytest.mark.parametrize("word", MEANT)
-def test_what_others_call_a_state_is_the_nearest_to_it_and_refused_all_the_same(word):
-    for kind, meant in zip(("task", "error", "decision"), MEANT[word], strict=True):
-        tidy = FieldNormalizer(ontology.load())
-        assert tidy.choice("status", word, choices_of(kind)["status"], {}) == word
-        (found,) = tidy.violations
-        assert meant in (None, found.nearest)
-    assert set(SYNONYMS) == set(MEANT)
+@pytest.mark.parametrize("synonym", NEAREST_STATES)
+def test_a_synonym_of_a_state_is_refused_with_the_state_as_nearest(synonym):
+    for kind, expected in zip(("task", "error", "decision"), NEAREST_STATES[synonym], strict=True):
+        normalizer = FieldNormalizer(ontology.load())
+        assert normalizer.choice("status", synonym, choices_of(kind)["status"], {}) == synonym
+        (violation,) = normalizer.violations
+        assert expected in (None, violation.nearest)
+    assert set(SYNONYMS) == set(NEAREST_STATES)
