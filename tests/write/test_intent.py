@@ -1,4 +1,4 @@
-"""The intent: thirteen fields and some typed ones, values only, as JSON and back."""
+"""The intent: its fields and types, its validation on submission, and its JSON form."""
 
 import dataclasses
 import json
@@ -31,7 +31,7 @@ def test_the_thirteen_fields_of_the_format_come_first_and_in_order():  # C002
     assert tuple(field.name for field in dataclasses.fields(MemoryUpdateIntent))[:13] == SEED_FIELDS
 
 
-def test_no_field_is_required_and_lists_are_empty_where_all_else_is_none():  # C002 C005
+def test_no_field_is_required_and_defaults_are_empty_lists_or_none():  # C002 C005
     blank = MemoryUpdateIntent()
     for field in dataclasses.fields(MemoryUpdateIntent):
         expected = [] if field.name in (*LISTS, "about", "alternatives", "coexists_with", "revives") else None
@@ -39,7 +39,7 @@ def test_no_field_is_required_and_lists_are_empty_where_all_else_is_none():  # C
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_the_empty_lists_are_fresh_for_each_intent(name):  # C005
+def test_default_lists_are_not_shared_between_intents(name):  # C005
     getattr(MemoryUpdateIntent(), name).append("x")
     assert getattr(MemoryUpdateIntent(), name) == []
 
@@ -51,24 +51,24 @@ def test_each_of_the_twelve_types_is_accepted(writer, kind):  # C003
 
 
 @pytest.mark.parametrize("kind", [*EXTENDED, *sorted(set(GUIDE_TYPES) - set(WRITER_TYPES))])
-def test_the_further_types_are_accepted_as_extensions(memory, kind):  # C011
+def test_extended_types_are_stored_with_their_class(memory, kind):  # C011
     receipt = memory.writer.submit_intent("p", intent(type=kind))
-    found = memory.reader.get_memory("p", receipt.iri)
-    assert found["class"].endswith(CLASS_OF_TYPE[kind])
+    memory_row = memory.reader.get_memory("p", receipt.iri)
+    assert memory_row["class"].endswith(CLASS_OF_TYPE[kind])
 
 
 @pytest.mark.parametrize(("level", "individual"), [("low", "Low"), ("medium", "Medium"), ("high", "High")])
-def test_confidence_is_low_medium_or_high(memory, level, individual):  # C004
+def test_confidence_levels_are_stored_as_their_individuals(memory, level, individual):  # C004
     receipt = memory.writer.submit_intent("p", intent(confidence=level))
     assert values_of(memory, receipt.iri, "hasConfidence") == [f"<https://jido.ai/ontology#{individual}>"]
 
 
-def test_the_writer_makes_an_iri_where_the_intent_has_none(writer):  # C006
+def test_an_iri_is_generated_where_the_intent_has_none(writer):  # C006
     assert writer.submit_intent("p", intent()).iri.startswith(MEMORY)
     assert writer.submit_intent("p", intent(iri="urn:x:1", summary="other")).iri == "urn:x:1"
 
 
-def test_extra_triples_are_written_as_they_are_given(memory):  # C007
+def test_extra_triples_are_written_as_given(memory):  # C007
     extra = [
         ["jido:errorCode", "E42"],
         ["https://example.org/weight", 5],
@@ -77,16 +77,16 @@ def test_extra_triples_are_written_as_they_are_given(memory):  # C007
         ["https://example.org/see", {"@id": "https://example.org/other"}],
     ]
     item = f"<{memory.writer.submit_intent('p', intent(type='error', extra_triples=extra)).iri}>"
-    found = set(memory.index.triples("https://jido.ai/projects/p/graphs/long-term-context"))
+    triples = set(memory.index.triples("https://jido.ai/projects/p/graphs/long-term-context"))
     example, integer = "<https://example.org/", "<http://www.w3.org/2001/XMLSchema#integer>"
-    assert (item, "<https://jido.ai/ontology#errorCode>", '"E42"') in found
-    assert (item, f"{example}weight>", f'"5"^^{integer}') in found
-    assert (item, f"{example}flag>", '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>') in found
-    assert (f"{example}thing>", f"{example}part>", '"Teil"@de') in found
-    assert (item, f"{example}see>", f"{example}other>") in found
+    assert (item, "<https://jido.ai/ontology#errorCode>", '"E42"') in triples
+    assert (item, f"{example}weight>", f'"5"^^{integer}') in triples
+    assert (item, f"{example}flag>", '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>') in triples
+    assert (f"{example}thing>", f"{example}part>", '"Teil"@de') in triples
+    assert (item, f"{example}see>", f"{example}other>") in triples
 
 
-def test_supersession_is_proposed_by_the_intent_and_enforced_by_the_writer(memory):  # C008
+def test_supersession_of_an_unknown_memory_is_refused_and_of_a_known_one_recorded(memory):  # C008
     old = memory.writer.submit_intent("p", intent()).iri
     error = refusal(memory.writer.submit_intent, "p", intent(summary="new", supersedes=[MEMORY + "nobody"]))
     assert error.code == "unknown_reference"
@@ -94,15 +94,15 @@ def test_supersession_is_proposed_by_the_intent_and_enforced_by_the_writer(memor
     assert values_of(memory, old, "supersededBy") == [f"<{new}>"]
 
 
-def test_building_an_intent_checks_nothing(tmp_path):  # C009
+def test_an_intent_is_validated_on_submission_and_not_on_construction(tmp_path):  # C009
     intent = MemoryUpdateIntent(type="no such type", confidence="no such level", supersedes=[MEMORY + "nobody"])
     with jidomem.open(tmp_path) as memory:
-        found = {*codes(refusal(memory.writer.submit_intent, "p", intent))}
-    assert found == {"invalid_confidence", "unknown_type", "unknown_reference", "missing_required_fields"}
+        found_codes = {*codes(refusal(memory.writer.submit_intent, "p", intent))}
+    assert found_codes == {"invalid_confidence", "unknown_type", "unknown_reference", "missing_required_fields"}
     assert files(tmp_path) == {}
 
 
-def test_an_unknown_type_is_refused_with_the_known_ones(writer):  # C009
+def test_an_unknown_type_is_refused_with_the_known_types(writer):  # C009
     error = refusal(writer.submit_intent, "p", intent(type="musing"))
     assert error.code == "unknown_type"
     assert set(WRITER_TYPES) <= set(error.violations[0].allowed)
@@ -119,24 +119,24 @@ def test_an_unknown_type_is_refused_with_the_known_ones(writer):  # C009
     )
 )
 @settings(max_examples=200, derandomize=True)
-def test_an_intent_survives_json(fields):  # C010
-    given = MemoryUpdateIntent(**fields)
-    assert MemoryUpdateIntent.from_json(given.to_json()) == given
-    assert MemoryUpdateIntent.from_dict(json.loads(json.dumps(given.to_dict()))) == given
+def test_an_intent_is_unchanged_by_json_and_dict_round_trips(fields):  # C010
+    submitted = MemoryUpdateIntent(**fields)
+    assert MemoryUpdateIntent.from_json(submitted.to_json()) == submitted
+    assert MemoryUpdateIntent.from_dict(json.loads(json.dumps(submitted.to_dict()))) == submitted
 
 
-def test_an_intent_sent_as_json_is_kept_like_the_object_itself(tmp_path):  # C010
-    kept = []
+def test_an_intent_as_json_is_stored_byte_for_byte_like_the_object(tmp_path):  # C010
+    stored_files = []
     for name, proposal in (("a", MemoryUpdateIntent(**decision())), ("b", json.loads(json.dumps(decision())))):
         with jidomem.open(tmp_path / name, sources=fixed_sources()) as memory:
             memory.writer.submit_intent("p", proposal)
-        kept.append(files(tmp_path / name))
-    assert kept[0] == kept[1]
+        stored_files.append(files(tmp_path / name))
+    assert stored_files[0] == stored_files[1]
 
 
-@pytest.mark.parametrize("given", ["remember this", ["fact"], 7, None, b"{}"])
-def test_nothing_but_an_intent_is_a_proposal(memory, given):  # C001
-    error = refusal(memory.writer.submit_intent, "p", given)
+@pytest.mark.parametrize("proposal", ["remember this", ["fact"], 7, None, b"{}"])
+def test_a_submission_that_is_no_intent_is_refused(memory, proposal):  # C001
+    error = refusal(memory.writer.submit_intent, "p", proposal)
     assert error.code == "invalid_argument"
     assert "JSON object" in error.detail
     assert files(memory.settings.root) == {}
@@ -146,18 +146,18 @@ def test_nothing_but_an_intent_is_a_proposal(memory, given):  # C001
     ("key", "nearest"),
     [("sumary", "summary"), ("assertedBy", "asserted_by"), ("title", "summary"), ("Evidence", "evidence")],
 )
-def test_an_unknown_field_is_refused_by_name_with_the_nearest_one(key, nearest):  # C001
+def test_an_unknown_field_is_refused_with_its_name_and_the_nearest_field(key, nearest):  # C001
     error = refusal(MemoryUpdateIntent.from_dict, {key: "x"})
     assert error.code == "unknown_field"
     assert (error.violations[0].field, error.violations[0].nearest) == (key, nearest)
 
 
-def test_an_unknown_field_like_no_other_is_refused_without_a_guess():  # C001
+def test_an_unknown_field_without_a_similar_one_has_no_nearest_field():  # C001
     assert refusal(MemoryUpdateIntent.from_dict, {"xyzzy": 1}).violations[0].nearest is None
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "expected"),
     [
         ('{"type": "fact",}', "line 1 column"),
         ('{"summary": "a", "summary": "b"}', "'summary' is given twice"),
@@ -167,13 +167,13 @@ def test_an_unknown_field_like_no_other_is_refused_without_a_guess():  # C001
         ("[" * 200_000, "nested too deeply"),
     ],
 )
-def test_json_that_cannot_be_read_is_refused_with_its_place(text, place):  # C010
+def test_malformed_json_is_refused_with_its_position(text, expected):  # C010
     error = refusal(MemoryUpdateIntent.from_json, text)
     assert error.code == "malformed_json"
-    assert place in error.detail
+    assert expected in error.detail
 
 
-def test_numbers_of_confidence_are_read_exactly():  # C010
+def test_a_confidence_number_is_read_exactly():  # C010
     given = MemoryUpdateIntent.from_json('{"confidence": 0.1}')
     assert given.confidence == 0.1
     assert math.isfinite(given.confidence)

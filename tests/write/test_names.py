@@ -1,4 +1,4 @@
-"""Names, IRIs and moments in their one written form, and the repairs that bring a value into it."""
+"""The canonical form of names, IRIs and moments, and the repairs that change a value into it."""
 
 from random import Random
 
@@ -17,22 +17,22 @@ DAY = "2026-11-21T00:00:00.000000Z"
     [("  The Architect ", "the-architect"), ("E\u0301va", "éva"), ("a_b.c-d", "a_b.c-d"), ("-.a.-", "a"), ("??", ""),
      ("STRASSE ß", "strasse-ss"), ("\u0301", ""), ("💥\u0301x", "x"), ("ana\ufe0f", "ana"), ("é\u200d", "é")],
 )  # fmt: skip
-def test_a_name_is_letters_and_digits_in_lower_case(given, slug):
+def test_a_slug_has_lower_case_letters_and_digits(given, slug):
     assert canonical.slug(given) == slug
 
 
-@pytest.mark.parametrize(("one", "other"), [("राम", "रीम"), ("สมชาย", "สมชัย"), ("நிதி", "நதி"), ("İnci", "I nci")])
-def test_names_that_differ_in_the_marks_on_their_letters_are_two(one, other):
-    assert canonical.slug(one) != canonical.slug(other)
-    for name in (one, other):
+@pytest.mark.parametrize(("first", "second"), [("राम", "रीम"), ("สมชาย", "สมชัย"), ("நிதி", "நதி"), ("İnci", "I nci")])
+def test_names_that_differ_in_combining_marks_have_different_slugs(first, second):
+    assert canonical.slug(first) != canonical.slug(second)
+    for name in (first, second):
         assert canonical.is_absolute(f"https://jido.ai/agents/{canonical.slug(name)}")
 
 
-def test_a_name_in_its_one_form_stays_as_it_is():
+def test_slugs_are_idempotent():
     random = Random(7)
-    signs = [chr(n) for n in (*range(0x20, 0xD800), *range(0xF900, 0xFFFE), 0x1F4A5, 0x1D400, 0xE0100)]
+    characters = [chr(n) for n in (*range(0x20, 0xD800), *range(0xF900, 0xFFFE), 0x1F4A5, 0x1D400, 0xE0100)]
     for _ in range(5_000):
-        slug = canonical.slug("".join(random.choices(signs[:0x400] if random.random() < 0.5 else signs, k=4)))
+        slug = canonical.slug("".join(random.choices(characters[:0x400] if random.random() < 0.5 else characters, k=4)))
         assert canonical.slug(slug) == slug
 
 
@@ -41,12 +41,12 @@ def test_a_name_in_its_one_form_stays_as_it_is():
     ["2026/11/21", "21.11.2026", "2026.11.21", "21 Nov 2026", "21 November 2026", "Nov 21, 2026", "November 21, 2026",
      "Nov 21 2026", " November  21  2026\n"],
 )  # fmt: skip
-def test_a_date_that_means_one_day_is_that_day(given):
+def test_a_date_in_another_unambiguous_format_is_read_as_its_day(given):
     assert canonical.other_date(given) == DAY
     assert canonical.moment(given) is None
 
 
-def test_a_moment_has_a_year_of_four_digits():
+def test_a_moment_with_a_year_of_four_digits_is_accepted():
     assert canonical.moment("1000-01-01") == "1000-01-01T00:00:00.000000Z"
     assert (canonical.moment("0999-12-31T23:59:59Z"), canonical.moment("soon"), canonical.other_date("11/21/2026")) == (
         None,
@@ -60,7 +60,7 @@ def test_a_moment_has_a_year_of_four_digits():
         ("a  b__c-D", "abcd", "a_b_c_d"), ("x:y:Z", "z", "z"), ("Ä1", "1", "ä1"),
     ],
 )  # fmt: skip
-def test_names_that_differ_in_case_and_separators_alone_are_one(given, squashed, key):
+def test_names_are_compared_without_case_and_separators(given, squashed, key):
     assert (canonical.squash(given), canonical.type_key(given)) == (squashed, key)
 
 
@@ -71,7 +71,7 @@ def test_names_that_differ_in_case_and_separators_alone_are_one(given, squashed,
         ("toolsoruce", "ToolSource"), ("toolusre", "ToolUser"), ("xyzzy", None), ("hi", None), ("", None),
     ],
 )  # fmt: skip
-def test_the_nearest_is_what_is_begun_or_most_alike(given, nearest):
+def test_the_nearest_name_has_the_same_prefix_or_is_most_similar(given, nearest):
     assert canonical.nearest(given, ["low", "medium", "high", "ToolSource", "ToolSometimes", "ToolUser"]) == nearest
 
 
@@ -82,20 +82,20 @@ def test_the_nearest_is_what_is_begun_or_most_alike(given, nearest):
         ("jido:1a", None), ("Jido:Fact", None), (" jido:Fact", None), ("jido:a/b", None), ("Fact", None),
     ],
 )  # fmt: skip
-def test_a_prefixed_name_is_one_of_the_prefixes_there_are(given, expanded):
+def test_a_prefixed_name_of_a_known_prefix_is_expanded(given, expanded):
     assert canonical.expand(given) == expanded
 
 
 @pytest.mark.parametrize(
-    ("given", "alone", "in_prose"),
+    ("given", "expected", "expected_in_prose"),
     [
         ("urn:x:a", True, True), (" HTTPS:/a ", True, True), ("http://a b", True, False), (" jido:Fact ", True, True),
         ("<a b>", True, False), (" <a> ", True, True), ("< urn:x", True, False), ("a: b", False, False),
         ("see https://a", False, False), ("a < b", False, False), ("plain", False, False), ("<a> <b>", False, False),
     ],
 )  # fmt: skip
-def test_what_is_meant_as_an_iri_begins_like_one_and_in_prose_is_a_single_word(given, alone, in_prose):
-    assert (canonical.is_reference(given), canonical.is_reference(given, prose=True)) == (alone, in_prose)
+def test_a_reference_looks_like_an_iri_and_in_prose_is_a_single_token(given, expected, expected_in_prose):
+    assert (canonical.is_reference(given), canonical.is_reference(given, prose=True)) == (expected, expected_in_prose)
 
 
 @pytest.mark.parametrize(
@@ -106,23 +106,23 @@ def test_what_is_meant_as_an_iri_begins_like_one_and_in_prose_is_a_single_word(g
         ("https://x.org//a", "https://x.org//a"), ("a plain text", "a plain text"), ("...//a", ".../a"),
     ],
 )  # fmt: skip
-def test_a_path_is_without_the_parts_that_say_nothing(given, path):
+def test_a_path_is_written_without_redundant_parts(given, path):
     assert plain_path(given) == path
 
 
-def test_what_only_jidomem_mints_is_in_a_folder_of_its_own():
+def test_iris_of_the_folders_of_jidomem_are_own_and_other_jidomem_iris_reserved():
     assert all(canonical.is_ours(f"{BASE}{folder}/x") for folder in FOLDERS)
     assert canonical.is_ours("urn:jido:this")
     reserved = (f"{JIDO}x", f"{SHAPE}x", f"{BASE}graphs/x")
     assert [canonical.is_ours(text) for text in reserved] == [False] * 3
     assert all(canonical.is_reserved(text) for text in (*reserved, f"{BASE}memory/x", "urn:jido:x"))
-    for other in (BASE, f"{BASE}memory", f"{BASE}other/x", "urn:jid:x", "https://example.org/memory/"):
-        assert not canonical.is_ours(other)
-        assert not canonical.is_reserved(other)
+    for unowned in (BASE, f"{BASE}memory", f"{BASE}other/x", "urn:jid:x", "https://example.org/memory/"):
+        assert not canonical.is_ours(unowned)
+        assert not canonical.is_reserved(unowned)
 
 
 @pytest.mark.parametrize(
-    ("given", "absolute"),
+    ("given", "expected"),
     [
         ("https://example.org/a", True), ("http://a", True), ("urn:x:y", True), ("urn:", False), ("ftp://a", False),
         ("HTTPS://a", False), ("https://A/", False), ("https://a/%zz", False), ("http://[", False), ("a", False),
@@ -130,12 +130,12 @@ def test_what_only_jidomem_mints_is_in_a_folder_of_its_own():
         (" urn:x", False),
     ],
 )  # fmt: skip
-def test_an_absolute_iri_is_whole_in_its_written_form_and_not_too_long(given, absolute):
-    assert canonical.is_absolute(given) is absolute
+def test_an_absolute_iri_is_valid_in_canonical_form_up_to_a_length(given, expected):
+    assert canonical.is_absolute(given) is expected
 
 
 @pytest.mark.parametrize(
-    ("given", "written"),
+    ("given", "expected"),
     [
         ("<HTTPS://Jido.ai/Agents/ The Architect>", BASE + "agents/thearchitect"), ("URN:X:Y", "urn:X:Y"),
         ("https://jido.ai/Sessions/S_1!", BASE + "sessions/s_1"), ("https://jido.ai/agents/??", BASE + "agents/??"),
@@ -145,15 +145,15 @@ def test_an_absolute_iri_is_whole_in_its_written_form_and_not_too_long(given, ab
         ("https://example.org/Memory/ABC", "https://example.org/Memory/ABC"), ("urx:A", "urx:A"),
     ],
 )  # fmt: skip
-def test_an_iri_is_written_as_it_can_only_be_meant(given, written):
-    assert canonical.written(given) == written
+def test_an_iri_is_written_in_its_canonical_form(given, expected):
+    assert canonical.written(given) == expected
 
 
-def test_each_is_kept_once_in_order():
+def test_repeated_entries_are_removed_in_order():
     assert canonical.unique(["b", "a", "b"]) == ["b", "a"]
 
 
-def test_a_repair_changes_its_field_alone_and_a_swap_what_it_swaps_however_deep():
+def test_a_repair_changes_only_its_field_and_a_swap_replaces_nested_values():
     values = {"about": ["x", " x ", {"@id": "x", "n": 1}, ("x", ["xx"])], "topic": "x"}
 
     assert canonical.put("topic", "y")(values) == values | {"topic": "y"}
