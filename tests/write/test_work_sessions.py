@@ -1,4 +1,4 @@
-"""A work session is opened once and changed by events: its state, and the refusal of an unknown state."""
+"""A work session is opened once and changed by events; an unknown state is refused."""
 
 import pytest
 from writing import GRAPH, refusal, triples_of, values_of
@@ -11,17 +11,20 @@ PHASES = ("PlanningPhase", "ImplementationPhase", "DebuggingPhase", "ReviewPhase
 
 
 def events(memory, name):
-    """The status and phase of each event of a session, by number."""
-    found = {plain_value(s) for s, _, _ in memory.index.triples(GRAPH, None, jido("ofSession"), iri(SESSIONS + name))}
-    every = [[values_of(memory, event, each) for each in ("eventNumber", "toStatus", "toPhase")] for event in found]
+    """Return the status and phase of each event of a session, ordered by number."""
+    nodes = {plain_value(s) for s, _, _ in memory.index.triples(GRAPH, None, jido("ofSession"), iri(SESSIONS + name))}
+    rows = [
+        [values_of(memory, event, name_of_property) for name_of_property in ("eventNumber", "toStatus", "toPhase")]
+        for event in nodes
+    ]
     return [
         ([plain_value(v).rpartition("#")[2] for v in status], [plain_value(v).rpartition("#")[2] for v in phase])
-        for number, status, phase in sorted(every, key=lambda row: int(plain_value(row[0][0])))
+        for number, status, phase in sorted(rows, key=lambda row: int(plain_value(row[0][0])))
     ]
 
 
 @pytest.mark.parametrize("end", ["Closed", "Abandoned"])
-def test_a_session_that_its_first_event_ended_is_moved_no_further_and_its_successor_is_named(memory, end):
+def test_an_ended_session_is_not_moved_and_the_refusal_names_its_successor_command(memory, end):
     memory.writer.start_session("p", "s")
     memory.writer.move_session("p", "s", status=end)
     before = triples_of(memory)
@@ -36,21 +39,21 @@ def test_a_session_that_its_first_event_ended_is_moved_no_further_and_its_succes
     assert triples_of(memory) == before
 
 
-def test_a_session_nobody_opened_is_neither_moved_nor_continued(memory):
+def test_an_unknown_session_is_neither_moved_nor_continued(memory):
     memory.writer.start_session("p", "other")
     before = triples_of(memory)
 
-    moving = refusal(memory.writer.move_session, "p", "s", status="Paused")
-    continuing = refusal(memory.writer.start_session, "p", "next", continues="s")
+    move_error = refusal(memory.writer.move_session, "p", "s", status="Paused")
+    start_error = refusal(memory.writer.start_session, "p", "next", continues="s")
 
-    assert [error.code for error in (moving, continuing)] == ["not_found", "not_found"]
-    assert moving.detail == continuing.detail == f"no session {SESSIONS}s"
-    assert moving.hint == "open it with: jidomem agent session start NAME"
-    assert continuing.hint == "list them with: jidomem agent session list"
+    assert [error.code for error in (move_error, start_error)] == ["not_found", "not_found"]
+    assert move_error.detail == start_error.detail == f"no session {SESSIONS}s"
+    assert move_error.hint == "open it with: jidomem agent session start NAME"
+    assert start_error.hint == "list them with: jidomem agent session list"
     assert triples_of(memory) == before
 
 
-def test_the_name_of_a_session_is_taken_once(memory):
+def test_a_session_name_is_unique(memory):
     memory.writer.start_session("p", "s")
     before = triples_of(memory)
 
@@ -62,7 +65,7 @@ def test_the_name_of_a_session_is_taken_once(memory):
     assert triples_of(memory) == before
 
 
-def test_a_session_that_continues_another_points_at_it_by_both_names_and_one_that_does_not_at_none(memory):
+def test_a_continued_session_refers_to_its_predecessor_by_two_properties(memory):
     memory.writer.start_session("p", "first")
     memory.writer.start_session("p", "second", continues="first")
 
@@ -71,7 +74,7 @@ def test_a_session_that_continues_another_points_at_it_by_both_names_and_one_tha
         assert values_of(memory, SESSIONS + "first", name) == []
 
 
-def test_the_newest_event_says_the_state_after_more_than_nine_of_them_too(memory):
+def test_the_state_of_a_session_is_that_of_its_newest_event_beyond_nine_events(memory):
     memory.writer.start_session("p", "s")
     for status in ["Paused", "Active"] * 5 + ["Closed"]:
         memory.writer.move_session("p", "s", status=status)
@@ -80,7 +83,7 @@ def test_the_newest_event_says_the_state_after_more_than_nine_of_them_too(memory
     assert refusal(memory.writer.move_session, "p", "s", status="Active").detail.endswith("has ended (Closed)")
 
 
-def test_an_event_says_what_changed_by_whom_and_only_an_end_has_a_time(memory):
+def test_an_event_records_its_change_and_agent_and_sets_no_end_time(memory):
     memory.writer.start_session("p", "s", agent="ana")
     memory.writer.move_session("p", "s", agent="bob", phase="review")
     memory.writer.move_session("p", "s", agent="ana", status="paused", phase="planning")
@@ -91,7 +94,7 @@ def test_an_event_says_what_changed_by_whom_and_only_an_end_has_a_time(memory):
     assert values_of(memory, SESSIONS + "s", "endedAt") == []
 
 
-def test_a_phase_alone_leaves_a_session_in_the_state_it_was_in(memory):
+def test_a_phase_change_keeps_the_status(memory):
     memory.writer.start_session("p", "s")
     memory.writer.move_session("p", "s", phase="review")
     memory.writer.move_session("p", "s", status="Closed", phase="debugging")
@@ -99,7 +102,7 @@ def test_a_phase_alone_leaves_a_session_in_the_state_it_was_in(memory):
     assert "has ended (Closed)" in refusal(memory.writer.move_session, "p", "s", status="Active").detail
 
 
-def test_a_session_ends_when_it_was_ended_but_never_before_it_began(memory):
+def test_the_end_of_a_session_is_never_before_its_start(memory):
     node, later = iri(SESSIONS + "later"), "2031-05-01T00:00:00Z"
     rows = [(node, TYPE, jido("WorkSession")), (node, jido("hasStatus"), jido("Active"))]
     memory.writer.declare("p", [*rows, (node, jido("startedAt"), date_time(later))])
@@ -108,8 +111,8 @@ def test_a_session_ends_when_it_was_ended_but_never_before_it_began(memory):
     for name in ("later", "now"):
         memory.writer.move_session("p", name, status="Closed")
 
-    (ended,), (begun,) = (values_of(memory, SESSIONS + "now", name) for name in ("endedAt", "startedAt"))
-    assert plain_value(begun) < plain_value(ended) < "2026-11-22"
+    (ended,), (started,) = (values_of(memory, SESSIONS + "now", name) for name in ("endedAt", "startedAt"))
+    assert plain_value(started) < plain_value(ended) < "2026-11-22"
     assert values_of(memory, SESSIONS + "later", "endedAt") == [date_time(later)]
 
 
@@ -118,20 +121,20 @@ def test_a_session_ends_when_it_was_ended_but_never_before_it_began(memory):
     ("status", "close", "Closed", ("Active", "Paused", "Closed", "Abandoned")),
     ("phase", "zzz", None, PHASES),
 ])  # fmt: skip
-def test_an_unknown_state_is_answered_with_those_there_are_and_the_nearest(memory, field, given, nearest, allowed):
+def test_an_unknown_state_is_refused_with_the_allowed_and_nearest_states(memory, field, given, nearest, allowed):
     memory.writer.start_session("p", "s")
 
     error = refusal(memory.writer.move_session, "p", "s", **{field: given})
 
-    (found,) = error.violations
+    (violation,) = error.violations
     assert error.detail == f"{field} is one of {', '.join(allowed)}, not {given!r}"
-    assert (found.code, found.field, found.value) == ("shape_violation", field, given)
-    assert (found.nearest, sorted(found.allowed)) == (nearest, sorted(allowed))
-    assert (found.repair({}) if found.repair else None) == ({field: nearest} if nearest else None)
+    assert (violation.code, violation.field, violation.value) == ("shape_violation", field, given)
+    assert (violation.nearest, sorted(violation.allowed)) == (nearest, sorted(allowed))
+    assert (violation.repair({}) if violation.repair else None) == ({field: nearest} if nearest else None)
 
 
 @pytest.mark.parametrize("name", ["review", "Review", "ReviewPhase", "review-phase", "jido:ReviewPhase"])
-def test_a_phase_is_named_in_any_spelling(memory, name):
+def test_a_phase_is_accepted_in_any_spelling(memory, name):
     memory.writer.start_session("p", "s")
     memory.writer.move_session("p", "s", phase=name)
 
