@@ -259,9 +259,15 @@ def test_an_untrusted_memory_is_quarantined_with_its_reason_and_confirmed_by_a_c
         [],
     ]
     assert because in values_of(memory, proposed.iri, "proposedBecause")
-    assert [bool(values_of(memory, each.iri, "quarantined")) for each in (page, dependent, reviewed, proposed, trusted)] == [
-        True, True, False, True, False,
-    ]  # fmt: skip
+    assert [
+        bool(values_of(memory, each.iri, "quarantined")) for each in (page, dependent, reviewed, proposed, trusted)
+    ] == [
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
     confirmed = [values_of(memory, each.iri, "confirmedBy") for each in (reviewed, trusted)]
     assert confirmed == [[iri(f"{BASE}agents/rita")], []]
 
