@@ -1,4 +1,4 @@
-"""Ending a memory of another agent takes a reason, through every verb of the writer."""
+"""Ending a memory of another agent needs a reason in every command of the writer."""
 
 import pytest
 from conftest import decision, fixed_sources, intent
@@ -18,11 +18,11 @@ def memory(tmp_path):
         yield memory
 
 
-def kept(memory, **fields):
+def record(memory, **fields):
     return memory.writer.submit_intent("p", intent(**{"asserted_by": "ana", **fields})).iri
 
 
-def state(memory, item):
+def status_of(memory, item):
     return memory.reader.get_memory("p", item)["status"]
 
 
@@ -48,35 +48,35 @@ def expiring(memory, item, **why):
     return memory.writer.correct("p", item, changes=changes, reason=why.get("reason"))
 
 
-WAYS = [superseding, invalidating, revising, setting, expiring]
+CORRECTIONS = [superseding, invalidating, revising, setting, expiring]
 
 
 @pytest.mark.parametrize("why", [{"reason": "measured"}, {"rationale": "measured"}], ids=str)
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_what_another_agent_asserted_ends_for_a_reason_only(memory, way, why):
-    old = kept(memory, summary="The port is 80", rationale="it always was", valid_from="2026-01-01")
+@pytest.mark.parametrize("end", CORRECTIONS, ids=lambda end: end.__name__)
+def test_a_memory_of_another_agent_is_ended_only_with_a_reason(memory, end, why):
+    old = record(memory, summary="The port is 80", rationale="it always was", valid_from="2026-01-01")
 
     with pytest.raises(IntentRefused, match="was asserted by ana: say in reason") as refusal:
-        way(memory, old)
-    before = state(memory, old)
-    way(memory, old, **why)
+        end(memory, old)
+    before = status_of(memory, old)
+    end(memory, old, **why)
 
     assert (refusal.value.code, before) == ("missing_rationale", "active")
     assert refusal.value.violations[0].field == "reason"
-    assert state(memory, old) != "active"
+    assert status_of(memory, old) != "active"
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_ones_own_memory_ends_without_a_reason(memory, way):
-    old = kept(memory, summary="The port is 80", asserted_by="ben")
+@pytest.mark.parametrize("end", CORRECTIONS, ids=lambda end: end.__name__)
+def test_an_own_memory_is_ended_without_a_reason(memory, end):
+    old = record(memory, summary="The port is 80", asserted_by="ben")
 
-    way(memory, old)
+    end(memory, old)
 
-    assert state(memory, old) != "active"
+    assert status_of(memory, old) != "active"
 
 
-def test_the_rationale_of_the_old_memory_is_no_reason_to_end_it(memory):
-    old = kept(memory, summary="Use a file", type="decision", rationale="it is there", topic="store")
+def test_the_copied_rationale_is_no_reason_to_end_a_memory(memory):
+    old = record(memory, summary="Use a file", type="decision", rationale="it is there", topic="store")
 
     with pytest.raises(IntentRefused, match="was asserted by ana"):
         memory.writer.correct("p", old, supersede="Use a table")
@@ -90,65 +90,69 @@ def test_the_rationale_of_the_old_memory_is_no_reason_to_end_it(memory):
         ({"type": "decision", "rationale": "r", "valid_from": "2026-01-01"}, {"evidence": ["seen"]}),
         ({"type": "fact"}, {"expires_on": "2030-01-01"}),
     ],
-    ids=lambda each: each.get("type", "change"),
+    ids=lambda item: item.get("type", "change"),
 )
-def test_work_that_goes_on_and_a_memory_that_is_confirmed_need_no_reason(memory, fields, changes):
-    old = kept(memory, summary="x", **fields)
+def test_progress_and_confirmation_need_no_reason_and_record_every_agent(memory, fields, changes):
+    old = record(memory, summary="x", **fields)
 
     new = memory.writer.correct("p", old, changes=changes).iri
-    again = memory.writer.confirm("p", new, asserted_by="cleo").iri
+    confirmed = memory.writer.confirm("p", new, asserted_by="cleo").iri
 
-    assert [state(memory, each) for each in (old, new, again)] == ["superseded", "superseded", "active"]
-    assert [agents(memory, each) for each in (old, new, again)] == [("ana", None), ("ana", "ben"), ("ana", "cleo")]
+    assert [status_of(memory, item) for item in (old, new, confirmed)] == ["superseded", "superseded", "active"]
+    assert [agents_of(memory, item) for item in (old, new, confirmed)] == [
+        ("ana", None),
+        ("ana", "ben"),
+        ("ana", "cleo"),
+    ]
     with pytest.raises(IntentRefused, match="was asserted or confirmed by ana and ben: say in reason"):
-        memory.writer.remember("p", "another", supersedes=[again], asserted_by="cleo")
+        memory.writer.remember("p", "another", supersedes=[confirmed], asserted_by="cleo")
     with pytest.raises(IntentRefused, match="was asserted or confirmed by ben and cleo: say in reason"):
-        memory.writer.remember("p", "another", supersedes=[again], asserted_by="ana")
+        memory.writer.remember("p", "another", supersedes=[confirmed], asserted_by="ana")
 
 
-def test_another_confidence_needs_a_reason_and_has_the_agent_as_its_author(memory):
-    old = kept(memory, summary="The port is 80", confidence="medium")
+def test_a_changed_confidence_needs_a_reason_and_changes_the_author(memory):
+    old = record(memory, summary="The port is 80", confidence="medium")
 
     with pytest.raises(IntentRefused, match="was asserted by ana: say in reason"):
         memory.writer.correct("p", old, changes={"confidence": "high"})
     new = memory.writer.correct("p", old, changes={"confidence": "high"}, reason="seen in the config").iri
 
-    assert agents(memory, new) == ("ben", None)
+    assert agents_of(memory, new) == ("ben", None)
 
 
-def test_the_confirmation_of_another_agent_counts_after_the_author_confirms_again(memory):
-    old = kept(memory, summary="The port is 80")
+def test_a_confirmation_by_another_agent_counts_after_a_confirmation_by_the_author(memory):
+    old = record(memory, summary="The port is 80")
     confirmed = memory.writer.confirm("p", old).iri
-    again = memory.writer.confirm("p", confirmed, asserted_by="ana").iri
+    reconfirmed = memory.writer.confirm("p", confirmed, asserted_by="ana").iri
 
     with pytest.raises(IntentRefused, match="was asserted or confirmed by ben: say in reason"):
-        memory.writer.remember("p", "another", supersedes=[again], asserted_by="ana")
+        memory.writer.remember("p", "another", supersedes=[reconfirmed], asserted_by="ana")
 
 
-def test_a_proposal_that_ends_more_is_of_its_own_agent_and_is_accepted_with_a_reason(memory):
-    active, logs = kept(memory, summary="Production uses TLS"), {"summary": "Logs are kept 30 days"}
-    proposed = memory.writer.submit_intent("p", intent(asserted_by="ana", **logs), propose=True).iri
-    ending = intent(asserted_by="ben", supersedes=[proposed, active], **logs)
-    copied = memory.writer.submit_intent("p", ending, propose=True).iri
+def test_a_proposal_that_ends_further_memories_is_accepted_only_with_a_reason(memory):
+    active, content = record(memory, summary="Production uses TLS"), {"summary": "Logs are kept 30 days"}
+    proposed = memory.writer.submit_intent("p", intent(asserted_by="ana", **content), propose=True).iri
+    fields = intent(asserted_by="ben", supersedes=[proposed, active], **content)
+    extended = memory.writer.submit_intent("p", fields, propose=True).iri
 
-    assert agents(memory, copied) == ("ben", None)
+    assert agents_of(memory, extended) == ("ben", None)
     for accept in (memory.writer.confirm, lambda project, item: memory.writer.settle(project, item, "accept")):
         with pytest.raises(IntentRefused, match="was asserted by ana: say in reason"):
-            accept("p", copied)
-    assert state(memory, active) == "active"
+            accept("p", extended)
+    assert status_of(memory, active) == "active"
 
 
-def agents(memory, item):
+def agents_of(memory, item):
     properties = memory.reader.get_memory("p", item)["properties"]
-    names = [properties.get(name, [None])[0] for name in ("assertedBy", "settledBy")]
-    return tuple(name and name.rpartition("/")[2] for name in names)
+    names = [properties.get(role, [None])[0] for role in ("assertedBy", "settledBy")]
+    return tuple(role and role.rpartition("/")[2] for role in names)
 
 
-def test_the_receipt_of_a_repeated_text_names_the_author_that_stays(memory):
-    old = kept(memory, summary="one")
+def test_the_receipt_of_a_repeated_text_names_the_retained_author(memory):
+    old = record(memory, summary="one")
     receipts = [memory.writer.remember("p", "one", type="fact", supersedes=[old], asserted_by="ben", confidence="high")]
     receipts.append(memory.writer.remember("p", "two", supersedes=[receipts[0].iri], asserted_by="ben", reason="new"))
-    task = kept(memory, summary="do it", type="task", assigned_to="ana")
+    task = record(memory, summary="do it", type="task", assigned_to="ana")
     receipts.append(memory.writer.correct("p", task, changes={"status": "Completed"}, who={"asserted_by": "ben"}))
 
     assert [receipt.warnings for receipt in receipts] == [
@@ -156,8 +160,8 @@ def test_the_receipt_of_a_repeated_text_names_the_author_that_stays(memory):
     ]  # fmt: skip
 
 
-def test_the_activity_of_agents_counts_by_the_agent_that_recorded(memory):
-    kept(memory, summary="one")
+def test_the_activity_query_counts_by_recording_agent(memory):
+    record(memory, summary="one")
     proposal = memory.writer.submit_intent("p", intent(summary="two", asserted_by="cleo"), propose=True).iri
     memory.writer.settle("p", proposal, "accept", reason="seen")
 
@@ -166,45 +170,49 @@ def test_the_activity_of_agents_counts_by_the_agent_that_recorded(memory):
     assert {row["agent"].rpartition("/")[2]: row["items"] for row in rows} == {"ana": 1, "ben": 1, "cleo": 1}
 
 
-def test_an_agent_that_revives_a_memory_of_another_does_not_become_its_author(memory):
-    old = kept(memory, summary="one")
+def test_an_agent_that_revives_a_memory_does_not_become_its_author(memory):
+    old = record(memory, summary="one")
     memory.writer.invalidate("p", old, reason="looked wrong")
-    back = memory.writer.undo("p", old).iri
+    restored = memory.writer.undo("p", old).iri
 
-    assert agents(memory, back) == ("ana", "ben")
+    assert agents_of(memory, restored) == ("ana", "ben")
     with pytest.raises(IntentRefused, match="was asserted by ana: say in reason"):
-        memory.writer.remember("p", "another", supersedes=[back])
-    memory.writer.invalidate("p", back, reason="still wrong")
-    changed = memory.writer.undo("p", back, topic="ports").iri
-    assert agents(memory, changed) == ("ben", None)
+        memory.writer.remember("p", "another", supersedes=[restored])
+    memory.writer.invalidate("p", restored, reason="still wrong")
+    modified = memory.writer.undo("p", restored, topic="ports").iri
+    assert agents_of(memory, modified) == ("ben", None)
 
 
-def test_the_alternatives_of_another_agent_are_no_restatement(memory):
+def test_different_alternatives_are_no_restatement(memory):
     fields = {"summary": "x", "type": "decision", "rationale": "r", "alternatives": ["a", "b"]}
-    old = kept(memory, **fields)
+    old = record(memory, **fields)
 
-    same = kept(memory, **fields, supersedes=[old], asserted_by="ben")
-    other = kept(memory, **{**fields, "alternatives": ["a"]}, supersedes=[same], asserted_by="ben", reason="b is gone")
+    repeated = record(memory, **fields, supersedes=[old], asserted_by="ben")
+    changed = record(
+        memory, **{**fields, "alternatives": ["a"]}, supersedes=[repeated], asserted_by="ben", reason="b is gone"
+    )
 
-    alternatives = memory.reader.get_memory("p", same)["properties"]["hasAlternative"]
-    assert {agents(memory, each) for each in (same, other)} == {("ana", "ben"), ("ben", None)}
-    assert {agents(memory, each)[0] for each in alternatives} == {"ana"}
+    alternatives = memory.reader.get_memory("p", repeated)["properties"]["hasAlternative"]
+    assert {agents_of(memory, item) for item in (repeated, changed)} == {("ana", "ben"), ("ben", None)}
+    assert {agents_of(memory, item)[0] for item in alternatives} == {"ana"}
 
 
-def test_an_accepted_proposal_is_of_its_proposer_unless_it_repeats_an_active_memory(memory):
-    old = kept(memory, summary="one")
-    other = memory.writer.submit_intent("p", intent(summary="two", asserted_by="cleo"), propose=True).iri
-    same = memory.writer.submit_intent("p", intent(summary="one", supersedes=[old], asserted_by="cleo"), propose=True)
+def test_an_accepted_proposal_keeps_its_proposer_unless_it_repeats_an_active_memory(memory):
+    old = record(memory, summary="one")
+    new_proposal = memory.writer.submit_intent("p", intent(summary="two", asserted_by="cleo"), propose=True).iri
+    repeated = memory.writer.submit_intent(
+        "p", intent(summary="one", supersedes=[old], asserted_by="cleo"), propose=True
+    )
 
-    accepted = [memory.writer.settle("p", each, "accept", reason="seen").iri for each in (other, same.iri)]
+    accepted = [memory.writer.settle("p", item, "accept", reason="seen").iri for item in (new_proposal, repeated.iri)]
 
-    assert [agents(memory, each) for each in accepted] == [("cleo", "ben"), ("ana", "ben")]
+    assert [agents_of(memory, item) for item in accepted] == [("cleo", "ben"), ("ana", "ben")]
     why = memory.reader.why("p", accepted[0])
     assert [why[name][0].rpartition("/")[2] for name in ("asserted_by", "settled_by")] == ["cleo", "ben"]
     assert memory.reader.history("p", accepted[0])[-1]["agent"].endswith("/ben")
 
 
-def test_the_acceptance_of_another_agent_is_undone_for_a_reason_only_and_the_proposer_stays_the_author(memory):
+def test_the_acceptance_of_another_agent_is_undone_only_with_a_reason_and_keeps_the_author(memory):
     proposal = memory.writer.submit_intent("p", intent(summary="two", asserted_by="cleo"), propose=True).iri
     memory.writer.settle("p", proposal, "accept")
 
@@ -212,18 +220,18 @@ def test_the_acceptance_of_another_agent_is_undone_for_a_reason_only_and_the_pro
     with pytest.raises(IntentRefused, match="was asserted or confirmed by ben and cleo: say in reason"):
         memory.writer.undo("p", proposal)
     memory.writer.agent = "ben"
-    again = memory.writer.undo("p", proposal).iri
+    restored = memory.writer.undo("p", proposal).iri
 
-    assert (agents(memory, again), state(memory, again)) == (("cleo", "ben"), "pending")
+    assert (agents_of(memory, restored), status_of(memory, restored)) == (("cleo", "ben"), "pending")
 
 
-def test_a_retry_of_a_confirmation_gets_the_first_receipt(memory):
-    old = kept(memory, summary="one")
-    given = intent(summary="one", supersedes=[old], asserted_by="ben", idempotency_key="k")
-    first = memory.writer.submit_intent("p", given)
+def test_a_retried_confirmation_returns_the_first_receipt(memory):
+    old = record(memory, summary="one")
+    confirmation = intent(summary="one", supersedes=[old], asserted_by="ben", idempotency_key="k")
+    first = memory.writer.submit_intent("p", confirmation)
 
-    assert memory.writer.submit_intent("p", given).iri == first.iri
-    assert kept(memory, summary="of ana", idempotency_key="k") != first.iri
+    assert memory.writer.submit_intent("p", confirmation).iri == first.iri
+    assert record(memory, summary="of ana", idempotency_key="k") != first.iri
 
 
 @pytest.mark.parametrize(
@@ -237,8 +245,8 @@ def test_a_retry_of_a_confirmation_gets_the_first_receipt(memory):
     ],
     ids=lambda each: each.get("type", "change"),
 )
-def test_a_change_of_what_another_agents_memory_says_or_counts_for_needs_a_reason(memory, fields, changes):
-    old = kept(memory, summary="x", **fields)
+def test_a_change_of_content_or_effect_of_another_agents_memory_needs_a_reason(memory, fields, changes):
+    old = record(memory, summary="x", **fields)
 
     with pytest.raises(IntentRefused, match="was asserted by ana"):
         memory.writer.correct("p", old, changes=changes)
@@ -246,52 +254,52 @@ def test_a_change_of_what_another_agents_memory_says_or_counts_for_needs_a_reaso
     assert memory.writer.correct("p", old, changes=changes, reason="agreed").status == "asserted"
 
 
-def test_undoing_what_another_agent_did_needs_a_reason(memory):
-    old = kept(memory, summary="one")
-    kept(memory, summary="two", supersedes=[old])
+def test_undo_of_another_agents_change_needs_a_reason(memory):
+    old = record(memory, summary="one")
+    record(memory, summary="two", supersedes=[old])
 
     with pytest.raises(IntentRefused, match="was asserted by ana"):
         memory.writer.undo("p", old)
 
-    assert state(memory, memory.writer.undo("p", old, reason="it was right").iri) == "active"
+    assert status_of(memory, memory.writer.undo("p", old, reason="it was right").iri) == "active"
 
 
-def test_a_proposal_ends_nothing_and_needs_no_reason_unless_its_acceptance_ends_what_another_asserted(memory):
-    old = kept(memory, summary="one")
-    waits = memory.writer.submit_intent(
+def test_a_proposal_needs_no_reason_but_its_acceptance_does(memory):
+    old = record(memory, summary="one")
+    proposal = memory.writer.submit_intent(
         "p", intent(summary="two", supersedes=[old], asserted_by="ben"), propose=True
     ).iri
 
     with pytest.raises(IntentRefused, match="was asserted by ana: say in reason"):
-        memory.writer.settle("p", waits, "accept")
-    new = memory.writer.settle("p", waits, "accept", reason="measured").iri
+        memory.writer.settle("p", proposal, "accept")
+    accepted = memory.writer.settle("p", proposal, "accept", reason="measured").iri
 
-    assert state(memory, old) == "superseded"
-    assert memory.writer.restated("p", new)["reason"] == "measured"
+    assert status_of(memory, old) == "superseded"
+    assert memory.writer.restated("p", accepted)["reason"] == "measured"
 
 
-def test_a_batch_is_refused_where_one_of_it_has_no_reason_and_the_others_are_kept(memory):
-    old = kept(memory, summary="one")
+def test_a_batch_refuses_only_the_intent_without_a_reason(memory):
+    old = record(memory, summary="one")
 
-    refused, good = memory.writer.submit_many("p", [
+    refused, accepted = memory.writer.submit_many("p", [
         intent(summary="two", supersedes=[old], asserted_by="ben"), intent(summary="three", asserted_by="ben"),
     ])  # fmt: skip
 
-    assert (refused.code, good.status) == ("missing_rationale", "asserted")
+    assert (refused.code, accepted.status) == ("missing_rationale", "asserted")
 
 
-def test_history_that_gives_no_reason_is_imported_and_once(memory, tmp_path):
-    with jidomem.open(tmp_path / "old", sources=fixed_sources()) as other:
-        first = other.writer.submit_intent("p", intent(summary="one", asserted_by="ana")).iri
-        other.writer.submit_intent("p", decision(summary="two", asserted_by="ben", supersedes=[first], topic="t"))
-        other.writer.submit_intent("p", intent(summary="three", asserted_by="ana"))
-        text = documents.turtle("p", other.journal.read(Stream("p")), other.schema.version)
+def test_an_imported_history_without_reasons_is_accepted_once(memory, tmp_path):
+    with jidomem.open(tmp_path / "old", sources=fixed_sources()) as source:
+        first = source.writer.submit_intent("p", intent(summary="one", asserted_by="ana")).iri
+        source.writer.submit_intent("p", decision(summary="two", asserted_by="ben", supersedes=[first], topic="t"))
+        source.writer.submit_intent("p", intent(summary="three", asserted_by="ana"))
+        text = documents.turtle("p", source.journal.read(Stream("p")), source.schema.version)
     data = (text if isinstance(text, bytes) else text.encode()).replace(b"jido:rationale", b"jido:detailedExplanation")
     data = data.replace(b"jido:ArchitecturalDecision", b"jido:Fact")
 
     report = import_document(memory.writer, memory.schema, "p", "old.ttl", data)
-    again = import_document(memory.writer, memory.schema, "p", "old.ttl", data)
+    second_report = import_document(memory.writer, memory.schema, "p", "old.ttl", data)
 
     assert (report.refusals, len(report.accepted)) == ([], 3)
-    assert (again.refusals, again.accepted) == ([], [])
-    assert state(memory, first) == "superseded"
+    assert (second_report.refusals, second_report.accepted) == ([], [])
+    assert status_of(memory, first) == "superseded"

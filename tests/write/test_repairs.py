@@ -1,4 +1,4 @@
-"""A refusal that an agent can repair has the repair, which is accepted unchanged."""
+"""A refusal that can be repaired contains the repair, which is accepted unchanged."""
 
 import json
 from pathlib import Path
@@ -22,52 +22,52 @@ def writer(memory):
     return memory.writer
 
 
-def named(cases):
+def case_params(cases):
     return [pytest.param(case, id=case["name"]) for case in cases]
 
 
-def of(case):
+def intent_of(case):
     values = intent(summary="something new") | case["given"]
     return {key: value for key, value in values.items() if key not in case.get("without", ())}
 
 
-def test_the_table_is_long_enough_and_each_case_is_named_once():
+def test_the_table_has_forty_repairs_and_unique_names():
     assert len([case for case in CASES if "accepted" not in case]) >= 40
     assert len({case["name"] for case in CASES}) == len(CASES)
 
 
-@pytest.mark.parametrize("case", named(case for case in CASES if "accepted" not in case))
-def test_what_is_mechanical_is_repaired(memory, writer, case):  # C039 C051
+@pytest.mark.parametrize("case", case_params(case for case in CASES if "accepted" not in case))
+def test_a_mechanical_fault_is_repaired_and_its_repair_accepted(memory, writer, case):  # C039 C051
     before = files(memory.settings.root)
-    error = refusal(writer.submit_intent, "p", of(case))
+    error = refusal(writer.submit_intent, "p", intent_of(case))
     assert error.code == case["code"]
     assert case.get("nearest") in (None, *(violation.nearest for violation in error.violations))
     assert error.fixed_intent is not None
     assert error.to_dict()["fixed_intent"] == error.fixed_intent
     assert files(memory.settings.root) == before
-    replayed = json.loads(json.dumps(error.to_dict()["fixed_intent"]))  # as it would come over the wire
+    replayed = json.loads(json.dumps(error.to_dict()["fixed_intent"]))  # as over the wire
     receipt = writer.submit_intent("p", replayed)
     assert receipt.status == "asserted"
     assert memory.reader.get_memory("p", receipt.iri)["status"] in ("active", "expired")
 
 
-@pytest.mark.parametrize("case", named(case for case in CASES if "accepted" in case))
-def test_what_can_only_mean_one_thing_is_accepted_at_once(writer, case):  # C035 C032
-    assert writer.submit_intent("p", of(case)).status == "asserted"
+@pytest.mark.parametrize("case", case_params(case for case in CASES if "accepted" in case))
+def test_an_unambiguous_intent_is_accepted(writer, case):  # C035 C032
+    assert writer.submit_intent("p", intent_of(case)).status == "asserted"
 
 
-def test_a_repair_changes_nothing_else(writer):  # C051
-    given = intent(type="taks", summary="  keep my  spaces ", evidence=["a", "b"], about=["x"], idempotency_key="k")
-    fixed = refusal(writer.submit_intent, "p", given).fixed_intent
-    assert fixed == given | {"type": "task"}
+def test_a_repair_changes_only_the_faulty_field(writer):  # C051
+    proposal = intent(type="taks", summary="  keep my  spaces ", evidence=["a", "b"], about=["x"], idempotency_key="k")
+    fixed = refusal(writer.submit_intent, "p", proposal).fixed_intent
+    assert fixed == proposal | {"type": "task"}
 
 
-def test_an_intent_given_as_an_object_is_repaired_too(writer):  # C051
+def test_an_intent_object_is_repaired(writer):  # C051
     error = refusal(writer.submit_intent, "p", MemoryUpdateIntent(**intent(confidence="hgih", summary="new")))
     assert MemoryUpdateIntent.from_dict(error.fixed_intent).confidence == "high"
 
 
-def test_the_hint_says_what_to_do_with_the_repair(writer):  # C051
+def test_the_hint_names_the_repair_or_the_missing_field(writer):  # C051
     assert "fixed_intent" in refusal(writer.submit_intent, "p", intent(type="fct")).hint
     assert "rationale" in refusal(writer.submit_intent, "p", intent(type="decision")).hint
 
@@ -101,7 +101,7 @@ def test_the_hint_says_what_to_do_with_the_repair(writer):  # C051
         ({"tracked_by": "issue 5"}, "invalid_iri"),
     ],
 )
-def test_what_somebody_has_to_decide_is_not_repaired(writer, fields, code):  # C039 C045
+def test_a_fault_that_needs_a_decision_is_not_repaired(writer, fields, code):  # C039 C045
     writer.submit_intent("p", intent(iri=OTHER, summary="the host is a", topic="host"))
     error = refusal(writer.submit_intent, "p", intent(summary="something new") | fields)
     assert code in {violation.code for violation in error.violations}
@@ -109,14 +109,14 @@ def test_what_somebody_has_to_decide_is_not_repaired(writer, fields, code):  # C
     assert error.fixed_intent is None
 
 
-def test_a_conflict_is_not_repaired_even_behind_a_mechanical_slip(writer):  # C058
+def test_a_conflict_is_not_repaired_even_behind_a_mechanical_fault(writer):  # C058
     clash = intent(summary="the port is 443", topic="port")
     assert getattr(refusal(writer.submit_intent, "p", clash), "fixed_intent", None) is None
     error = refusal(writer.submit_intent, "p", clash | {"confidence": "hgih"})
     assert (error.code, error.fixed_intent) == ("invalid_confidence", None)
 
 
-def test_an_ambiguous_short_id_names_the_memories_it_could_be(writer):  # C047
+def test_an_ambiguous_short_id_is_refused_with_the_matching_memories(writer):  # C047
     writer.submit_intent("p", intent(iri=OTHER, summary="the host is a", topic="host"))
     error = refusal(writer.submit_intent, "p", intent(summary="new", supersedes=["0197a1b2"]))
     assert set(error.violations[0].allowed) == {KNOWN, OTHER}
@@ -131,58 +131,58 @@ def test_an_unknown_agent_of_a_strict_project_is_not_repaired(tmp_path):  # C044
 
 
 @pytest.mark.parametrize(
-    ("kind", "status", "meant"),
+    ("kind", "status", "expected"),
     [
         ("task", "Done", "Completed"), ("task", "todo", "Planned"), ("error", "fixed", "Resolved"),
         ("task", "wip", "InProgress"),
     ],
 )  # fmt: skip
-def test_what_others_call_a_state_is_repaired_to_what_it_means(memory, kind, status, meant):  # C072
+def test_a_synonym_of_a_state_is_repaired_to_the_state(memory, kind, status, expected):  # C072
     with pytest.raises(IntentRefused) as refused:
         memory.writer.submit_intent("p", intent(type=kind, status=status))
 
-    assert refused.value.violations[0].nearest == meant
+    assert refused.value.violations[0].nearest == expected
     assert memory.writer.submit_intent("p", refused.value.fixed_intent).status == "asserted"
 
 
-def test_a_word_that_is_like_none_of_the_states_is_not_repaired(memory):
+def test_an_unknown_state_is_not_repaired(memory):
     with pytest.raises(IntentRefused) as refused:
         memory.writer.submit_intent("p", intent(type="task", status="bone"))
 
     assert refused.value.fixed_intent is None
 
 
-def test_mending_goes_on_while_each_refusal_brings_a_repair_and_ends_after_six():
-    judged = []
+def test_repair_continues_while_refusals_offer_repairs_and_stops_after_six():
+    attempts = []
 
-    def never(values):
-        judged.append(values["n"])
-        raise broken()
+    def always_refused(values):
+        attempts.append(values["n"])
+        raise refusal_with_repair()
 
-    def broken(repair=lambda values: values | {"n": values["n"] + 1}):
+    def refusal_with_repair(repair=lambda values: values | {"n": values["n"] + 1}):
         return IntentRefused([Violation("shape_violation", "once more", repair=repair)])
 
-    def refused(values):
+    def not_found(values):
         raise NotFound("it is gone")
 
-    given = {"n": 0, "about": [], "topic": None, "confidence": 0}
-    assert pipeline.repaired_values(given, broken(), never) is None
-    assert judged == [1, 2, 3, 4, 5, 6]
-    assert pipeline.repaired_values(given, broken(), lambda values: None) == {"n": 1, "confidence": 0}
-    assert pipeline.repaired_values(given, broken(), refused) is None
-    assert pipeline.repaired_values(given, broken(None), lambda values: None) is None
-    assert given["n"] == 0
+    proposal = {"n": 0, "about": [], "topic": None, "confidence": 0}
+    assert pipeline.repaired_values(proposal, refusal_with_repair(), always_refused) is None
+    assert attempts == [1, 2, 3, 4, 5, 6]
+    assert pipeline.repaired_values(proposal, refusal_with_repair(), lambda values: None) == {"n": 1, "confidence": 0}
+    assert pipeline.repaired_values(proposal, refusal_with_repair(), not_found) is None
+    assert pipeline.repaired_values(proposal, refusal_with_repair(None), lambda values: None) is None
+    assert proposal["n"] == 0
 
 
-def test_what_several_stages_refuse_is_repaired_in_one_go(writer):  # C051
-    given = intent(summary="new", type="taks", status="todo", about="src/", supersedes=[KNOWN.upper()])
-    fixed = refusal(writer.submit_intent, "p", given).fixed_intent
-    assert fixed == given | {"type": "task", "status": "Planned", "about": ["src/"], "supersedes": [KNOWN]}
+def test_faults_of_several_stages_are_repaired_at_once(writer):  # C051
+    proposal = intent(summary="new", type="taks", status="todo", about="src/", supersedes=[KNOWN.upper()])
+    fixed = refusal(writer.submit_intent, "p", proposal).fixed_intent
+    assert fixed == proposal | {"type": "task", "status": "Planned", "about": ["src/"], "supersedes": [KNOWN]}
     assert writer.submit_intent("p", fixed).status == "asserted"
 
 
 @pytest.mark.parametrize(
-    ("word", "kind"),
+    ("synonym", "kind"),
     [
         ("todo", "task"),
         ("note", "fact"),
@@ -192,25 +192,27 @@ def test_what_several_stages_refuse_is_repaired_in_one_go(writer):  # C051
         ("Question", "unknown"),
     ],
 )
-def test_an_everyday_word_for_a_type_is_mended_to_it(writer, word, kind):
-    error = refusal(writer.submit_intent, "p", intent(type=word))
+def test_a_synonym_of_a_type_is_repaired_to_the_type(writer, synonym, kind):
+    error = refusal(writer.submit_intent, "p", intent(type=synonym))
     assert (error.violations[0].nearest, error.fixed_intent["type"]) == (kind, kind)
     assert "deleted_marker" not in error.violations[0].allowed
 
 
-@pytest.mark.parametrize("word", ["due", "deadline", "due_date"])
-def test_a_day_by_which_something_is_due_is_when_it_expires(writer, word):
-    error = refusal(writer.submit_intent, "p", intent(type="task", **{word: "2030-01-01"}))
+@pytest.mark.parametrize("field", ["due", "deadline", "due_date"])
+def test_a_due_date_is_repaired_to_expires_on(writer, field):
+    error = refusal(writer.submit_intent, "p", intent(type="task", **{field: "2030-01-01"}))
     assert error.fixed_intent["expires_on"] == "2030-01-01"
 
 
-def test_a_misspelt_project_is_mended_and_another_one_is_not(memory):
-    given = intent(applies_to_project="kitchn")
-    assert refusal(memory.writer.submit_intent, "kitchen", given).fixed_intent["applies_to_project"].endswith("kitchen")
-    assert refusal(memory.writer.submit_intent, "billing", given).fixed_intent is None
+def test_a_misspelt_project_is_repaired_and_another_project_is_not(memory):
+    proposal = intent(applies_to_project="kitchn")
+    assert (
+        refusal(memory.writer.submit_intent, "kitchen", proposal).fixed_intent["applies_to_project"].endswith("kitchen")
+    )
+    assert refusal(memory.writer.submit_intent, "billing", proposal).fixed_intent is None
 
 
-def test_a_refusal_of_several_faults_has_one_line_for_each(writer):
+def test_the_hint_has_one_line_for_each_fault(writer):
     error = refusal(writer.submit_intent, "p", intent(type="xyzzy", assignee="ana", severty="huge"))
     lines = error.hint.splitlines()
     assert lines[:2] == ["write 'assigned_to' for 'assignee'", "write 'severity' for 'severty'"]
@@ -229,10 +231,10 @@ def test_a_refusal_of_several_faults_has_one_line_for_each(writer):
         ),
     ],
 )
-def test_a_moment_that_is_likely_a_mistake_is_warned_of_by_its_field(writer, fields, warning):
+def test_a_suspicious_date_causes_a_warning_with_its_field(writer, fields, warning):
     assert any(each.startswith(warning) for each in writer.submit_intent("p", intent(**fields)).warnings)
 
 
-def test_a_timestamp_of_today_is_not_warned_of(writer):
+def test_a_timestamp_of_today_causes_no_warning(writer):
     fields = {"timestamp": "2026-11-21T12:00:00Z", "valid_until": "2030-01-01", "expires_on": "2030-01-01"}
     assert writer.submit_intent("p", intent(**fields)).warnings == ()

@@ -1,4 +1,4 @@
-"""The memories to withdraw and to restate, so that exactly those active at a moment are active."""
+"""The memories that a rollback withdraws and restates to restore those active at a moment."""
 
 import pytest
 
@@ -12,78 +12,79 @@ OF_OLD, OF_NEW = (iri(f"urn:x:{name}/alternatives/1") for name in ("old", "new")
 
 
 @pytest.fixture
-def view():
-    view = WriteSnapshot(lambda *pattern: [])
-    view.add([(item, jido("summary"), '"it"') for item in (OLD, NEW, THIRD, FOURTH, OF_OLD, OF_NEW)])
-    view.add([(OLD, jido("hasAlternative"), OF_OLD), (NEW, jido("hasAlternative"), OF_NEW)])
-    return view
+def snapshot():
+    snapshot = WriteSnapshot(lambda *pattern: [])
+    snapshot.add([(item, jido("summary"), '"it"') for item in (OLD, NEW, THIRD, FOURTH, OF_OLD, OF_NEW)])
+    snapshot.add([(OLD, jido("hasAlternative"), OF_OLD), (NEW, jido("hasAlternative"), OF_NEW)])
+    return snapshot
 
 
-def found(view, came, gone, intents=None):
-    """The difference if *intents* has the content of a memory, else its own IRI."""
-    return rollback_diff(iter(came), iter(gone), view, lambda item: (intents or {}).get(item, {"summary": item}))
+def difference(snapshot, added, ended, intents=None):
+    """Return the difference, with the content of a memory from *intents* or else its own IRI."""
+    return rollback_diff(iter(added), iter(ended), snapshot, lambda item: (intents or {}).get(item, {"summary": item}))
 
 
-def test_what_came_is_withdrawn_and_what_is_gone_is_said_again(view):
-    assert found(view, [], []) == Difference()
-    assert found(view, [NEW, THIRD], [OLD, FOURTH]) == Difference((NEW, THIRD), (OLD, FOURTH))
+def test_a_new_memory_is_withdrawn_and_an_ended_one_restated(snapshot):
+    assert difference(snapshot, [], []) == Difference()
+    assert difference(snapshot, [NEW, THIRD], [OLD, FOURTH]) == Difference((NEW, THIRD), (OLD, FOURTH))
 
 
-def test_what_holds_the_same_stands_for_what_is_gone_one_for_one(view):
-    same = {key: {"summary": "it"} for key in (OLD, NEW, THIRD, FOURTH)}
-    assert found(view, [NEW], [OLD], same) == Difference()
-    assert found(view, [NEW, THIRD], [OLD], same) == Difference((THIRD,), ())
-    assert found(view, [NEW], [OLD, FOURTH], same) == Difference((), (FOURTH,))
+def test_an_equal_memory_replaces_an_ended_one(snapshot):
+    equal = {key: {"summary": "it"} for key in (OLD, NEW, THIRD, FOURTH)}
+    assert difference(snapshot, [NEW], [OLD], equal) == Difference()
+    assert difference(snapshot, [NEW, THIRD], [OLD], equal) == Difference((THIRD,), ())
+    assert difference(snapshot, [NEW], [OLD, FOURTH], equal) == Difference((), (FOURTH,))
 
 
-def test_who_said_it_and_when_and_in_whose_place_is_not_what_a_memory_holds(view):
-    by = ("iri", "timestamp", "supersedes", "invalidates", "revives", "coexists_with", "reason", "asserted_by")
-    for name in (*by, "asserted_in"):
+def test_author_time_and_relations_are_not_compared(snapshot):
+    excluded = ("iri", "timestamp", "supersedes", "invalidates", "revives", "coexists_with", "reason", "asserted_by")
+    for name in (*excluded, "asserted_in"):
         assert (
-            found(view, [NEW], [OLD], {OLD: {"topic": "t", name: "a"}, NEW: {name: "b", "topic": "t"}}) == Difference()
+            difference(snapshot, [NEW], [OLD], {OLD: {"topic": "t", name: "a"}, NEW: {name: "b", "topic": "t"}})
+            == Difference()
         )
     for name in ("summary", "topic", "about", "confidence"):
-        assert found(view, [NEW], [OLD], {OLD: {name: "a"}, NEW: {name: "b"}}) == Difference((NEW,), (OLD,))
+        assert difference(snapshot, [NEW], [OLD], {OLD: {name: "a"}, NEW: {name: "b"}}) == Difference((NEW,), (OLD,))
     orders = {OLD: {"a": 1, "b": 2}, NEW: {"b": 2, "a": 1}}
-    assert found(view, [NEW], [OLD], orders) == Difference()
+    assert difference(snapshot, [NEW], [OLD], orders) == Difference()
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ({"@value": "2026-11-22T00:00:00Z", "@type": XSD + "dateTime"},
          {"@value": "2026-11-22T01:00:00.000000+01:00", "@type": XSD + "dateTime"}),
         ({"@value": "1.50", "@type": XSD + "decimal"}, {"@value": "1.5", "@type": XSD + "decimal"}),
     ],
 )  # fmt: skip
-def test_two_spellings_of_one_value_hold_the_same_and_other_values_do_not(view, one, other):
+def test_two_spellings_of_one_value_are_equal_and_different_values_are_not(snapshot, first, second):
     def intents(*objects):
         return {item: {"extra_triples": [["urn:x:p", each]]} for item, each in zip((OLD, NEW), objects, strict=True)}
 
-    assert found(view, [NEW], [OLD], intents(one, other)) == Difference()
-    as_text = {**other, "@type": XSD + "string"}
-    later = {**one, "@value": one["@value"].replace("22T", "23T").replace("1.50", "1.51")}
-    for another in (as_text, later, {"@id": "urn:x:it"}):
-        assert found(view, [NEW], [OLD], intents(one, another)) == Difference((NEW,), (OLD,))
+    assert difference(snapshot, [NEW], [OLD], intents(first, second)) == Difference()
+    as_text = {**second, "@type": XSD + "string"}
+    later = {**first, "@value": first["@value"].replace("22T", "23T").replace("1.50", "1.51")}
+    for different in (as_text, later, {"@id": "urn:x:it"}):
+        assert difference(snapshot, [NEW], [OLD], intents(first, different)) == Difference((NEW,), (OLD,))
 
 
-def test_what_has_no_summary_any_more_is_lost(view):
-    bare = iri("urn:x:bare")
-    assert found(view, [], [bare, OLD]) == Difference((), (OLD,), (bare,))
+def test_a_memory_without_a_summary_is_lost(snapshot):
+    without_summary = iri("urn:x:bare")
+    assert difference(snapshot, [], [without_summary, OLD]) == Difference((), (OLD,), (without_summary,))
 
 
-def test_an_alternative_goes_and_comes_with_its_decision(view):
-    assert found(view, [], [OLD, OF_OLD]) == Difference((), (OLD,))
-    assert found(view, [], [OF_OLD]) == Difference((), (OF_OLD,))
-    assert found(view, [NEW, OF_NEW], []) == Difference((NEW, OF_NEW))
-    same = {OLD: {"summary": "it"}, NEW: {"summary": "it"}}
-    assert found(view, [NEW, OF_NEW], [OLD, OF_OLD], same) == Difference()
+def test_an_alternative_is_withdrawn_and_restated_with_its_decision(snapshot):
+    assert difference(snapshot, [], [OLD, OF_OLD]) == Difference((), (OLD,))
+    assert difference(snapshot, [], [OF_OLD]) == Difference((), (OF_OLD,))
+    assert difference(snapshot, [NEW, OF_NEW], []) == Difference((NEW, OF_NEW))
+    equal = {OLD: {"summary": "it"}, NEW: {"summary": "it"}}
+    assert difference(snapshot, [NEW, OF_NEW], [OLD, OF_OLD], equal) == Difference()
 
 
-def test_only_what_a_decision_names_is_an_alternative_of_it(view):
-    stray = iri("urn:x:old/alternatives/2")
-    view.add([(stray, jido("summary"), '"it"')])
-    assert found(view, [], [OLD, stray]) == Difference((), (OLD, stray))
-    same = {key: {"summary": "it"} for key in (FOURTH, OF_NEW, stray)}
-    assert found(view, [OF_NEW], [FOURTH], same) == Difference((OF_NEW,), (FOURTH,))
-    assert found(view, [stray], [FOURTH], same) == Difference()
+def test_only_an_alternative_named_by_its_decision_follows_it(snapshot):
+    unlinked = iri("urn:x:old/alternatives/2")
+    snapshot.add([(unlinked, jido("summary"), '"it"')])
+    assert difference(snapshot, [], [OLD, unlinked]) == Difference((), (OLD, unlinked))
+    equal = {key: {"summary": "it"} for key in (FOURTH, OF_NEW, unlinked)}
+    assert difference(snapshot, [OF_NEW], [FOURTH], equal) == Difference((OF_NEW,), (FOURTH,))
+    assert difference(snapshot, [unlinked], [FOURTH], equal) == Difference()

@@ -22,7 +22,7 @@ RULES = {
     )
 }
 PREFIXES = "@prefix jido: <https://jido.ai/ontology#> . @prefix m: <https://jido.ai/memory/> .\n"
-#: What is given in place of the case of a shape, where the rule is none of SHACL.
+#: Data in place of the case of a shape, for rules that are not SHACL shapes.
 TURTLE = {
     "TermIsDeclared": "m:a a jido:Fact ; jido:sumary 'x' .",
     "EveryReferenceExists": "m:a a jido:Fact ; jido:derivedFrom m:nobody .",
@@ -32,7 +32,7 @@ TURTLE = {
 AT_WRITE_ONLY = {"ItemHasOneSuccessor"}
 LEFT_OUT = [{name: None} for name in ("summary", "confidence", "asserted_by", "asserted_in", "applies_to_project")]
 THING = [["jido:impactLevel", "huge"]]
-#: The intents that break a rule at write, or leave out what is filled; OLD is a memory that is there.
+#: Intents that break a rule at write or omit a filled field; OLD is a stored memory.
 BROKEN = {
     "R01": [*LEFT_OUT, {"summary": "  "}, {"confidence": "sure"}, {"timestamp": "yesterday"}],
     "R02": [decision(rationale=None), decision(status="wished"), decision(extra_triples=THING)],
@@ -67,55 +67,55 @@ FILLED = {
     "R13": ["hasRole", "hasCapability"],
     "R14": ["hasStatus", "startedAt"],
 }
-#: The word of a warning.
-WARNED = {"R06": "`assigned_to`", "R08": "jido:hasRootCause", "R10": "`expires_on`", "R12": "`evidence`"}
+#: Rule -> a word of its warning.
+WARNING_WORDS = {"R06": "`assigned_to`", "R08": "jido:hasRootCause", "R10": "`expires_on`", "R12": "`evidence`"}
 
 
-def test_the_page_has_seventeen_rules_and_each_is_tried():  # C041
+def test_the_page_has_seventeen_rules_and_each_has_cases():  # C041
     assert [*RULES] == [f"R{number:02}" for number in range(1, 18)] == [*BROKEN]
     assert {number for number, (at_write, *_) in RULES.items() if at_write == "filled"} == FILLED.keys()
-    assert {number for number, (at_write, *_) in RULES.items() if at_write == "warning"} == WARNED.keys()
+    assert {number for number, (at_write, *_) in RULES.items() if at_write == "warning"} == WARNING_WORDS.keys()
 
 
 @pytest.mark.parametrize(
     ("number", "fields"), [(number, each) for number in BROKEN for each in BROKEN[number]], ids=str
 )
-def test_a_rule_is_applied_to_an_intent_as_its_row_says(memory, number, fields):  # C041
+def test_a_rule_is_applied_at_write_as_its_row_states(memory, number, fields):  # C041
     submit = memory.writer.submit_intent
     old = submit("p", intent(summary="what is there")).iri
     ended = submit("p", intent(summary="what has ended")).iri
     submit("p", intent(summary="its successor", supersedes=[ended]))
-    named = {"OLD": old, "ENDED": ended, "HYPOTHESIS": submit("p", intent(type="hypothesis", summary="perhaps")).iri}
+    items = {"OLD": old, "ENDED": ended, "HYPOTHESIS": submit("p", intent(type="hypothesis", summary="perhaps")).iri}
 
-    def whole(value):
-        return [*map(whole, value)] if isinstance(value, list) else named.get(value, value) if value else value
+    def resolved(value):
+        return [*map(resolved, value)] if isinstance(value, list) else items.get(value, value) if value else value
 
-    given = {**intent(summary="a new one"), **{name: whole(value) for name, value in fields.items()}}
+    proposal = {**intent(summary="a new one"), **{name: resolved(value) for name, value in fields.items()}}
     before, (at_write, *_) = committed_triples(memory), RULES[number]
 
     if at_write == "violation":
-        assert isinstance(refusal(submit, "p", given), IntentRefused | Conflict)
+        assert isinstance(refusal(submit, "p", proposal), IntentRefused | Conflict)
         assert committed_triples(memory) == before
         return
-    receipt = submit("p", given)
+    receipt = submit("p", proposal)
 
     assert receipt.status == "asserted"
     about = {"R13": "https://jido.ai/agents/somebody-new", "R14": "https://jido.ai/sessions/a-new-session"}
     assert all(values_of(memory, about.get(number, receipt.iri), name) for name in FILLED.get(number, ()))
-    assert any(WARNED.get(number, "") in warning for warning in receipt.warnings) == (number in WARNED)
+    assert any(WARNING_WORDS.get(number, "") in warning for warning in receipt.warnings) == (number in WARNING_WORDS)
 
 
 @pytest.mark.parametrize(("number", "name"), IN_CHECK)
-def test_a_rule_is_applied_in_check_as_its_row_says(number, name):  # C041
+def test_a_rule_is_applied_in_check_as_its_row_states(number, name):  # C041
     text = PREFIXES + TURTLE[name] if name in TURTLE else (CASES / name / "violates.ttl").read_text("utf-8")
 
-    found = check_files([("memory.ttl", text.encode())], ontology.load()).problems
+    problems = check_files([("memory.ttl", text.encode())], ontology.load()).problems
 
-    severities = {problem.severity for problem in found if problem.name == name}
+    severities = {problem.severity for problem in problems if problem.name == name}
     assert severities == {RULES[number][1]}
 
 
-def test_every_intent_is_a_block_of_its_own_and_a_changed_one_is_a_finding(memory):  # C041
+def test_an_intent_only_adds_triples_and_a_changed_commit_is_reported_by_check(memory):  # C041
     first = memory.writer.submit_intent("p", intent()).iri
     before = committed_triples(memory)
 
@@ -129,5 +129,5 @@ def test_every_intent_is_a_block_of_its_own_and_a_changed_one_is_a_finding(memor
     assert {"hasTimestamp", "assertedBy", "assertedIn", "supersedes", "recordedAt", local_name(TYPE)} <= properties
     (path, _) = sorted((memory.settings.root / "projects").rglob("*.ttl"))
     path.write_bytes(path.read_bytes().replace(b"Rust 1.80", b"Rust 1.81"))
-    found = check_project(memory.follower, memory.schema, "p").problems
-    assert {each.severity for each in found if each.name == "JournalIsIntact"} == {RULES["R17"][1]}
+    problems = check_project(memory.follower, memory.schema, "p").problems
+    assert {problem.severity for problem in problems if problem.name == "JournalIsIntact"} == {RULES["R17"][1]}
