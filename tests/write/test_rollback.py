@@ -1,4 +1,4 @@
-"""Rollback to the memories that were active at a moment: by corrections in one commit, or by none."""
+"""Rollback to the memories that were active at a moment, by corrections in one commit."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from jidomem.rdf.vocab import XSD, jido, local_name
 from jidomem.read.derived import sessions
 from jidomem.records.policy import PolicyChange
 
-NOT_HELD = {
+NOT_COMPARED = {
     jido(name)
     for name in (
         "supersedes", "invalidates", "revives", "coexistsWith", "conflictsWith", "assertedBy", "assertedIn",
@@ -31,22 +31,24 @@ SECRET = "the token is ghp_" + "aB3dE6gH9" * 4
 
 
 def active_contents(memory):
-    """The content of each active memory, without author, time and relations; markers have none."""
+    """Return the content of each active memory except markers, without author, time and relations."""
     rows = {}
     for subject, predicate, value in triples_of(memory):
         rows.setdefault(subject, set()).add((predicate, value))
-    found = set()
-    for item, rows_of in rows.items():
-        told = {predicate for predicate, _ in rows_of}
-        values = {value for _, value in rows_of}
-        if jido("Asserted") in values and not told & ENDS and jido("DeletedMarker") not in values:
+    contents = set()
+    for item, properties in rows.items():
+        predicates = {predicate for predicate, _ in properties}
+        values = {value for _, value in properties}
+        if jido("Asserted") in values and not predicates & ENDS and jido("DeletedMarker") not in values:
             # an alternative is named after its decision
-            found.add(frozenset((p, v.replace(plain_value(item), "this")) for p, v in rows_of if p not in NOT_HELD))
-    return found
+            contents.add(
+                frozenset((p, v.replace(plain_value(item), "this")) for p, v in properties if p not in NOT_COMPARED)
+            )
+    return contents
 
 
 def summaries(memory):
-    return sorted(plain_value(v) for holds in active_contents(memory) for p, v in holds if p == jido("summary"))
+    return sorted(plain_value(v) for content in active_contents(memory) for p, v in content if p == jido("summary"))
 
 
 def violations(memory):
@@ -55,54 +57,56 @@ def violations(memory):
     ]
 
 
-def test_exactly_the_memories_active_at_a_moment_are_active_again(memory):  # C117
+def test_a_rollback_restores_exactly_the_memories_active_at_a_moment(memory):  # C117
     writer = memory.writer
     store = writer.submit_intent("p", decision(topic="store", alternatives=["SQLite", "Redis"]))
     task = writer.submit_intent("p", intent(type="task", summary="Ship it", assigned_to="ana"))
     fact = writer.submit_intent("p", intent(summary="the build needs Rust 1.80", evidence=["the log of Monday"]))
-    kept = writer.submit_intent("p", intent(type="risk", summary="the disk is small"))
-    before, then = active_contents(memory), kept.version
+    last = writer.submit_intent("p", intent(type="risk", summary="the disk is small"))
+    before, moment = active_contents(memory), last.version
     other = writer.submit_intent("p", decision(topic="store", summary="Use SQLite", supersedes=[store.iri]))
     writer.revise("p", task.iri, changes={"status": "Completed"}, reason="done")
     writer.invalidate("p", fact.iri, reason="measured wrongly")
-    noise = writer.submit_intent("p", intent(summary="of another product"))
-    was = triples_of(memory)
+    unrelated = writer.submit_intent("p", intent(summary="of another product"))
+    triples_before = triples_of(memory)
 
-    done = memory.roll_back(str(then), reason="the import was wrong", project="p")
+    rollback = memory.roll_back(str(moment), reason="the import was wrong", project="p")
 
     assert active_contents(memory) == before
-    assert was < triples_of(memory)  # nothing is removed
-    assert Counter(found.change for found in done.corrections) == {"withdrawn": 3, "restated": 3}
-    (marker,) = {found.by for found in done.corrections if found.change == "withdrawn"}
+    assert triples_before < triples_of(memory)  # no triple is removed
+    assert Counter(correction.change for correction in rollback.corrections) == {"withdrawn": 3, "restated": 3}
+    (marker,) = {correction.by for correction in rollback.corrections if correction.change == "withdrawn"}
     (summary,) = values_of(memory, marker, "summary")
     assert re.fullmatch(r'"Rolled back to 2026-11-21T\S+Z: 3 withdrawn"', summary)
-    assert {*values_of(memory, marker, "invalidates")} == {f"<{found.iri}>" for found in (other, noise)} | {
-        f"<{memory.reader.history('p', task.iri)[1]['entry']}>"
+    assert {*values_of(memory, marker, "invalidates")} == {
+        f"<{correction.iri}>" for correction in (other, unrelated)
+    } | {f"<{memory.reader.history('p', task.iri)[1]['entry']}>"}
+    assert values_of(memory, unrelated.iri, "invalidatedBy") == [f"<{marker}>"]
+    restated_items = {
+        correction.item: correction.by for correction in rollback.corrections if correction.change == "restated"
     }
-    assert values_of(memory, noise.iri, "invalidatedBy") == [f"<{marker}>"]
-    again = {found.item: found.by for found in done.corrections if found.change == "restated"}
-    assert again.keys() == {store.iri, task.iri, fact.iri}
-    assert all(values_of(memory, new, "revives") == [f"<{old}>"] for old, new in again.items())
-    assert {plain_value(reason) for new in again.values() for reason in values_of(memory, new, "revisionReason")} == {
-        "the import was wrong"
-    }
+    assert restated_items.keys() == {store.iri, task.iri, fact.iri}
+    assert all(values_of(memory, new, "revives") == [f"<{old}>"] for old, new in restated_items.items())
+    assert {
+        plain_value(reason) for new in restated_items.values() for reason in values_of(memory, new, "revisionReason")
+    } == {"the import was wrong"}
     assert violations(memory) == []
 
 
-def test_a_rollback_is_one_commit_with_a_recovery_session_of_its_own(memory):  # C117
+def test_a_rollback_is_one_commit_with_its_own_recovery_session(memory):  # C117
     first = memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("p", intent(summary="wrong"))
     commits = len(memory.reader.log("p").rows)
 
-    done = memory.roll_back(first.version.recorded_at, reason="an experiment", project="p")
+    rollback = memory.roll_back(first.version.recorded_at, reason="an experiment", project="p")
 
     assert len(memory.reader.log("p").rows) == commits + 1
-    (entry,) = [row for row in memory.reader.log("p").rows if row["commit"] == done.commit]
-    assert entry["brought"] == {"DeletedMarker": 1, "RecoverySession": 1, "SessionEvent": 1, "Agent": 1}
-    (session,) = [row for row in sessions(memory.reader, "p", ended=True) if row["session"] == done.session]
+    (log_row,) = [row for row in memory.reader.log("p").rows if row["commit"] == rollback.commit]
+    assert log_row["brought"] == {"DeletedMarker": 1, "RecoverySession": 1, "SessionEvent": 1, "Agent": 1}
+    (session,) = [row for row in sessions(memory.reader, "p", ended=True) if row["session"] == rollback.session]
     assert local_name(session["status"]) == "Closed"
-    assert plain_value(values_of(memory, done.session, "restoresMoment")[0])[:19] == first.version.recorded_at[:19]
-    assert values_of(memory, done.session, "recoveryReason") == ['"an experiment"']
+    assert plain_value(values_of(memory, rollback.session, "restoresMoment")[0])[:19] == first.version.recorded_at[:19]
+    assert values_of(memory, rollback.session, "recoveryReason") == ['"an experiment"']
 
 
 def test_a_second_rollback_to_the_same_moment_writes_nothing(memory, tmp_path):  # C117
@@ -111,39 +115,41 @@ def test_a_second_rollback_to_the_same_moment_writes_nothing(memory, tmp_path): 
     memory.roll_back(str(first.version), reason="it lost data", project="p")
     before = files(tmp_path)
 
-    again = memory.roll_back(str(first.version), reason="it lost data", project="p")
+    second = memory.roll_back(str(first.version), reason="it lost data", project="p")
 
-    assert (again.corrections, again.commit, again.session) == ((), None, None)
+    assert (second.corrections, second.commit, second.session) == ((), None, None)
     assert files(tmp_path) == before
 
 
-def test_a_dry_run_judges_all_of_it_and_keeps_nothing(memory, tmp_path):
+def test_a_dry_run_reports_the_corrections_and_writes_nothing(memory, tmp_path):
     first = memory.writer.submit_intent("p", intent())
     memory.writer.invalidate("p", first.iri, reason="wrong")
     before = files(tmp_path)
 
     planned = memory.roll_back(str(first.version), reason="it was right", project="p", dry_run=True)
 
-    assert [(found.change, found.item, found.by) for found in planned.corrections] == [("restated", first.iri, None)]
+    assert [(correction.change, correction.item, correction.by) for correction in planned.corrections] == [
+        ("restated", first.iri, None)
+    ]
     assert (planned.session, planned.commit) == (None, None)
     assert files(tmp_path) == before
 
 
-def test_what_was_said_again_with_the_same_words_is_left_as_it_is(memory):
+def test_a_confirmed_memory_is_not_corrected(memory):
     first = memory.writer.submit_intent("p", intent())
     confirmed = memory.writer.confirm("p", first.iri, reason="looked again")
 
-    done = memory.roll_back(str(first.version), reason="an experiment", project="p")
+    rollback = memory.roll_back(str(first.version), reason="an experiment", project="p")
 
-    assert done.corrections == ()
+    assert rollback.corrections == ()
     assert memory.reader.get_memory("p", confirmed.iri)["status"] == "active"
 
 
-def test_nothing_at_all_is_kept_where_one_memory_cannot_be_said_again(tmp_path):  # C117
+def test_a_rollback_writes_nothing_where_one_memory_cannot_be_restated(tmp_path):  # C117
     memory = open_with(tmp_path, 'secrets = "off"\n')
     one, secret = (memory.writer.submit_intent("p", intent(summary=text)) for text in ("one", SECRET))
-    for found in (one, secret):
-        memory.writer.invalidate("p", found.iri, reason="wrong")
+    for receipt in (one, secret):
+        memory.writer.invalidate("p", receipt.iri, reason="wrong")
     memory.close()
     (tmp_path / "root" / "config.toml").write_text("")
     before = files(tmp_path / "root" / "projects")
@@ -154,7 +160,7 @@ def test_nothing_at_all_is_kept_where_one_memory_cannot_be_said_again(tmp_path):
     assert files(tmp_path / "root" / "projects") == before
 
 
-def test_nothing_at_all_is_kept_where_the_disk_refuses(tmp_path, small_disk):  # C117
+def test_a_rollback_writes_nothing_on_a_full_disk(tmp_path, small_disk):  # C117
     with jidomem.open(small_disk / "root", sources=fixed_sources()) as memory:
         first = memory.writer.submit_intent("p", intent())
         memory.writer.submit_many("p", [intent(summary=f"{n} " + "x" * 400) for n in range(300)])
@@ -167,22 +173,22 @@ def test_nothing_at_all_is_kept_where_the_disk_refuses(tmp_path, small_disk):  #
         assert files(small_disk / "root" / "projects") == before
 
 
-def test_memories_that_stood_beside_each_other_do_so_again(memory):
+def test_restored_memories_coexist_again(memory):
     first = memory.writer.submit_intent("p", decision(topic="store", about=["src/a"]))
     second = memory.writer.submit_intent(
         "p", decision(topic="store", summary="Use SQLite", about=["src/b"], coexists_with=[first.iri])
     )
-    for found in (first, second):
-        memory.writer.invalidate("p", found.iri, reason="wrong")
+    for receipt in (first, second):
+        memory.writer.invalidate("p", receipt.iri, reason="wrong")
 
-    done = memory.roll_back(str(second.version), reason="both were right", project="p")
+    rollback = memory.roll_back(str(second.version), reason="both were right", project="p")
 
-    one, other = (found.by for found in done.corrections)
+    one, other = (receipt.by for receipt in rollback.corrections)
     assert values_of(memory, other, "coexistsWith") == [f"<{one}>"]
     assert violations(memory) == []
 
 
-def test_memories_that_disagreed_do_so_again_as_they_stood(tmp_path):
+def test_restored_memories_may_conflict_as_before(tmp_path):
     memory = open_with(tmp_path, '[conflicts]\ndecision = "warn"\n')
     first = memory.writer.submit_intent("p", decision(topic="store"))
     second = memory.writer.submit_intent("p", decision(topic="store", summary="Use SQLite"))
@@ -191,23 +197,23 @@ def test_memories_that_disagreed_do_so_again_as_they_stood(tmp_path):
     memory.close()
 
     (tmp_path / "root" / "config.toml").write_text("")
-    with jidomem.open(tmp_path / "root") as strict:  # they would be refused as new ones now
+    with jidomem.open(tmp_path / "root") as strict:  # as new memories they would be refused
         strict.roll_back(str(second.version), reason="back", project="p")
 
         assert active_contents(strict) == before
 
 
-def test_a_root_cause_and_its_error_are_connected_again(memory):
-    because = [["jido:hasRootCause", {"@id": "urn:cause"}]]
+def test_a_restored_root_cause_is_linked_to_its_restored_error(memory):
+    cause_triples = [["jido:hasRootCause", {"@id": "urn:cause"}]]
     cause, error = memory.writer.submit_many(
         "p",
         [
             intent(type="root_cause", iri="urn:cause", summary="no fsync"),
-            intent(type="error", summary="a write was lost", extra_triples=because),
+            intent(type="error", summary="a write was lost", extra_triples=cause_triples),
         ],
     )
-    for found in (cause, error):
-        memory.writer.invalidate("p", found.iri, reason="wrong")
+    for receipt in (cause, error):
+        memory.writer.invalidate("p", receipt.iri, reason="wrong")
 
     memory.roll_back(str(error.version), reason="it was right", project="p")
 
@@ -215,53 +221,53 @@ def test_a_root_cause_and_its_error_are_connected_again(memory):
     assert violations(memory) == []
 
 
-def test_what_a_task_waits_for_is_found_when_it_was_brought_back(memory):
+def test_the_dependency_of_a_task_leads_to_the_restored_task(memory):
     first = memory.writer.submit_intent("p", intent(type="task", summary="Build", assigned_to="ana"))
-    then = memory.writer.submit_intent(
+    dependent = memory.writer.submit_intent(
         "p", intent(type="task", summary="Ship", extra_triples=[["jido:dependsOn", {"@id": first.iri}]])
     )
     memory.writer.invalidate("p", first.iri, reason="wrong")
 
-    done = memory.roll_back(str(then.version), reason="it was right", project="p")
+    rollback = memory.roll_back(str(dependent.version), reason="it was right", project="p")
 
     (row,) = memory.reader.ask("task-dependencies", project="p")
-    assert row["dependsOn"] == done.corrections[0].by
+    assert row["dependsOn"] == rollback.corrections[0].by
 
 
-def test_one_memory_that_a_rollback_withdrew_is_brought_back_by_itself(memory):
+def test_one_memory_withdrawn_by_a_rollback_is_restored_by_undo(memory):
     first = memory.writer.submit_intent("p", intent())
-    one, other = (memory.writer.submit_intent("p", intent(summary=text)) for text in ("one", "other"))
-    done = memory.roll_back(str(first.version), reason="an experiment", project="p")
+    restored, withdrawn = (memory.writer.submit_intent("p", intent(summary=text)) for text in ("one", "other"))
+    rollback = memory.roll_back(str(first.version), reason="an experiment", project="p")
 
-    memory.writer.undo("p", one.iri, reason="this was right")
+    memory.writer.undo("p", restored.iri, reason="this was right")
 
     assert summaries(memory) == ["one", "the build needs Rust 1.80"]
-    assert memory.reader.get_memory("p", done.corrections[0].by)["status"] == "active"
-    assert memory.reader.get_memory("p", other.iri)["status"] == "invalidated"
+    assert memory.reader.get_memory("p", rollback.corrections[0].by)["status"] == "active"
+    assert memory.reader.get_memory("p", withdrawn.iri)["status"] == "invalidated"
 
 
-def test_what_was_redacted_is_not_said_again_and_the_rollback_says_so(memory):
+def test_a_redacted_memory_is_reported_as_lost(memory):
     first = memory.writer.submit_intent("p", intent(summary="the key is hunter2"))
     memory.writer.invalidate("p", first.iri, reason="wrong")
     plan = memory.keeper.plan("p", first.iri)
     memory.keeper.redact(plan, agent="user", reason="a secret")
 
-    done = memory.roll_back(str(first.version), reason="back", project="p")
+    rollback = memory.roll_back(str(first.version), reason="back", project="p")
 
-    assert [(found.change, found.item) for found in done.corrections] == [("lost", first.iri)]
-    assert done.commit is None
+    assert [(correction.change, correction.item) for correction in rollback.corrections] == [("lost", first.iri)]
+    assert rollback.commit is None
 
 
-def test_what_has_more_entries_than_an_intent_may_say_now_is_said_again_as_it_was(memory, monkeypatch):
+def test_a_memory_above_the_current_entry_limit_is_restated(memory, monkeypatch):
     first = memory.writer.submit_intent("p", intent(about=["a.py", "b.py", "c.py"]))
     memory.writer.invalidate("p", first.iri, reason="wrong")
     monkeypatch.setattr("jidomem.write.normalize.ENTRIES_LIMIT", 2)
-    more = intent(summary="another", about=["a.py", "b.py", "c.py"])
-    assert refusal(memory.writer.submit_intent, "p", more).code == "payload_too_large"
+    oversized = intent(summary="another", about=["a.py", "b.py", "c.py"])
+    assert refusal(memory.writer.submit_intent, "p", oversized).code == "payload_too_large"
 
-    done = memory.roll_back(str(first.version), reason="back", project="p")
+    rollback = memory.roll_back(str(first.version), reason="back", project="p")
 
-    assert [(found.change, found.item) for found in done.corrections] == [("restated", first.iri)]
+    assert [(correction.change, correction.item) for correction in rollback.corrections] == [("restated", first.iri)]
     assert summaries(memory) == ["the build needs Rust 1.80"]
 
 
@@ -278,7 +284,7 @@ def test_only_a_curator_rolls_back_where_the_project_has_one(tmp_path):
         assert memory.roll_back(str(first.version), reason="back", project="p").commit
 
 
-def test_who_may_only_propose_a_kind_rolls_back_none_of_it(tmp_path):
+def test_a_rollback_is_denied_to_an_agent_who_may_only_propose_an_affected_kind(tmp_path):
     with open_with(tmp_path, 'policy = "curated"\n') as memory:
         first = memory.writer.submit_intent("p", intent())
         memory.writer.submit_intent("p", intent(type="convention", summary="Tabs"))
@@ -292,19 +298,19 @@ def test_who_may_only_propose_a_kind_rolls_back_none_of_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("to", "reason", "says"),
+    ("to", "reason", "message"),
     [("2999-01-01", "why", "not a moment in the past"), ("0", "  ", "recorded with its reason")],
 )
-def test_a_moment_to_come_and_a_missing_reason_are_refused(memory, to, reason, says):
+def test_a_future_moment_or_a_blank_reason_is_refused(memory, to, reason, message):
     memory.writer.submit_intent("p", intent())
 
     error = refusal(memory.roll_back, to, reason=reason, project="p")
 
     assert error.code == "invalid_argument"
-    assert says in error.detail
+    assert message in error.detail
 
 
-def test_the_beginning_is_a_moment_like_others(memory):
+def test_a_rollback_to_the_beginning_leaves_no_active_memory(memory):
     memory.writer.submit_intent("p", intent())
 
     memory.roll_back("0", reason="a fresh start", project="p")
@@ -313,128 +319,130 @@ def test_the_beginning_is_a_moment_like_others(memory):
     assert [each for each in memory.check("p").problems if each.severity == "violation"] == []
 
 
-def test_what_came_while_it_was_looked_at_is_taken_back_too(memory, tmp_path):
+def test_a_memory_added_after_a_dry_run_is_withdrawn_too(memory, tmp_path):
     first = memory.writer.submit_intent("p", intent())
     memory.roll_back(str(first.version), reason="look", project="p", dry_run=True)
     with jidomem.open(tmp_path / "root") as other:
-        late = other.writer.submit_intent("p", intent(summary="late"))
+        added = other.writer.submit_intent("p", intent(summary="late"))
 
-    done = memory.roll_back(str(first.version), reason="now", project="p")
+    rollback = memory.roll_back(str(first.version), reason="now", project="p")
 
-    assert [found.item for found in done.corrections] == [late.iri]
+    assert [correction.item for correction in rollback.corrections] == [added.iri]
 
 
 def test_thousands_of_corrections_are_one_commit(memory):
     first = memory.writer.submit_intent("p", intent())
     memory.writer.submit_many("p", [intent(summary=f"noise {n}") for n in range(1500)])
 
-    done = memory.roll_back(str(first.version), reason="an import", project="p")
+    rollback = memory.roll_back(str(first.version), reason="an import", project="p")
 
-    assert len(done.corrections) == 1500
-    assert memory.reader.log("p", limit=1).rows[0]["commit"] == done.commit
+    assert len(rollback.corrections) == 1500
+    assert memory.reader.log("p", limit=1).rows[0]["commit"] == rollback.commit
     assert summaries(memory) == ["the build needs Rust 1.80"]
 
 
-def test_a_rollback_says_what_it_did_in_plain_values_and_is_one(memory):
+def test_a_rollback_result_is_serialized_to_plain_values_and_immutable(memory):
     first = memory.writer.submit_intent("p", decision(topic="store"))
     memory.writer.invalidate("p", first.iri, reason="wrong")
-    noise = memory.writer.submit_intent("p", intent(type="risk", summary="noise"))
+    risk = memory.writer.submit_intent("p", intent(type="risk", summary="noise"))
 
-    done = memory.roll_back(str(first.version), reason="back", project="p")
+    rollback = memory.roll_back(str(first.version), reason="back", project="p")
 
-    marker, again = (found.by for found in done.corrections)
+    marker, again = (correction.by for correction in rollback.corrections)
     restated = {"change": "restated", "item": first.iri, "type": "architectural_decision", "summary": "Use Oxigraph"}
-    assert done.to_dict() == {
+    assert rollback.to_dict() == {
         "to": first.version.recorded_at,
-        "session": done.session,
-        "commit": done.commit,
-        "version": str(done.version),
+        "session": rollback.session,
+        "commit": rollback.commit,
+        "version": str(rollback.version),
         "corrections": [
-            {"change": "withdrawn", "item": noise.iri, "type": "risk", "summary": "noise", "by": marker},
+            {"change": "withdrawn", "item": risk.iri, "type": "risk", "summary": "noise", "by": marker},
             {**restated, "by": again},
         ],
     }
-    for value, name in ((done, "to"), (done.corrections[0], "item")):
+    for value, name in ((rollback, "to"), (rollback.corrections[0], "item")):
         with pytest.raises(FrozenInstanceError):
             setattr(value, name, "otherwise")
 
 
-def test_the_marker_and_the_session_of_a_rollback_say_why_by_whom_and_to_which_moment(memory):
+def test_the_marker_and_session_of_a_rollback_record_reason_agent_and_moment(memory):
     first = memory.writer.submit_intent("p", intent())
     noise = memory.writer.submit_intent("p", intent(summary="noise"))
     memory.writer.agent = "rita"
 
-    done = memory.roll_back(first.version.recorded_at, reason="  an experiment ", project="p")
+    rollback = memory.roll_back(first.version.recorded_at, reason="  an experiment ", project="p")
 
-    told = memory.writer.restated("p", done.corrections[0].by)
-    assert {name: told[name] for name in told if name not in ("iri", "timestamp")} == {
+    marker = memory.writer.restated("p", rollback.corrections[0].by)
+    assert {name: marker[name] for name in marker if name not in ("iri", "timestamp")} == {
         "type": "deleted_marker",
         "summary": f"Rolled back to {first.version.recorded_at}: 1 withdrawn",
         "rationale": "an experiment",
         "applies_to_project": "https://jido.ai/projects/p",
         "asserted_by": "https://jido.ai/agents/rita",
-        "asserted_in": done.session,
+        "asserted_in": rollback.session,
         "confidence": "high",
         "invalidates": [noise.iri],
     }
-    assert done.session.startswith("https://jido.ai/sessions/recovery-")
-    assert done.corrections[0].by.startswith("https://jido.ai/memory/")
-    assert values_of(memory, done.session, "partOfProject") == ["<https://jido.ai/projects/p>"]
-    assert values_of(memory, done.session, "hasPrimaryAgent") == ["<https://jido.ai/agents/rita>"]
-    assert values_of(memory, f"{done.session}/events/1", "toStatus") == [jido("Closed")]
-    assert values_of(memory, f"{done.session}/events/1", "toPhase") == []
+    assert rollback.session.startswith("https://jido.ai/sessions/recovery-")
+    assert rollback.corrections[0].by.startswith("https://jido.ai/memory/")
+    assert values_of(memory, rollback.session, "partOfProject") == ["<https://jido.ai/projects/p>"]
+    assert values_of(memory, rollback.session, "hasPrimaryAgent") == ["<https://jido.ai/agents/rita>"]
+    assert values_of(memory, f"{rollback.session}/events/1", "toStatus") == [jido("Closed")]
+    assert values_of(memory, f"{rollback.session}/events/1", "toPhase") == []
 
 
-def test_what_is_said_again_says_so_with_the_reason_and_the_files_as_they_were(memory):
+def test_a_restated_memory_records_the_reason_the_curator_and_its_file_anchors(memory):
     blob = "a" * 40
     first = memory.writer.submit_intent("p", intent(about=["a.py"]), blobs={"a.py": blob})
     memory.writer.invalidate("p", first.iri, reason="wrong")
     memory.writer.agent = "rita"
 
-    done = memory.roll_back(str(first.version), reason="it was right", project="p")
+    rollback = memory.roll_back(str(first.version), reason="it was right", project="p")
 
-    (found,) = done.corrections
-    told = memory.writer.restated("p", found.by)
-    assert (told["revives"], told["reason"]) == ([first.iri], "it was right")
-    assert told["asserted_by"] == "https://jido.ai/agents/architect"
-    assert values_of(memory, found.by, "settledBy") == ["<https://jido.ai/agents/rita>"]
-    assert values_of(memory, found.by, "aboutBlob") == [f'"{blob} a.py"']
+    (correction,) = rollback.corrections
+    restated = memory.writer.restated("p", correction.by)
+    assert (restated["revives"], restated["reason"]) == ([first.iri], "it was right")
+    assert restated["asserted_by"] == "https://jido.ai/agents/architect"
+    assert values_of(memory, correction.by, "settledBy") == ["<https://jido.ai/agents/rita>"]
+    assert values_of(memory, correction.by, "aboutBlob") == [f'"{blob} a.py"']
 
 
 def test_a_memory_that_was_not_active_at_the_moment_is_not_restated(memory):
     writer = memory.writer
     ended = writer.submit_intent("p", intent(summary="ended before"))
-    over = writer.submit_intent("p", intent(summary="over it", supersedes=[ended.iri]))
-    gone = writer.submit_intent("p", intent(summary="withdrawn before"))
-    marker = writer.invalidate("p", gone.iri, reason="wrong")
-    waiting = writer.submit_intent("p", intent(summary="only proposed"), propose=True)
-    then = memory.catch_up("p")
+    successor = writer.submit_intent("p", intent(summary="over it", supersedes=[ended.iri]))
+    withdrawn = writer.submit_intent("p", intent(summary="withdrawn before"))
+    marker = writer.invalidate("p", withdrawn.iri, reason="wrong")
+    proposed = writer.submit_intent("p", intent(summary="only proposed"), propose=True)
+    moment = memory.catch_up("p")
     before = active_contents(memory)
-    again = writer.undo("p", ended.iri, reason="it was right")  # supersedes what took its place
-    brought = writer.undo("p", gone.iri, reason="it was right")  # and this the marker
-    settled = writer.confirm("p", waiting.iri)
+    restored = writer.undo("p", ended.iri, reason="it was right")  # supersedes its successor
+    unwithdrawn = writer.undo("p", withdrawn.iri, reason="it was right")  # supersedes the marker
+    settled = writer.confirm("p", proposed.iri)
 
-    done = memory.roll_back(str(then), reason="back", project="p")
+    rollback = memory.roll_back(str(moment), reason="back", project="p")
 
     assert active_contents(memory) == before
-    assert {found.item for found in done.corrections if found.change == "withdrawn"} == {
-        again.iri, brought.iri, settled.iri,
+    assert {correction.item for correction in rollback.corrections if correction.change == "withdrawn"} == {
+        restored.iri, unwithdrawn.iri, settled.iri,
     }  # fmt: skip
-    assert [found.item for found in done.corrections if found.change == "restated"] == [over.iri]
+    assert [correction.item for correction in rollback.corrections if correction.change == "restated"] == [
+        successor.iri
+    ]
     assert memory.reader.get_memory("p", marker.iri)["status"] == "superseded"
 
 
-def test_what_came_and_ended_since_is_left_ended(memory):
+def test_a_memory_added_and_ended_since_stays_ended(memory):
     first = memory.writer.submit_intent("p", intent())
-    passing = memory.writer.submit_intent("p", intent(summary="passing"))
-    memory.writer.invalidate("p", passing.iri, reason="wrong")
+    temporary = memory.writer.submit_intent("p", intent(summary="passing"))
+    memory.writer.invalidate("p", temporary.iri, reason="wrong")
 
-    done = memory.roll_back(str(first.version), reason="back", project="p")
+    rollback = memory.roll_back(str(first.version), reason="back", project="p")
 
-    assert (done.corrections, done.commit, done.session) == ((), None, None)
+    assert (rollback.corrections, rollback.commit, rollback.session) == ((), None, None)
 
 
-def test_what_is_said_again_stands_beside_what_stayed_and_beside_what_took_the_others_place(memory):
+def test_a_restated_memory_coexists_with_the_active_versions(memory):
     def stored(name, **fields):
         return memory.writer.submit_intent("p", decision(topic="store", summary=f"Use {name}", about=[name], **fields))
 
@@ -443,27 +451,27 @@ def test_what_is_said_again_stands_beside_what_stayed_and_beside_what_took_the_o
     third = stored("c", coexists_with=[first.iri, second.iri])
     memory.writer.invalidate("p", second.iri, reason="wrong")
 
-    done = memory.roll_back(str(third.version), reason="it was right", project="p")
+    rollback = memory.roll_back(str(third.version), reason="it was right", project="p")
 
-    (found,) = done.corrections
-    assert values_of(memory, found.by, "coexistsWith") == sorted(f"<{item.iri}>" for item in (first, third))
+    (correction,) = rollback.corrections
+    assert values_of(memory, correction.by, "coexistsWith") == sorted(f"<{item.iri}>" for item in (first, third))
     assert violations(memory) == []
 
 
-def test_what_is_lost_is_told_by_its_kind_alone(memory):
+def test_a_lost_memory_is_reported_by_its_type_only(memory):
     first = memory.writer.submit_intent("p", intent(type="risk", summary="the key is hunter2"))
     memory.writer.invalidate("p", first.iri, reason="wrong")
     memory.keeper.redact(memory.keeper.plan("p", first.iri), agent="user", reason="a secret")
     noise = memory.writer.submit_intent("p", intent(summary="noise"))
 
-    done = memory.roll_back(str(first.version), reason="back", project="p")
+    rollback = memory.roll_back(str(first.version), reason="back", project="p")
 
-    lost = next(found for found in done.corrections if found.change == "lost")
+    lost = next(correction for correction in rollback.corrections if correction.change == "lost")
     assert (lost.item, lost.type, lost.summary, lost.by) == (first.iri, "risk", None, None)
-    assert [found.item for found in done.corrections if found.change == "withdrawn"] == [noise.iri]
+    assert [correction.item for correction in rollback.corrections if correction.change == "withdrawn"] == [noise.iri]
 
 
-def test_who_may_only_propose_what_is_to_be_said_again_is_told_why_and_whom_to_ask(tmp_path):
+def test_a_denied_rollback_names_the_rule_and_the_contact(tmp_path):
     with open_with(tmp_path, 'policy = "curated"\n', agent="bob") as memory:
         tabs = memory.writer.acting_as("rita", "curator").submit_intent("p", intent(
             type="convention", summary="Tabs", asserted_by="rita"))  # fmt: skip
@@ -476,7 +484,7 @@ def test_who_may_only_propose_what_is_to_be_said_again_is_told_why_and_whom_to_a
         assert error.hint == "ask a curator, listed by: jidomem access policy show"
 
 
-def test_who_may_not_open_a_session_rolls_nothing_back(memory):
+def test_a_rollback_is_denied_to_an_agent_who_may_not_open_sessions(memory):
     first = memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("p", intent(summary="noise"))
     memory.writer.change_policy("p", [PolicyChange(kind="session", allows="deny")])
@@ -488,7 +496,7 @@ def test_who_may_not_open_a_session_rolls_nothing_back(memory):
     assert triples_of(memory) == before
 
 
-def test_who_rolls_back_without_being_a_curator_is_told_what_is_refused(tmp_path):
+def test_a_denied_rollback_names_the_denied_action(tmp_path):
     with open_with(tmp_path, '[agents.rita]\nrole = "Curator"\n', agent="bob") as memory:
         first = memory.writer.submit_intent("p", intent())
 
@@ -497,7 +505,7 @@ def test_who_rolls_back_without_being_a_curator_is_told_what_is_refused(tmp_path
         assert error.detail == "bob, an Implementer, may not roll a memory back"
 
 
-def test_a_reason_that_is_a_secret_is_refused_and_nothing_kept(memory):
+def test_a_reason_that_contains_a_secret_is_refused(memory):
     first = memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("p", intent(summary="noise"))
     before = triples_of(memory)
@@ -508,17 +516,17 @@ def test_a_reason_that_is_a_secret_is_refused_and_nothing_kept(memory):
     assert triples_of(memory) == before
 
 
-def test_what_is_said_again_does_not_end_again_what_it_had_ended(memory):
+def test_a_restated_memory_supersedes_and_invalidates_nothing(memory):
     old, wrong = (memory.writer.submit_intent("p", intent(summary=text)) for text in ("one", "two"))
     ending = memory.writer.submit_intent(
         "p", intent(type="incident", summary="it broke", supersedes=[old.iri], invalidates=[wrong.iri])
     )
     memory.writer.invalidate("p", ending.iri, reason="it did not")
 
-    done = memory.roll_back(str(ending.version), reason="it did", project="p")
+    rollback = memory.roll_back(str(ending.version), reason="it did", project="p")
 
-    told = memory.writer.restated("p", done.corrections[0].by)
-    assert {"supersedes", "invalidates", "revives"} & told.keys() == {"revives"}
+    restated = memory.writer.restated("p", rollback.corrections[0].by)
+    assert {"supersedes", "invalidates", "revives"} & restated.keys() == {"revives"}
     assert summaries(memory) == ["it broke"]
 
 
@@ -537,22 +545,22 @@ OWN_MOMENTS = [
 def test_a_second_rollback_writes_nothing_however_an_index_writes_a_value(tmp_path, fields, revised):  # C117
     with open_with(tmp_path) as memory:
         first = memory.writer.submit_intent("p", intent(**fields))
-    with jidomem.open(tmp_path / "root") as memory:  # which reads the first from its index
+    with jidomem.open(tmp_path / "root") as memory:  # reads the first memory from its index
         if revised:
             memory.writer.revise("p", first.iri, changes={"summary": "another"}, reason="wrong")
         else:
             memory.writer.invalidate("p", first.iri, reason="wrong")
-        done = memory.roll_back(str(first.version), reason="it was right", project="p")
+        rollback = memory.roll_back(str(first.version), reason="it was right", project="p")
         before = files(tmp_path)
 
-        again = memory.roll_back(str(first.version), reason="it was right", project="p")
+        second = memory.roll_back(str(first.version), reason="it was right", project="p")
 
-    assert done.corrections[-1].change == "restated"
-    assert (again.corrections, again.commit) == ((), None)
+    assert rollback.corrections[-1].change == "restated"
+    assert (second.corrections, second.commit) == ((), None)
     assert files(tmp_path) == before
 
 
-def test_a_memory_that_a_rollback_restates_keeps_its_date(memory):
+def test_a_memory_restated_by_a_rollback_keeps_its_date(memory):
     old = memory.writer.submit_intent("p", decision(timestamp="2020-03-04"))
     memory.writer.invalidate("p", old.iri, reason="wrong")
 
@@ -561,20 +569,20 @@ def test_a_memory_that_a_rollback_restates_keeps_its_date(memory):
     assert memory.writer.restated("p", restated.by)["timestamp"][:10] == "2020-03-04"
 
 
-def test_history_after_a_rollback_has_every_branch_of_the_lineage_in_order_of_time(memory):
+def test_history_after_a_rollback_has_every_branch_of_the_lineage_in_order(memory):
     old = memory.writer.submit_intent("p", intent(summary="the port is 80"))
-    beside = memory.writer.submit_intent("p", intent(summary="of no lineage here"))
+    unrelated = memory.writer.submit_intent("p", intent(summary="of no lineage here"))
     change = intent(summary="the port is 443", supersedes=[old.iri])
     proposed = memory.writer.submit_intent("p", change, propose=True).iri
     accepted = memory.writer.settle("p", proposed, "accept").iri
-    memory.writer.invalidate("p", beside.iri, reason="wrong")
-    later = memory.writer.remember("p", "noise").iri
-    withdrawn, _, *restated = memory.roll_back(beside.version.recorded_at, reason="wrong", project="p").corrections
-    (again,) = [each.by for each in restated if each.item == old.iri]
+    memory.writer.invalidate("p", unrelated.iri, reason="wrong")
+    added = memory.writer.remember("p", "noise").iri
+    withdrawn, _, *restated = memory.roll_back(unrelated.version.recorded_at, reason="wrong", project="p").corrections
+    (restored,) = [each.by for each in restated if each.item == old.iri]
 
-    histories = [memory.reader.history("p", item) for item in (old.iri, proposed, accepted, again)]
+    histories = [memory.reader.history("p", item) for item in (old.iri, proposed, accepted, restored)]
 
-    assert {each.item for each in (withdrawn, _)} == {accepted, later}
+    assert {each.item for each in (withdrawn, _)} == {accepted, added}
     for rows in histories:
-        assert [row["entry"] for row in rows] == [old.iri, proposed, accepted, withdrawn.by, again]
+        assert [row["entry"] for row in rows] == [old.iri, proposed, accepted, withdrawn.by, restored]
         assert [row["event"] for row in rows] == ["asserted", "proposed", "accepted", "withdrawn", "revived"]

@@ -12,12 +12,12 @@ from jidomem.errors import IntentRefused
 from jidomem.rdf.vocab import local_name
 from jidomem.records.intent import INTENT_FIELDS
 
-#: The shapes that judge memories; those of agents, sessions, entries and turns judge what no intent writes.
-OF_MEMORIES = ("convention", "core", "decision", "error", "knowledge", "task")
+#: Shapes of memories; those of agents, sessions, entries and turns apply to data that no intent writes.
+MEMORY_SHAPES = ("convention", "core", "decision", "error", "knowledge", "task")
 MESSAGES = {
     local_name(quad.subject.value): quad.object.value
     for path in files.shape_files()
-    if path.name.removesuffix(".ttl") in OF_MEMORIES
+    if path.name.removesuffix(".ttl") in MEMORY_SHAPES
     for quad in ox.parse(path=str(path))
     if quad.predicate.value.endswith("shacl#message")
 }
@@ -48,8 +48,8 @@ BREAKING = {
     "SupersessionHasNoCycle": intent(iri=MEMORY + "new", supersedes=[MEMORY + "new"]),
     "TaskHasOneStatus": intent(type="task", status="Someday"),
 }
-#: Rules that warn -> an intent that is kept with the warning.
-WARNED_OF = {
+#: Rule that warns -> an intent that is stored with the warning.
+WARNING = {
     "AssumptionHasAReviewDate": intent(type="assumption"),
     "LessonHasAnOrigin": intent(type="lesson"),
     "RootCauseExplainsAnError": intent(type="root_cause"),
@@ -65,16 +65,16 @@ def writer(memory):
 
 
 def names_no_term(text):
-    """Whether the text names no `jido:` term except one for `extra_triples`."""
+    """Return whether the text names no `jido:` term except one for `extra_triples`."""
     return "jido:" not in text or "`extra_triples`" in text
 
 
 def test_each_rule_of_memories_has_an_intent_that_breaks_it():
-    assert BREAKING.keys() | WARNED_OF.keys() == MESSAGES.keys()
+    assert BREAKING.keys() | WARNING.keys() == MESSAGES.keys()
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_a_message_names_fields_of_an_intent_and_says_after_a_colon_what_to_do(name):
+def test_a_shape_message_names_a_field_and_one_remedy(name):
     fields = re.findall(r"`([a-z_]+)`", MESSAGES[name])
 
     assert fields
@@ -84,7 +84,7 @@ def test_a_message_names_fields_of_an_intent_and_says_after_a_colon_what_to_do(n
 
 
 @pytest.mark.parametrize("name", BREAKING)
-def test_the_refusal_of_an_intent_that_breaks_a_rule_names_a_field_of_it_and_what_to_do(writer, name):
+def test_a_refusal_by_a_shape_names_the_field_and_its_remedy(writer, name):
     with pytest.raises(IntentRefused) as refusal:
         writer.submit_intent("p", BREAKING[name])
 
@@ -100,6 +100,6 @@ def test_the_refusal_of_an_intent_that_breaks_a_rule_names_a_field_of_it_and_wha
             assert violation.remedy in violation.message
 
 
-@pytest.mark.parametrize("name", WARNED_OF)
-def test_a_warning_names_the_field_that_puts_it_right(writer, name):
-    assert MESSAGES[name] in writer.submit_intent("p", WARNED_OF[name]).warnings
+@pytest.mark.parametrize("name", WARNING)
+def test_a_shape_warning_names_the_field(writer, name):
+    assert MESSAGES[name] in writer.submit_intent("p", WARNING[name]).warnings
