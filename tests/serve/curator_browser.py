@@ -1,4 +1,4 @@
-"""A real browser: Debian's chromium, driven by its driver, with what it complained of."""
+"""A real browser: Debian's chromium under its WebDriver, with the messages of its console."""
 
 import json
 import shutil
@@ -15,11 +15,11 @@ from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.wait import WebDriverWait
 
 AXE = Path(__file__).parent.parent / "peers" / "node_modules" / "axe-core" / "axe.min.js"
-#: What gives the violations alone: what passes is ten times as much, which nobody reads.
+# The script that returns the violations alone, without the passes, which are ten times as many.
 _VIOLATIONS = """const done = arguments[arguments.length - 1];
 axe.run(document, {resultTypes: ["violations"]}).then((found) => done(found.violations));"""
-#: How long the browser waits for what is to appear on a page.
-PATIENCE = 20
+# Seconds the browser waits for an element.
+TIMEOUT = 20
 WIDE, NARROW = (1440, 900), (390, 844)
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 needs_browser = pytest.mark.skipif(
@@ -35,7 +35,7 @@ class Browser:
         self.driver, self.url = driver, url
 
     def open(self, path):
-        """Go to a page; nothing may have been complained of on those before."""
+        """Go to a page; the console must have no message of the pages before."""
         assert self.complaints() == []
         self.driver.get(self.url + path)
 
@@ -53,7 +53,7 @@ class Browser:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def text(self, selector="main"):
-        """What is seen of an element."""
+        """The visible text of an element."""
         return self.one(selector).text
 
     def has(self, selector):
@@ -64,16 +64,16 @@ class Browser:
         """The link that has this text in it."""
         return self.driver.find_element(By.PARTIAL_LINK_TEXT, text)
 
-    def leads(self, does, *given):
-        """Do what leads to another page, or changes this one in its place, and wait until that is there."""
+    def leads(self, action, *arguments):
+        """Perform *action*, which loads another page or replaces this one, and wait until that is loaded."""
         page = self.one("main")
-        does(*given)
+        action(*arguments)
         self.until(lambda: staleness_of(page)(self.driver))
         self.until(lambda: self.driver.execute_script("return document.readyState") == "complete")
 
-    def until(self, holds):
+    def until(self, condition):
         """Wait until *holds* returns true."""
-        WebDriverWait(self.driver, PATIENCE, ignored_exceptions=[WebDriverException]).until(lambda _: holds())
+        WebDriverWait(self.driver, TIMEOUT, ignored_exceptions=[WebDriverException]).until(lambda _: condition())
 
     def shows(self, text, selector="main"):
         """Whether an element has *text* in it, once a page that is on its way is there."""
@@ -90,10 +90,10 @@ class Browser:
 
     def focus_by_tab(self, selector, most=80):
         """Press Tab until the element has the focus, as somebody without a mouse does."""
-        wanted = self.one(selector)
+        element = self.one(selector)
         for _ in range(most):
-            if self.driver.switch_to.active_element == wanted:
-                return wanted
+            if self.driver.switch_to.active_element == element:
+                return element
             self.press(Keys.TAB)
         raise AssertionError(f"{selector} is not reached by {most} presses of Tab")
 
@@ -120,22 +120,22 @@ class Browser:
         return page[0] - page[1]
 
     def complaints(self):
-        """What the console has said since it was last asked: errors, and whatever the policy of the page refused."""
+        """The errors, warnings and policy violations in the console since the last call."""
         return [each["message"] for each in self.driver.get_log("browser") if each["level"] in ("SEVERE", "WARNING")]
 
     def elsewhere(self):
-        """What was asked of another server, or opened as another window, since it was last looked at."""
-        sent = [json.loads(each["message"])["message"] for each in self.driver.get_log("performance")]
-        urls = [each["params"]["request"]["url"] for each in sent if each["method"] == "Network.requestWillBeSent"]
+        """The URLs of requests to other servers, and other windows, since the last call."""
+        messages = [json.loads(each["message"])["message"] for each in self.driver.get_log("performance")]
+        urls = [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
         others = self.driver.window_handles[1:]
         return [url for url in urls if not url.startswith((self.url + "/", "data:", "chrome"))] + others
 
     def unfold(self):
-        """Open all that is folded on the page."""
+        """Open every <details> element of the page."""
         self.driver.execute_script("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
 
     def faults(self):
-        """What axe-core finds to be a serious or critical fault, by rule and element."""
+        """The serious and critical violations that axe-core reports, by rule and element."""
         self.driver.execute_script(AXE.read_text())
         violations = self.driver.execute_async_script(_VIOLATIONS)
         return [
@@ -146,13 +146,13 @@ class Browser:
         ]
 
     def keep_picture(self, path):
-        """Write what is seen as a PNG."""
+        """Write a screenshot as a PNG."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.driver.get_screenshot_as_file(str(path))
 
 
-def as_if_just_opened(window):
-    """Give *window*, wide and light, to a test, and hold against the pages whatever it complains of then."""
+def reset_window(window):
+    """Give *window*, wide and light, to a test, and require that the console has no message after it."""
     window.complaints()  # of a test that failed
     window.size(*WIDE)
     window.scheme("light")
@@ -172,7 +172,7 @@ def browser(url, *, scripts=True):
         options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
     driver = Chrome(options=options, service=Service(DRIVER))
     try:
-        driver.implicitly_wait(PATIENCE)
+        driver.implicitly_wait(TIMEOUT)
         driver.set_script_timeout(60)
         window = Browser(driver, url)
         window.size(*WIDE)

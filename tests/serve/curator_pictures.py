@@ -1,4 +1,4 @@
-"""Pictures of the curator's pages: python tests/serve/curator_pictures.py takes those in docs/screens anew."""
+"""Screenshots of the curator's pages: python tests/serve/curator_pictures.py takes those in docs/screens again."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ DOCS, CURATOR = ROOT / "docs" / "screens", ROOT / "jidomem" / "extras" / "web"
 #: What the pictures were taken with, and the command that takes them.
 DIGEST, COMMAND = DOCS / "taken-with", "python tests/serve/curator_pictures.py"
 WIDTH, HEIGHT, COLOURS = 1280, 800, 256
-#: What gives the points of a picture that the browser took, as its canvas has them.
+# The script that returns the pixels of a screenshot from a canvas of the browser.
 _POINTS = """const [data, done] = arguments, image = new Image();
 image.onload = () => {
   const canvas = Object.assign(document.createElement("canvas"), {width: image.width, height: image.height});
@@ -33,23 +33,23 @@ image.src = `data:image/png;base64,${data}`;"""
 
 
 class Picture(NamedTuple):
-    """Which screen it is of, where that is, and what is done there before it is taken."""
+    """The screen, its path, and the actions on it before the screenshot."""
 
     screen: str
     path: str
     does: Callable = lambda window, known: None
 
 
-def _asked(window, known):
+def _run_query(window, known):
     window.one("#ask").click()
     window.until(lambda: window.has("#answers tbody tr"))
 
 
-def _checked(window, known):
+def _run_check(window, known):
     window.leads(window.one("button[value=check]").click)
 
 
-def _drawn(window, known):
+def _wait_for_graph(window, known):
     window.one("#drawn:not([hidden])")
 
 
@@ -58,11 +58,11 @@ PICTURES = {
     "timeline": Picture("timeline", "timeline?state=active"),
     "memory": Picture("memories/{id}", "memories/{use Oxigraph}"),
     "review": Picture("review", "review"),
-    "graph": Picture("graph", "graph?topic=naming%20in%20maps%20budget,%20matter%207&depth=2", _drawn),
+    "graph": Picture("graph", "graph?topic=naming%20in%20maps%20budget,%20matter%207&depth=2", _wait_for_graph),
     "playbook": Picture("playbook", "playbook"),
     "question": Picture("playbook/{name}", "playbook/tasks-of-agent?agent=planner"),
-    "console": Picture("console", "console", _asked),
-    "check": Picture("check", "check", _checked),
+    "console": Picture("console", "console", _run_query),
+    "check": Picture("check", "check", _run_check),
     "ontology": Picture("ontology", "ontology"),
     "term": Picture("ontology/{name}", "ontology/ArchitecturalDecision"),
     "agents": Picture("agents", "agents"),
@@ -71,45 +71,45 @@ PICTURES = {
 
 
 def digest():
-    """The digest of what decides how a page looks: templates, style sheets and scripts, ours and those of others."""
+    """The digest of the files that decide how a page looks: templates, style sheets and scripts, vendored ones too."""
     files = sorted(path for name in ("templates", "assets", "vendored") for path in (CURATOR / name).iterdir())
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for path in files:
-        found.update(f"{path.relative_to(CURATOR)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return found.hexdigest()
+        sha256.update(f"{path.relative_to(CURATOR)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return sha256.hexdigest()
 
 
 def take(window, known, name):
-    """Show one page in *window*, and return what is seen of it as a PNG."""
+    """Show one page in *window*, and return its screenshot as a PNG."""
     picture = PICTURES[name]
     window.size(WIDTH, HEIGHT)
-    named = {key: quote(value, safe="") for key, value in known.items()}
-    window.open(f"/ui/p/{picture.path.format_map(named)}")
+    quoted = {key: quote(value, safe="") for key, value in known.items()}
+    window.open(f"/ui/p/{picture.path.format_map(quoted)}")
     picture.does(window, known)
     return window.driver.get_screenshot_as_png()
 
 
 def small(window, picture):
-    """A PNG with few colours, as the docs keep it."""
-    return png(*points(window, base64.b64encode(picture).decode()))
+    """A PNG with few colours, as the docs store it."""
+    return png(*pixels(window, base64.b64encode(picture).decode()))
 
 
-def points(window, picture):
-    """Width, height and the points of a PNG, red, green and blue, as the browser reads it."""
+def pixels(window, picture):
+    """Width, height and the pixels of a PNG, red, green and blue, as the browser reads it."""
     width, height, data = window.driver.execute_async_script(_POINTS, picture)
     return width, height, numpy.frombuffer(base64.b64decode(data), numpy.uint8).reshape(-1, 4)[:, :3]
 
 
 def png(width, height, colours):
-    """A PNG with a palette: the colours that are most frequent, each point the nearest of them."""
+    """A PNG with a palette of the most frequent colours; each pixel takes the nearest of them."""
     codes = colours.astype(numpy.uint32) @ numpy.array([65536, 256, 1], numpy.uint32)
-    values, back, counts = numpy.unique(codes, return_inverse=True, return_counts=True)
+    values, inverse, counts = numpy.unique(codes, return_inverse=True, return_counts=True)
     rgb = numpy.stack([values >> 16, values >> 8 & 255, values & 255], axis=1).astype(numpy.int64)
     palette = rgb[numpy.sort(numpy.argsort(-counts, kind="stable")[:COLOURS])]
     nearest = numpy.concatenate([
-        ((some[:, None, :] - palette[None]) ** 2).sum(axis=2).argmin(axis=1) for some in numpy.array_split(rgb, 32)
+        ((part[:, None, :] - palette[None]) ** 2).sum(axis=2).argmin(axis=1) for part in numpy.array_split(rgb, 32)
     ]).astype(numpy.uint8)  # fmt: skip
-    rows = nearest[back].reshape(height, width)
+    rows = nearest[inverse].reshape(height, width)
     data = b"".join(b"\0" + row.tobytes() for row in rows)
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"PLTE", palette.astype(numpy.uint8).tobytes()), (b"IDAT", zlib.compress(data, 9)))
@@ -117,7 +117,7 @@ def png(width, height, colours):
 
 
 def size_of(picture):
-    """Width and height of a PNG, and how it has its colours: 3 is by a palette."""
+    """Width, height and colour type of a PNG: 3 is a palette."""
     head = picture[:26]
     assert head[:8] == b"\x89PNG\r\n\x1a\n"
     return int.from_bytes(head[16:20]), int.from_bytes(head[20:24]), head[25]
@@ -128,7 +128,7 @@ def _chunk(name, data):
 
 
 def main():
-    """Take all pictures, of a project made for it, into docs/screens."""
+    """Take all screenshots, of a project made for them, into docs/screens."""
     sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
     from curator_browser import browser
     from pages_world import fill, serving

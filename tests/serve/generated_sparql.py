@@ -1,4 +1,4 @@
-"""Queries made up at random: patterns of every kind over what a memory holds, and datasets of every kind."""
+"""Random queries: patterns of every kind over the contents of a memory, and datasets of every kind."""
 
 from jidomem.rdf.vocab import graphs_of
 
@@ -20,7 +20,7 @@ TESTS = ("isIRI(?b)", "CONTAINS(STR(?b), 'a')", "REGEX(STR(?b), '^T', 'i')", "ST
 
 
 def queries(chance, count):
-    """So many queries: the text, the text with its dataset written out, and the dataset of the request."""
+    """Yield *count* queries: the text, the text with its dataset written out, and the dataset of the request."""
     for _ in range(count):
         head, body = _form(chance)
         default, named = _dataset(chance)
@@ -79,10 +79,10 @@ def _part(chance, depth):
 
 
 def _triples(chance):
-    """One, two or three patterns that hang together."""
-    found = [f"?a {chance.choice(PROPERTIES + 3 * COMMON)} ?b ."]
+    """One, two or three connected patterns."""
+    patterns = [f"?a {chance.choice(PROPERTIES + 3 * COMMON)} ?b ."]
     if chance.random() < 0.3:
-        found.append(f"?a {chance.choice(COMMON + PATHS)} ?c .")
+        patterns.append(f"?a {chance.choice(COMMON + PATHS)} ?c .")
     if chance.random() < 0.1:
-        found.append(f"?a {chance.choice(PROPERTIES)} {chance.choice(VALUES)} .")
-    return " ".join(found)
+        patterns.append(f"?a {chance.choice(PROPERTIES)} {chance.choice(VALUES)} .")
+    return " ".join(patterns)

@@ -41,7 +41,7 @@ class Client:
         return json.loads(body)
 
     def submit(self, values, project="p", **headers):
-        """The status and what came of the intent, or the intents."""
+        """The status and the outcome of the intent, or the outcomes of the intents."""
         status, _, body = self.ask("POST", f"/projects/{project}/intents", json.dumps(values), {**JSON, **headers})
         return status, json.loads(body)
 
@@ -56,7 +56,7 @@ def running(root, *options, environment=None):
 
 @contextmanager
 def started(command, environment=None):
-    """A server that says in its first line where it is asked; it is stopped in the end."""
+    """A server that prints its URL in its first line; it is stopped in the end."""
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -76,13 +76,13 @@ def started(command, environment=None):
 
 
 def children(server):
-    """The processes the server started, alive ones only."""
-    found = []
+    """The ids of the live child processes of the server."""
+    pids = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent = path.read_text().rsplit(")", 1)[1].split()[:2]
         except OSError:
             continue
         if int(parent) == server.pid and state != "Z":
-            found.append(int(path.parent.name))
-    return found
+            pids.append(int(path.parent.name))
+    return pids

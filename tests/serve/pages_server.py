@@ -1,4 +1,4 @@
-"""Serve a root as if it began at a moment of one's choice: python pages_server.py ROOT MOMENT"""
+"""Serve a root as if the clock began at a given moment: python pages_server.py ROOT MOMENT"""
 
 import json
 import sys
@@ -12,11 +12,11 @@ from jidomem.serve.server_state import Operation
 
 
 def main(root, moment):
-    """Serve *root* at a free port until SIGTERM, and say at which in a line of JSON."""
-    ahead = datetime.fromisoformat(moment) - datetime.now(UTC)
+    """Serve *root* at a free port until SIGTERM, and print its URL as a line of JSON."""
+    offset = datetime.fromisoformat(moment) - datetime.now(UTC)
 
     def now():
-        return clock.now() + ahead
+        return clock.now() + offset
 
     server_state.now = now
     with (

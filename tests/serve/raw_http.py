@@ -1,4 +1,4 @@
-"""Requests as bytes on a socket, well-formed or not, to a server whose limits are small."""
+"""Requests as bytes on a socket, well-formed or not, to a server with small limits."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from conftest import intent
 from http_world import Client, running
 
 CONNECTIONS = 4
-PATIENT = 600  # seconds, far beyond what any of these waits for
+LONG_IDLE = 600  # seconds, far beyond any wait of the tests
 SMALL = f"""\
 [limits]
 query_rows = 1000
@@ -42,42 +42,42 @@ def limited(folder, *options, idle):
 
 
 @contextmanager
-def begun(folder, idle):
-    """The same, with one memory in it."""
+def limited_with_memory(folder, idle):
+    """The same server, with one memory in it."""
     with limited(folder, idle=idle) as process:
         with Client(process.url) as client:
             client.submit(intent(summary="the first of all"))
         yield process
 
 
-def connect(server, sent=b"", window=None):
+def connect(server, request=b"", window=None):
     client = socket.socket(socket.AF_INET6 if ":" in server.address[0] else socket.AF_INET)
     if window:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
-    client.settimeout(60)  # far beyond what any of these waits for
+    client.settimeout(60)  # far beyond any wait of the tests
     client.connect(server.address)
-    client.sendall(sent)
+    client.sendall(request)
     return client
 
 
-def everything(client):
-    """All that comes until the server closes the connection."""
-    found = bytearray()
+def read_all(client):
+    """The bytes until the server closes the connection."""
+    received = bytearray()
     try:
         while piece := client.recv(1 << 16):
-            found += piece
+            received += piece
     except ConnectionError:
         pass
-    return bytes(found)
+    return bytes(received)
 
 
-def asked(server, sent):
-    """What a client is answered that sends no more than that; it comes again where it was let go before it began."""
+def exchange(server, request):
+    """The answer to *request*; it is sent again where the connection was closed without an answer."""
     while True:
         with connect(server) as client:
-            with suppress(ConnectionError):  # what is not taken any more may be answered all the same
-                client.sendall(sent)
-            if answer := everything(client):
+            with suppress(ConnectionError):  # the server may answer a request that it no longer reads
+                client.sendall(request)
+            if answer := read_all(client):
                 return answer
 
 
@@ -85,36 +85,36 @@ def problem(answer):
     """The status and the code of the last answer."""
     head, _, body = answer.rpartition(b"\r\n\r\n")
     assert b"Content-Type: application/problem+json" in head
-    told = json.loads(body)
-    assert told["hint"]
-    assert told["request_id"]
-    assert f"HTTP/1.1 {told['status']} ".encode() in head
-    return told["status"], told["code"]
+    members = json.loads(body)
+    assert members["hint"]
+    assert members["request_id"]
+    assert f"HTTP/1.1 {members['status']} ".encode() in head
+    return members["status"], members["code"]
 
 
-def named(answer):
-    """The id of the only request, as its head and its body say it."""
-    (name,) = re.findall(rb"X-Request-Id: ([^\r]+)", answer)
-    assert json.loads(answer.rpartition(b"\r\n\r\n")[2])["request_id"] == name.decode()
-    return name.decode()
+def request_id(answer):
+    """The id of the only request, which its head and its body agree on."""
+    (identifier,) = re.findall(rb"X-Request-Id: ([^\r]+)", answer)
+    assert json.loads(answer.rpartition(b"\r\n\r\n")[2])["request_id"] == identifier.decode()
+    return identifier.decode()
 
 
 def statuses(answer):
     return [int(status) for status in re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", answer)]
 
 
-def served(server):
-    """Return once a client that comes now is answered."""
+def wait_until_served(server):
+    """Return once a new client is answered."""
     while True:
         try:
             with Client(server.url) as client:
                 if client.ask("GET", "/healthz")[0] == 200:
                     return
         except (OSError, HTTPException):
-            continue  # let go before it began, on a machine that is slow
+            continue  # closed before it began, on a slow machine
 
 
-def kept(server):
+def stored_summaries(server):
     with Client(server.url) as client:
         return [row["summary"] for row in client.get("/projects/p/queries/facts")["rows"]]
 

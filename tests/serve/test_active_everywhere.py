@@ -1,4 +1,4 @@
-"""A decision that is not active is shown as active nowhere, and found everywhere when it is asked for by name."""
+"""No interface shows an inactive decision as active, and each lists it by its status."""
 
 import json
 import re
@@ -30,9 +30,9 @@ from jidomem.serve.mcp.server import create_server
 from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
-#: The decisions by what becomes of each; all are about one file, on a topic of their own.
+# The decisions by their fields; all are about one file, each on a topic of its own.
 INACTIVE = ("rejected", "deprecated", "undecided", "expired", "scheduled", "superseded", "withdrawn", "pending")
-KEPT = {
+RECORDED = {
     "accepted": {"status": "accepted"},
     "unstated": {},
     "rejected": {"status": "rejected"},
@@ -47,7 +47,7 @@ STATE = {"undecided": "proposed", "withdrawn": "invalidated", "unstated": "activ
          "refused": "rejected", "taken": "superseded"}  # fmt: skip
 
 
-def chosen(name, **fields):
+def decision_named(name, **fields):
     about = {"about": ["src/a.py", "src/*.py"], "topic": name}
     return decision(summary=f"quagga {name}", timestamp="2019-05-06T07:08:09Z", **{**about, **fields})
 
@@ -68,14 +68,16 @@ def iris(repository):
     """The IRIs of the decisions, by name."""
     with jidomem.open(repository / ".jidomem") as memory:
         writer = memory.writer
-        found = {name: writer.submit_intent("p", chosen(name, **fields)).iri for name, fields in KEPT.items()}
+        recorded = {
+            name: writer.submit_intent("p", decision_named(name, **fields)).iri for name, fields in RECORDED.items()
+        }
         for name in ("pending", "refused", "taken"):
-            found[name] = writer.submit_intent("p", chosen(name), propose=True).iri
-        writer.settle("p", found["refused"], "reject")
-        writer.settle("p", found["taken"], "accept")
-        writer.submit_intent("p", chosen("successor", supersedes=[found["superseded"]]))
-        writer.invalidate("p", found["withdrawn"], reason="wrong")
-    return found
+            recorded[name] = writer.submit_intent("p", decision_named(name), propose=True).iri
+        writer.settle("p", recorded["refused"], "reject")
+        writer.settle("p", recorded["taken"], "accept")
+        writer.submit_intent("p", decision_named("successor", supersedes=[recorded["superseded"]]))
+        writer.invalidate("p", recorded["withdrawn"], reason="wrong")
+    return recorded
 
 
 def at_command_line(*args):
@@ -100,24 +102,24 @@ def over_mcp(tool, **arguments):
         return anyio.run(ask, memory)
 
 
-def told_first(briefing):
-    """The parts of a briefing that tell what governs: others name what is pending or expired, and say so."""
+def governing_sections(briefing):
+    """The sections of a briefing that state what governs: others name pending or expired memories, and say so."""
     parts = {part["name"]: part["entries"] for part in briefing["sections"]}
     return json.dumps([parts[name] for name in ("rules", "files", "decisions", "facts") if name in parts])
 
 
-def in_the_guard():
-    found = Guard(load(init_root(), "p"), now, lambda command: False).governing(["src/a.py"])
-    return " ".join(rule.summary for rule in found["src/a.py"])
+def guard_rules():
+    rules = Guard(load(settings_root(), "p"), now, lambda command: False).governing(["src/a.py"])
+    return " ".join(rule.summary for rule in rules["src/a.py"])
 
 
-def init_root():
+def settings_root():
     with jidomem.open() as memory:
         return memory.settings.root
 
 
 QUESTIONS = ("active-decisions", "recent-decisions", "decisions", "decision-log", "timeline", "patterns")
-PLACES = {
+OUTPUTS = {
     **{f"ask {name}": lambda name=name: at_command_line("ask", name, "--json") for name in QUESTIONS},
     **{
         f"the first page of {name}": lambda name=name: at_command_line("ask", name, "--limit", "50", "--json")
@@ -131,43 +133,43 @@ PLACES = {
     "governing": lambda: at_command_line("governing", "src/a.py", "--json"),
     "recall": lambda: at_command_line("recall", "quagga", "--json", "--limit", "100"),
     "recall for an agent": lambda: at_command_line("recall", "quagga", "--format", "md", "--limit", "100"),
-    "briefing": lambda: told_first(
+    "briefing": lambda: governing_sections(
         json.loads(at_command_line("agent", "briefing", "--about", "src/a.py", "--format", "json"))
     ),
     "export to markdown": lambda: at_command_line("root", "export", "--format", "markdown"),
     "export to mcp-memory": lambda: at_command_line("root", "export", "--format", "mcp-memory"),
-    "the guard": in_the_guard,
+    "the guard": guard_rules,
     "HTTP queries": lambda: over_http("/projects/p/queries/active-decisions"),
     "the page of a question": lambda: over_http("/ui/p/playbook/active-decisions"),
     "the timeline page": lambda: over_http("/ui/p/timeline?state=active"),
     "the timeline page by words": lambda: over_http("/ui/p/timeline?state=active&q=quagga"),
     "MCP ask": lambda: json.dumps(over_mcp("ask", name="active-decisions")),
     "MCP recall": lambda: json.dumps(over_mcp("recall", query="quagga", limit=100)),
-    "MCP briefing": lambda: told_first(over_mcp("briefing", about=["src/a.py"])),
+    "MCP briefing": lambda: governing_sections(over_mcp("briefing", about=["src/a.py"])),
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_only_active_decisions_are_shown(iris, place):  # C088
-    text = re.sub("Withdrawn: quagga \\w+", "", PLACES[place]())
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_only_active_decisions_are_shown_by_each_interface(iris, output):  # C088
+    text = re.sub("Withdrawn: quagga \\w+", "", OUTPUTS[output]())
 
-    names = (*KEPT, "pending", "refused", "taken")
+    names = (*RECORDED, "pending", "refused", "taken")
     assert {name for name in names if f"quagga {name}" in text} == {"accepted", "unstated", "taken"}
 
 
-def test_every_named_query_shows_active_memories_by_the_one_definition():
-    otherwise = {
+def test_named_queries_filter_by_the_one_definition_of_an_active_memory():
+    exempt = {
         "proposals": "lists what a curator has to accept first",
         "active-sessions": "lists sessions, which have a state of their own",
         "entries-of-agent": "lists entries, which are replaced and not judged",
     }
     for query in Playbook():
-        if not query.takes("includeInactive") or query.name in otherwise:
+        if not query.takes("includeInactive") or query.name in exempt:
             continue
         lines = [line.strip() for line in query.text.splitlines()]
-        judged = [line.split("?")[2].split()[0] for line in lines if "jido:hasAssertionStatus jido:Proposed })" in line]
-        assert judged, query.name
-        for item in judged:
+        items = [line.split("?")[2].split()[0] for line in lines if "jido:hasAssertionStatus jido:Proposed })" in line]
+        assert items, query.name
+        for item in items:
             end = next(line for line in lines if line.startswith(f"?{item} jido:supersededBy|jido:invalidatedBy ?"))
             expected = [line.strip() for line in active.filters(item, end.rpartition("?")[2]).splitlines()]
             if query.name == "stale":  # lists what is not valid any more
@@ -179,7 +181,7 @@ def test_every_named_query_shows_active_memories_by_the_one_definition():
 
 @pytest.mark.parametrize("name", ["active-decisions", "recent-decisions", "decisions", "decision-log"])
 @pytest.mark.parametrize(
-    ("status", "of"),
+    ("status", "names"),
     [
         ("accepted", {"accepted", "unstated", "expired", "scheduled", "successor", "taken"}),
         ("rejected", {"rejected", "refused"}),
@@ -190,18 +192,18 @@ def test_every_named_query_shows_active_memories_by_the_one_definition():
         ("invalidated", {"withdrawn"}),
     ],
 )
-def test_a_status_asked_for_by_name_lists_the_decisions_that_have_it(iris, name, status, of):
+def test_a_status_filter_lists_the_decisions_of_that_status(iris, name, status, names):
     rows = json.loads(at_command_line("ask", name, "--status", status, "--json"))["rows"]
     paged = json.loads(at_command_line("ask", name, "--status", status, "--limit", "50", "--json"))["rows"]
     served = json.loads(over_http(f"/projects/p/queries/{name}?status={status}"))["rows"]
 
     assert rows == paged == served
     text = "summary" if "summary" in rows[0] else "content"
-    assert {row[text].splitlines()[0] for row in rows} == {f"quagga {each}" for each in of}
+    assert {row[text].splitlines()[0] for row in rows} == {f"quagga {each}" for each in names}
     assert {row["status"] for row in rows} == {status}
 
 
-def test_a_list_of_decisions_takes_one_of_the_statuses_and_other_lists_take_none(iris):
+def test_the_status_filter_refuses_unknown_statuses_and_lists_of_other_kinds(iris):
     with jidomem.open() as memory:
         with pytest.raises(InvalidRequest) as refusal:
             memory.reader.ask("decisions", project="p", status="closed")
@@ -210,21 +212,21 @@ def test_a_list_of_decisions_takes_one_of_the_statuses_and_other_lists_take_none
             memory.reader.ask("open-tasks", project="p", status="rejected")
 
 
-def test_a_memory_says_which_state_it_is_in_wherever_it_is_told(iris):
+def test_the_status_of_a_memory_is_the_same_when_read_recalled_and_shown(iris):
     with jidomem.open() as memory:
-        told = {name: memory.reader.get_memory("p", item)["status"] for name, item in iris.items()}
+        statuses = {name: memory.reader.get_memory("p", item)["status"] for name, item in iris.items()}
         hits = {hit.id: hit.metadata for hit in memory.recall("quagga", include_inactive=True, limit=100).entries}
         page = create_app(memory).test_client().get(f"/ui/p/memories/{iris['rejected']}").text
 
-    assert told == {name: STATE.get(name, name) for name in iris}
+    assert statuses == {name: STATE.get(name, name) for name in iris}
     for name, item in iris.items():
-        assert hits[item]["status"] == told[name]
+        assert hits[item]["status"] == statuses[name]
         assert f"{hits[item]['time']:%Y-%m-%d}" == "2019-05-06"
     assert '<span class="status rejected">rejected</span>' in page
     assert '<span class="status active">' not in page
 
 
-def test_counts_tell_the_decisions_that_are_not_active_from_those_that_are(iris):
+def test_counts_separate_decisions_by_status(iris):
     with jidomem.open() as memory:
         now_, then = counts(memory.reader, "p"), counts(memory.reader, "p", as_of="2099-01-01")
         waiting = pending(memory.reader, "p")
@@ -236,15 +238,15 @@ def test_counts_tell_the_decisions_that_are_not_active_from_those_that_are(iris)
     assert waiting == 1
 
 
-def states_of_the_timeline(memory, as_of):
-    """How many decisions the page has in each state."""
+def timeline_states(memory, as_of):
+    """The number of decisions in each state on the page."""
     moments = {"moment": as_of and format_timestamp(as_of), "valid_at": format_timestamp(as_of or now())}
-    chosen = {"kind": "ArchitecturalDecision"}
-    read = memory.texts.read(Stream("p"), lambda file: overview(file, chosen, **moments, after=None, count=1))
+    decision_named = {"kind": "ArchitecturalDecision"}
+    read = memory.texts.read(Stream("p"), lambda file: overview(file, decision_named, **moments, after=None, count=1))
     return read.facets["state"]
 
 
-def test_counts_lists_the_history_and_the_timeline_have_one_word_for_each_state(iris):
+def test_counts_queries_history_and_timeline_use_the_same_states(iris):
     with jidomem.open() as memory:
         reader = memory.reader
         moments = [None, *(reader.get_memory("p", iris[name])["recorded_at"] for name in ("withdrawn", "refused"))]
@@ -253,7 +255,7 @@ def test_counts_lists_the_history_and_the_timeline_have_one_word_for_each_state(
             decisions = [row for row in rows if row["kind"].endswith("ArchitecturalDecision")]
             states = {row["item"]: row["status"] for row in decisions}
             changed = {row["item"]: row["after"] for row in reader.diff("p", "0", as_of)}
-            facets = states_of_the_timeline(memory, as_of)
+            facets = timeline_states(memory, as_of)
             ended = [states.pop(item) for item in [*states] if states[item] in active.ENDED]
 
             counted = Counter(states.values()) + Counter(ended)
@@ -264,30 +266,30 @@ def test_counts_lists_the_history_and_the_timeline_have_one_word_for_each_state(
 
 
 @pytest.mark.parametrize("status", ["rejected", "deprecated", "proposed"])
-def test_a_decision_that_is_not_accepted_and_one_that_is_do_not_conflict(repository, status):
+def test_a_decision_that_is_not_accepted_does_not_conflict_with_an_accepted_one(repository, status):
     with jidomem.open() as memory:
-        first = memory.writer.submit_intent("p", chosen("one", topic="store", status=status))
-        accepted = memory.writer.submit_intent("p", chosen("two", topic="store", status="accepted"))
-        later = memory.writer.submit_intent("p", chosen("three", topic="store", status=status))
-        again = memory.writer.submit_intent("p", chosen("three", topic="store", status=status))
+        first = memory.writer.submit_intent("p", decision_named("one", topic="store", status=status))
+        accepted = memory.writer.submit_intent("p", decision_named("two", topic="store", status="accepted"))
+        later = memory.writer.submit_intent("p", decision_named("three", topic="store", status=status))
+        again = memory.writer.submit_intent("p", decision_named("three", topic="store", status=status))
 
         assert [first.status, accepted.status, later.status] == ["asserted"] * 3
         assert (again.status, again.iri) == ("deduplicated", later.iri)
         assert memory.reader.ask("conflicts", project="p") == []
         with pytest.raises(jidomem.errors.Conflict) as refusal:
-            memory.writer.submit_intent("p", chosen("four", topic="store"))
+            memory.writer.submit_intent("p", decision_named("four", topic="store"))
     assert [each.iri for each in refusal.value.conflicts] == [accepted.iri]
 
 
-def test_a_decision_without_a_date_of_its_own_is_listed_with_none_and_last(repository):
+def test_a_decision_without_a_timestamp_is_listed_last(repository):
     with jidomem.open() as memory:
-        kept = memory.writer.submit_intent("p", chosen("dated")).iri
+        dated = memory.writer.submit_intent("p", decision_named("dated")).iri
         graph = jidomem.rdf.vocab.graph_iri("p")
         memory.catch_up("p")
         undated = [
-            (s.replace(kept, "urn:undated"), p, o.replace(kept, "urn:undated"))
+            (s.replace(dated, "urn:undated"), p, o.replace(dated, "urn:undated"))
             for s, p, o in memory.index.triples(graph)
-            if p != jidomem.rdf.vocab.jido("hasTimestamp") and f"<{kept}>" == s
+            if p != jidomem.rdf.vocab.jido("hasTimestamp") and f"<{dated}>" == s
         ]
         stream, head = Stream("p"), memory.journal.head(Stream("p"))
         commit = commits.build(
@@ -306,17 +308,17 @@ def test_a_decision_without_a_date_of_its_own_is_listed_with_none_and_last(repos
         second = memory.reader.ask_page("recent-decisions", project="p", limit=1, cursor=first.cursor)
         log = memory.reader.ask("decision-log", project="p")
 
-    assert [(row["decision"], row["time"] is None) for row in whole] == [(kept, False), ("urn:undated", True)]
+    assert [(row["decision"], row["time"] is None) for row in whole] == [(dated, False), ("urn:undated", True)]
     assert [*first.rows, *second.rows] == whole
-    assert [row["subject"] for row in log] == ["urn:undated", kept]
+    assert [row["subject"] for row in log] == ["urn:undated", dated]
 
 
-def test_what_expires_while_a_list_is_read_stays_on_its_further_pages(repository):
+def test_memories_that_expire_between_two_pages_stay_on_the_second(repository):
     clock = [now()]
     with jidomem.open(sources=Sources(now=lambda: clock[0])) as memory:
         for number in range(3):
             until = clock[0].replace(year=clock[0].year + 1)
-            memory.writer.submit_intent("p", chosen(f"n {number}", valid_until=until.isoformat()))
+            memory.writer.submit_intent("p", decision_named(f"n {number}", valid_until=until.isoformat()))
         first = memory.reader.ask_page("decisions", project="p", limit=2)
         clock[0] = clock[0].replace(year=clock[0].year + 2)
         second = memory.reader.ask_page("decisions", project="p", limit=2, cursor=first.cursor)

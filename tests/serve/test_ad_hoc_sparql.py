@@ -1,4 +1,4 @@
-"""Raw SPARQL over HTTP: every format, and queries that would never end, cut in a child process."""
+"""Raw SPARQL over HTTP: every format, and endless queries, which are stopped in a child process."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def client(server):
         yield client
 
 
-def asked(client, text, accept="*/*", **arguments):
+def run_query(client, text, accept="*/*", **arguments):
     """The status, the media type and the body of the answer."""
     path = f"/projects/p/sparql?{urlencode({'query': text, **arguments})}"
     status, headers, body = client.ask("GET", path, headers={"Accept": accept})
@@ -55,19 +55,19 @@ def asked(client, text, accept="*/*", **arguments):
         ("DESCRIBE <https://jido.ai/projects/p>", "application/rdf+xml", "application/rdf+xml", b"<?xml"),
     ],
 )
-def test_an_answer_comes_in_the_format_that_is_accepted(client, text, accept, media, start):
-    status, given, body = asked(client, text, accept)
+def test_the_answer_has_the_format_of_the_accept_header(client, text, accept, media, start):
+    status, content_type, body = run_query(client, text, accept)
 
-    assert (status, given) == (200, media)
+    assert (status, content_type) == (200, media)
     assert body.startswith(start)
 
 
-def test_a_query_may_be_posted_as_it_is_or_in_a_form_and_to_the_default_project(client):
+def test_a_query_is_accepted_by_get_post_and_form_and_for_the_default_project(client):
     as_query = {"Content-Type": "application/sparql-query"}
     as_form = {"Content-Type": "application/x-www-form-urlencoded"}
 
     answers = [
-        asked(client, SUMMARIES)[2],
+        run_query(client, SUMMARIES)[2],
         client.ask("POST", "/projects/p/sparql", SUMMARIES, as_query)[2],
         client.ask("POST", "/projects/p/sparql", urlencode({"query": SUMMARIES}), as_form)[2],
         client.ask("GET", f"/sparql?query={quote(SUMMARIES)}")[2],
@@ -78,10 +78,10 @@ def test_a_query_may_be_posted_as_it_is_or_in_a_form_and_to_the_default_project(
     assert len(json.loads(answers[0])["results"]["bindings"]) == 2
 
 
-def test_what_was_just_submitted_is_in_the_answer(client):
+def test_a_submitted_memory_is_in_the_next_answer(client):
     for number in range(5):
         _, receipt = client.submit(intent(summary=f"just now {number}"))
-        _, _, body = asked(client, f"SELECT ?s {{ ?s ?p 'just now {number}' }}")
+        _, _, body = run_query(client, f"SELECT ?s {{ ?s ?p 'just now {number}' }}")
         assert json.loads(body)["results"]["bindings"][0]["s"]["value"] == receipt["iri"]
 
 
@@ -95,21 +95,21 @@ def test_what_was_just_submitted_is_in_the_answer(client):
         ("CONSTRUCT { ?a ?e ?i } { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", {"result_too_large", "query_timeout"}),
     ],
 )
-def test_a_query_without_end_is_cut_stops_working_and_holds_up_nobody(server, client, text, codes):
-    with ThreadPoolExecutor(1) as aside, Client(server.url) as other:
-        cut = aside.submit(asked, other, text, timeout=1.0)
+def test_an_endless_query_is_stopped_while_other_requests_are_answered(server, client, text, codes):
+    with ThreadPoolExecutor(1) as executor, Client(server.url) as other:
+        cut = executor.submit(run_query, other, text, timeout=1.0)
         while not wait([cut], 0.1).done:
             assert len(client.get("/projects/p/queries/facts?limit=3")["rows"]) == 3
         status, media, body = cut.result()
 
-    told = json.loads(body)
-    assert (status, media) == (told["status"], "application/problem+json")
-    assert told["code"] in codes
-    assert "stopped" in told["detail"] or "more than" in told["detail"]
+    members = json.loads(body)
+    assert (status, media) == (members["status"], "application/problem+json")
+    assert members["code"] in codes
+    assert "stopped" in members["detail"] or "more than" in members["detail"]
     before = [cpu(child) for child in children(server)]
     time.sleep(0.2)
     assert [cpu(child) for child in children(server)] == before
-    assert asked(client, "ASK {}")[0] == 200
+    assert run_query(client, "ASK {}")[0] == 200
 
 
 def cpu(process):
@@ -117,33 +117,33 @@ def cpu(process):
     return sum(map(int, Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
 
 
-def test_a_child_that_is_killed_is_replaced(server, client):
-    assert asked(client, "ASK {}")[0] == 200
+def test_a_killed_child_is_replaced(server, client):
+    assert run_query(client, "ASK {}")[0] == 200
     for child in children(server):
         os.kill(child, signal.SIGKILL)
 
-    assert asked(client, "ASK {}")[0] == 200
+    assert run_query(client, "ASK {}")[0] == 200
 
 
-def test_more_at_once_than_are_answered_are_told_to_come_back(server):
-    def one(_):
+def test_queries_beyond_the_limit_of_parallel_ones_are_refused_with_retry_after(server):
+    def run(_):
         with Client(server.url) as client:
             path = f"/projects/p/sparql?{urlencode({'query': CROSS, 'timeout': 3})}"
             status, headers, body = client.ask("GET", path)
         return status, headers["Retry-After"], json.loads(body)["code"]
 
     with ThreadPoolExecutor(6) as clients:
-        told = sorted(clients.map(one, range(6)))
+        answers = sorted(clients.map(run, range(6)))
 
-    assert told == [(429, "1", "too_many_requests")] * 2 + [(503, None, "query_timeout")] * 4
+    assert answers == [(429, "1", "too_many_requests")] * 2 + [(503, None, "query_timeout")] * 4
 
 
-def test_an_answer_of_too_many_rows_is_refused_and_one_at_the_limit_is_whole(client):
+def test_an_answer_above_the_row_limit_is_refused(client):
     def rows(count):
         values = " ".join(f"'}},{{\\n{number}'" for number in range(400))
         return f"SELECT ?a ?b {{ VALUES ?a {{ {values} }} VALUES ?b {{ {values} }} }} LIMIT {count}"
 
-    at_the_limit, above = asked(client, rows(100_000), "text/csv"), asked(client, rows(100_001), "text/csv")
+    at_the_limit, above = run_query(client, rows(100_000), "text/csv"), run_query(client, rows(100_001), "text/csv")
 
     assert at_the_limit[0] == 200
     assert (above[0], json.loads(above[2])["code"]) == (413, "result_too_large")
@@ -151,30 +151,30 @@ def test_an_answer_of_too_many_rows_is_refused_and_one_at_the_limit_is_whole(cli
 
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGTERM])
-def test_no_child_outlives_the_server(tmp_path, stop):
-    with running(tmp_path / "root") as process, Client(process.url) as client, ThreadPoolExecutor(1) as aside:
+def test_the_children_end_with_the_server(tmp_path, stop):
+    with running(tmp_path / "root") as process, Client(process.url) as client, ThreadPoolExecutor(1) as executor:
         client.submit([intent(summary=f"fact {number}") for number in range(100)])
-        cut = aside.submit(asked, client, CROSS)
+        cut = executor.submit(run_query, client, CROSS)
         while not any(cpu(child) > 50 for child in children(process)):
             assert not cut.done()
             time.sleep(0.1)
-        left = children(process)
+        orphans = children(process)
         process.send_signal(stop)
         assert cut.exception() is not None or cut.result()[0] == 503
         process.wait(15)
         deadline = time.monotonic() + 10
-        while any(Path(f"/proc/{child}").exists() for child in left) and time.monotonic() < deadline:
+        while any(Path(f"/proc/{child}").exists() for child in orphans) and time.monotonic() < deadline:
             time.sleep(0.02)
 
-    assert [child for child in left if Path(f"/proc/{child}").exists()] == []
+    assert [child for child in orphans if Path(f"/proc/{child}").exists()] == []
 
 
-def test_a_query_of_the_past_is_asked_of_the_memory_as_it_was_then(client):
+def test_a_query_with_as_of_reads_the_memory_of_that_time(client):
     count = "SELECT (COUNT(*) AS ?n) { ?s <https://jido.ai/ontology#summary> ?o }"
 
-    def counted(**more):
+    def counted(**arguments):
         status, _, body = client.ask(
-            "GET", f"/sparql?{urlencode({'query': count, **more})}", headers={"Accept": "text/csv"}
+            "GET", f"/sparql?{urlencode({'query': count, **arguments})}", headers={"Accept": "text/csv"}
         )
         return status, body.split()[-1]
 
@@ -183,27 +183,27 @@ def test_a_query_of_the_past_is_asked_of_the_memory_as_it_was_then(client):
     assert counted(as_of="soon")[0] == 400
 
 
-def figures(client, *names):
-    """What /metrics says of each of *names*."""
+def metric_values(client, *names):
+    """The values of /metrics for *names*."""
     lines = [line.rpartition(" ") for line in client.ask("GET", "/metrics")[2].decode().splitlines()]
-    told = {name: value for name, _, value in lines}
-    return [float(told.get(name, 0)) for name in names]
+    values = {name: value for name, _, value in lines}
+    return [float(values.get(name, 0)) for name in names]
 
 
-def test_a_query_nobody_waits_for_any_more_is_stopped_and_makes_room_for_others(server, client):
+def test_a_query_of_a_disconnected_client_is_stopped(server, client):
     late, running = 'jidomem_refusals_total{code="query_timeout"}', "jidomem_sparql_running"
-    cut, place = figures(client, late)[0], urlsplit(server.url)
+    cut, address = metric_values(client, late)[0], urlsplit(server.url)
     head = f"GET /sparql?{urlencode({'query': CROSS})} HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-    # When clients hang up while they wait
+    # When clients disconnect while they wait
     for _ in range(2):
-        with socket.create_connection((place.hostname, place.port)) as asking:
-            asking.sendall(head.encode())
-            while figures(client, running) == [0]:
+        with socket.create_connection((address.hostname, address.port)) as connection:
+            connection.sendall(head.encode())
+            while metric_values(client, running) == [0]:
                 time.sleep(0.02)
-        while figures(client, running) != [0]:
+        while metric_values(client, running) != [0]:
             time.sleep(0.02)
 
-    # Then none of their queries went on until its time was up
-    assert figures(client, late) == [cut]
-    assert asked(client, "ASK {}")[0] == 200
+    # Then none of their queries ran until its timeout
+    assert metric_values(client, late) == [cut]
+    assert run_query(client, "ASK {}")[0] == 200

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 from conftest import decision, intent
-from curator_browser import NARROW, as_if_just_opened, browser, needs_browser
+from curator_browser import NARROW, browser, needs_browser, reset_window
 from http_world import Client, running
 from selenium.webdriver.common.keys import Keys
 
@@ -82,7 +82,7 @@ def window(world):
 @pytest.fixture
 def pages(window):
     """The browser, wide and light, as if just opened."""
-    yield from as_if_just_opened(window)
+    yield from reset_window(window)
 
 
 def address(item, **options):

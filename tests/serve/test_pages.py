@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 import pytest
-from curator_browser import NARROW, WIDE, as_if_just_opened, browser, needs_browser
+from curator_browser import NARROW, WIDE, browser, needs_browser, reset_window
 from curator_pictures import HEIGHT, PICTURES, WIDTH, size_of, small, take
 from pages_world import HOSTILE, NAMED, fill, serving
 from selenium.webdriver.common.action_chains import ActionChains
@@ -60,7 +60,7 @@ def window(world):
 @pytest.fixture
 def pages(window):
     """The browser, wide and light, as if just opened."""
-    yield from as_if_just_opened(window)
+    yield from reset_window(window)
 
 
 def address(known, screen):

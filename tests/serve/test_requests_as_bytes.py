@@ -10,22 +10,22 @@ from raw_http import (
     HOST,
     INTENTS,
     LINES,
-    PATIENT,
-    asked,
-    begun,
+    LONG_IDLE,
     body_of,
     connect,
-    everything,
-    kept,
+    exchange,
     limited,
+    limited_with_memory,
     problem,
+    read_all,
     statuses,
+    stored_summaries,
 )
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with begun(tmp_path_factory.mktemp("wire"), PATIENT) as process:
+    with limited_with_memory(tmp_path_factory.mktemp("wire"), LONG_IDLE) as process:
         yield process
 
 
@@ -34,11 +34,11 @@ def test_a_body_that_is_cut_is_refused_and_nothing_of_it_is_kept(server, framed)
     # Given a whole intent in a body that is said to be longer, by a client that only stops sending, or hangs up
     with connect(server, INTENTS + framed + body_of("cut off")) as client:
         client.shutdown(socket.SHUT_WR)
-        answer = everything(client)
+        answer = read_all(client)
     connect(server, INTENTS + framed + body_of("cut off")).close()
 
     assert problem(answer) == (400, "invalid_argument")
-    assert "cut off" not in kept(server)
+    assert "cut off" not in stored_summaries(server)
 
 
 def test_requests_that_come_together_are_answered_in_order(server):
@@ -48,10 +48,10 @@ def test_requests_that_come_together_are_answered_in_order(server):
     sent = one + INTENTS + b"Transfer-Encoding: chunked\r\n\r\n" + chunks
     last = b"GET /nowhere HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
 
-    answer = asked(server, sent + b"\r\n" + one.replace(b"GET", b"HEAD") + last)
+    answer = exchange(server, sent + b"\r\n" + one.replace(b"GET", b"HEAD") + last)
 
     assert statuses(answer) == [200, 201, 200, 404]
-    assert "in a pipeline" in kept(server)
+    assert "in a pipeline" in stored_summaries(server)
 
 
 def test_a_body_nobody_reads_is_not_taken_for_the_next_request(server):
@@ -61,7 +61,7 @@ def test_a_body_nobody_reads_is_not_taken_for_the_next_request(server):
         (b"Content-Length: %d\r\n\r\n" % len(hidden), hidden),
         (b"Transfer-Encoding: chunked\r\n\r\n", b"%x\r\n%s\r\n0\r\n\r\n" % (len(hidden), hidden)),
     ):
-        assert statuses(asked(server, b"POST /nowhere HTTP/1.1\r\n" + HOST + frame + body + last)) == [404, 200]
+        assert statuses(exchange(server, b"POST /nowhere HTTP/1.1\r\n" + HOST + frame + body + last)) == [404, 200]
 
 
 def test_a_client_that_asks_before_it_sends_is_told_to_go_on_or_why_not(server):
@@ -72,7 +72,7 @@ def test_a_client_that_asks_before_it_sends_is_told_to_go_on_or_why_not(server):
         assert b"HTTP/1.1 201 " in client.recv(4096)
 
     foreign = INTENTS.replace(b"127.0.0.1", b"example.org")
-    told = asked(server, foreign + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+    told = exchange(server, foreign + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n")
     assert statuses(told) == [403]
     assert b"Connection: close" in told
 
@@ -83,14 +83,14 @@ def test_who_offers_to_go_on_in_another_protocol_is_answered_in_this_one(server,
     head = b" HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: " + other + b"\r\nSec-WebSocket-Version: 13\r\n" + HOST
     last = b"GET /nowhere HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
 
-    answer = asked(server, b"GET /healthz" + head + b"\r\n" + last)
+    answer = exchange(server, b"GET /healthz" + head + b"\r\n" + last)
 
     assert statuses(answer) == [200, 404]
     assert b"pgrade:" not in answer
 
 
 def test_an_answer_to_head_has_no_body_and_its_length(server):
-    answer = asked(server, b"HEAD /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
+    answer = exchange(server, b"HEAD /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
     assert answer.endswith(b"\r\n\r\n")
     assert b"Content-Length: 15\r\n" in answer
 
@@ -134,7 +134,7 @@ def test_an_answer_to_head_has_no_body_and_its_length(server):
     ],
 )
 def test_what_is_too_large_or_could_be_read_in_two_ways_is_refused(server, sent, told):
-    answer = asked(server, sent + b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
+    answer = exchange(server, sent + b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
 
     assert (problem(answer), len(statuses(answer))) == (told, 1)  # nothing behind it is read as a request
 
@@ -142,8 +142,8 @@ def test_what_is_too_large_or_could_be_read_in_two_ways_is_refused(server, sent,
 def test_a_whole_address_and_an_older_version_are_answered(server):
     for place, status in ((b"127.0.0.1", 200), (b"example.org", 403)):
         sent = b"GET http://" + place + b"/healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
-        assert statuses(asked(server, sent)) == [status]
-    told = asked(server, b"GET /projects/p/queries/facts HTTP/1.0\r\n" + HOST + b"\r\n")
+        assert statuses(exchange(server, sent)) == [status]
+    told = exchange(server, b"GET /projects/p/queries/facts HTTP/1.0\r\n" + HOST + b"\r\n")
     assert (statuses(told), b"chunked" in told) == ([200], False)
 
 
@@ -151,13 +151,15 @@ def test_lines_stream_in_and_out_at_once_past_a_reader_that_comes_late(server):
     lines = b"".join(json.dumps(intent(summary=f"late {n}", topic=f"late {n}")).encode() + b"\n" for n in range(1500))
     with connect(server, window=4096) as client:
         client.sendall(LINES + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(lines) + lines)
-        answer = everything(client)
+        answer = read_all(client)
 
     assert answer.count(b'"asserted"') == 1500
     assert answer.endswith(b"\r\n0\r\n\r\n")
 
 
 def test_it_listens_on_ipv6(tmp_path):
-    with limited(tmp_path, "--host", "::1", idle=PATIENT) as process:
+    with limited(tmp_path, "--host", "::1", idle=LONG_IDLE) as process:
         assert process.url.startswith("http://[::1]:")
-        assert statuses(asked(process, b"GET /healthz HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n")) == [200]
+        assert statuses(exchange(process, b"GET /healthz HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n")) == [
+            200
+        ]

@@ -18,19 +18,19 @@ from raw_http import (
     HOST,
     INTENTS,
     LINES,
-    PATIENT,
-    asked,
-    begun,
+    LONG_IDLE,
     body_of,
     connect,
-    everything,
-    kept,
+    exchange,
     large_answer,
     limited,
-    named,
+    limited_with_memory,
     problem,
-    served,
+    read_all,
+    request_id,
     statuses,
+    stored_summaries,
+    wait_until_served,
 )
 
 import jidomem
@@ -40,7 +40,7 @@ IDLE = 0.5
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with begun(tmp_path_factory.mktemp("slow"), IDLE) as process:
+    with limited_with_memory(tmp_path_factory.mktemp("slow"), IDLE) as process:
         yield process
 
 
@@ -59,10 +59,10 @@ def test_more_stalled_clients_than_there_are_connections_keep_nobody_out(server,
         clients = [stack.enter_context(connect(server, sent)) for _ in range(70)]
 
         # When another one comes, then it is answered while they stay
-        served(server)
+        wait_until_served(server)
 
         # And those who began a request were told why they are let go, or that there are too many
-        told = {problem(answer) for client in clients if (answer := everything(client))}
+        told = {problem(answer) for client in clients if (answer := read_all(client))}
         assert told <= {(408, "request_timeout"), (503, "busy")}
         assert told or not sent
     while threads(server) > 40:
@@ -70,12 +70,12 @@ def test_more_stalled_clients_than_there_are_connections_keep_nobody_out(server,
 
 
 @pytest.mark.parametrize(
-    "begun",
+    "limited_with_memory",
     [b"GET /healthz HTTP/1.1\r\n" + HOST + b"X-Long: ", INTENTS + b"Content-Length: 9000\r\n\r\n"],
     ids=["head", "body"],
 )
-def test_a_client_that_trickles_is_let_go_though_it_never_stops(server, begun):
-    with connect(server, begun) as client:
+def test_a_client_that_trickles_is_let_go_though_it_never_stops(server, limited_with_memory):
+    with connect(server, limited_with_memory) as client:
         client.settimeout(IDLE / 10)
         answer = b""
         while b"\r\n\r\n" not in answer:
@@ -91,19 +91,19 @@ def test_a_client_that_trickles_is_let_go_though_it_never_stops(server, begun):
 
 def test_a_body_whose_last_chunk_does_not_come_is_refused_and_nothing_of_it_is_kept(server):
     text = body_of("cut off")
-    told = asked(server, INTENTS + CHUNKED + b"\r\n%x\r\n%s\r\n" % (len(text), text))
+    told = exchange(server, INTENTS + CHUNKED + b"\r\n%x\r\n%s\r\n" % (len(text), text))
     assert problem(told) == (408, "request_timeout")
-    assert "cut off" not in kept(server)
+    assert "cut off" not in stored_summaries(server)
 
 
 def test_lines_that_are_cut_keep_those_that_came_whole_and_say_so(server):
     whole = body_of("a whole line") + b"\n"
-    answer = asked(server, LINES + b"Content-Length: 9000\r\n\r\n" + whole + body_of("half a line"))
+    answer = exchange(server, LINES + b"Content-Length: 9000\r\n\r\n" + whole + body_of("half a line"))
 
     outcomes = [json.loads(line) for line in answer.splitlines() if line.startswith(b"{")]
     assert [outcome.get("status") or outcome["code"] for outcome in outcomes] == ["asserted", "request_timeout"]
-    assert "a whole line" in kept(server)
-    assert "half a line" not in kept(server)
+    assert "a whole line" in stored_summaries(server)
+    assert "half a line" not in stored_summaries(server)
 
 
 @pytest.mark.parametrize("reads", [False, True], ids=["not at all", "a byte at a time"])
@@ -118,12 +118,12 @@ def test_an_answer_that_nobody_takes_is_let_go(server, reads):
                 client.sendall(large_answer())
 
         # When they read no further, or a byte at a time, then others are served all the same, and these let go
-        served(server)
+        wait_until_served(server)
         while not all(has_ended(client) for client in clients):
             for client in clients if reads else ():
                 read_one(client)
         for client in clients:
-            assert len(everything(client)) < 27_000_000
+            assert len(read_all(client)) < 27_000_000
 
 
 def everything_now(client):
@@ -152,11 +152,11 @@ def to_the_end(client):
 
 
 def test_an_answer_that_breaks_off_is_not_taken_for_whole(server):
-    begun = b""
-    while begun != b"HTTP/1.1 200":  # a query of another one may still be under way
+    limited_with_memory = b""
+    while limited_with_memory != b"HTTP/1.1 200":  # a query of another one may still be under way
         with connect(server, large_answer().replace(b"HTTP/1.1", b"HTTP/1.0"), window=4096) as client:
-            begun = client.recv(12)
-            if begun == b"HTTP/1.1 200":
+            limited_with_memory = client.recv(12)
+            if limited_with_memory == b"HTTP/1.1 200":
                 assert any(has_ended(client) for _ in range(3000))  # each looks for 20 ms
                 with pytest.raises(ConnectionResetError):  # its end would be where the connection is closed
                     to_the_end(client)
@@ -166,7 +166,7 @@ def test_clients_that_hang_up_in_the_middle_of_an_answer_free_their_threads(serv
     for _ in range(CONNECTIONS + 1):
         with connect(server, large_answer(), window=4096) as client:
             client.recv(12)
-    served(server)
+    wait_until_served(server)
     while threads(server) > 40:
         pass  # a thread that is kept would let this go on
 
@@ -182,13 +182,13 @@ def while_all_are_taken(server, path=b"/projects", waiting=0):
                     client.sendall(b"\n" * 512)
 
     with ExitStack() as stack:
-        begun = LINES + b"Content-Length: 1000000000\r\n\r\n"
-        clients = [stack.enter_context(connect(server, begun)) for _ in range(CONNECTIONS)]
+        limited_with_memory = LINES + b"Content-Length: 1000000000\r\n\r\n"
+        clients = [stack.enter_context(connect(server, limited_with_memory)) for _ in range(CONNECTIONS)]
         others = Thread(target=go_on, args=(clients,))
         others.start()
         for _ in range(waiting):
             stack.enter_context(connect(server))
-        answer = asked(server, b"GET " + path + b" HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
+        answer = exchange(server, b"GET " + path + b" HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
         done.set()
         others.join()
     return answer
@@ -196,18 +196,18 @@ def while_all_are_taken(server, path=b"/projects", waiting=0):
 
 def test_one_more_client_than_there_are_connections_is_told_so_and_may_come_back(server):
     while statuses(answer := while_all_are_taken(server)) != [503]:
-        served(server)  # one of the bodies came too slowly on this machine, and was let go
+        wait_until_served(server)  # one of the bodies came too slowly on this machine, and was let go
 
     assert problem(answer) == (503, "busy")
     assert b"Retry-After: 1\r\n" in answer
-    served(server)
+    wait_until_served(server)
 
 
 @pytest.mark.parametrize("path", [b"/healthz", b"/readyz"])
 @pytest.mark.parametrize("waiting", [0, 40])
 def test_a_probe_is_answered_though_all_connections_are_taken_and_others_wait(server, path, waiting):
     assert statuses(while_all_are_taken(server, path, waiting)) == [200]
-    served(server)
+    wait_until_served(server)
 
 
 def test_clients_that_keep_their_connection_do_not_keep_others_out(server):
@@ -215,14 +215,17 @@ def test_clients_that_keep_their_connection_do_not_keep_others_out(server):
         idle = [stack.enter_context(Client(server.url)) for _ in range(CONNECTIONS)]
         for client in idle:
             assert client.get("/healthz") == {"status": "ok"}
-        served(server)
+        wait_until_served(server)
 
 
 def test_what_is_refused_before_it_is_a_request_stands_in_the_log_and_in_the_figures(tmp_path):
     wrong = b"GET / HTTP/1.1\r\nX-Request-Id: build-7\r\nContent_Length: 2\r\n" + HOST + b"\r\n"
     with limited(tmp_path, "--log-format", "json", idle=IDLE) as process:
-        told = [(*problem(answer := asked(process, sent)), named(answer)) for sent in (wrong, b"GET /" + b"x" * 9000)]
-        told.append((*problem(answer := asked(process, b"GET /hea")), named(answer)))
+        told = [
+            (*problem(answer := exchange(process, sent)), request_id(answer))
+            for sent in (wrong, b"GET /" + b"x" * 9000)
+        ]
+        told.append((*problem(answer := exchange(process, b"GET /hea")), request_id(answer)))
         with Client(process.url) as client:
             figures = client.ask("GET", "/metrics")[2].decode()
         process.terminate()
@@ -253,11 +256,11 @@ def test_a_signal_stops_it_whatever_its_clients_do_and_what_was_acknowledged_is_
 
 def test_a_reader_of_events_that_hangs_up_gives_its_place_to_another(tmp_path):
     events = b"GET /projects/p/journal HTTP/1.1\r\nAccept: text/event-stream\r\nConnection: close\r\n" + HOST + b"\r\n"
-    with limited(tmp_path, idle=PATIENT) as process, Client(process.url) as client:
+    with limited(tmp_path, idle=LONG_IDLE) as process, Client(process.url) as client:
         assert client.submit(intent(summary="the first"))[0] == 201
         with connect(process, events) as reader:
             assert reader.recv(12) == b"HTTP/1.1 200"
-            assert problem(asked(process, events)) == (429, "too_many_requests")
+            assert problem(exchange(process, events)) == (429, "too_many_requests")
 
         for number in count():
             told = intent(summary=f"another {number}", topic=f"topic {number}")
@@ -268,7 +271,7 @@ def test_a_reader_of_events_that_hangs_up_gives_its_place_to_another(tmp_path):
 
 
 def test_a_server_that_stops_closes_who_waits_and_tells_those_whose_rest_does_not_come(tmp_path):
-    with limited(tmp_path, idle=PATIENT) as process, Client(process.url) as client, ExitStack() as stack:
+    with limited(tmp_path, idle=LONG_IDLE) as process, Client(process.url) as client, ExitStack() as stack:
         assert client.get("/healthz") == {"status": "ok"}
         half = stack.enter_context(connect(process, INTENTS + b"Content-Length: 9000\r\n\r\n{"))
         lines = stack.enter_context(connect(process, LINES + CHUNKED + b"\r\n"))
@@ -276,6 +279,6 @@ def test_a_server_that_stops_closes_who_waits_and_tells_those_whose_rest_does_no
             pass
         process.terminate()
 
-        assert problem(everything(half)) == problem(everything(lines)) == (503, "busy")
+        assert problem(read_all(half)) == problem(read_all(lines)) == (503, "busy")
         assert client.connection.sock.recv(1) == b""
         assert process.wait(60) == 0
