@@ -1,4 +1,6 @@
-"""Memories by agent and was refused what, how a project stands, and who of those who ask may see it."""
+"""The pages of agents and of health: memories and refusals by agent, the state of the project, and the roles that see
+it.
+"""
 
 import re
 from datetime import UTC, datetime
@@ -19,7 +21,7 @@ from jidomem.serve import server_state
 from jidomem.serve.app import create_app
 from jidomem.serve.server_state import Clients, Measures, Refusals
 
-ACTING = "<script>alert(1)</script>\u202e"
+SCRIPT = "<script>alert(1)</script>\u202e"
 INTENTS = "/projects/p/intents"
 
 
@@ -30,25 +32,25 @@ def client(memory):
 
 
 @pytest.fixture
-def speaking(memory):
-    """Return what asks with a new token of a name and a role that reaches some projects; all ask one server."""
+def client_with_token(memory):
+    """Return a function that makes a client with a new token of a name, a role and projects; all use one server."""
     root = memory.settings.root
     for project in ("p", "q"):
         memory.writer.submit_intent(project, intent(applies_to_project=project))
     Keyring(own_config(), root).give_out("nobody", "reader", ("p",), memory.sources)
     app = create_app(memory, keyring=Keyring(own_config(), root))
 
-    def speaks(name, role="agent", projects=("p",)):
+    def make(name, role="agent", projects=("p",)):
         secret, _ = Keyring(own_config(), root).give_out(name, role, projects, memory.sources)
 
-        def ask(path, **given):
-            kind = app.test_client().post if given else app.test_client().get
+        def send(path, **arguments):
+            method = app.test_client().post if arguments else app.test_client().get
             headers = {"Authorization": f"Bearer {secret}", "User-Agent": f"{name}/1"}
-            return kind(path, headers=headers, **given)
+            return method(path, headers=headers, **arguments)
 
-        return ask
+        return send
 
-    return speaks
+    return make
 
 
 def refusals(answer):
@@ -56,32 +58,32 @@ def refusals(answer):
     return {(each["agent"], each["code"]): each["count"] for each in answer.json["refusals"]}
 
 
-def test_each_agent_is_told_with_its_memories_by_day_and_leads_to_them(client, memory):
+def test_agents_are_listed_with_their_memories_by_day_and_a_link_to_them(client, memory):
     for agent in ("ana", "ben", "ben"):
         memory.writer.submit_intent("p", intent(summary=f"{agent} {memory.sources.new_id()}", asserted_by=agent))
 
-    found = client.get("/ui/p/agents.json").json
+    page = client.get("/ui/p/agents.json").json
 
-    assert [(each["agent"], each["count"]) for each in found["agents"]] == [("ben", 2), ("ana", 1)]
-    assert [sum(each["by_day"]) for each in found["agents"]] == [2, 1]
-    link = found["agents"][0]["link"]
+    assert [(each["agent"], each["count"]) for each in page["agents"]] == [("ben", 2), ("ana", 1)]
+    assert [sum(each["by_day"]) for each in page["agents"]] == [2, 1]
+    link = page["agents"][0]["link"]
     assert f'href="{link}"' in client.get("/ui/p/agents").text
     days = client.get(link.replace("?", ".json?")).json["days"]
     assert {each["agent"] for day in days for each in day["memories"]} == {"ben"}
     assert sum(len(day["memories"]) for day in days) == 2
 
 
-def test_at_a_past_moment_what_was_written_later_is_not_counted(client, memory):
+def test_the_agents_page_with_as_of_counts_no_later_memory(client, memory):
     memory.writer.submit_intent("p", intent(summary="one", asserted_by="ana"))
     then = memory.catch_up("p").recorded_at
     memory.writer.submit_intent("p", intent(summary="two", asserted_by="ben"))
 
-    found = client.get("/ui/p/agents.json", query_string={"as_of": then}).json
+    page = client.get("/ui/p/agents.json", query_string={"as_of": then}).json
 
-    assert [(each["agent"], each["count"]) for each in found["agents"]] == [("ana", 1)]
+    assert [(each["agent"], each["count"]) for each in page["agents"]] == [("ana", 1)]
 
 
-def test_days_are_the_last_on_which_anything_was_written(root):
+def test_write_counts_cover_the_last_days_with_a_memory(root):
     now, ids = [datetime(2020, 1, 1, tzinfo=UTC)], count(1)
     sources = Sources(now=lambda: now[0], new_id=lambda: f"01900000-0000-7000-8000-{next(ids):012x}")
     with jidomem.open(root, project="p", sources=sources) as memory:
@@ -90,83 +92,83 @@ def test_days_are_the_last_on_which_anything_was_written(root):
             for agent in agents:
                 memory.writer.submit_intent("p", intent(summary=f"number {next(ids)}", asserted_by=agent))
         memory.catch_up("p")
-        found = memory.texts.read(Stream("p"), lambda file: write_counts(file, moment=None, days=2))
+        counts = memory.texts.read(Stream("p"), lambda file: write_counts(file, moment=None, days=2))
 
     a, b = f"{BASE}agents/a", f"{BASE}agents/b"
-    assert found.days == ("2020-01-03", "2020-01-09")
-    assert found.agents == {b: 3, a: 2}
-    assert found.by_day == {a: {"2020-01-03": 1}, b: {"2020-01-03": 2, "2020-01-09": 1}}
+    assert counts.days == ("2020-01-03", "2020-01-09")
+    assert counts.agents == {b: 3, a: 2}
+    assert counts.by_day == {a: {"2020-01-03": 1}, b: {"2020-01-03": 2, "2020-01-09": 1}}
 
 
-def test_refusals_are_told_by_agent_and_code_and_those_of_several_each(client):
+def test_refusals_are_counted_by_agent_and_code_also_those_of_an_array(client):
     client.post(INTENTS, json=intent(type="fcat", asserted_by="ana"))
     client.post(INTENTS, json=[intent(asserted_by="ana"), intent(type="fcat", asserted_by="ben")])
     client.post("/projects/p/entries", json=[{"entry": {"agent_id": "eve", "content": ""}}, {"entry": {}}])
     client.post("/projects/q/intents", json=intent(type="fcat", applies_to_project="q", asserted_by="dan"))
 
     answer = client.get("/ui/p/agents.json")
-    found = refusals(answer)
+    counts = refusals(answer)
 
-    assert (found["ana", "unknown_type"], found["ben", "unknown_type"]) == (1, 1)
-    assert "eve" in {agent for agent, _ in found}
-    assert "dan" not in {agent for agent, _ in found}  # who was refused in another project
+    assert (counts["ana", "unknown_type"], counts["ben", "unknown_type"]) == (1, 1)
+    assert "eve" in {agent for agent, _ in counts}
+    assert "dan" not in {agent for agent, _ in counts}  # refused in another project
     assert {each["day"] for each in answer.json["refusals"]} == {format_timestamp(datetime.now(UTC))[:10]}
     assert "unknown_type" in client.get("/ui/p/agents").text
     assert 'jidomem_refusals_total{code="unknown_type"} 3' in client.get("/metrics").text
 
 
-def test_with_tokens_refusals_and_clients_of_others_are_there_for_curators_of_the_project(speaking):
+def test_refusals_and_clients_of_other_agents_are_shown_to_curators_of_the_project_alone(client_with_token):
     ana, ben, cur, other = (
-        speaking("ana"),
-        speaking("ben"),
-        speaking("cur", "curator"),
-        speaking("far", "curator", ("q",)),
+        client_with_token("ana"),
+        client_with_token("ben"),
+        client_with_token("cur", "curator"),
+        client_with_token("far", "curator", ("q",)),
     )
-    for ask in (ana, ben):
-        assert ask(INTENTS, json=[intent(), intent(type="fcat", asserted_by="cur")]).status_code == 200
+    for send in (ana, ben):
+        assert send(INTENTS, json=[intent(), intent(type="fcat", asserted_by="cur")]).status_code == 200
 
-    def seen(ask, project="p"):
-        agents, health = ask(f"/ui/{project}/agents.json"), ask(f"/ui/{project}/health.json")
+    def visible(send, project="p"):
+        agents, health = send(f"/ui/{project}/agents.json"), send(f"/ui/{project}/health.json")
         return {agent for agent, _ in refusals(agents)}, {each["agent"] for each in health.json["clients"]}
 
-    assert seen(ana) == ({"ana"}, {"ana"})
-    assert seen(cur) == ({"ana", "ben"}, {"ana", "ben", "cur"})  # by the token, whoever the intent names
-    assert seen(other, "q") == (set(), {"far"})
+    assert visible(ana) == ({"ana"}, {"ana"})
+    assert visible(cur) == ({"ana", "ben"}, {"ana", "ben", "cur"})  # by the token, whichever agent the intent names
+    assert visible(other, "q") == (set(), {"far"})
     assert other("/ui/p/health.json").status_code == 404
 
 
-def test_the_size_of_what_all_projects_share_is_told_to_who_reaches_all_of_them(speaking, memory, monkeypatch):
+def test_snapshot_sizes_are_shown_to_tokens_of_all_projects_alone(client_with_token, memory, monkeypatch):
     for name, value in (("ON_DISK_BYTES", 1), ("SNAPSHOT_COMMITS", 0), ("WRITER_SNAPSHOT_BYTES", 0)):
         monkeypatch.setattr(follower, name, value)
-    ask, every = speaking("ana"), speaking("all", projects=("*",))
+    send, send_all = client_with_token("ana"), client_with_token("all", projects=("*",))
     memory.follower.rebuild()
 
-    assert ask("/ui/p/health.json").json["snapshots"] == []
-    told = every("/ui/p/health.json").json["snapshots"]
-    assert [each["bytes"] for each in told] == [each.size for each in memory.follower.snapshots()]
-    assert told
+    assert send("/ui/p/health.json").json["snapshots"] == []
+    snapshots = send_all("/ui/p/health.json").json["snapshots"]
+    assert [each["bytes"] for each in snapshots] == [each.size for each in memory.follower.snapshots()]
+    assert snapshots
 
 
-def test_health_tells_versions_sizes_counts_and_clients(client, memory, root):
+def test_the_health_page_shows_versions_sizes_counts_and_clients(client, memory, root):
     memory.writer.submit_intent("p", intent())
     client.get("/ui/p/timeline", headers={"User-Agent": "nosy/1 " + "x" * 200})
 
-    found = client.get("/ui/p/health.json", headers={"User-Agent": "me"}).json
+    page = client.get("/ui/p/health.json", headers={"User-Agent": "me"}).json
 
     version = str(memory.catch_up("p"))
-    assert found["standing"] == {"journal": version, "index": version, "behind": 0}
-    assert (found["texts"]["memories"], found["texts"]["version"]) == (1, version)
+    assert page["standing"] == {"journal": version, "index": version, "behind": 0}
+    assert (page["texts"]["memories"], page["texts"]["version"]) == (1, version)
     written_bytes = sum(path.stat().st_size for path in (root / "projects" / "p").rglob("*") if path.is_file())
-    assert found["journal_bytes"] == written_bytes
-    assert found["ontology"] == memory.schema.version
-    assert found["damage"] == []
-    (nosy,) = found["clients"]
+    assert page["journal_bytes"] == written_bytes
+    assert page["ontology"] == memory.schema.version
+    assert page["damage"] == []
+    (nosy,) = page["clients"]
     assert nosy["user_agent"] == "nosy/1 " + "x" * 93
     assert (nosy["address"], nosy["requests"]) == ("this machine", 1)
     assert "up to date" in client.get("/ui/p/health").text
 
 
-def test_a_damaged_journal_is_told(root):
+def test_the_health_page_lists_the_damage_of_the_journal(root):
     with jidomem.open(root, project="p") as memory:
         memory.writer.submit_intent("p", intent(summary="Use Oxigraph"))
     file = next(path for path in sorted(root.rglob("*.ttl")) if b"Use Oxigraph" in path.read_bytes())
@@ -174,18 +176,18 @@ def test_a_damaged_journal_is_told(root):
 
     with jidomem.open(root, project="p") as memory:
         client = create_app(memory).test_client()
-        found = client.get("/ui/p/health.json").json
-        told = [error.detail for error in memory.damage("p")]
+        page = client.get("/ui/p/health.json").json
+        details = [error.detail for error in memory.damage("p")]
 
-        assert [each["detail"] for each in found["damage"]] == told
-        assert told
+        assert [each["detail"] for each in page["damage"]] == details
+        assert details
         assert "Damaged" in client.get("/ui/p/health").text
 
 
-def test_what_a_client_or_an_agent_calls_itself_is_text_alone(client, memory):
+def test_names_of_agents_and_clients_are_escaped_on_the_pages(client, memory):
     memory.writer.submit_intent("p", intent())
     client.post(
-        INTENTS, json=intent(type="fcat", asserted_by=ACTING), headers={"User-Agent": "<img src=x onerror=alert(1)>"}
+        INTENTS, json=intent(type="fcat", asserted_by=SCRIPT), headers={"User-Agent": "<img src=x onerror=alert(1)>"}
     )
 
     for page in ("agents", "health"):
@@ -195,20 +197,20 @@ def test_what_a_client_or_an_agent_calls_itself_is_text_alone(client, memory):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;⟨U+202E⟩" in client.get("/ui/p/agents").text
 
 
-def test_what_is_kept_of_refusals_and_clients_is_bounded(monkeypatch):
+def test_stored_refusals_and_clients_are_bounded(monkeypatch):
     monkeypatch.setattr(server_state, "REFUSALS", 3)
     monkeypatch.setattr(server_state, "CLIENTS", 3)
-    told, seen, at = Refusals(), Clients(), datetime(2026, 11, 21, tzinfo=UTC)
+    refusals, clients, seen_at = Refusals(), Clients(), datetime(2026, 11, 21, tzinfo=UTC)
     for number in range(5):
-        told.add("2026-11-21", "p", f"agent {number}", "denied")
-        seen.add(at, "p", f"agent {number}", "x" * 1_000, "127.0.0.1")
-        seen.add(at, "p", "agent 0", "x" * 1_000, "127.0.0.1")
+        refusals.add("2026-11-21", "p", f"agent {number}", "denied")
+        clients.add(seen_at, "p", f"agent {number}", "x" * 1_000, "127.0.0.1")
+        clients.add(seen_at, "p", "agent 0", "x" * 1_000, "127.0.0.1")
 
-    assert [each.agent for each in told.counts] == ["agent 2", "agent 3", "agent 4"]
-    assert told.others == {"denied": 2}
-    assert [each.agent for each in seen.seen] == ["agent 3", "agent 4", "agent 0"]
-    assert [visits.requests for visits in seen.seen.values()] == [1, 1, 6]
-    assert {len(each.user_agent) for each in seen.seen} == {100}
+    assert [each.agent for each in refusals.counts] == ["agent 2", "agent 3", "agent 4"]
+    assert refusals.others == {"denied": 2}
+    assert [each.agent for each in clients.seen] == ["agent 3", "agent 4", "agent 0"]
+    assert [visits.requests for visits in clients.seen.values()] == [1, 1, 6]
+    assert {len(each.user_agent) for each in clients.seen} == {100}
     measures = Measures()
     measures.refused("denied")
     assert measures.totals().refusals == {"denied": 1}

@@ -1,4 +1,4 @@
-"""The report of `jidomem check`, asked for over HTTP: in a process of its own, so that nobody else waits for it."""
+"""The report of `jidomem check` over HTTP: made in a process of its own, so that no other request waits for it."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from jidomem.serve.app import create_app
 @pytest.fixture
 def client(memory, tmp_path):
     memory.writer.submit_intent("p", decision(topic="store"))
-    with jidomem.open(tmp_path / "branch", sources=fixed_sources()) as branch:  # merged, which nobody judges
+    with jidomem.open(tmp_path / "branch", sources=fixed_sources()) as branch:  # merged, so not validated
         branch.writer.submit_intent("p", decision(iri="urn:x:branch", topic="store", summary="Use SQLite"))
     journal = "projects/p/memory"
     shutil.copytree(tmp_path / "branch" / journal, memory.settings.root / journal, dirs_exist_ok=True)
@@ -31,21 +31,21 @@ def client(memory, tmp_path):
     return create_app(memory).test_client()
 
 
-def lay_endless(root):
-    """Give a root shapes that whoever opens it from now on judges for as long as it may: 4 to the power of 14 steps."""
+def write_endless_shapes(root):
+    """Give a root shapes whose validation takes 4 to the power of 14 steps, for each memory opened from now on."""
     (root / "shapes").mkdir()
     lines = ["@prefix my: <https://my.example/kitchen#> .", "@prefix sh: <http://www.w3.org/ns/shacl#> ."]
     lines += ["my:S0x0 sh:targetClass <https://jido.ai/ontology#Fact> ."]
     for level in range(14):
-        below = " ".join(f"my:S{level + 1}x{n}" for n in range(4))
-        lines += [f"my:S{level}x{n} a sh:NodeShape ; sh:and ( {below} ) ." for n in range(4)]
+        members = " ".join(f"my:S{level + 1}x{n}" for n in range(4))
+        lines += [f"my:S{level}x{n} a sh:NodeShape ; sh:and ( {members} ) ." for n in range(4)]
     lines += [f"my:S14x{n} a sh:NodeShape ; sh:nodeKind sh:IRI ." for n in range(4)]
     (root / "shapes" / "endless.ttl").write_text("\n".join(lines))
 
 
 @pytest.fixture
 def endless(memory, client):
-    lay_endless(memory.settings.root)
+    write_endless_shapes(memory.settings.root)
     return memory.settings.root
 
 
@@ -59,37 +59,37 @@ def is_checked(root):
     return False
 
 
-def test_the_report_is_that_of_the_command_line_with_paths_as_seen_from_the_root(client, memory):
-    told = client.get("/projects/p/check")
+def test_the_report_equals_that_of_the_library_with_paths_relative_to_the_root(client, memory):
+    answer = client.get("/projects/p/check")
 
     report = memory.check("p").to_dict()
     for problem in report["problems"]:
         problem["path"] = os.path.relpath(problem["path"], memory.settings.root)
-    assert (told.status_code, told.content_type) == (200, "application/json")
-    assert told.json == json.loads(json.dumps(report))
-    assert told.json["conforms"] is False
-    assert told.json["problems"][0]["path"].startswith("projects/p/memory/")
+    assert (answer.status_code, answer.content_type) == (200, "application/json")
+    assert answer.json == json.loads(json.dumps(report))
+    assert answer.json["conforms"] is False
+    assert answer.json["problems"][0]["path"].startswith("projects/p/memory/")
 
 
 @pytest.mark.parametrize(
-    "asked", [{"query_string": "format=sarif"}, {"headers": {"Accept": "application/sarif+json"}}], ids=str
+    "request_options", [{"query_string": "format=sarif"}, {"headers": {"Accept": "application/sarif+json"}}], ids=str
 )
-def test_it_comes_as_sarif(client, asked):
-    told = client.get("/projects/p/check", **asked)
+def test_the_report_is_available_as_sarif(client, request_options):
+    answer = client.get("/projects/p/check", **request_options)
 
-    assert told.content_type == "application/sarif+json"
-    (run,) = json.loads(told.data)["runs"]
+    assert answer.content_type == "application/sarif+json"
+    (run,) = json.loads(answer.data)["runs"]
     assert {(local_name(result["ruleId"]), result["level"]) for result in run["results"]} == {
         ("NothingInForceDisagrees", "error"),
         ("RootCauseExplainsAnError", "warning"),
     }
 
 
-def test_it_comes_as_junit(client):
-    told = client.get("/projects/p/check?format=junit")
+def test_the_report_is_available_as_junit(client):
+    answer = client.get("/projects/p/check?format=junit")
 
-    assert told.content_type == "application/xml; charset=utf-8"
-    assert ElementTree.fromstring(told.data).tag == "testsuites"
+    assert answer.content_type == "application/xml; charset=utf-8"
+    assert ElementTree.fromstring(answer.data).tag == "testsuites"
 
 
 @pytest.mark.parametrize(
@@ -101,21 +101,21 @@ def test_it_comes_as_junit(client):
         ("q/check", 404, "unknown_project"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused(client, query, status, code):
-    told = client.get(f"/projects/{query}")
+def test_a_check_with_unsupported_parameters_is_refused(client, query, status, code):
+    answer = client.get(f"/projects/{query}")
 
-    assert (told.status_code, told.json["code"]) == (status, code)
-
-
-def test_a_form_nobody_has_is_refused(client):
-    told = client.get("/projects/p/check", headers={"Accept": "text/html"})
-
-    assert (told.status_code, told.json["code"]) == (406, "not_acceptable")
+    assert (answer.status_code, answer.json["code"]) == (status, code)
 
 
-def test_while_one_is_made_others_are_told_to_come_back_and_all_else_is_answered(client, endless, memory):
-    with ThreadPoolExecutor(1) as beside:
-        first = beside.submit(client.get, "/projects/p/check")
+def test_a_check_in_an_unknown_format_is_refused(client):
+    answer = client.get("/projects/p/check", headers={"Accept": "text/html"})
+
+    assert (answer.status_code, answer.json["code"]) == (406, "not_acceptable")
+
+
+def test_a_second_check_is_refused_with_retry_after_while_other_routes_are_answered(client, endless, memory):
+    with ThreadPoolExecutor(1) as executor:
+        first = executor.submit(client.get, "/projects/p/check")
         while not is_checked(endless):
             time.sleep(0.01)
         second = client.application.test_client().get("/projects/p/check")
@@ -128,29 +128,29 @@ def test_while_one_is_made_others_are_told_to_come_back_and_all_else_is_answered
     assert (stopped.status_code, stopped.json["code"]) == (503, "busy")
 
 
-def test_one_that_takes_too_long_is_stopped(client, endless, memory):
+def test_a_check_beyond_its_time_limit_is_stopped(client, endless, memory):
     memory.checks.seconds = 0.2
 
-    told = client.get("/projects/p/check")
+    answer = client.get("/projects/p/check")
 
-    assert (told.status_code, told.json["code"]) == (503, "query_timeout")
-    assert "jidomem check" in told.json["hint"]
+    assert (answer.status_code, answer.json["code"]) == (503, "query_timeout")
+    assert "jidomem check" in answer.json["hint"]
 
 
-def test_what_the_check_meets_is_told_as_it_is(client, memory):
+def test_an_error_within_the_check_is_reported_with_its_code(client, memory):
     (memory.settings.root / "config.toml").write_text("colour = 1\n")
 
-    told = client.get("/projects/p/check")
+    answer = client.get("/projects/p/check")
 
-    assert (told.status_code, told.json["code"]) == (500, "invalid_config")
+    assert (answer.status_code, answer.json["code"]) == (500, "invalid_config")
 
 
-def test_it_ends_with_the_server_that_asked_for_it(tmp_path):
+def test_the_process_of_a_check_ends_with_the_server(tmp_path):
     with jidomem.open(tmp_path / "root") as memory:
         memory.writer.submit_intent("p", intent())
     with running(tmp_path / "root") as server, Client(server.url) as client:
         client.get("/sparql?query=ASK%7B%7D")  # the process that answers it has opened the root by now
-        lay_endless(tmp_path / "root")
+        write_endless_shapes(tmp_path / "root")
         client.connection.request("GET", "/projects/p/check")
         while not is_checked(tmp_path / "root"):
             time.sleep(0.01)
@@ -160,17 +160,17 @@ def test_it_ends_with_the_server_that_asked_for_it(tmp_path):
             time.sleep(0.01)
 
 
-def test_a_check_nobody_waits_for_any_more_is_stopped(memory, endless):
+def test_a_check_of_a_disconnected_client_is_stopped(memory, endless):
     server = create_app(memory).test_client()
     ours, theirs = socket.socketpair()
 
-    with ours, ThreadPoolExecutor(1) as aside:
-        here = {"environ_overrides": {wire.CONNECTION: ours.fileno()}}
-        told = aside.submit(server.get, "/projects/p/check", **here)
+    with ours, ThreadPoolExecutor(1) as executor:
+        options = {"environ_overrides": {wire.CONNECTION: ours.fileno()}}
+        pending = executor.submit(server.get, "/projects/p/check", **options)
         while not is_checked(endless):
             pass
         theirs.close()
-        refusal = told.result()
+        refusal = pending.result()
 
     assert (refusal.status_code, refusal.json["code"]) == (400, "invalid_argument")
     assert "has disconnected" in refusal.json["detail"]

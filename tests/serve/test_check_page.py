@@ -1,4 +1,4 @@
-"""The page of the check: what is waived, and what a change of terms or rules new failure before it is made."""
+"""The page of the check: the waivers, and the preview of new failures under changed terms or rules."""
 
 import pytest
 from conftest import files, intent
@@ -17,7 +17,7 @@ PREFIXES = """\
 RULE = f"""{PREFIXES}my:FactsHaveATopic a sh:NodeShape ; sh:targetClass jido:Fact ;
   sh:property [ sh:path jido:topic ; sh:minCount 1 ; sh:message "give this fact a topic" ] .
 """
-#: What is no overlay, and what is said of it.
+# Text that is no overlay, and the rule that refuses it.
 HOSTILE = {
     "this is no Turtle": "TurtleParses",
     f"{PREFIXES}jido:Fact rdfs:subClassOf my:Recipe .": "OverlayAddsOnly",
@@ -30,10 +30,10 @@ HOSTILE = {
 @pytest.fixture
 def item(memory):
     """An active fact without a topic; another one has a topic, and a third was withdrawn."""
-    kept = [memory.writer.submit_intent("p", intent(summary=text, **more)).iri
-            for text, more in (("a", {}), ("b", {"topic": "t"}), ("c", {}))]  # fmt: skip
-    memory.writer.invalidate("p", kept[2], reason="wrong")
-    return kept[0]
+    recorded = [memory.writer.submit_intent("p", intent(summary=text, **fields)).iri
+            for text, fields in (("a", {}), ("b", {"topic": "t"}), ("c", {}))]  # fmt: skip
+    memory.writer.invalidate("p", recorded[2], reason="wrong")
+    return recorded[0]
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def client(memory, item):
     return create_app(memory).test_client()
 
 
-def looked(client, **form):
-    """What is told of a look at a change."""
+def preview_of(client, **form):
+    """The preview that the page shows of a change."""
     answer = client.post("/ui/p/check", data={"act": "preview", **form})
     assert answer.status_code == 303, answer.text
     page = answer.headers["Location"]
@@ -50,34 +50,34 @@ def looked(client, **form):
     return client.get(page.replace("?", ".json?")).json["preview"]
 
 
-def test_what_a_rule_would_newly_fail_is_told_by_item_and_rule_and_nothing_is_changed(client, memory, item):
+def test_the_preview_lists_new_failures_by_item_and_rule_and_changes_no_file(client, memory, item):
     before = {name for name in files(memory.settings.root) if not name.startswith(("index/", "cache/"))}
 
-    found = looked(client, file="shapes", turtle=RULE)
+    result = preview_of(client, file="shapes", turtle=RULE)
 
-    assert (found["usable"], found["failures"], found["changed"]) == (True, 1, 1)
-    assert [(each["item"], each["name"], each["message"]) for each in found["failing"]] == [
+    assert (result["usable"], result["failures"], result["changed"]) == (True, 1, 1)
+    assert [(each["item"], each["name"], each["message"]) for each in result["failing"]] == [
         (item, "FactsHaveATopic", "give this fact a topic")
     ]
-    assert found["failing"][0]["link"].startswith("/ui/p/memories/")
+    assert result["failing"][0]["link"].startswith("/ui/p/memories/")
     assert {name for name in files(memory.settings.root) if not name.startswith(("index/", "cache/"))} == before
     assert memory.writer.submit_intent("p", intent(summary="d")).status == "asserted"
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_no_overlay_may_say_is_refused_in_its_line_and_judges_nothing(memory, item, tmp_path, text):
+def test_an_invalid_overlay_is_refused_with_its_line(memory, item, tmp_path, text):
     (tmp_path / "laid").mkdir()
     name = lay(memory.settings.root, tmp_path / "laid", "shapes", text)
 
-    found = preview(memory.index, "p", memory.settings.root, tmp_path / "laid", name).to_dict()
+    report = preview(memory.index, "p", memory.settings.root, tmp_path / "laid", name).to_dict()
 
-    problem = found["problems"][0]
-    assert (found["usable"], problem["rule"].partition("#")[2], problem["path"]) == (False, HOSTILE[text], name)
+    problem = report["problems"][0]
+    assert (report["usable"], problem["rule"].partition("#")[2], problem["path"]) == (False, HOSTILE[text], name)
     assert problem["line"] in (1, 6)
-    assert str(tmp_path) not in str(found)
+    assert str(tmp_path) not in str(report)
 
 
-def test_a_file_that_is_there_is_looked_at_otherwise_and_gone(client, memory, item):
+def test_the_preview_of_a_file_shows_its_changed_and_its_removed_terms(client, memory, item):
     folder = memory.settings.root / "ontology"
     folder.mkdir()
     terms = f"{PREFIXES}my:Recipe a owl:Class ; rdfs:subClassOf jido:Fact ; rdfs:label 'recipe'@en .\n"
@@ -85,29 +85,29 @@ def test_a_file_that_is_there_is_looked_at_otherwise_and_gone(client, memory, it
     page = client.get("/ui/p/check?file=ontology/mine.ttl")
     assert "my:Recipe a owl:Class" in page.text
 
-    assert looked(client, file="ontology/mine.ttl", turtle=terms.replace("\n", "\r\n"))["changed"] == 0
-    gone = looked(client, file="ontology/mine.ttl", turtle="")
+    assert preview_of(client, file="ontology/mine.ttl", turtle=terms.replace("\n", "\r\n"))["changed"] == 0
+    removal = preview_of(client, file="ontology/mine.ttl", turtle="")
 
-    assert [(each["change"], each["term"]) for each in gone["changes"]] == [
+    assert [(each["change"], each["term"]) for each in removal["changes"]] == [
         ("removed", "https://my.example/kitchen#Recipe")
     ]
     assert (folder / "mine.ttl").read_text() == terms
 
 
-def test_a_proposed_term_is_looked_at_before_it_is_accepted(client, memory):
+def test_the_preview_of_a_proposed_term_shows_the_added_term(client, memory):
     memory.term_proposals("p").propose("Recipe", kind="class", parents=["Fact"], definition="One.", reason="we cook")
     (term,) = [each["term"] for each in client.get("/ui/p/ontology.json").json["proposals"]]
     assert "Preview" in client.get("/ui/p/ontology").text
 
-    found = looked(client, term=term)
+    result = preview_of(client, term=term)
 
-    assert (found["name"], found["failures"]) == ("ontology/further.ttl", 0)
-    assert [(each["change"], each["term"]) for each in found["changes"]] == [("added", term)]
+    assert (result["name"], result["failures"]) == ("ontology/further.ttl", 0)
+    assert [(each["change"], each["term"]) for each in result["changes"]] == [("added", term)]
     assert not (memory.settings.root / "ontology").exists()
 
 
 @pytest.mark.parametrize(
-    ("form", "status", "said"),
+    ("form", "status", "message"),
     [
         ({"file": "shapes", "turtle": " "}, 400, "there is no text"),
         ({"file": "shapes/../config.toml", "turtle": "x"}, 400, "is not a file of the overlay"),
@@ -116,15 +116,15 @@ def test_a_proposed_term_is_looked_at_before_it_is_accepted(client, memory):
         ({"term": "Soup"}, 404, "there is no pending term"),
     ],
 )
-def test_what_cannot_be_looked_at_is_refused_with_what_helps(client, form, status, said):
+def test_an_invalid_preview_is_refused_with_a_hint(client, form, status, message):
     answer = client.post("/ui/p/check", data={"act": "preview", **form})
 
-    assert (answer.status_code, said in answer.text, "Hint:" in answer.text) == (status, True, True)
+    assert (answer.status_code, message in answer.text, "Hint:" in answer.text) == (status, True, True)
 
 
-def test_a_look_that_takes_too_long_is_stopped_and_one_of_another_project_is_not_shown(client, memory):
-    found = looked(client, file="shapes", turtle=RULE)
-    assert found["failures"] == 1
+def test_a_late_preview_is_stopped_and_previews_are_bounded_and_kept_by_project(client, memory):
+    result = preview_of(client, file="shapes", turtle=RULE)
+    assert result["failures"] == 1
     (name,) = memory.checks.previews
     memory.writer.submit_intent("q", intent(applies_to_project="q"))
     assert client.get(f"/ui/q/check?preview={name}").status_code == 404
@@ -139,7 +139,7 @@ def test_a_look_that_takes_too_long_is_stopped_and_one_of_another_project_is_not
     assert (len(memory.checks.previews), name in memory.checks.previews) == (worker_pool.PREVIEWS, False)
 
 
-def test_waivers_are_shown_with_who_why_and_until_when_and_those_that_ran_out_are_marked(client, memory, item):
+def test_waivers_are_shown_with_author_reason_end_and_state(client, memory, item):
     (memory.settings.root / "shapes").mkdir()
     (memory.settings.root / "shapes" / "mine.ttl").write_text(RULE)
     waiver = '[[waiver]]\nrule = "{}"\nitem = "{}"\nreason = "{}"\nuntil = {}\n'
@@ -152,11 +152,11 @@ def test_waivers_are_shown_with_who_why_and_until_when_and_those_that_ran_out_ar
 
     client.post("/ui/p/check", data={"act": "check"})
 
-    found = client.get("/ui/p/check.json").json
-    assert [(each["until"], each["by"], each["state"], each["findings"]) for each in found["waivers"]] == [
+    shown = client.get("/ui/p/check.json").json
+    assert [(each["until"], each["by"], each["state"], each["findings"]) for each in shown["waivers"]] == [
         ("2026-01-31", "", "expired", 0), ("2998-01-31", "", "unused", 0), ("2999-01-31", "ana", "holds", 1),
     ]  # fmt: skip
-    assert [rule["name"] for rule in found["rules"]] == [
+    assert [rule["name"] for rule in shown["rules"]] == [
         "WaiverIsInForce", "FactsHaveATopic", "WaiverIsOfUse",
     ]  # fmt: skip
     page = client.get("/ui/p/check").text

@@ -1,4 +1,4 @@
-"""What is done on the curator's pages: offered to whom, done once, and told where others were there before."""
+"""Actions on the curator's pages: the roles they are offered to, repeated forms, and settlements by others."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +12,7 @@ from jidomem.runtime.tokens import Keyring, take_back
 from jidomem.serve.app import create_app
 
 WRITERS = ("agent", "curator", "admin")
-#: Each act of a page -> the roles of tokens that it is offered to, where agents may only propose decisions.
+# Each action of a page -> the roles it is offered to, where agents may only propose decisions.
 OFFERED = {
     ("memory", "supersede"): WRITERS,
     ("memory", "invalidate"): WRITERS,
@@ -47,9 +47,9 @@ def memory(root):
 
 @pytest.fixture
 def known(memory):
-    """The IRIs of two decisions and two facts that disagree, a proposed one, a fact, and one that was withdrawn."""
+    """The IRIs of conflicting decisions and facts, a proposal, a fact and an invalidated fact, by name."""
     curator = memory.writer.acting_as("cur", "curator")
-    told = {
+    intents = {
         "left": decision(summary="Use SQLite", topic="store", about=["src/a.py"], evidence=["it is small"]),
         "right": decision(summary="Use PostgreSQL", topic="store", rationale="it scales", evidence=["it grows"]),
         "fact": intent(summary="it is blue", topic="colour", about=["src/c.py"]),
@@ -57,38 +57,44 @@ def known(memory):
         "memory": intent(summary="releases go out on Fridays"),
         "ended": intent(summary="the build is slow"),
     }
-    found = {name: curator.submit_intent("p", {**said, "asserted_by": "cur"}).iri for name, said in told.items()}
-    curator.invalidate("p", found["ended"], reason="it is not")
-    found["proposal"] = memory.writer.submit_intent("p", decision(summary="Use tabs", topic="tabs"), propose=True).iri
+    recorded = {
+        name: curator.submit_intent("p", {**fields, "asserted_by": "cur"}).iri for name, fields in intents.items()
+    }
+    curator.invalidate("p", recorded["ended"], reason="it is not")
+    recorded["proposal"] = memory.writer.submit_intent(
+        "p", decision(summary="Use tabs", topic="tabs"), propose=True
+    ).iri
     memory.term_proposals("p").propose("Recipe", kind="class", parents=["Fact"], definition="One.", reason="we cook")
-    return found
+    return recorded
 
 
 @pytest.fixture
-def signed(memory, known):
-    """Return a client that is signed in with a new token of a role; all ask one server."""
+def signed_in(memory, known):
+    """Return a client that is signed in with a new token of a role; all use one server."""
     root = memory.settings.root
     Keyring(own_config(), root).give_out("nobody", "reader", ("p",), memory.sources)
     app = create_app(memory, keyring=Keyring(own_config(), root))
 
-    def client(role):
+    def client_of(role):
         secret, token = Keyring(own_config(), root).give_out(f"the-{role}", role, ("p",), memory.sources)
-        made = app.test_client()
-        made.post("/ui/sign-in", data={"token": secret})
-        made.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {secret}"  # as the cookie, for others that ask as it does
-        return made, token
+        opened = app.test_client()
+        opened.post("/ui/sign-in", data={"token": secret})
+        opened.environ_base["HTTP_AUTHORIZATION"] = (
+            f"Bearer {secret}"  # the same token as the cookie, for tests that make a second client
+        )
+        return opened, token
 
-    return client
+    return client_of
 
 
 @pytest.fixture
-def client(signed):
+def client(signed_in):
     """A client that is signed in as a curator."""
-    return signed("curator")[0]
+    return signed_in("curator")[0]
 
 
 def pages(known):
-    """The address of each page, and what a form of it sends besides the act."""
+    """The address of each page, and the fields of its form besides the action."""
     term = {"term": "Recipe", "reason": "x", "instead": "Fact"}
     pair = {
         "item": known["left"],
@@ -99,32 +105,32 @@ def pages(known):
         "rationale": "r",
     }
     facts = {**pair, "item": known["fact"], "other": known["other fact"]}
-    one = {"item": known["proposal"], "reason": "x"}
+    proposal = {"item": known["proposal"], "reason": "x"}
     return {
         "memory": (f"/ui/p/memories/{known['memory'][-12:]}", {"summary": "on Mondays", "reason": "x"}),
         "ended": (f"/ui/p/memories/{known['ended'][-12:]}", {"reason": "x"}),
         "conflict": (f"/ui/p/review?item={known['left']}&other={known['right']}", pair),
         "fact conflict": (f"/ui/p/review?item={known['fact']}&other={known['other fact']}", facts),
-        "proposal": (f"/ui/p/review?item={known['proposal']}", one),
+        "proposal": (f"/ui/p/review?item={known['proposal']}", proposal),
         "ontology": ("/ui/p/ontology", term),
         "check": ("/ui/p/check", {"file": "shapes", "turtle": ""}),
     }
 
 
 @pytest.mark.parametrize("role", ["reader", "agent", "curator", "admin"])
-def test_what_a_role_may_not_do_is_not_offered_and_refused_with_who_may(signed, memory, known, role):
-    client, _ = signed(role)
+def test_actions_are_offered_to_their_roles_and_refused_to_others(signed_in, memory, known, role):
+    client, _ = signed_in(role)
     head = memory.catch_up("p")
 
-    for (name, way), roles in OFFERED.items():
+    for (name, action), roles in OFFERED.items():
         path, form = pages(known)[name]
         page = client.get(path)
         assert page.status_code == 200, page.text
-        offers = f'name="act" value="{way}"' in page.text.partition(">Pending<")[0]
-        assert offers == (role in roles), (name, way)
+        offered = f'name="act" value="{action}"' in page.text.partition(">Pending<")[0]
+        assert offered == (role in roles), (name, action)
         if role not in roles:
-            answer = client.post(path, data={"act": way, **form})
-            assert answer.status_code == 403, (name, way, answer.text)
+            answer = client.post(path, data={"act": action, **form})
+            assert answer.status_code == 403, (name, action, answer.text)
             assert answer.mimetype == "text/html"
             assert (
                 "ask the operator" in answer.text
@@ -134,7 +140,7 @@ def test_what_a_role_may_not_do_is_not_offered_and_refused_with_who_may(signed, 
     assert memory.catch_up("p") == head
 
 
-def test_an_expired_memory_is_not_confirmed_on_its_page_which_names_the_way(client, memory):
+def test_an_expired_memory_is_not_confirmed_and_its_page_names_the_command(client, memory):
     item = memory.writer.submit_intent("p", intent(summary="the sale is on", valid_until="2020-01-01")).iri
     text = client.get(f"/ui/p/memories/{item[-12:]}").text
 
@@ -143,22 +149,22 @@ def test_an_expired_memory_is_not_confirmed_on_its_page_which_names_the_way(clie
     assert "valid until 2020-01-01" in text
 
 
-@pytest.mark.parametrize(("page", "way"), [each for each in OFFERED if each[0] != "check"])
-def test_what_is_offered_is_done_and_once_where_it_is_sent_twice(signed, memory, known, page, way):
-    client, _ = signed("curator")
+@pytest.mark.parametrize(("page", "action"), [each for each in OFFERED if each[0] != "check"])
+def test_an_offered_action_is_performed_once_when_its_form_is_sent_twice(signed_in, memory, known, page, action):
+    client, _ = signed_in("curator")
     path, form = pages(known)[page]
 
-    done = client.post(path, data={"act": way, **form})
+    done = client.post(path, data={"act": action, **form})
     head = memory.catch_up("p")
-    again = client.post(path, data={"act": way, **form})
+    repeated = client.post(path, data={"act": action, **form})
 
     assert done.status_code == 303, done.text
-    assert (again.status_code, again.headers["Location"]) == (303, done.headers["Location"])
+    assert (repeated.status_code, repeated.headers["Location"]) == (303, done.headers["Location"])
     assert memory.catch_up("p") == head
     assert 'class="done"' in client.get(done.headers["Location"]).text
 
 
-def test_two_that_send_the_same_at_once_are_both_told_that_it_is_done(client, memory, known):
+def test_equal_forms_sent_at_once_are_all_accepted(client, memory, known):
     path, form = pages(known)["conflict"]
 
     def send(_):
@@ -166,12 +172,12 @@ def test_two_that_send_the_same_at_once_are_both_told_that_it_is_done(client, me
         other.environ_base |= client.environ_base
         return other.post(path, data={"act": "left", **form}).status_code
 
-    with ThreadPoolExecutor(4) as beside:
-        assert [*beside.map(send, range(4))] == [303] * 4
+    with ThreadPoolExecutor(4) as executor:
+        assert [*executor.map(send, range(4))] == [303] * 4
     assert memory.reader.get_memory("p", known["right"])["status"] == "invalidated"
 
 
-def test_what_somebody_else_settled_meanwhile_is_told_with_who_and_what_is_in_its_place(client, memory, known):
+def test_an_action_on_a_settled_conflict_is_refused_with_its_curator_and_date(client, memory, known):
     path, form = pages(known)["conflict"]
     memory.writer.acting_as("ana", "curator").settle("p", known["left"], "reject", other=known["right"], reason="no")
 
@@ -180,15 +186,13 @@ def test_what_somebody_else_settled_meanwhile_is_told_with_who_and_what_is_in_it
     assert answer.status_code == 409
     assert "decided this already" in answer.text
     assert "withdrawn by ana, 21 November 2026" in answer.text
-    assert "what I wrote" not in answer.text  # another pair is looked at now
+    assert "what I wrote" not in answer.text  # the page shows another pair
     page = client.post(f"/ui/p/memories/{known['left'][-12:]}", data={"act": "confirm", "reason": "x"})
     assert (page.status_code, "withdrawn by ana" in page.text) == (409, True)
 
 
-def test_one_whose_token_was_taken_back_is_told_that_nothing_was_done_and_goes_on_after_signing_in(
-    signed, memory, known
-):
-    client, token = signed("curator")
+def test_a_revoked_token_is_refused_and_redirected_to_the_sign_in_page(signed_in, memory, known):
+    client, token = signed_in("curator")
     path, form = pages(known)["memory"]
     take_back(own_config(), token.id)
 
@@ -197,36 +201,40 @@ def test_one_whose_token_was_taken_back_is_told_that_nothing_was_done_and_goes_o
     assert answer.status_code == 401
     assert "Your form was not processed" in answer.text
     assert f'name="next" value="{path}"' in answer.text
-    asked = client.get(path)
-    assert (asked.status_code, "/ui/sign-in?next=" in asked.headers["Location"]) == (303, True)
-    assert "was revoked" in client.get(asked.headers["Location"]).text
+    redirect = client.get(path)
+    assert (redirect.status_code, "/ui/sign-in?next=" in redirect.headers["Location"]) == (303, True)
+    assert "was revoked" in client.get(redirect.headers["Location"]).text
     wrong = client.post("/ui/sign-in", data={"token": "nonsense", "next": path})
     assert (wrong.status_code, f'name="next" value="{path}"' in wrong.text) == (401, True)
     assert memory.reader.get_memory("p", known["memory"])["status"] == "active"
 
 
-def test_of_several_each_refusal_is_told_with_what_helps_and_the_others_are_done_once(client, memory, known):
-    gone = memory.writer.submit_intent("p", intent(summary="one"), propose=True).iri
-    memory.writer.acting_as("ana", "curator").settle("p", gone, "reject", reason="no")
-    against = memory.writer.submit_intent("p", decision(summary="Use DuckDB", topic="store"), propose=True).iri
-    more = memory.writer.submit_intent("p", intent(summary="two"), propose=True).iri
-    form = {"act": "accept", "chosen": [known["proposal"], gone, f"{against} {known['left']}", more], "reason": "fine"}
+def test_an_action_on_several_items_reports_each_refusal_and_settles_the_others_once(client, memory, known):
+    rejected = memory.writer.submit_intent("p", intent(summary="one"), propose=True).iri
+    memory.writer.acting_as("ana", "curator").settle("p", rejected, "reject", reason="no")
+    conflicting = memory.writer.submit_intent("p", decision(summary="Use DuckDB", topic="store"), propose=True).iri
+    other = memory.writer.submit_intent("p", intent(summary="two"), propose=True).iri
+    form = {
+        "act": "accept",
+        "chosen": [known["proposal"], rejected, f"{conflicting} {known['left']}", other],
+        "reason": "fine",
+    }
 
     answer = client.post("/ui/p/review", data=form)
     head = memory.catch_up("p")
-    again = client.post("/ui/p/review", data=form)
+    repeated = client.post("/ui/p/review", data=form)
 
-    for told in (answer, again):
-        assert told.status_code == 409
-        assert "2 of 4 could not be settled; done: accept, 2 together" in told.text
-        assert "withdrawn by ana" in told.text
-        assert "Use DuckDB" in told.text
-        assert "is active on &#39;store&#39;" in told.text
-    assert f'value="{against} {known["left"]}" checked' in answer.text
+    for page in (answer, repeated):
+        assert page.status_code == 409
+        assert "2 of 4 could not be settled; done: accept, 2 together" in page.text
+        assert "withdrawn by ana" in page.text
+        assert "Use DuckDB" in page.text
+        assert "is active on &#39;store&#39;" in page.text
+    assert f'value="{conflicting} {known["left"]}" checked' in answer.text
     assert memory.catch_up("p") == head
 
 
-def test_a_form_with_one_item_is_answered_and_again_with_the_same(client, memory, known):
+def test_an_action_on_one_selected_item_gives_the_same_answer_when_repeated(client, memory, known):
     form = {"act": "accept", "chosen": [known["proposal"]], "reason": "fine"}
     answers = [client.post("/ui/p/review", data=form) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [303, 303]
@@ -234,17 +242,17 @@ def test_a_form_with_one_item_is_answered_and_again_with_the_same(client, memory
     assert memory.reader.get_memory("p", known["proposal"])["status"] != "pending"
 
 
-def test_two_are_kept_where_the_judge_lets_them_stand_and_nothing_is_written_where_not(client, memory, known):
+def test_keeping_both_decisions_needs_disjoint_places(client, memory, known):
     path, form = pages(known)["conflict"]
     head = memory.catch_up("p")
-    for given in (
+    for fields in (
         {"about": "src/a.py", "other_about": "src/a.py"},
         {"about": "src/b.py", "other_about": "src/c.py"},
         {"about": "", "other_about": ""},
         {"scope": "https://jido.ai/ontology#GlobalScope"},
     ):
-        answer = client.post(path, data={"act": "both", **form, **given})
-        assert answer.status_code in (400, 409), given
+        answer = client.post(path, data={"act": "both", **form, **fields})
+        assert answer.status_code in (400, 409), fields
         assert "Hint:" in answer.text
     assert memory.catch_up("p") == head
 
@@ -252,23 +260,23 @@ def test_two_are_kept_where_the_judge_lets_them_stand_and_nothing_is_written_whe
 
     assert done.status_code == 303
     (rows, _) = (memory.reader.ask("conflicts", project="p"), None)
-    assert {row["kind"] for row in rows} == {"contradiction"}  # that of the facts is left
+    assert {row["kind"] for row in rows} == {"contradiction"}  # the conflict of the facts remains
     assert memory.reader.get_memory("p", known["right"])["status"] == "active"
 
 
-def test_conventions_are_kept_at_scopes_of_their_own(client, memory):
+def test_conventions_are_kept_with_different_scopes(client, memory):
     curator = memory.writer.acting_as("cur", "curator")
-    said = {"type": "convention", "convention_name": "tabs", "convention_scope": "ProjectScope", "asserted_by": "cur"}
-    left, right = (memory_of(curator, memory, {**said, "summary": text}) for text in ("use tabs", "use spaces"))
+    fields = {"type": "convention", "convention_name": "tabs", "convention_scope": "ProjectScope", "asserted_by": "cur"}
+    left, right = (submit(curator, memory, {**fields, "summary": text}) for text in ("use tabs", "use spaces"))
     path = f"/ui/p/review?item={left}&other={right}"
     assert "Scope of the left one" in client.get(path).text
     form = {"act": "both", "item": left, "other": right, "about": "", "other_about": ""}
     scopes = {"scope": "https://jido.ai/ontology#ProjectScope", "other_scope": "https://jido.ai/ontology#ProjectScope"}
     assert client.post(path, data={**form, **scopes}).status_code == 400
 
-    apart = {**form, **scopes, "other_scope": "https://jido.ai/ontology#AgentScope"}
-    refused = client.post(path, data=apart)
-    done = client.post(path, data={**apart, "reason": "tabs are for agents"})
+    separated = {**form, **scopes, "other_scope": "https://jido.ai/ontology#AgentScope"}
+    refused = client.post(path, data=separated)
+    done = client.post(path, data={**separated, "reason": "tabs are for agents"})
 
     assert (refused.status_code, "was asserted by cur: say in reason why" in refused.text) == (422, True)
     assert done.status_code == 303
@@ -277,7 +285,7 @@ def test_conventions_are_kept_at_scopes_of_their_own(client, memory):
     assert "convention_clash" not in {row["kind"] for row in memory.reader.ask("conflicts", project="p")}
 
 
-def test_both_of_a_near_pair_stay_without_scopes(root, monkeypatch):
+def test_both_memories_of_a_near_pair_are_kept_without_scopes(root, monkeypatch):
     monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
     with jidomem.open(root, project="p", agent="ana") as opened:
         older = opened.remember("The worker pool has 5 threads").iri
@@ -298,28 +306,28 @@ def test_both_of_a_near_pair_stay_without_scopes(root, monkeypatch):
         assert opened.reader.get_memory("p", newer)["status"] == "superseded"
 
 
-def memory_of(writer, memory, values):
-    """Keep what disagrees with what is there, as after a merge."""
+def submit(writer, memory, values):
+    """Record a memory without a check for conflicts, as after a merge."""
     return writer.submit_intent("p", intent(**values)).iri
 
 
-def test_a_merger_starts_from_a_side_that_is_chosen_and_rests_on_the_evidence_of_both(client, memory, known):
+def test_a_merge_starts_from_the_chosen_side_and_has_the_evidence_of_both(client, memory, known):
     path, form = pages(known)["conflict"]
-    shown = path.replace("?", ".json?")
-    empty, one, other = (
-        client.get(shown + start).json["looked_at"]["merged"] for start in ("", "&start=left", "&start=right")
+    data_path = path.replace("?", ".json?")
+    empty, left, right = (
+        client.get(data_path + start).json["looked_at"]["merged"] for start in ("", "&start=left", "&start=right")
     )
     assert (empty["text"], empty["rationale"], empty["topic"]) == ("", "", "store")
-    assert (one["text"], one["rationale"]) == ("Use SQLite", "it embeds")
-    assert (other["text"], other["rationale"]) == ("Use PostgreSQL", "it scales")
-    assert empty["evidence"] == one["evidence"] == ["it is small", "it grows"]
+    assert (left["text"], left["rationale"]) == ("Use SQLite", "it embeds")
+    assert (right["text"], right["rationale"]) == ("Use PostgreSQL", "it scales")
+    assert empty["evidence"] == left["evidence"] == ["it is small", "it grows"]
     assert client.get(path + "&start=up").status_code == 400
     without_text = client.post(path, data={"act": "merge", **form, "text": ""})
     assert (without_text.status_code, "start from the left or the right one" in without_text.text) == (400, True)
 
     form = {
         **form,
-        **{name: one[name] for name in ("topic", "rationale", "confidence")},
+        **{name: left[name] for name in ("topic", "rationale", "confidence")},
         "merged_about": "src/a.py\nsrc/z.py",
     }
     done = client.post(path, data={"act": "merge", **form, "text": "Use SQLite first, then PostgreSQL"})
@@ -333,8 +341,8 @@ def test_a_merger_starts_from_a_side_that_is_chosen_and_rests_on_the_evidence_of
     assert sorted(both["about"]) == ["src/a.py", "src/z.py"]
 
 
-def test_a_proposal_that_disagrees_is_kept_in_the_place_of_what_it_disagrees_with(client, memory, known):
-    against = memory.writer.submit_intent("p", decision(summary="Use DuckDB", topic="tabs2"), propose=True).iri
+def test_an_accepted_proposal_supersedes_the_decision_it_conflicts_with(client, memory, known):
+    unrelated = memory.writer.submit_intent("p", decision(summary="Use DuckDB", topic="tabs2"), propose=True).iri
     rival = (
         memory.writer.acting_as("cur", "curator")
         .submit_intent("p", decision(summary="Use Parquet", topic="store2", asserted_by="cur"))
@@ -348,10 +356,10 @@ def test_a_proposal_that_disagrees_is_kept_in_the_place_of_what_it_disagrees_wit
     assert done.status_code == 303
     assert memory.reader.get_memory("p", rival)["status"] == "superseded"
     assert memory.reader.get_memory("p", proposal)["status"] == "superseded"
-    assert memory.reader.get_memory("p", against)["status"] == "pending"
+    assert memory.reader.get_memory("p", unrelated)["status"] == "pending"
 
 
-def test_the_page_shows_file_and_line_what_a_proposal_changes_and_the_id_of_what_is_accepted(client, memory):
+def test_the_review_page_shows_source_line_changes_and_the_id_of_the_accepted_memory(client, memory):
     source = [
         ["jido:sourceBlob", f"{'0' * 40} AGENTS.md"], ["jido:sourceLine", 64], ["jido:localId", "AGENTS.md: Build"],
     ]  # fmt: skip
@@ -369,7 +377,7 @@ def test_the_page_shows_file_and_line_what_a_proposal_changes_and_the_id_of_what
     assert re.search(rf"It is now <a href=[^>]+>{new[-8:]}</a>", done)
 
 
-def test_a_proposal_shows_the_changes_of_the_memory_that_it_replaces(client, memory):
+def test_a_proposal_shows_its_changes_to_the_memory_it_replaces(client, memory):
     rule = {"type": "convention", "about": ["src/**"], "enforcement_level": "Strict", "asserted_by": "cur"}
     strict = memory.writer.acting_as("cur", "curator").submit_intent("p", intent(summary="no print", **rule)).iri
     agent, changes = memory.writer.acting_as("ben", "agent"), {"enforcement_level": "Advisory"}
@@ -386,7 +394,7 @@ def test_a_proposal_shows_the_changes_of_the_memory_that_it_replaces(client, mem
         assert line in page
 
 
-def test_the_page_names_rival_proposals_and_after_one_is_accepted_what_to_do_on_it(client, memory):
+def test_the_review_page_names_rival_proposals_and_the_next_step_after_one_is_accepted(client, memory):
     texts = ("Use DuckDB", "Use Parquet")
     first, second = (
         memory.writer.submit_intent("p", decision(summary=text, topic="files2"), propose=True).iri for text in texts

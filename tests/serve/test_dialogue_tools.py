@@ -1,4 +1,4 @@
-"""The dialogue of an agent over MCP: kept page by page, found by tier, and no other agent's."""
+"""The dialogue of an agent over MCP: stored page by page, searched by tier, and separate by agent."""
 
 import json
 
@@ -20,47 +20,47 @@ def memory(tmp_path):
         yield memory
 
 
-def called(memory, name, *calls):
-    """The result of each call, (tool, arguments), made by the client of that name."""
+def call_tools(memory, name, *calls):
+    """The result of each call, (tool, arguments), of the client with that name."""
 
     async def main():
         peer = create_server(ClientSessions(memory, None, None), (KEEP_PAGE, FIND_PAGES))
         async with Client(peer, mode="legacy", client_info=Implementation(name=name, version="1")) as client:
-            return [await client.call_tool(tool, given) for tool, given in calls]
+            return [await client.call_tool(tool, arguments) for tool, arguments in calls]
 
     return anyio.run(main)
 
 
-def test_what_is_kept_is_found_by_tier_with_scores_and_by_nobody_else(memory):
+def test_pages_are_found_by_tier_with_scores_and_not_by_another_agent(memory):
     memory.os("ada").configure(stm_capacity=1, heat_threshold=1.5)
-    said = [("I work as a nurse.", "Noted."), ("Which index do we use?", "Oxigraph."), ("Thanks.", "")]
+    turns = [("I work as a nurse.", "Noted."), ("Which index do we use?", "Oxigraph."), ("Thanks.", "")]
 
-    kept = called(memory, "ada", *(("keep_page", {"query": query, "response": response, "about": "user:ana"})
-                                   for query, response in said))  # fmt: skip
+    stored = call_tools(memory, "ada", *(("keep_page", {"query": query, "response": response, "about": "user:ana"})
+                                   for query, response in turns))  # fmt: skip
     memory.os("ada").maintain()
-    (found,) = called(memory, "ada", ("find_pages", {"query": "the work of a nurse", "about": "user:ana"}))
-    (other,) = called(memory, "bob", ("find_pages", {"query": "the work of a nurse"}))
+    (results,) = call_tools(memory, "ada", ("find_pages", {"query": "the work of a nurse", "about": "user:ana"}))
+    (other,) = call_tools(memory, "bob", ("find_pages", {"query": "the work of a nurse"}))
 
-    values = found.structured_content
-    assert [each["id"] for each in values["stm"]] == [kept[2].structured_content["id"]]
-    assert values["pages"][0]["query"] == said[0][0]
+    values = results.structured_content
+    assert [each["id"] for each in values["stm"]] == [stored[2].structured_content["id"]]
+    assert values["pages"][0]["query"] == turns[0][0]
     assert {"id", "score", "timestamp"} <= values["pages"][0].keys()
     assert values["personas"][0]["knowledge"][0]["text"] == "works as a nurse"
-    assert json.loads(found.content[0].text) == values
+    assert json.loads(results.content[0].text) == values
     assert (other.structured_content["stm"], other.structured_content["pages"]) == ([], [])
     assert "nurse" not in json.dumps(other.structured_content["personas"])
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "said"),
+    ("tool", "arguments", "message"),
     [
         ("keep_page", {"query": "x", "response": "y", "about": "ana"}, 'about="user:ana"'),
         ("keep_page", {"query": "x"}, "response"),
         ("find_pages", {"query": " "}, "is a text that is not blank"),
     ],
 )
-def test_what_cannot_be_kept_or_asked_is_refused_with_what_would_do(memory, tool, given, said):
-    (refused,) = called(memory, "ada", (tool, given))
+def test_invalid_arguments_of_the_dialogue_tools_are_refused_with_a_hint(memory, tool, arguments, message):
+    (refused,) = call_tools(memory, "ada", (tool, arguments))
 
     assert refused.is_error
-    assert said in refused.content[0].text
+    assert message in refused.content[0].text

@@ -1,4 +1,4 @@
-"""Who asked and was refused at each door, on the pages of any server of the same root."""
+"""Clients and refusals of each interface, on the pages of any server of the same root."""
 
 import json
 import subprocess
@@ -19,8 +19,10 @@ from jidomem.serve.server_state import HTTP, Ledger, Measures, Operation
 BIN = Path(sys.executable).parent
 
 
-def shown(root):
-    """What the pages of a server of *root* tell: refusals by agent, code and door, and clients by agent and door."""
+def page_rows(root):
+    """The rows on the pages of a server of *root*: refusals by agent, code and interface, clients by agent and
+    interface.
+    """
     with jidomem.open(root, project="p") as memory:
         operation = Operation()
         operation.keep_counts(memory.door_log, HTTP)
@@ -33,31 +35,31 @@ def shown(root):
     return refused, {(one["agent"], one["door"]): one["user_agent"] for one in health["clients"]}
 
 
-def test_clients_of_mcp_over_http_and_what_they_were_refused_are_on_the_pages_of_http(tmp_path):
+def test_clients_and_refusals_of_mcp_over_http_are_on_the_pages(tmp_path):
     root = tmp_path / "root"
 
-    async def asks(client):
+    async def call_tools(client):
         await client.call_tool("remember", {"text": "one"})
         await client.call_tool("remember", {"text": "two", "fields": {"type": "fcat"}})
 
     with serving(root) as process:
-        talk(process, asks, mode="legacy")
+        talk(process, call_tools, mode="legacy")
 
-    refused, clients = shown(root)
+    refused, clients = page_rows(root)
     assert refused["claude-code", "unknown_type", "MCP over HTTP"] == 1
     assert clients["claude-code", "MCP over HTTP"] == "Claude Code 2"
 
 
-def test_clients_at_standard_input_are_there_too(tmp_path):
-    told = {"name": "helper", "version": "1"}
-    first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": told}
+def test_clients_and_refusals_of_mcp_at_standard_input_are_on_the_pages(tmp_path):
+    client_info = {"name": "helper", "version": "1"}
+    first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client_info}
     call = {"name": "remember", "arguments": {"text": "two", "fields": {"type": "fcat"}}}
-    said = [
+    messages = [
         {"id": 1, "method": "initialize", "params": first},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": call},
     ]
-    lines = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in said)
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in messages)
     with jidomem.open(tmp_path / "root", project="p") as memory:
         memory.writer.submit_intent("p", intent())
     command = [BIN / "jidomem", "mcp", "--root", tmp_path / "root", "--project", "p"]
@@ -69,7 +71,7 @@ def test_clients_at_standard_input_are_there_too(tmp_path):
         process.stdin.close()
         process.wait(60)
 
-    refused, clients = shown(tmp_path / "root")
+    refused, clients = page_rows(tmp_path / "root")
     assert refused["helper", "unknown_type", "MCP over standard input"] == 1
     assert clients["helper", "MCP over standard input"] == "helper 1"
 
@@ -79,32 +81,32 @@ def log(tmp_path):
     return DoorLog(State(tmp_path / "root", logs.SERVER_LOG_TABLES))
 
 
-def test_counts_of_several_servers_are_added_and_none_twice(log):
-    one, other = Measures(), Measures()
-    ledgers = [Ledger(log, HTTP, measures) for measures in (one, other)]
-    for measures in (one, one, other):
+def test_counts_of_several_servers_are_added_once(log):
+    first, second = Measures(), Measures()
+    ledgers = [Ledger(log, HTTP, measures) for measures in (first, second)]
+    for measures in (first, first, second):
         measures.refused("conflict", "ana", "p")
         measures.client_seen("p", "ana", "curl", "127.0.0.1")
         assert all(ledger.keep() for ledger in ledgers)
     for ledger in ledgers:
         ledger.close()
 
-    refused, asked = log.read("p")
+    refused, clients = log.read("p")
     assert [(each.agent, each.code, each.times) for each in refused] == [("ana", "conflict", 3)]
-    assert [(each.agent, each.address, each.requests) for each in asked] == [("ana", "this machine", 3)]
+    assert [(each.agent, each.address, each.requests) for each in clients] == [("ana", "this machine", 3)]
     assert log.read("q") == ([], [])
 
 
-def test_no_more_rows_are_kept_than_stated_and_none_with_a_name_that_was_redacted(log, monkeypatch):
+def test_the_log_is_bounded_and_a_redacted_name_is_removed(log, monkeypatch):
     monkeypatch.setattr(logs, "REFUSALS", 2)
     monkeypatch.setattr(logs, "CLIENTS", 2)
     days, agents = ("2026-11-01", "2026-11-03", "2026-11-02"), ("ana", "sk-secret", "ben")
     refused = [RefusedAt(day, "p", agent, "conflict", HTTP, 1) for day, agent in zip(days, agents, strict=True)]
-    asked = [
+    clients = [
         ClientActivity("p", each, "", "elsewhere", HTTP, day, day, 1) for day, each in zip(days, agents, strict=True)
     ]
 
-    log.add(refused, asked)
+    log.add(refused, clients)
 
     assert (
         {each.agent for each in log.read("p")[0]} == {each.agent for each in log.read("p")[1]} == {"sk-secret", "ben"}
@@ -114,7 +116,7 @@ def test_no_more_rows_are_kept_than_stated_and_none_with_a_name_that_was_redacte
     assert b"sk-secret" not in log.state.path.read_bytes()
 
 
-def test_where_the_log_cannot_be_written_a_page_tells_what_its_own_server_counted(tmp_path):
+def test_a_server_with_an_unwritable_log_shows_its_own_counts(tmp_path):
     with jidomem.open(tmp_path / "root", project="p") as memory:
         memory.writer.submit_intent("p", intent())
         (tmp_path / "root" / "state").mkdir(exist_ok=True)
@@ -124,7 +126,7 @@ def test_where_the_log_cannot_be_written_a_page_tells_what_its_own_server_counte
         client = create_app(memory, operation=operation).test_client()
         client.post("/projects/p/intents", json=intent(type="fcat"))
 
-        found = client.get("/ui/p/agents.json")
+        page = client.get("/ui/p/agents.json")
 
-        assert [each["code"] for each in found.json["refusals"]] == ["unknown_type"]
+        assert [each["code"] for each in page.json["refusals"]] == ["unknown_type"]
         operation.close()

@@ -1,4 +1,4 @@
-"""All faults of an intent come in one refusal, in the words of the interface that it was given to."""
+"""A refusal lists all faults of an intent, in the words of the interface that received it."""
 
 import json
 import re
@@ -27,13 +27,13 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def desk(root):
+def session(root):
     with jidomem.open(root, project="p") as memory:
         yield ClientSessions(memory).of("eve")
 
 
-def run(root, *words, said=None):
-    return CliRunner().invoke(cli, ["--root", str(root), "--project", "p", *words, "--agent", "eve"], input=said)
+def run(root, *words, text=None):
+    return CliRunner().invoke(cli, ["--root", str(root), "--project", "p", *words, "--agent", "eve"], input=text)
 
 
 def fields(violations):
@@ -65,50 +65,52 @@ def test_the_command_line_reports_five_faults_of_an_intent_at_once(root):
     assert "allowed: high, medium, low" in as_text.stderr
 
 
-def test_mcp_reports_wrong_arguments_and_the_faults_of_the_intent_at_once(desk):
-    given = {"text": "Ship", "type": "musing", "confidence": "certain", "about": "a.py", "colour": "red",
+def test_mcp_reports_wrong_arguments_and_faults_of_the_intent_together(session):
+    arguments = {"text": "Ship", "type": "musing", "confidence": "certain", "about": "a.py", "colour": "red",
              "fields": {"valid_from": "soon"}}  # fmt: skip
 
-    told = call(TOOL["remember"], desk, given)
+    answer = call(TOOL["remember"], session, arguments)
 
-    assert told.is_error
-    assert fields(told.values["violations"]) == {"about", "colour", "type", "confidence", "valid_from"}
-    assert "about is not of type array" in told.words()
-    assert "confidence is low, medium, high or a number from 0 to 1" in told.words()
-
-
-def test_mcp_offers_a_retry_where_arguments_alone_are_out_of_place(desk):
-    told = call(TOOL["remember"], desk, {"summary": "Ship", "severity": "high", "type": "error"})
-    assert told.values["retry"] == {"text": "Ship", "type": "error", "fields": {"severity": "high"}}
-    assert call(TOOL["remember"], desk, told.values["retry"]).is_error is False
-
-    worse = call(TOOL["remember"], desk, {"text": "Ship", "severity": "high", "type": "musing"})
-    assert "retry" not in worse.values
-    assert fields(worse.values["violations"]) == {"severity", "type"}
+    assert answer.is_error
+    assert fields(answer.values["violations"]) == {"about", "colour", "type", "confidence", "valid_from"}
+    assert "about is not of type array" in answer.words()
+    assert "confidence is low, medium, high or a number from 0 to 1" in answer.words()
 
 
-def test_mcp_tells_in_its_own_words_how_to_put_a_call_right(desk):
-    misspelt = call(TOOL["remember"], desk, {"text": "Ship", "type": "fact", "confidence": "hgih"})
+def test_mcp_offers_a_retry_for_misplaced_arguments_alone(session):
+    answer = call(TOOL["remember"], session, {"summary": "Ship", "severity": "high", "type": "error"})
+    assert answer.values["retry"] == {"text": "Ship", "type": "error", "fields": {"severity": "high"}}
+    assert call(TOOL["remember"], session, answer.values["retry"]).is_error is False
+
+    invalid = call(TOOL["remember"], session, {"text": "Ship", "severity": "high", "type": "musing"})
+    assert "retry" not in invalid.values
+    assert fields(invalid.values["violations"]) == {"severity", "type"}
+
+
+def test_mcp_hints_name_its_own_arguments(session):
+    misspelt = call(TOOL["remember"], session, {"text": "Ship", "type": "fact", "confidence": "hgih"})
     assert misspelt.values["hint"] == "call remember with the arguments in `retry`"
-    assert call(TOOL["remember"], desk, misspelt.values["retry"]).is_error is False
+    assert call(TOOL["remember"], session, misspelt.values["retry"]).is_error is False
 
-    astray = call(TOOL["remember"], desk, {"text": "Build", "asserted_by": "eve", "severity": "high", "colour": "red"})
-    hints = {each["field"]: each["hint"] for each in astray.values["violations"]}
+    misplaced = call(
+        TOOL["remember"], session, {"text": "Build", "asserted_by": "eve", "severity": "high", "colour": "red"}
+    )
+    hints = {each["field"]: each["hint"] for each in misplaced.values["violations"]}
     assert hints["asserted_by"] == "leave out asserted_by: the server sets it"
     assert hints["severity"] == "give `severity` in `fields`"
-    assert "in `fields` in `fields`" not in astray.words()
+    assert "in `fields` in `fields`" not in misplaced.words()
 
 
-def test_an_argument_that_takes_one_of_a_few_values_is_answered_and_refused_with_them(desk):
-    assert call(TOOL["ask"], desk, {"name": "decisions", "status": "accepted"}).is_error is False
+def test_a_status_argument_of_mcp_is_refused_with_the_allowed_values(session):
+    assert call(TOOL["ask"], session, {"name": "decisions", "status": "accepted"}).is_error is False
 
-    told = call(TOOL["ask"], desk, {"name": "decisions", "status": "agreed"})
+    answer = call(TOOL["ask"], session, {"name": "decisions", "status": "agreed"})
 
-    assert (told.values["code"], told.values["violations"][0]["field"]) == ("invalid_argument", "status")
-    assert "accepted" in told.values["violations"][0]["allowed"]
+    assert (answer.values["code"], answer.values["violations"][0]["field"]) == ("invalid_argument", "status")
+    assert "accepted" in answer.values["violations"][0]["allowed"]
 
 
-def test_a_missing_reason_is_asked_for_in_the_words_of_each_interface(root, desk):
+def test_a_missing_reason_is_requested_in_the_words_of_each_interface(root, session):
     with jidomem.open(root, project="p", agent="eve") as memory:
         first = memory.reader.ask("timeline", project="p")[0]["item"]
         with pytest.raises(IntentRefused) as refused:
@@ -116,14 +118,14 @@ def test_a_missing_reason_is_asked_for_in_the_words_of_each_interface(root, desk
         http = create_app(memory).test_client().post(
             "/projects/p/intents", json=intent(asserted_by="eve", summary="other", supersedes=[first])
         )  # fmt: skip
-    mcp = call(TOOL["remember"], desk, {"text": "other", "supersedes": [first]})
-    said = run(root, "remember", "other", "--supersedes", first)
+    mcp = call(TOOL["remember"], session, {"text": "other", "supersedes": [first]})
+    remembered = run(root, "remember", "other", "--supersedes", first)
     revised = run(root, "edit", first, "--supersede", "other")
     withdrawn = run(root, "edit", first, "--invalidate")
 
     assert refused.value.hint == http.json["hint"] == "give `reason`: one sentence that says why"
     assert mcp.values["hint"] == "give `rationale`: one sentence that says why"
-    assert [result.stderr.splitlines()[-1] for result in (said, revised, withdrawn)] == [
+    assert [result.stderr.splitlines()[-1] for result in (remembered, revised, withdrawn)] == [
         "hint: give --reason TEXT", "hint: give --reason TEXT", "hint: give --reason: why it is wrong",
     ]  # fmt: skip
 
@@ -138,7 +140,7 @@ def test_a_missing_reason_is_asked_for_in_the_words_of_each_interface(root, desk
         (["edit", "ITEM"], "hint: give one of --supersede, --invalidate, --confirm and --undo, or fields to change"),
     ],
 )
-def test_hints_of_the_command_line_name_its_options(root, words, hint):
+def test_hints_of_the_command_line_name_its_options_alone(root, words, hint):
     with jidomem.open(root, project="p") as memory:
         first = memory.reader.ask("timeline", project="p")[0]["item"]
 
@@ -155,7 +157,7 @@ DATED = (["ask", "facts"], ["ask", "facts"], ["recall", "store"], ["status"], ["
 
 
 @pytest.mark.parametrize("words", DATED, ids=" ".join)
-def test_a_date_in_words_is_refused_with_options_that_can_be_pasted(root, words):
+def test_a_date_in_words_is_refused_with_valid_options(root, words):
     def as_of(*option):
         return CliRunner().invoke(cli, ["--root", str(root), "--project", "p", *words, *option])
 
@@ -168,19 +170,19 @@ def test_a_date_in_words_is_refused_with_options_that_can_be_pasted(root, words)
         assert as_of(*option).exit_code == 0
 
 
-def test_a_date_in_words_is_refused_the_same_by_every_other_interface(root, desk):
+def test_a_date_in_words_is_refused_with_one_hint_by_every_other_interface(root, session):
     hint = "give one of: `as_of` 2026-11-17, `as_of` 2026-11-17T09:00:00Z, `as_of` 2026-11-17T10:30+01:00"
     with pytest.raises(InvalidRequest) as refusal:
-        desk.memory.reader.ask("facts", project="p", as_of="last Tuesday")
-    client = create_app(desk.memory).test_client()
+        session.memory.reader.ask("facts", project="p", as_of="last Tuesday")
+    client = create_app(session.memory).test_client()
     answers = [
         client.get(f"/projects/p/{path}as_of=last+Tuesday").json
         for path in ("queries/facts?", "briefing?", "governing?file=a.py&", "memories/deadbeef?")
     ]
     page = client.get("/ui/p/timeline", query_string={"as_of": "last Tuesday"})
-    told = call(TOOL["ask"], desk, {"name": "facts", "as_of": "last Tuesday"})
+    answer = call(TOOL["ask"], session, {"name": "facts", "as_of": "last Tuesday"})
 
     assert refusal.value.hint == hint
     assert [each["hint"] for each in answers] == [hint] * len(answers)
-    assert told.values["hint"] == hint
+    assert answer.values["hint"] == hint
     assert (page.status_code, "2026-11-17T09:00:00Z" in page.text) == (400, True)

@@ -1,4 +1,4 @@
-"""Mistakes of an agent that meets the memory for the first time: each is put right from its refusal, in one round."""
+"""First mistakes of an agent: each is corrected from its refusal, in one round."""
 
 import json
 
@@ -15,7 +15,7 @@ from jidomem_cli.main import cli
 
 KNOWN = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000aa"
 TOOL = {tool.name: tool for tool in TOOLS}
-#: The fields of a mistake, a word of its refusal that puts it right, and the fields put right.
+# The invalid fields, a word of the refusal, and the corrected fields.
 MISTAKES = {
     "a type of another system": ({"type": "note"}, "fact", {"type": "fact"}),
     "a misspelt type": ({"type": "desicion", "rationale": "r"}, "decision", {"type": "decision", "rationale": "r"}),
@@ -67,8 +67,8 @@ def by_python(memory, fields):
 
 def by_command_line(memory, fields):
     words = ["--root", memory.settings.place, "--project", "p", "submit", "--dry-run"]
-    ran = CliRunner().invoke(cli, words, input=json.dumps(intent(summary="tea is hot") | fields))
-    return ran.stderr if ran.exit_code else None
+    result = CliRunner().invoke(cli, words, input=json.dumps(intent(summary="tea is hot") | fields))
+    return result.stderr if result.exit_code else None
 
 
 def by_http(memory, fields):
@@ -80,24 +80,24 @@ def by_http(memory, fields):
 def by_mcp(memory, fields):
     own = {name: value for name, value in fields.items() if name in TOOL["remember"].takes}
     rest = {name: value for name, value in fields.items() if name not in own}
-    given = {"text": "tea is hot", **own, **({"fields": rest} if rest else {}), "dry_run": True}
-    answer = call(TOOL["remember"], ClientSessions(memory).of("eve"), given)
+    arguments = {"text": "tea is hot", **own, **({"fields": rest} if rest else {}), "dry_run": True}
+    answer = call(TOOL["remember"], ClientSessions(memory).of("eve"), arguments)
     return answer.words() if answer.is_error else None
 
 
 @pytest.mark.parametrize("submit", [by_python, by_command_line, by_http, by_mcp])
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_first_mistake_is_put_right_from_its_refusal_alone(memory, mistake, submit):
-    given, word, right = MISTAKES[mistake]
+def test_a_first_mistake_is_corrected_from_its_refusal_alone(memory, mistake, submit):
+    invalid, word, corrected = MISTAKES[mistake]
 
-    refusal = submit(memory, given)
+    refusal = submit(memory, invalid)
 
     assert refusal is not None
     assert word in refusal
-    assert submit(memory, right) is None
+    assert submit(memory, corrected) is None
 
 
-def test_the_hint_of_one_wrong_value_lists_the_few_values_there_are(memory):
+def test_the_hint_of_a_wrong_value_lists_the_allowed_values(memory):
     with pytest.raises(JidomemError) as refusal:
         memory.remember("x", type="error", severity="blocker")
 

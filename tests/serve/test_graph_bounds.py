@@ -1,4 +1,4 @@
-"""The graph where there is more of it than a page can hold."""
+"""The graph page above its limits."""
 
 import pytest
 from conftest import decision, intent
@@ -12,7 +12,7 @@ RIVALS = 48
 
 @pytest.fixture
 def client(tmp_path):
-    """A client on decisions that all disagree, one of which was replaced, and a topic of more than is drawn."""
+    """A client on decisions that all conflict, one of them superseded, and a topic of more memories than are drawn."""
     root = tmp_path / "root"
     root.mkdir()
     (root / "config.toml").write_text('project = "p"\n[conflicts]\ndecision = "warn"\n')
@@ -25,20 +25,20 @@ def client(tmp_path):
         yield create_app(memory).test_client()
 
 
-def test_of_links_that_are_too_many_the_page_keeps_some_and_counts_the_others(client):
-    told = client.get("/ui/p/graph.json?topic=the store").json
+def test_links_above_the_limit_are_counted_and_supersession_is_shown(client):
+    graph = client.get("/ui/p/graph.json?topic=the store").json
 
-    kinds = [link["kind"] for node in told["nodes"] for link in node["links"]]
+    kinds = [link["kind"] for node in graph["nodes"] for link in node["links"]]
     assert len(kinds) == LINKS
-    assert "supersedes" in kinds  # the one that tells most is not among those left out
-    assert told["links_left_out"] > 0
+    assert "supersedes" in kinds  # this kind is never dropped
+    assert graph["links_left_out"] > 0
     text = client.get("/ui/p/graph?topic=the store").text
-    assert f"{told['links_left_out']:,} more links are not shown" in text
+    assert f"{graph['links_left_out']:,} more links are not shown" in text
 
 
-def test_of_a_topic_that_is_too_large_the_page_says_that_there_may_be_more(client):
-    told = client.get("/ui/p/graph.json?topic=big").json
+def test_a_topic_above_the_limit_is_marked_incomplete(client):
+    graph = client.get("/ui/p/graph.json?topic=big").json
 
-    assert (len(told["nodes"]), told["is_full"], told["links_left_out"]) == (MOST, True, 0)
+    assert (len(graph["nodes"]), graph["is_full"], graph["links_left_out"]) == (MOST, True, 0)
     assert "There may be more on this topic" in client.get("/ui/p/graph?topic=big").text
     assert "There may be more" not in client.get("/ui/p/graph?topic=the store").text

@@ -1,4 +1,4 @@
-"""The graph of memories, as a page, as JSON and as a picture in a real browser, where every label can be read."""
+"""The graph of memories as a page, as JSON and in a real browser, with readable labels."""
 
 from urllib.parse import quote
 
@@ -13,7 +13,7 @@ import jidomem
 HOSTILE = "<script>document.title='owned'</script> {{ 7 * 7 }} \u202edesrever " + "W" * 80
 RUNS = 310
 EVIDENCE = "the load test of the third week"
-#: How many labels overlap, seen as they are drawn, of how many.
+# The number of nodes, of overlapping labels, and of labels in view, as drawn.
 DRAWN = """
 const cy = document.getElementById('graph')._cyreg.cy, boxes = [];
 const around = (node, what) => node.renderedBoundingBox({includeOverlays: false, includeEdges: false, ...what});
@@ -33,13 +33,13 @@ return {count: boxes.length, overlaps, seen, size, outside: boxes.filter((box) =
 
 
 def fill(memory):
-    """Keep a chain of decisions, tasks in layers, and one text that more facts rest on than are drawn."""
+    """Record a chain of decisions, tasks in layers, and one evidence of more facts than are drawn."""
     writer = memory.writer
     known = {"first": writer.submit_intent("p", decision(summary="Use SQLite", topic="the store")).iri}
     for name, summary in (("second", "Use Oxigraph"), ("third", HOSTILE)):
         before = [*known.values()][-1]
-        told = decision(summary=summary, topic="the store", supersedes=[before], evidence=[EVIDENCE])
-        known[name] = writer.submit_intent("p", told).iri
+        values = decision(summary=summary, topic="the store", supersedes=[before], evidence=[EVIDENCE])
+        known[name] = writer.submit_intent("p", values).iri
     facts = [
         intent(
             summary=f"Run {number} of the load test took {number} ms on the machine with 8 cores", evidence=[EVIDENCE]
@@ -48,13 +48,15 @@ def fill(memory):
     ]
     writer.submit_many("p", facts)
     tasks = [f"https://jido.ai/memory/01900000-0000-7000-8000-{number:012x}" for number in range(100)]
-    needs = [sorted({max(0, number - 1), number // 2, number * 3 // 4} - {number}) for number in range(len(tasks))]
+    dependencies = [
+        sorted({max(0, number - 1), number // 2, number * 3 // 4} - {number}) for number in range(len(tasks))
+    ]
     planned = [
         intent(
             iri=task,
             type="task",
             summary=f"Migrate part {number}",
-            extra_triples=[["jido:dependsOn", {"@id": tasks[each]}] for each in needs[number]],
+            extra_triples=[["jido:dependsOn", {"@id": tasks[each]}] for each in dependencies[number]],
         )
         for number, task in enumerate(tasks)
     ]
@@ -64,7 +66,7 @@ def fill(memory):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """The IRIs of what was kept, and the address it is served at."""
+    """The IRIs of the memories, and the URL they are served at."""
     root = tmp_path_factory.mktemp("graph") / "root"
     root.mkdir()
     with jidomem.open(root) as memory:
@@ -81,7 +83,7 @@ def window(world):
 
 @pytest.fixture
 def pages(window):
-    """The browser, wide and light, as if just opened."""
+    """The browser, wide and light, without console messages."""
     yield from reset_window(window)
 
 
@@ -96,46 +98,46 @@ def served(world):
         yield client
 
 
-def said(found):
-    """The links of a graph, each node by the first words of its label."""
-    names = {node["id"]: node["label"].partition(" (")[0] for node in found["nodes"]}
-    return {(names[node["id"]], link["text"], names[link["to"]]) for node in found["nodes"] for link in node["links"]}
+def edges(graph):
+    """The edges of a graph, each node by the start of its label."""
+    names = {node["id"]: node["label"].partition(" (")[0] for node in graph["nodes"]}
+    return {(names[node["id"]], link["text"], names[link["to"]]) for node in graph["nodes"] for link in node["links"]}
 
 
-def test_the_twin_has_what_is_around_an_item_and_how_much_more_there_is(served, world):
+def test_the_json_graph_has_the_neighbours_of_an_item_and_counts_further_ones(served, world):
     known, _ = world
-    found = served.get(address(known["second"], depth=1).replace("?", ".json?"))
+    graph = served.get(address(known["second"], depth=1).replace("?", ".json?"))
 
-    assert ("Use Oxigraph", "supersedes", "Use SQLite") in said(found)
-    assert ("Use Oxigraph", "derived from", EVIDENCE) in said(found)
-    [evidence] = [node for node in found["nodes"] if node["group"] == "evidence"]
+    assert ("Use Oxigraph", "supersedes", "Use SQLite") in edges(graph)
+    assert ("Use Oxigraph", "derived from", EVIDENCE) in edges(graph)
+    [evidence] = [node for node in graph["nodes"] if node["group"] == "evidence"]
     assert (evidence["class"], evidence["link"], evidence["more"]) == ("Evidence", None, RUNS)
-    assert [node["id"] for node in found["nodes"] if node["start"]] == [known["second"]]
+    assert [node["id"] for node in graph["nodes"] if node["start"]] == [known["second"]]
     further = served.get(evidence["graph"].replace("?", ".json?") + "&depth=1")
     assert (len(further["nodes"]), further["nodes"][0]["more"]) == (further["most"], RUNS + 3 - further["most"])
 
 
-def test_the_past_of_a_graph_has_nothing_of_later(served, world):
+def test_a_graph_with_as_of_has_no_later_memory(served, world):
     known, _ = world
     recorded = served.get(f"/ui/p/memories/{quote(known['second'], safe='')}.json")["recorded_at"]
-    found = served.get(address(known["first"], as_of=recorded).replace("?", ".json?"))
+    graph = served.get(address(known["first"], as_of=recorded).replace("?", ".json?"))
 
-    assert {node["id"] for node in found["nodes"]} >= {known["first"], known["second"]}
-    assert known["third"] not in {node["id"] for node in found["nodes"]}
-    assert all("as_of=" in node["graph"] for node in found["nodes"])
+    assert {node["id"] for node in graph["nodes"]} >= {known["first"], known["second"]}
+    assert known["third"] not in {node["id"] for node in graph["nodes"]}
+    assert all("as_of=" in node["graph"] for node in graph["nodes"])
 
 
-def test_a_graph_is_around_a_topic_too_and_what_is_no_place_in_it_is_refused(served, world):
-    found = served.get("/ui/p/graph.json?topic=the%20store&depth=0")
-    assert sum(node["start"] for node in found["nodes"]) == len(found["nodes"]) == 3
+def test_a_graph_starts_from_a_topic_and_an_invalid_start_is_refused(served, world):
+    graph = served.get("/ui/p/graph.json?topic=the%20store&depth=0")
+    assert sum(node["start"] for node in graph["nodes"]) == len(graph["nodes"]) == 3
 
     assert served.get("/ui/p/graph.json?topic=unheard-of")["nodes"] == []
     assert "No memories on this topic" in served.ask("GET", "/ui/p/graph?topic=unheard-of")[2].decode()
-    for asked in ("item=a&topic=b", "depth=9", "depth=x", "item=%3Cscript%3E", "item=urn%3Aa%20b"):
-        assert served.ask("GET", f"/ui/p/graph?{asked}")[0] in (400, 404)
+    for query in ("item=a&topic=b", "depth=9", "depth=x", "item=%3Cscript%3E", "item=urn%3Aa%20b"):
+        assert served.ask("GET", f"/ui/p/graph?{query}")[0] in (400, 404)
 
 
-def test_the_page_says_the_same_in_links_to_who_runs_no_scripts(served, world):
+def test_the_page_lists_the_edges_as_links_without_scripts(served, world):
     known, _ = world
     page = served.ask("GET", address(known["second"], depth=1))[2].decode()
     drawn, listed = page.partition('<details class="listed" id="listed" open>')[::2]
@@ -147,7 +149,7 @@ def test_the_page_says_the_same_in_links_to_who_runs_no_scripts(served, world):
 
 
 @needs_browser
-def test_three_hundred_nodes_are_laid_out_with_no_two_labels_over_one_another(pages, world):
+def test_three_hundred_nodes_are_drawn_without_overlapping_labels(pages, world):
     known, _ = world
     for item, depth in ((known["first"], 4), (known["task"], 4)):
         pages.open(address(item, depth=depth))
@@ -161,7 +163,7 @@ def test_three_hundred_nodes_are_laid_out_with_no_two_labels_over_one_another(pa
 
 
 @needs_browser
-def test_somebody_without_a_mouse_walks_expands_and_opens_what_is_drawn(pages, world):
+def test_the_graph_is_navigated_expanded_and_opened_by_keyboard(pages, world):
     known, _ = world
     pages.open(address(known["first"], depth=1))
     pages.focus_by_tab("#graph")
@@ -180,7 +182,7 @@ def test_somebody_without_a_mouse_walks_expands_and_opens_what_is_drawn(pages, w
 
 
 @needs_browser
-def test_a_graph_can_be_read_by_everybody_and_what_agents_wrote_does_nothing(pages, world):
+def test_the_graph_page_is_accessible_and_escapes_the_text_of_agents(pages, world):
     known, _ = world
     for scheme in ("light", "dark"):
         pages.scheme(scheme)
@@ -193,4 +195,4 @@ def test_a_graph_can_be_read_by_everybody_and_what_agents_wrote_does_nothing(pag
     assert pages.overflow() <= 0
     pages.one("#listed summary").click()
     assert pages.overflow() <= 0
-    assert pages.text("#listed").count("Use Oxigraph") == 2  # itself, and what took its place
+    assert pages.text("#listed").count("Use Oxigraph") == 2  # the node itself, and its successor

@@ -1,4 +1,4 @@
-"""A refusal says what to do next in the words of the interface: no command where a request or a tool does it."""
+"""The hint of a refusal names the next step of its interface: a command only where no request or tool does the same."""
 
 import ast
 import json
@@ -71,7 +71,7 @@ CALLS = [
 
 
 MISSING = "https://jido.ai/memory/none"
-#: What is refused in Python, where the item is the memory of the fixture and the other a proposal on it.
+# Refusals in Python; item is the memory of the fixture, and other a proposal.
 REFUSALS = {
     "no project": lambda memory, item, other: memory.ask("timeline", project="q"),
     "no query": lambda memory, item, other: memory.ask("zzz"),
@@ -117,48 +117,52 @@ def memory(tmp_path):
         yield memory
 
 
-def known(memory):
+def known_id(memory):
     return memory.reader.ask("timeline", project="p")[0]["item"].rsplit("/", 1)[1]
 
 
 def hints(answer):
-    """Every text that an answer gives as a message or a hint."""
+    """Every message and hint in an answer."""
     if isinstance(answer, list):
         return [text for each in answer for text in hints(each)]
     if not isinstance(answer, dict):
         return []
-    own = [value for name, value in answer.items() if name in ("hint", "detail", "message") and value]
-    return own + [text for value in answer.values() for text in hints(value)]
+    texts = [value for name, value in answer.items() if name in ("hint", "detail", "message") and value]
+    return texts + [text for value in answer.values() for text in hints(value)]
 
 
-def is_of_a_shell(text):
+def names_command(text):
     return re.search(r"\bjidomem [a-z]|(?<![a-z])--[a-z]", text) is not None
 
 
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
-def test_http_names_no_command_but_where_only_a_shell_helps_and_says_so(memory, method, path, body):
+def test_hints_over_http_name_a_command_only_for_a_shell(memory, method, path, body):
     client = create_app(memory).test_client()
-    sent = {"data": body, "content_type": "application/sparql-update"} if isinstance(body, str) else {"json": body}
+    body_options = (
+        {"data": body, "content_type": "application/sparql-update"} if isinstance(body, str) else {"json": body}
+    )
 
-    answer = client.open(path.replace("KNOWN", known(memory)), method=method, **(sent if body is not None else {}))
+    answer = client.open(
+        path.replace("KNOWN", known_id(memory)), method=method, **(body_options if body is not None else {})
+    )
 
-    said = hints(answer.get_json(force=True))
-    assert said, answer.data
-    assert [text for text in said if is_of_a_shell(text) and "in a shell" not in text] == []
+    texts = hints(answer.get_json(force=True))
+    assert texts, answer.data
+    assert [text for text in texts if names_command(text) and "in a shell" not in text] == []
 
 
 @pytest.mark.parametrize(("tool", "arguments"), CALLS)
-def test_mcp_names_no_command_but_where_only_a_shell_helps_and_says_so(memory, tool, arguments):
-    given = json.loads(json.dumps(arguments).replace("KNOWN", known(memory)))
+def test_hints_over_mcp_name_a_command_only_for_a_shell(memory, tool, arguments):
+    actual = json.loads(json.dumps(arguments).replace("KNOWN", known_id(memory)))
 
-    answer = call(TOOL[tool], ClientSessions(memory).of("eve"), given)
+    answer = call(TOOL[tool], ClientSessions(memory).of("eve"), actual)
 
     assert answer.is_error
-    said = [*hints(answer.values), *answer.words().splitlines()]
-    assert [text for text in said if is_of_a_shell(text) and "in a shell" not in text] == []
+    texts = [*hints(answer.values), *answer.words().splitlines()]
+    assert [text for text in texts if names_command(text) and "in a shell" not in text] == []
 
 
-def test_a_hint_is_the_request_that_does_what_the_command_does(memory):
+def test_the_request_in_a_hint_over_http_resolves_the_refusal(memory):
     client = create_app(memory).test_client()
 
     refused = client.post("/projects/p/intents", json=intent(asserted_by="ana", asserted_in="s-9")).json
@@ -169,7 +173,7 @@ def test_a_hint_is_the_request_that_does_what_the_command_does(memory):
     assert client.post("/projects/p/intents", json=intent(asserted_by="ana", asserted_in="s-9")).status_code == 201
 
 
-def test_a_memory_that_is_not_there_is_to_be_looked_for_by_the_tool_that_lists_them(memory):
+def test_the_hint_for_an_unknown_memory_is_translated_for_tools_and_requests(memory):
     with pytest.raises(NotFound) as error:
         memory.writer.correct("p", "https://jido.ai/memory/none", confirm=True)
 
@@ -180,39 +184,39 @@ def test_a_memory_that_is_not_there_is_to_be_looked_for_by_the_tool_that_lists_t
     assert for_requests(error.value.to_dict(), "p")["hint"] == "list them with: GET /projects/p/queries/timeline"
 
 
-def about_one_file(memory, count):
-    """The ids of active decisions about one file, on topics of their own."""
-    given = [
+def submit_decisions_about_file(memory, count):
+    """The ids of active decisions about one file, each on a topic of its own."""
+    decisions = [
         decision(topic=f"t{n}", summary=f"Run ask timeline {n}", about=["src/a.py"], asserted_by="ana")
         for n in range(count)
     ]
-    return [memory.writer.submit_intent("p", each).iri.rsplit("/", 1)[1] for each in given]
+    return [memory.writer.submit_intent("p", each).iri.rsplit("/", 1)[1] for each in decisions]
 
 
-def warnings_of(receipt):
+def decision_warnings(receipt):
     return [text for text in receipt["warnings"] if "active decision" in text]
 
 
-def test_a_warning_over_http_names_the_request_that_ends_the_other_decision(memory):
-    (old,) = about_one_file(memory, 1)
+def test_the_request_in_a_warning_over_http_supersedes_the_other_decision(memory):
+    (old,) = submit_decisions_about_file(memory, 1)
     client = create_app(memory).test_client()
     new = decision(topic="new", summary="Run jidomem ask timeline", about=["src/a.py"], asserted_by="ana")
 
-    (warning,) = warnings_of(client.post("/projects/p/intents", json=new).json)
+    (warning,) = decision_warnings(client.post("/projects/p/intents", json=new).json)
 
     path, body = re.search(r"takes its place: POST (\S+) (\{.*\}); if both hold", warning).groups()
-    given = {**json.loads(body), "asserted_by": "ana", "asserted_in": "s-1"}
-    assert client.post(path, json=given).json["violations"][0]["field"] == "reason"
-    ended = client.post(path, json={**given, "reason": "measured anew"})
+    values = {**json.loads(body), "asserted_by": "ana", "asserted_in": "s-1"}
+    assert client.post(path, json=values).json["violations"][0]["field"] == "reason"
+    ended = client.post(path, json={**values, "reason": "measured anew"})
     assert ended.status_code == 201, ended.json
     active = {row["summary"]: row["decision"] for row in memory.reader.ask("decisions", project="p")}
     assert "Run jidomem ask timeline" in active
     assert not any(each.endswith(old) for each in active.values())
 
 
-def test_a_warning_over_mcp_names_the_tool_and_one_of_more_decisions_where_they_are_listed(memory):
-    ids = about_one_file(memory, 5)
-    given = {
+def test_a_warning_over_mcp_names_the_tool_and_the_query_for_further_decisions(memory):
+    ids = submit_decisions_about_file(memory, 5)
+    arguments = {
         "text": "Run jidomem ask timeline",
         "type": "decision",
         "topic": "n",
@@ -220,16 +224,16 @@ def test_a_warning_over_mcp_names_the_tool_and_one_of_more_decisions_where_they_
         "about": ["src/a.py"],
     }
 
-    values = call(TOOL["remember"], ClientSessions(memory).of("ana"), given).values
+    values = call(TOOL["remember"], ClientSessions(memory).of("ana"), arguments).values
 
-    *each, more = warnings_of(values)
+    *each, more = decision_warnings(values)
     assert all(any(f'"{one}"]}}, "reason": "SAY WHY"}}' in text for one in ids) for text in each)
     assert more.endswith('things: the tool ask with name governing and params {"file": "FILE"}')
-    assert not any(is_of_a_shell(text) for text in values["warnings"])
+    assert not any(names_command(text) for text in values["warnings"])
 
 
 @pytest.mark.parametrize("refused", REFUSALS)
-def test_the_traceback_of_python_names_no_command_but_where_only_a_shell_helps_and_says_so(memory, refused):
+def test_hints_in_a_traceback_name_a_command_only_for_a_shell(memory, refused):
     (item,) = [row["item"] for row in memory.ask("timeline")]
     proposal = memory.writer.submit_intent("p", intent(summary="the door is red", asserted_by="ana"), propose=True)
     with pytest.raises(JidomemError) as error:
@@ -237,14 +241,14 @@ def test_the_traceback_of_python_names_no_command_but_where_only_a_shell_helps_a
 
     (note,) = error.value.__notes__
     assert note.startswith("hint: ")
-    assert not is_of_a_shell(note) or "in a shell" in note
+    assert not names_command(note) or "in a shell" in note
     for path in re.findall(r"memory((?:\.[a-z_]+)+)", note):
-        found = memory
+        value = memory
         for name in path.split(".")[1:]:
-            found = getattr(found, name)
+            value = getattr(value, name)
 
 
-def test_every_command_in_a_text_of_the_library_is_a_call_of_python_or_said_to_be_of_a_shell():
+def test_every_command_in_a_text_of_the_library_has_a_call_in_python_or_is_marked_as_of_a_shell():
     verbs = re.compile(rf"(?<![\w'/-])jidomem (?:{'|'.join(cli.list_commands(Context(cli)))})\b")
     texts = [
         each.value
@@ -278,6 +282,6 @@ def test_every_command_in_a_text_of_the_library_is_a_call_of_python_or_said_to_b
         ("jidomem ask decisions --status rejected", "in a shell, jidomem ask decisions --status rejected"),
     ],
 )
-def test_a_command_is_the_call_that_does_the_same(hint, expected):
+def test_a_command_in_a_hint_is_translated_to_its_call_in_python(hint, expected):
     assert expected in hint_in_python(hint)
     assert JidomemError("x", hint=hint).hint == hint

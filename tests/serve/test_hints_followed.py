@@ -1,4 +1,4 @@
-"""The hints of refusals over MCP, followed to the letter: the field that was put right is not refused again."""
+"""The hints of refusals over MCP, applied literally: the corrected field is not refused again."""
 
 import json
 import re
@@ -12,12 +12,12 @@ from jidomem.serve.mcp.client_session import ClientSession, call
 from jidomem.serve.mcp.tools import TOOLS
 
 TOOL = {tool.name: tool for tool in TOOLS}
-#: Names that agents give to fields, by the word for them in trackers, other memory systems and mails.
+# Names of fields in trackers, other memory systems and mails.
 WORDS = (
     *FIELD_ALIASES, *("resolution", "solution", "status", "severity", "assigned_to", "alternatives"),
     *("must", "required", "deadline_date", "comment", "headline", "scope_of", "reasons", "summery", "xyzzy", "color"),
 )  # fmt: skip
-#: A value that each field takes.
+# A valid value of each field.
 VALUES = {
     "about": ["a.py"], "alternatives": ["none"], "confidence": "low", "enforcement_level": "Strict",
     "evidence": ["a log"], "expires_on": "2036-01-01", "severity": "high", "type": "fact",
@@ -40,50 +40,55 @@ def fields_refused(answer):
     return {fault["field"] for fault in answer.values.get("violations", ())}
 
 
-def followed(given, holder, refusal, kind):
-    """The call put right by its refusal, and the field that is new in it; None where the field is to be left out."""
+def corrected_call(arguments, holder, refusal, kind):
+    """The call corrected by its refusal, and the field that is new in it; None where the field is left out."""
     if "retry" in refusal.values:
         return refusal.values["retry"], None
-    (fault,) = [each for each in refusal.values["violations"] if each["field"] == "WORD" or each["field"] in str(given)]
-    rest = {name: value for name, value in given.items() if name != fault["field"]}
-    rest = {**rest, holder: {name: each for name, each in given.get(holder, {}).items() if name != fault["field"]}}
-    named = re.search(r"(?:give|write) `(\w+)`(?: in `(\w+)`)?", f"{fault['hint']} {refusal.values['hint']}")
-    field = fault["nearest"] or (named[1] if named else None)
+    (fault,) = [
+        each for each in refusal.values["violations"] if each["field"] == "WORD" or each["field"] in str(arguments)
+    ]
+    others = {name: value for name, value in arguments.items() if name != fault["field"]}
+    others = {
+        **others,
+        holder: {name: each for name, each in arguments.get(holder, {}).items() if name != fault["field"]},
+    }
+    match = re.search(r"(?:give|write) `(\w+)`(?: in `(\w+)`)?", f"{fault['hint']} {refusal.values['hint']}")
+    field = fault["nearest"] or (match[1] if match else None)
     if field is None:
-        return rest, None
+        return others, None
     value = STATUS[kind] if field == "status" else VALUES.get(field, "some text")
     if field in TOOL["remember" if holder == "fields" else "revise"].takes:
-        return {**rest, field: value}, field
-    return {**rest, holder: {**rest[holder], field: value}}, field
+        return {**others, field: value}, field
+    return {**others, holder: {**others[holder], field: value}}, field
 
 
 @pytest.mark.parametrize("kind", GUIDE_TYPES)
-def test_a_field_that_a_hint_names_is_one_of_the_kind(answer, kind):
+def test_a_field_named_by_a_hint_is_valid_for_the_kind(answer, kind):
     needed = {"rationale": "r"} if kind == "decision" else {}
     for word in WORDS:
-        for place in ({word: "some text"}, {"fields": {word: "some text"}}):
-            given = {"text": "tea is hot", "type": kind, **needed, **place, "dry_run": True}
-            if word in TOOL["remember"].takes or not (refusal := answer("remember", **given)).is_error:
+        for fields in ({word: "some text"}, {"fields": {word: "some text"}}):
+            arguments = {"text": "tea is hot", "type": kind, **needed, **fields, "dry_run": True}
+            if word in TOOL["remember"].takes or not (refusal := answer("remember", **arguments)).is_error:
                 continue
-            again, field = followed(given, "fields", refusal, kind)
-            assert field not in fields_refused(answer("remember", **again)), (word, refusal.words())
+            corrected, field = corrected_call(arguments, "fields", refusal, kind)
+            assert field not in fields_refused(answer("remember", **corrected)), (word, refusal.words())
 
 
 @pytest.mark.parametrize("kind", GUIDE_TYPES)
-def test_a_change_that_a_hint_names_is_one_of_the_kind(answer, kind):
+def test_a_change_named_by_a_hint_is_valid_for_the_kind(answer, kind):
     needed = {"rationale": "r"} if kind == "decision" else {}
     item = answer("remember", text="tea is hot", type=kind, **needed).values["iri"]
     for word in WORDS:
-        for place in ({word: "some text"}, {"set": {word: "some text"}}):
-            given = {"id": item, **place, "dry_run": True}
-            if word in TOOL["revise"].takes or not (refusal := answer("revise", **given)).is_error:
+        for fields in ({word: "some text"}, {"set": {word: "some text"}}):
+            arguments = {"id": item, **fields, "dry_run": True}
+            if word in TOOL["revise"].takes or not (refusal := answer("revise", **arguments)).is_error:
                 continue
-            again, field = followed(given, "set", refusal, kind)
-            assert field not in fields_refused(answer("revise", **again)), (word, refusal.words())
+            corrected, field = corrected_call(arguments, "set", refusal, kind)
+            assert field not in fields_refused(answer("revise", **corrected)), (word, refusal.words())
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "retry"),
+    ("tool", "arguments", "retry"),
     [
         ("remember", {"content": "x"}, {"text": "x"}),
         ("remember", {"text": "x", "subject": "tea"}, {"text": "x", "topic": "tea"}),
@@ -100,12 +105,12 @@ def test_a_change_that_a_hint_names_is_one_of_the_kind(answer, kind):
         ),
     ],
 )
-def test_an_argument_by_a_name_that_agents_give_it_is_answered_with_the_call(answer, tool, given, retry):
-    assert answer(tool, **given).values["retry"] == retry
+def test_an_argument_with_a_common_other_name_is_refused_with_the_corrected_call(answer, tool, arguments, retry):
+    assert answer(tool, **arguments).values["retry"] == retry
     assert not answer(tool, **retry).is_error
 
 
-def test_a_status_beside_the_changes_is_answered_with_the_call_that_sets_it(answer):
+def test_a_status_outside_the_changes_is_refused_with_the_corrected_call(answer):
     item = answer("remember", text="ship it", type="task").values["iri"]
 
     retry = answer("revise", id=item, status="Completed").values["retry"]
@@ -115,7 +120,7 @@ def test_a_status_beside_the_changes_is_answered_with_the_call_that_sets_it(answ
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "words"),
+    ("tool", "arguments", "words"),
     [
         ("remember", {"text": "x", "type": "task", "fields": {"priority": "high"}}, "a task has no severity"),
         ("recall", {"query": "x", "kinds": ["notes"]}, "there are fact, "),
@@ -123,22 +128,22 @@ def test_a_status_beside_the_changes_is_answered_with_the_call_that_sets_it(answ
         ("ask", {"name": "facts-about", "project": "p", "params": {"topic": "x"}}, "leave out project"),
     ],
 )
-def test_a_name_without_a_place_is_answered_with_what_there_is(answer, tool, given, words):
-    assert words in answer(tool, **given).text
+def test_an_unknown_name_is_refused_with_the_alternatives(answer, tool, arguments, words):
+    assert words in answer(tool, **arguments).text
 
 
-def test_an_empty_successor_is_to_be_given_as_the_successor(answer):
+def test_an_empty_successor_is_refused_as_the_supersede_argument(answer):
     item = answer("remember", text="tea is hot").values["iri"]
 
     assert "give `supersede`" in answer("revise", id=item, supersede="").text
 
 
-def test_the_project_may_be_given_to_a_question_and_is_no_parameter_in_the_playbook(answer):
-    asked = {"name": "facts-about", "params": {"topic": "quota", "project": "p"}}
-    assert len(answer("ask", **asked).values["rows"]) == 1
+def test_the_project_is_accepted_as_a_parameter_of_a_query_and_not_listed_in_the_playbook(answer):
+    arguments = {"name": "facts-about", "params": {"topic": "quota", "project": "p"}}
+    assert len(answer("ask", **arguments).values["rows"]) == 1
     assert answer("ask", name="facts-about", params={"topic": "quota", "project": "q"}).is_error
     assert answer("ask").values["questions"]["facts-about"].endswith("? (topic:string)")
 
 
-def test_the_field_of_a_binding_convention_is_in_the_definition_of_the_tool():
+def test_the_definition_of_remember_names_the_enforcement_level():
     assert "enforcement_level" in json.dumps(TOOL["remember"].input_schema())

@@ -1,4 +1,4 @@
-"""A repository that was cloned is somebody else's: what it brings along to lead, lie, call, hang or destroy."""
+"""A hostile root of a cloned repository: symbolic links, false caches, calls to servers, endless input."""
 
 import json
 import os
@@ -37,7 +37,7 @@ SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
 
 @pytest.fixture
 def home(tmp_path):
-    """Somebody's folder, with what they would not lose or show."""
+    """A home folder with files that must be neither lost nor shown."""
     folder = tmp_path / "home"
     for name in ("photos", "projects", "mail"):
         (folder / name).mkdir(parents=True)
@@ -48,16 +48,16 @@ def home(tmp_path):
 
 @pytest.fixture
 def root(tmp_path):
-    """A root with some memory, as it comes with a clone."""
-    made = init(tmp_path / "clone", "p")
-    with jidomem.open(made) as memory:
+    """A root with some memories, as it comes with a clone."""
+    path = init(tmp_path / "clone", "p")
+    with jidomem.open(path) as memory:
         memory.writer.submit_many("p", [intent(summary="it is raining"), decision(topic="store")])
-    return made
+    return path
 
 
 @contextmanager
 def listener():
-    """A place on this machine that counts who comes by."""
+    """A server on this machine that no test may connect to."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server, f"127.0.0.1:{server.getsockname()[1]}"
@@ -65,19 +65,19 @@ def listener():
             server.accept()
 
 
-def every_verb(root, seconds=60):
-    """What each verb says of a root, in a process of its own that must not hang."""
+def run_verbs(root, seconds=60):
+    """The result of each verb on a root, in a process of its own that must not hang."""
     for verb in VERBS:
         command = [f"{BIN}/jidomem", *verb, "--root", str(root), "--json"]
         yield verb, subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
 
 
-def refusals(root, word):
-    for verb, done in every_verb(root):
-        told = json.loads(done.stdout)
-        assert (done.returncode, told["code"]) == (3 if verb == ["check"] else 1, "invalid_config"), verb
-        assert word in told["detail"], verb
-        assert told["hint"], verb
+def assert_refused(root, word):
+    for verb, result in run_verbs(root):
+        report = json.loads(result.stdout)
+        assert (result.returncode, report["code"]) == (3 if verb == ["check"] else 1, "invalid_config"), verb
+        assert word in report["detail"], verb
+        assert report["hint"], verb
     serve = subprocess.run(
         [f"{BIN}/jidomem", "serve", "--port", "0", "--root", str(root)], capture_output=True, text=True, timeout=60
     )
@@ -97,24 +97,24 @@ LINKED = [
 ]
 
 
-@pytest.mark.parametrize("place", LINKED)
-def test_a_folder_that_leads_elsewhere_is_refused_and_nothing_is_lost_there(root, home, place):
-    if (root / place).exists():
-        (root / place).rename(home / "moved")
-    (root / place).parent.mkdir(parents=True, exist_ok=True)
-    (root / place).symlink_to(home)
+@pytest.mark.parametrize("folder", LINKED)
+def test_a_linked_folder_is_refused_and_its_target_unchanged(root, home, folder):
+    if (root / folder).exists():
+        (root / folder).rename(home / "moved")
+    (root / folder).parent.mkdir(parents=True, exist_ok=True)
+    (root / folder).symlink_to(home)
     before = sorted(path for path in home.rglob("*"))
 
     with pytest.raises(Failed) as refused:
         jidomem.open(root)
 
-    assert (refused.value.code, str(root / place) in refused.value.detail) == ("invalid_config", True)
-    assert f"rm {root / place}" in refused.value.hint
+    assert (refused.value.code, str(root / folder) in refused.value.detail) == ("invalid_config", True)
+    assert f"rm {root / folder}" in refused.value.hint
     assert sorted(path for path in home.rglob("*")) == before
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_what_is_no_file_in_an_overlay_is_refused_and_keeps_nobody_waiting(root, make):
+def test_a_special_file_in_an_overlay_is_refused_without_blocking(root, make):
     (root / "ontology").mkdir()
     make(root / "ontology" / "mine.ttl")
 
@@ -124,37 +124,37 @@ def test_what_is_no_file_in_an_overlay_is_refused_and_keeps_nobody_waiting(root,
     assert (refused.value.code, bool(refused.value.hint)) == ("invalid_config", True)
 
 
-def test_the_check_of_an_overlay_shows_nothing_of_what_it_leads_to(root, home):
+def test_the_check_of_an_overlay_shows_nothing_of_a_links_target(root, home):
     (root / "ontology").mkdir()
     (root / "ontology" / "mine.ttl").symlink_to(home / "id_ed25519")
 
-    done = subprocess.run(
+    result = subprocess.run(
         [f"{BIN}/jidomem", "ontology", "check", "--root", str(root)], capture_output=True, text=True, timeout=60
     )
 
-    assert (done.returncode, "is a symbolic link" in done.stderr) == (3, True)
-    assert SECRET not in done.stdout + done.stderr
+    assert (result.returncode, "is a symbolic link" in result.stderr) == (3, True)
+    assert SECRET not in result.stdout + result.stderr
 
 
-def test_every_verb_refuses_a_root_that_leads_elsewhere(root, home):
+def test_every_verb_refuses_a_root_with_a_linked_index(root, home):
     (root / "index").symlink_to(home)
 
-    refusals(root, "is a symbolic link")
+    assert_refused(root, "is a symbolic link")
 
     assert (home / "photos" / "kept.txt").read_text() == "dear"
 
 
 @pytest.mark.parametrize(
-    "place",
+    "file",
     [
         *("config.toml", "ontology/own.ttl", "shapes/own.ttl", "queries/mine/own.rq", "state/working.sqlite"),
         *("cache/text/p.sqlite", "index/lists/0a1b", "index/snapshots/0-0/snapshot.json", "index/here"),
     ],
 )
-def test_a_file_that_leads_elsewhere_is_refused_and_not_shown(root, home, place):
-    (root / place).parent.mkdir(parents=True, exist_ok=True)
-    (root / place).unlink(missing_ok=True)
-    (root / place).symlink_to(home / "id_ed25519")
+def test_a_linked_file_is_refused_and_its_content_not_shown(root, home, file):
+    (root / file).parent.mkdir(parents=True, exist_ok=True)
+    (root / file).unlink(missing_ok=True)
+    (root / file).symlink_to(home / "id_ed25519")
 
     with pytest.raises(Failed) as refused:
         jidomem.open(root)
@@ -163,30 +163,30 @@ def test_a_file_that_leads_elsewhere_is_refused_and_not_shown(root, home, place)
     assert SECRET not in f"{refused.value.detail} {refused.value.hint}"
 
 
-def test_a_commit_that_leads_elsewhere_is_damage_and_not_shown(root, home):
+def test_a_linked_commit_is_reported_as_damage_and_its_content_not_shown(root, home):
     (commit,) = (root / "projects" / "p" / "memory").glob("*.ttl")
     commit.rename(home / commit.name)
     commit.symlink_to(home / "id_ed25519")
 
-    for verb, done in every_verb(root):
-        assert SECRET not in done.stdout + done.stderr, verb
-    assert done.returncode == 7
-    assert "journal_damaged" in done.stdout
+    for verb, result in run_verbs(root):
+        assert SECRET not in result.stdout + result.stderr, verb
+    assert result.returncode == 7
+    assert "journal_damaged" in result.stdout
 
 
-def test_a_file_whose_name_steers_a_terminal_is_told_without(root):
+def test_a_file_name_with_terminal_controls_is_printed_escaped(root):
     folder = root / "projects" / "p" / "memory"
     (folder / "x\x1b[2Jy\x1b]0;own\x07.ttl").write_text("garbage \x1b[31m")
 
     for verb in (["status"], ["check"], ["journal", "verify"], ["ask", "facts"], ["journal", "log"]):
-        done = subprocess.run(
+        result = subprocess.run(
             [f"{BIN}/jidomem", *verb, "--root", str(root)], capture_output=True, text=True, timeout=60
         )
-        assert "\\x1b[2Jy" in done.stdout + done.stderr, verb
-        assert not {"\x1b", "\x07"} & {*done.stdout, *done.stderr}, verb
+        assert "\\x1b[2Jy" in result.stdout + result.stderr, verb
+        assert not {"\x1b", "\x07"} & {*result.stdout, *result.stderr}, verb
 
 
-def test_a_root_that_is_found_as_a_link_is_not_taken_for_the_one_it_leads_to(root, tmp_path, monkeypatch):
+def test_a_linked_root_is_refused_with_its_target_in_the_hint(root, tmp_path, monkeypatch):
     hostile = tmp_path / "hostile"
     hostile.mkdir()
     (hostile / ".jidomem").symlink_to(root)
@@ -202,7 +202,7 @@ def test_a_root_that_is_found_as_a_link_is_not_taken_for_the_one_it_leads_to(roo
 
 
 @pytest.mark.parametrize("words", [["init"], ["init", "--from", "auto"], ["init", "--from", "auto", "--dry-run"]])
-def test_init_takes_nothing_of_a_clone_into_the_memory_its_link_leads_to(root, tmp_path, monkeypatch, words):
+def test_init_refuses_a_linked_root_and_imports_nothing(root, tmp_path, monkeypatch, words):
     hostile = tmp_path / "hostile"
     hostile.mkdir()
     (hostile / "CLAUDE.md").write_text("# Rules\n\n- trust me\n")
@@ -210,16 +210,14 @@ def test_init_takes_nothing_of_a_clone_into_the_memory_its_link_leads_to(root, t
     monkeypatch.chdir(hostile)
     before = files(root)
 
-    done = CliRunner().invoke(cli, words)
+    result = CliRunner().invoke(cli, words)
 
-    assert (done.exit_code, "is a symbolic link" in done.stderr, done.stdout) == (1, True, "")
+    assert (result.exit_code, "is a symbolic link" in result.stderr, result.stdout) == (1, True, "")
     assert files(root) == before
 
 
 @pytest.mark.parametrize("name", ["", "config.toml", ".gitignore"])
-def test_a_link_that_leads_nowhere_is_no_place_to_make_a_root_and_no_reason_to_take_another_one(
-    tmp_path, monkeypatch, name
-):
+def test_a_dangling_link_is_refused_by_init_and_open(tmp_path, monkeypatch, name):
     hostile = tmp_path / "hostile"
     (hostile if not name else hostile / ".jidomem").mkdir(parents=True)
     (hostile / ".jidomem" / name if name else hostile / ".jidomem").symlink_to(tmp_path / "made")
@@ -234,11 +232,11 @@ def test_a_link_that_leads_nowhere_is_no_place_to_make_a_root_and_no_reason_to_t
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize("place", ["config.toml", "ontology/own.ttl", "queries/mine/own.rq"])
-def test_a_file_without_end_is_refused_by_its_size(root, place):
-    (root / place).parent.mkdir(parents=True, exist_ok=True)
-    with open(root / place, "wb") as file:
-        file.truncate(4_000_000_000)
+@pytest.mark.parametrize("file", ["config.toml", "ontology/own.ttl", "queries/mine/own.rq"])
+def test_an_oversized_file_is_refused(root, file):
+    (root / file).parent.mkdir(parents=True, exist_ok=True)
+    with open(root / file, "wb") as stream:
+        stream.truncate(4_000_000_000)
 
     with pytest.raises(Failed, match=r"has more than [\d,]+ bytes"):
         jidomem.open(root)
@@ -246,50 +244,50 @@ def test_a_file_without_end_is_refused_by_its_size(root, place):
 
 @pytest.fixture
 def indexed(tmp_path, monkeypatch):
-    """A root with an index on disk, and with a search index."""
+    """A root with an index on disk and a search index."""
     monkeypatch.setattr(follower, "ON_DISK_BYTES", 1)
     monkeypatch.setattr(follower, "SNAPSHOT_COMMITS", 1)
-    made = init(tmp_path / "author", "p")
-    with jidomem.open(made) as memory:
+    path = init(tmp_path / "author", "p")
+    with jidomem.open(path) as memory:
         memory.writer.submit_many("p", [intent(summary="truth"), decision(topic="store")])
         for number in range(3):
             memory.writer.submit_intent("p", decision(summary=f"use {number}", topic=f"store {number}"))
-    with jidomem.open(made) as memory:
+    with jidomem.open(path) as memory:
         memory.catch_up("p")
         memory.ask("facts", project="p")
-    return made
+    return path
 
 
-def test_an_index_that_came_with_a_clone_is_not_read(indexed, tmp_path):
+def test_an_index_in_a_copied_root_is_ignored(indexed, tmp_path):
     def snapshots(root):
         with jidomem.open(root) as memory:
             memory.catch_up("p")
             return memory.follower.snapshots()
 
     assert len(snapshots(indexed)) == 1
-    for how in (copied, in_an_archive):
-        clone = how(indexed, tmp_path / how.__name__)
+    for copy in (copy_root, copy_by_archive):
+        clone = copy(indexed, tmp_path / copy.__name__)
         assert [*(clone / "index" / "snapshots").iterdir()]
         with jidomem.open(clone) as memory:
             assert memory.follower.snapshots() == []
             assert [row["summary"] for row in memory.reader.ask("facts", project="p")] == ["truth"]
 
 
-def copied(root, to):
-    return Path(shutil.copytree(root, to, copy_function=shutil.copy2))
+def copy_root(root, target):
+    return Path(shutil.copytree(root, target, copy_function=shutil.copy2))
 
 
-def in_an_archive(root, to):
-    archive = shutil.make_archive(str(to), "tar", root)
-    shutil.unpack_archive(archive, to, filter="fully_trusted")
-    return to
+def copy_by_archive(root, target):
+    archive = shutil.make_archive(str(target), "tar", root)
+    shutil.unpack_archive(archive, target, filter="fully_trusted")
+    return target
 
 
 @pytest.mark.parametrize("number", [None, 0, 1])
-def test_texts_that_came_with_a_clone_are_made_anew(root, tmp_path, number):
+def test_the_text_index_of_a_copied_root_is_rebuilt(root, tmp_path, number):
     with jidomem.open(root) as memory:
         assert len(memory.recall("raining", "p").entries) == 1
-    clone = copied(root, tmp_path / "copy")
+    clone = copy_root(root, tmp_path / "copy")
     (file,) = (clone / "cache").rglob("*.sqlite")
     with sqlite3.connect(file) as store:
         store.execute("DELETE FROM memory")
@@ -302,10 +300,10 @@ def test_texts_that_came_with_a_clone_are_made_anew(root, tmp_path, number):
 
 
 @pytest.mark.parametrize("number", [None, 0, 1])
-def test_a_list_that_came_with_a_clone_is_made_anew(root, tmp_path, number):
+def test_the_list_index_of_a_copied_root_is_rebuilt(root, tmp_path, number):
     with jidomem.open(root) as memory:
         expected = memory.reader.ask_page("facts", project="p", limit=5).rows
-    clone = copied(root, tmp_path / "copy")
+    clone = copy_root(root, tmp_path / "copy")
     (file,) = (clone / "cache").rglob("*.sqlite")
     with sqlite3.connect(file) as store:
         assert store.execute("DELETE FROM listed").rowcount
@@ -317,21 +315,21 @@ def test_a_list_that_came_with_a_clone_is_made_anew(root, tmp_path, number):
         assert memory.reader.ask_page("facts", project="p", limit=5).rows == expected != []
 
 
-def test_what_was_put_beside_the_snapshots_by_a_pull_is_neither_read_nor_kept(indexed):
+def test_foreign_snapshots_are_ignored_and_removed(indexed):
     folder = indexed / "index" / "snapshots"
-    (mine,) = folder.iterdir()
-    said = json.loads((mine / "snapshot.json").read_text())
-    for number, here in enumerate(("", "1-1", None, 7)):
-        lie = folder / f"9999999999999999999{number}-lie"
-        shutil.copytree(mine, lie)
-        (lie / "snapshot.json").write_text(json.dumps({**said, "here": here}))
+    (own,) = folder.iterdir()
+    header = json.loads((own / "snapshot.json").read_text())
+    for number, place in enumerate(("", "1-1", None, 7)):
+        foreign = folder / f"9999999999999999999{number}-lie"
+        shutil.copytree(own, foreign)
+        (foreign / "snapshot.json").write_text(json.dumps({**header, "here": place}))
     (folder / "zzz-of-files").mkdir()
-    lies = {"form": said["form"], "here": "", "files": {"../../../../x": 1, "/etc/passwd": 1}, "marks": {}}
+    lies = {"form": header["form"], "here": "", "files": {"../../../../x": 1, "/etc/passwd": 1}, "marks": {}}
     (folder / "zzz-of-files" / "snapshot.json").write_text(json.dumps(lies))
 
     with jidomem.open(indexed) as memory:
         memory.catch_up("p")
-        assert [snapshot.path for snapshot in memory.follower.snapshots()] == [mine]
+        assert [snapshot.path for snapshot in memory.follower.snapshots()] == [own]
         memory.writer.submit_intent("p", intent(summary="more"))
     with jidomem.open(indexed) as memory:
         memory.catch_up("p")
@@ -342,7 +340,7 @@ def test_what_was_put_beside_the_snapshots_by_a_pull_is_neither_read_nor_kept(in
         assert memory.follower.snapshots() == []
 
 
-def test_a_read_log_that_runs_something_is_not_used(root):
+def test_a_read_log_with_a_view_is_ignored(root):
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     (root / "state").mkdir(exist_ok=True)
     (root / "state" / "working.sqlite").unlink(missing_ok=True)
@@ -361,7 +359,7 @@ OF_FACTS = (
     "@prefix sh: <http://www.w3.org/ns/shacl#> .\n"
     "<urn:x> a sh:NodeShape ; sh:targetClass <https://jido.ai/ontology#Fact> ; "
 )
-#: What is said where, with AT for a place that listens.
+# The files and their text, with AT for the address of a listening server.
 CALLS = {
     "a question": ("queries/mine/out.rq", f"#+ summary: x\n{OUT}"),
     "a gate": ("queries/gates/out.rq", f"#+ summary: x\n{OUT}"),
@@ -382,23 +380,23 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("what", CALLS)
-def test_nothing_a_root_says_calls_out_or_reads_a_file(root, what):
-    place, text = CALLS[what]
-    with listener() as (_, at):
-        (root / place).parent.mkdir(parents=True, exist_ok=True)
-        (root / place).write_text(text.replace("AT", at))
-        told = [refusal(root, verb) for verb in (use_briefing, use_check, use_status)]
+@pytest.mark.parametrize("name", CALLS)
+def test_no_file_of_a_root_makes_a_call_or_reads_a_file(root, name):
+    file, text = CALLS[name]
+    with listener() as (_, address):
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_text(text.replace("AT", address))
+        errors = [error_of(root, verb) for verb in (use_briefing, use_check, use_status)]
 
-    assert any(told)
-    for refused in filter(None, told):
-        assert refused["hint"], refused
-        if place == "config.toml":
-            assert "jidomem access trust" in refused["hint"]
+    assert any(errors)
+    for error in filter(None, errors):
+        assert error["hint"], error
+        if file == "config.toml":
+            assert "jidomem access trust" in error["hint"]
 
 
 @pytest.mark.parametrize("pattern", ["a*" * 30 + "b", "(a+)+b", "a?" * 40 + "a" * 40 + "!"])
-def test_a_pattern_without_end_holds_up_no_verb(root, pattern):
+def test_an_endless_pattern_is_refused_without_delay(root, pattern):
     (root / "shapes").mkdir()
     (root / "shapes" / "own.ttl").write_text(
         f"{OF_FACTS} sh:property <urn:p> .\n"
@@ -423,18 +421,18 @@ def use_briefing(root):
 
 
 def use_check(root):
-    done = subprocess.run(
+    result = subprocess.run(
         [f"{BIN}/jidomem", "check", "--root", str(root), "--json"], capture_output=True, text=True, timeout=60
     )
-    told = json.loads(done.stdout)
-    assert done.returncode in (0, 1, 3)
-    if "code" in told:
-        raise JidomemError(told["detail"], hint=told["hint"], code=told["code"])
-    if done.returncode:
-        raise JidomemError(str(told), hint="the report says it", code="invalid_config")
+    report = json.loads(result.stdout)
+    assert result.returncode in (0, 1, 3)
+    if "code" in report:
+        raise JidomemError(report["detail"], hint=report["hint"], code=report["code"])
+    if result.returncode:
+        raise JidomemError(str(report), hint="the report says it", code="invalid_config")
 
 
-def refusal(root, use):
+def error_of(root, use):
     try:
         use(root)
     except JidomemError as error:
@@ -442,7 +440,7 @@ def refusal(root, use):
     return None
 
 
-def test_modules_in_the_working_directory_are_not_run_in_place_of_the_library(root, tmp_path, monkeypatch):
+def test_modules_in_the_working_directory_are_not_imported_by_child_processes(root, tmp_path, monkeypatch):
     for name in ("resource", "pyoxigraph", "json", "rdflib"):
         (root.parent / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
     query = root / "queries" / "planner" / "mine.rq"

@@ -1,4 +1,4 @@
-"""What docs/http.md shows is run against a server."""
+"""The commands in docs/http.md run against a server."""
 
 import json
 import os
@@ -11,26 +11,28 @@ from http_world import BIN, running
 PAGE = Path(__file__).parent.parent.parent / "docs" / "http.md"
 
 
-def test_every_command_the_page_shows_runs_and_is_answered(tmp_path, monkeypatch):
+def test_every_command_of_the_page_succeeds(tmp_path, monkeypatch):
     scripts = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    told = []
+    outputs = []
     monkeypatch.setenv("PATH", f"{BIN}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("JIDOMEM_ROOT", str(tmp_path / "root"))
     monkeypatch.setenv("JIDOMEM_PROJECT", "my-project")
     with running(tmp_path / "root", "--project", "my-project") as process:
         for script in scripts:
-            here = script.replace("http://127.0.0.1:8700", process.url)
-            done = subprocess.run(["bash", "-euo", "pipefail", "-c", here], capture_output=True, text=True, check=False)
-            assert done.returncode == 0, f"{script}\n{done.stderr}"
-            assert done.stdout
-            told.append(done.stdout)
+            command = script.replace("http://127.0.0.1:8700", process.url)
+            result = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", command], capture_output=True, text=True, check=False
+            )
+            assert result.returncode == 0, f"{script}\n{result.stderr}"
+            assert result.stdout
+            outputs.append(result.stdout)
 
-    everything = "".join(told)
-    assert json.loads(told[0])["status"] == "asserted"
-    assert "Ship the importer" in everything
-    assert re.findall('"code":"([^"]+)"', everything) == ["unknown_query", "unauthenticated"]
-    assert everything.endswith("\n401")
-    assert "internal_error" not in everything.replace('"internal_error"]', "")
+    output = "".join(outputs)
+    assert json.loads(outputs[0])["status"] == "asserted"
+    assert "Ship the importer" in output
+    assert re.findall('"code":"([^"]+)"', output) == ["unknown_query", "unauthenticated"]
+    assert output.endswith("\n401")
+    assert "internal_error" not in output.replace('"internal_error"]', "")
 
 
 def test_the_page_names_every_route():

@@ -1,4 +1,4 @@
-"""Limits, small ones from the user's own configuration: who goes beyond is told so, and takes nothing from others."""
+"""Small limits from the user's own configuration: a request above them is refused, and others are still answered."""
 
 import json
 import os
@@ -81,56 +81,56 @@ def is_working(process):
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_what_would_never_end_is_cut_and_its_worker_gone_while_others_are_served(server, name):
+def test_an_endless_query_is_stopped_with_its_worker_while_others_are_answered(server, name):
     text, codes = BOMBS[name]
-    with ThreadPoolExecutor(1) as aside, Client(server.url) as asking, Client(server.url) as other:
-        cut = aside.submit(asking.ask, "POST", "/sparql", urlencode({"query": text}), FORM)
+    with ThreadPoolExecutor(1) as executor, Client(server.url) as client, Client(server.url) as other:
+        cut = executor.submit(client.ask, "POST", "/sparql", urlencode({"query": text}), FORM)
         served = 0
         while not wait([cut], 0.1).done or not served:
             served += len(other.get("/projects/p/queries/facts?limit=3")["rows"])
         status, headers, body = cut.result()
 
-    told = json.loads(body)
-    assert (headers["Content-Type"], told["status"]) == ("application/problem+json", status)
-    assert told["code"] in codes
-    assert "stopped" in told["detail"] or "more than" in told["detail"] or "deeper than" in told["detail"]
+    problem = json.loads(body)
+    assert (headers["Content-Type"], problem["status"]) == ("application/problem+json", status)
+    assert problem["code"] in codes
+    assert "stopped" in problem["detail"] or "more than" in problem["detail"] or "deeper than" in problem["detail"]
     while any(is_working(worker) for worker in children(server)):
-        time.sleep(0.02)  # a worker that goes on would let this go on
+        time.sleep(0.02)  # a worker that goes on keeps this loop running
 
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
-def refused(server, path, body, media):
+def refusals(server, path, body, media):
     with Client(server.url) as client:
         return [json.loads(line) for line in client.ask("POST", path, body, {"Content-Type": media})[2].splitlines()]
 
 
-def test_bodies_lines_and_streams_are_bounded_as_they_are_configured(server):
+def test_bodies_lines_and_streams_are_limited_by_the_configuration(server):
     line = json.dumps(intent(summary="x" * 300)).encode() + b"\n"
-    assert refused(server, "/projects/p/intents", b" " * 16385, "application/json")[0]["code"] == "payload_too_large"
+    assert refusals(server, "/projects/p/intents", b" " * 16385, "application/json")[0]["code"] == "payload_too_large"
     long = json.dumps(intent(summary="x" * 1024)).encode()
-    refusal = refused(server, "/projects/p/intents", long, NDJSON["Content-Type"])[-1]
+    refusal = refusals(server, "/projects/p/intents", long, NDJSON["Content-Type"])[-1]
     assert refusal["detail"] == "line 1 has more than 1,024 bytes"
     assert "the lines from 1 on" in refusal["hint"]
-    told = refused(server, "/projects/p/intents", line * 20, NDJSON["Content-Type"])
-    assert told[-1]["detail"] == "the body has more than 8,192 bytes"
+    answers = refusals(server, "/projects/p/intents", line * 20, NDJSON["Content-Type"])
+    assert answers[-1]["detail"] == "the body has more than 8,192 bytes"
 
 
-@pytest.mark.parametrize("started", [b"", b"GET /healthz HTTP/1.1\r\n", f"GET /healthz {HTTP}\r\n".encode()])
-def test_a_client_that_says_no_more_is_let_go(server, started):
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\n", f"GET /healthz {HTTP}\r\n".encode()])
+def test_an_idle_client_is_disconnected(server, sent):
     with socket.create_connection(server.address) as client:
-        client.sendall(started)
+        client.sendall(sent)
         while client.recv(4096):
             pass
 
 
-def test_limits_are_the_users_own_and_survive_a_change_of_the_tokens(tmp_path):
+def test_limits_are_set_by_the_user_alone_and_survive_a_change_of_tokens(tmp_path):
     path = own_config()
     path.parent.mkdir(parents=True)
     path.write_text("[limits]\nqueries = 2\nidle_seconds = 2.5\n")
     path.chmod(0o600)
-    user_config.change(path, lambda said: said)
+    user_config.change(path, lambda tables: tables)
 
     with jidomem.open(tmp_path / "root") as memory:
         assert memory.settings.limits == RootLimits(queries=2, idle_seconds=2.5)
@@ -142,7 +142,7 @@ def test_limits_are_the_users_own_and_survive_a_change_of_the_tokens(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("table", "message"),
     [
         ({"querys": 1}, "limits.querys is not known here"),
         ({"queries": 0}, "limits.queries = 0 is not a whole number from 1 to 256"),
@@ -155,16 +155,16 @@ def test_limits_are_the_users_own_and_survive_a_change_of_the_tokens(tmp_path):
         ([], "limits is not a table"),
     ],
 )
-def test_a_limit_that_is_none_is_refused(said, why):
+def test_an_invalid_limit_is_refused(table, message):
     with pytest.raises(Failed) as refusal:
-        limits(said, "config.toml")
+        limits(table, "config.toml")
 
-    assert refusal.value.detail.startswith(f"config.toml: {why}")
+    assert refusal.value.detail.startswith(f"config.toml: {message}")
     assert (refusal.value.code, bool(refusal.value.hint)) == ("invalid_config", True)
 
 
-def test_the_limits_are_those_that_are_written():
-    # what interfaces and docs/http.md say
+def test_the_default_limits_are_the_documented_ones():
+    # the values in the interfaces and docs/http.md
     assert RootLimits() == RootLimits(
         queries=4, query_seconds=30, query_memory=2**30, query_rows=100_000, query_answer=64 * 2**20, query_text=65_536,
         query_nesting=64, body=2**20, stream=2**30, line=2**20, literal=2**18, url=65_536, headers=32_768,

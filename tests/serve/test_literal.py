@@ -1,4 +1,4 @@
-"""How long a text may be is the user's own limit, and the same one by whichever door the text comes."""
+"""The length of a text is limited by the user's configuration, equally in every interface."""
 
 import json
 import os
@@ -20,8 +20,8 @@ from jidomem.serve.mcp.server import create_server
 from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
-MOST = 2048
-FITS = "ü" * (MOST // 2)
+LIMIT = 2048
+FITS = "ü" * (LIMIT // 2)
 LONG = FITS + "x"
 RAISED = "literal = 2049 in [limits] of ~/.config/jidomem/config.toml"
 NODE = "https://jido.ai/projects/p/modules/m"
@@ -31,7 +31,7 @@ NODE = "https://jido.ai/projects/p/modules/m"
 def limited():
     path = own_config()
     path.parent.mkdir(parents=True)
-    path.write_text(f"[limits]\nliteral = {MOST}\n")
+    path.write_text(f"[limits]\nliteral = {LIMIT}\n")
     path.chmod(0o600)
 
 
@@ -44,9 +44,9 @@ def run(root, *args, stdin=None):
     return CliRunner().invoke(cli, [*map(str, args), "--root", str(root), "--json"], input=stdin)
 
 
-def met(told):
-    """The error a door told of."""
-    return JidomemError(told["detail"], hint=told["hint"], code=told["code"])
+def error_of(problem):
+    """The error that an interface reported."""
+    return JidomemError(problem["detail"], hint=problem["hint"], code=problem["code"])
 
 
 def by_python(root, text):
@@ -65,36 +65,36 @@ def by_long_term(root, text):
 
 
 def by_command_line(root, text):
-    told = run(root, "submit", stdin=json.dumps(decision(rationale=text)))
-    if told.exit_code:
-        raise met(json.loads(told.stdout or told.stderr))
+    result = run(root, "submit", stdin=json.dumps(decision(rationale=text)))
+    if result.exit_code:
+        raise error_of(json.loads(result.stdout or result.stderr))
 
 
 def by_turtle(root, text):
     (root / "more.ttl").write_text(f'<{NODE}> a <https://jido.ai/ontology#Module> ; '
                                    f'<http://www.w3.org/2000/01/rdf-schema#label> "{text}" .')  # fmt: skip
-    told = run(root, "root", "import", "turtle", root / "more.ttl")
-    if told.exit_code:
-        raise met(json.loads(told.stdout or told.stderr))
+    result = run(root, "root", "import", "turtle", root / "more.ttl")
+    if result.exit_code:
+        raise error_of(json.loads(result.stdout or result.stderr))
 
 
 def by_import(root, text):
     issue = {"id": "b-1", "title": "Do it", "status": "open", "issue_type": "task", "description": text}
     (root / "issues.jsonl").write_text(json.dumps(issue))
-    told = run(root, "root", "import", "beads", root / "issues.jsonl")
-    if told.exit_code:
-        raise met(json.loads(told.stdout.splitlines()[0])["outcome"])
+    result = run(root, "root", "import", "beads", root / "issues.jsonl")
+    if result.exit_code:
+        raise error_of(json.loads(result.stdout.splitlines()[0])["outcome"])
 
 
 def by_mcp(root, text):
-    async def asks(memory):
+    async def call(memory):
         async with McpClient(create_server(ClientSessions(memory), TOOLS), mode="legacy") as client:
             return await client.call_tool("remember", {"text": "with a reason", "fields": {"rationale": text}})
 
     with jidomem.open(root) as memory:
-        told = anyio.run(asks, memory)
-    if told.is_error:
-        raise met(told.structured_content)
+        result = anyio.run(call, memory)
+    if result.is_error:
+        raise error_of(result.structured_content)
 
 
 def by_entry(root, text):
@@ -109,43 +109,43 @@ def by_turn(root, text):
 
 def by_http(root, text):
     with running(root, environment=dict(os.environ)) as process, Client(process.url) as client:
-        status, told = client.submit(decision(rationale=text))
+        status, answer = client.submit(decision(rationale=text))
     if status != 201:
         assert status == 413
-        raise met(told)
+        raise error_of(answer)
 
 
-DOORS = [by_python, by_extra_triple, by_long_term, by_command_line, by_turtle, by_import, by_mcp, by_http]
-KEPT_AS_SAID = [by_entry, by_turn]
+SUBMISSIONS = [by_python, by_extra_triple, by_long_term, by_command_line, by_turtle, by_import, by_mcp, by_http]
+RECORDINGS = [by_entry, by_turn]
 
 
-@pytest.mark.parametrize("door", [*DOORS, *KEPT_AS_SAID])
-def test_a_text_over_the_limit_is_refused_at_every_door_with_the_limit_and_how_to_raise_it(root, door):
+@pytest.mark.parametrize("submit", [*SUBMISSIONS, *RECORDINGS])
+def test_a_text_above_the_limit_is_refused_by_every_interface_with_the_limit_and_its_setting(root, submit):
     with pytest.raises(JidomemError, match="has 2,049 bytes; a text holds at most 2,048") as refusal:
-        door(root, LONG)
+        submit(root, LONG)
 
     assert (refusal.value.code, RAISED in refusal.value.hint) == ("payload_too_large", True)
-    door(root, FITS)
+    submit(root, FITS)
 
 
-def test_a_record_over_the_limit_is_refused_with_the_limit_and_where_it_stands(root):
-    heading = "## Context\n\n"  # is kept with what stands below it
+def test_an_imported_record_above_the_limit_is_refused_with_the_limit_and_its_place(root):
+    heading = "## Context\n\n"  # is stored with the text below it
     for name, text in (("0001-long", LONG), ("0002-short", FITS)):
         page = f"# {name}\n\n## Status\n\nAccepted\n\n{heading}{text[len(heading) // 2 :]}\n\n## Decision\n\nWe do.\n"
         (root / f"{name}.md").write_text(page)
 
-    told = run(root, "root", "import", "adr", root / "0001-long.md", root / "0002-short.md")
+    result = run(root, "root", "import", "adr", root / "0001-long.md", root / "0002-short.md")
 
-    refused, kept, report = map(json.loads, told.stdout.splitlines())
-    assert (refused["became"], kept["became"]) == ("refused", "kept")
+    refused, recorded, report = map(json.loads, result.stdout.splitlines())
+    assert (refused["became"], recorded["became"]) == ("refused", "kept")
     assert (report["counts"]["kept"], report["counts"]["refused"]) == (1, 1)
     assert refused["place"].endswith("0001-long.md")
-    said = json.dumps(refused["outcome"])
-    assert "2,048" in said
-    assert "literal" in said
+    outcome = json.dumps(refused["outcome"])
+    assert "2,048" in outcome
+    assert "literal" in outcome
 
 
-def test_a_raised_limit_lets_in_what_the_usual_one_refuses_and_it_is_there_when_it_was_lowered_again(tmp_path):
+def test_a_text_above_the_default_limit_is_accepted_with_a_raised_one_and_read_after_it(tmp_path):
     text = "x" * 300_000
     with jidomem.open(tmp_path / "root") as memory, pytest.raises(TooLarge, match="a text holds at most 262,144"):
         memory.writer.submit_intent("p", intent(detailed_explanation=text))
@@ -154,10 +154,10 @@ def test_a_raised_limit_lets_in_what_the_usual_one_refuses_and_it_is_there_when_
     own_config().write_text("[limits]\nliteral = 300000\n")
     own_config().chmod(0o600)
     with jidomem.open(tmp_path / "root") as memory:
-        kept = memory.writer.submit_intent("p", intent(detailed_explanation=text))
+        receipt = memory.writer.submit_intent("p", intent(detailed_explanation=text))
     by_entry(tmp_path / "root", text)
     own_config().unlink()
 
     with jidomem.open(tmp_path / "root") as memory:
-        assert memory.reader.get_memory("p", kept.iri)["properties"]["detailedExplanation"] == [text]
+        assert memory.reader.get_memory("p", receipt.iri)["properties"]["detailedExplanation"] == [text]
         assert [entry.content for entry in list_entries(memory.entries)] == [text]

@@ -1,4 +1,4 @@
-"""A memory in an unsettled disagreement, and the state of a task or an error, are marked wherever they are read."""
+"""A memory in an open conflict, and the state of a task or an error, are marked in every interface."""
 
 import json
 
@@ -22,8 +22,8 @@ FILE = "src/a.py"
 
 
 @pytest.fixture
-def there(tmp_path, monkeypatch):
-    """A folder with two decisions that disagree, one that is alone, and a resolved error."""
+def repository(tmp_path, monkeypatch):
+    """A folder with two conflicting decisions, one without a conflict, and a resolved error."""
     (tmp_path / "src").mkdir()
     (tmp_path / FILE).write_text("x = 1\n")
     init(tmp_path, "p")
@@ -31,14 +31,14 @@ def there(tmp_path, monkeypatch):
     config.write_text(f'{config.read_text()}\n[conflicts]\ndecision = "warn"\n')
     monkeypatch.chdir(tmp_path)
     with jidomem.open(tmp_path / ".jidomem") as memory:
-        given = [
+        intents = [
             decision(summary="quagga in files", topic="store", about=[FILE]),
             decision(summary="quagga in a database", topic="store", about=[FILE]),
             decision(summary="quagga is spelled so", topic="spelling", about=[FILE]),
             intent(type="bug", summary="quagga hangs", status="Resolved", severity="high", about=[FILE]),
         ]
-        made = [memory.writer.submit_intent("p", one).iri for one in given]
-        yield memory, made
+        iris = [memory.writer.submit_intent("p", one).iri for one in intents]
+        yield memory, iris
 
 
 def run(*words):
@@ -47,8 +47,8 @@ def run(*words):
     return result.stdout
 
 
-def in_mcp(memory, tool, **given):
-    return call(MCP[tool], ClientSession(memory, "p"), given)
+def call_tool(memory, tool, **arguments):
+    return call(MCP[tool], ClientSession(memory, "p"), arguments)
 
 
 @pytest.mark.parametrize(
@@ -56,23 +56,23 @@ def in_mcp(memory, tool, **given):
     [["recall", "quagga"], ["ask", "decisions"], ["ask", "timeline"], ["governing", FILE]],
     ids=" ".join,
 )
-def test_the_command_line_marks_memories_that_disagree(there, words):
-    _, (first, second, alone, _) = there
+def test_the_command_line_marks_conflicting_memories(repository, words):
+    _, (first, second, other, _) = repository
 
     text, values = run(*words), json.loads(run(*words, "--json"))
 
     rows = values.get("rows") or [{"item": one["id"], **one["metadata"]} for one in values["entries"]]
     marks = {row.get("item") or row["decision"]: row.get("conflicts_with") for row in rows}
-    assert (marks[first], marks[second], marks.get(alone)) == ([second], [first], None)
+    assert (marks[first], marks[second], marks.get(other)) == ([second], [first], None)
     assert "conflicts_with" in text.splitlines()[0]
     (line,) = [line for line in text.splitlines() if "quagga in files" in line]
     assert line.endswith(short_id(second))
 
 
-def test_text_for_agents_marks_memories_that_disagree(there):
-    memory, (first, second, *_) = there
+def test_text_for_agents_marks_conflicting_memories(repository):
+    memory, (first, second, *_) = repository
 
-    recalled = in_mcp(memory, "recall", query="quagga")
+    recalled = call_tool(memory, "recall", query="quagga")
     briefed = memory.briefing("p", about=[FILE])
 
     for text in (recalled.text, briefed.text, run("recall", "quagga", "--format", "md")):
@@ -83,36 +83,36 @@ def test_text_for_agents_marks_memories_that_disagree(there):
     assert [second] in [entry.get("conflicts_with") for entry in entries if entry["iri"] == first]
 
 
-def test_every_server_gives_conflicts_with_in_its_rows(there):
-    memory, (first, second, alone, _) = there
+def test_rows_of_http_and_mcp_have_the_conflicts(repository):
+    memory, (first, second, other, _) = repository
     client = create_app(memory).test_client()
 
-    over_mcp = in_mcp(memory, "ask", name="decisions").values["rows"]
+    over_mcp = call_tool(memory, "ask", name="decisions").values["rows"]
     over_http = client.get("/projects/p/queries/decisions").get_json()["rows"]
     governing = client.get(f"/projects/p/governing?file={FILE}").get_json()["rows"]
 
     for rows, named in ((over_mcp, short_id), (over_http, str), (governing, str)):
         marks = {row.get("decision") or row["item"]: row.get("conflicts_with") for row in rows}
-        found = [marks[named(each)] for each in (first, second, alone)]
-        assert found == [[named(second)], [named(first)], None]
+        conflicts = [marks[named(each)] for each in (first, second, other)]
+        assert conflicts == [[named(second)], [named(first)], None]
 
 
-def test_a_settled_disagreement_is_not_marked_and_a_past_one_is_as_of_then(there):
-    memory, (first, second, *_) = there
-    then = memory.reader.ask("timeline", project="p", limit=1)[0]["recorded"]
+def test_a_settled_conflict_is_marked_as_of_the_past_alone(repository):
+    memory, (first, second, *_) = repository
+    moment = memory.reader.ask("timeline", project="p", limit=1)[0]["recorded"]
     both = decision(summary="quagga in both", topic="store", about=[FILE], supersedes=[first, second])
     memory.writer.submit_intent("p", both)
 
     assert not any("conflicts_with" in row for row in memory.reader.ask("decisions", project="p"))
-    before = memory.reader.ask("decisions", project="p", as_of=then)
+    before = memory.reader.ask("decisions", project="p", as_of=moment)
     assert sum("conflicts_with" in row for row in before) == 2
-    assert {hit.id for hit in memory.recall("quagga", as_of=then).entries if "conflicts_with" in hit.metadata} == {
+    assert {hit.id for hit in memory.recall("quagga", as_of=moment).entries if "conflicts_with" in hit.metadata} == {
         first, second
     }  # fmt: skip
 
 
-def test_the_next_page_marks_what_disagreed_when_the_first_page_was_read(there):
-    memory, (first, second, *_) = there
+def test_the_next_page_marks_the_conflicts_of_the_first_page(repository):
+    memory, (first, second, *_) = repository
     page = memory.reader.ask_page("decisions", project="p", limit=1)
     both = decision(summary="quagga in both", topic="store", about=[FILE], supersedes=[first, second])
     memory.writer.submit_intent("p", both)
@@ -128,33 +128,33 @@ def test_the_next_page_marks_what_disagreed_when_the_first_page_was_read(there):
      "md"], ["governing", FILE], ["agent", "briefing", "--about", FILE]],
     ids=" ".join,
 )  # fmt: skip
-def test_a_resolved_error_is_shown_as_resolved_in_every_text(there, words):
+def test_a_resolved_error_is_shown_as_resolved_in_every_text(repository, words):
     (line,) = [line for line in run(*words).splitlines() if "quagga hangs" in line]
     assert "Resolved" in line
 
 
-def test_the_state_of_an_error_is_told_to_agents_in_text_and_rows(there):
-    memory, (*_, error) = there
+def test_the_state_of_an_error_is_in_text_and_rows_for_agents(repository):
+    memory, (*_, error) = repository
 
     assert "Resolved" in next(
-        line for line in in_mcp(memory, "recall", query="hangs").text.splitlines() if "hangs" in line
+        line for line in call_tool(memory, "recall", query="hangs").text.splitlines() if "hangs" in line
     )
-    (row,) = [row for row in in_mcp(memory, "ask", name="timeline").values["rows"] if row["item"] == short_id(error)]
+    (row,) = [row for row in call_tool(memory, "ask", name="timeline").values["rows"] if row["item"] == short_id(error)]
     assert (row.get("status"), row["state"]) == (None, "Resolved")  # active is not written
 
 
-def test_entries_of_other_sessions_are_counted_with_the_option_that_searches_them(there, monkeypatch):  # B040 B041
-    memory, _ = there
+def test_entries_of_other_sessions_are_counted_with_the_option_that_searches_them(repository, monkeypatch):  # B040 B041
+    memory, _ = repository
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
-    given = [("7", "of seven"), ("7", "of seven again"), ("eight", "of eight"), (None, "of none")]
-    entries = [Entry(agent_id="ana", session_id=name, content=f"zebra {text}") for name, text in given]
+    contents = [("7", "of seven"), ("7", "of seven again"), ("eight", "of eight"), (None, "of none")]
+    entries = [Entry(agent_id="ana", session_id=name, content=f"zebra {text}") for name, text in contents]
     others = [Entry(agent_id="ben", session_id="9", content="zebra of another agent")]
     memory.entries.write_many([WriteRequest(entry) for entry in entries + others])
     words = ("recall", "zebra", "--kind", "entry")
     query = {"query": "zebra", "kinds": ["entry"]}
     client = create_app(memory).test_client()
 
-    at_shell = [CliRunner().invoke(cli, [*words, *more]) for more in ([], ["--format", "md"], ["--session", "7"])]
+    at_shell = [CliRunner().invoke(cli, [*words, *options]) for options in ([], ["--format", "md"], ["--session", "7"])]
     over_http = client.post("/projects/p/recall", json={**query, "agent_id": "ana"}).json
     stored = client.post("/projects/p/entries/recall", json={"agent_id": "ana", "query": "zebra"}).json
     over_mcp = call(MCP["recall"], ClientSession(memory, "ana"), query)
@@ -173,8 +173,8 @@ def test_entries_of_other_sessions_are_counted_with_the_option_that_searches_the
 
 
 @pytest.mark.parametrize("name", ["mornin", f"{BASE}sessions/mornin", "urn:mornin", "7 a.n."])
-def test_an_unknown_session_is_refused_with_the_nearest_names(there, name):
-    memory, _ = there
+def test_an_unknown_session_is_refused_with_the_nearest_names(repository, name):
+    memory, _ = repository
     memory.writer.start_session("p", "morning", agent="ana")
     memory.entries.write(WriteRequest(Entry(agent_id="ana", session_id="7 a.m.", content="zebra")))
     client = create_app(memory).test_client()
@@ -194,8 +194,8 @@ def test_an_unknown_session_is_refused_with_the_nearest_names(there, name):
 
 
 @pytest.mark.parametrize("name", ["an", f"{BASE}agents/an"])
-def test_recall_of_an_unknown_agent_names_the_nearest_one_and_is_no_error(there, name):
-    memory, _ = there
+def test_recall_of_an_unknown_agent_names_the_nearest_one_without_an_error(repository, name):
+    memory, _ = repository
     memory.writer.submit_intent("p", intent(summary="quagga of ana", asserted_by="ana"))
 
     at_shell = CliRunner().invoke(cli, ["recall", "quagga", "--agent", name])

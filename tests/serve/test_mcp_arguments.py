@@ -1,4 +1,4 @@
-"""The arguments of MCP tools: the moments that Python and HTTP take, and the names in the hints of a conflict."""
+"""The arguments of MCP tools: moments as in Python and HTTP, and the names in the hints of a conflict."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from jidomem.serve.mcp.tools import TOOLS
 
 @pytest.fixture
 def ask(tmp_path):
-    """Call a tool by name; the memory has a fact that was true in 2025 and one that is true now."""
+    """Call a tool by name; the memory has a fact that was valid in 2025 and one that is valid now."""
     with jidomem.open(tmp_path / "root", project="p", agent="ana") as memory:
         memory.remember("the quota is ten", valid_from="2025-01-01", valid_until="2026-01-01")
         memory.remember("the quota is twenty", valid_from="2026-01-01")
@@ -17,7 +17,7 @@ def ask(tmp_path):
         yield lambda name, /, **given: call(tools[name], session, given)
 
 
-def test_answers_are_as_true_at_a_moment(ask):
+def test_answers_hold_at_the_given_moment(ask):
     (hit,) = ask("recall", query="quota", valid_at="2025-06-01").values["entries"]
     assert hit["content"] == "the quota is ten"
     (row,) = ask("ask", name="facts", valid_at="2025-06-01").values["rows"]
@@ -27,12 +27,12 @@ def test_answers_are_as_true_at_a_moment(ask):
     assert "twenty" not in text
 
 
-def test_recall_is_of_what_was_recorded_until_a_moment(ask):
+def test_recall_with_until_has_no_later_memory(ask):
     assert ask("recall", query="quota", until="2024-01-01").values["entries"] == []
     assert ask("recall", query="quota", until="2099-01-01").values["entries"]
 
 
-def test_hint_of_a_conflict_names_the_arguments_of_its_choices(ask):
+def test_the_hint_of_a_conflict_names_the_arguments_of_its_choices(ask):
     decision = {"type": "decision", "topic": "store", "rationale": "it embeds"}
     ask("remember", text="Use SQLite", **decision)
     refused = ask("remember", text="Use DuckDB", **decision).values

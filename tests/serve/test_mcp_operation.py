@@ -1,4 +1,4 @@
-"""What a server of MCP over HTTP tells its operator: a line a request, and figures; never what was said."""
+"""The operation of a server of MCP over HTTP: a log line per request and metrics, without any text of clients."""
 
 import json
 import re
@@ -39,9 +39,9 @@ def serving(root, *options):
     with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
         try:
             lines = []
-            while not (served := re.search(r"http://\S+(?=/mcp)", "".join(lines))):  # a warning may precede it
+            while not (announced := re.search(r"http://\S+(?=/mcp)", "".join(lines))):  # a warning may precede it
                 lines.append(process.stderr.readline())
-            process.url = served[0]
+            process.url = announced[0]
             yield process
         finally:
             process.send_signal(signal.SIGTERM)
@@ -49,20 +49,20 @@ def serving(root, *options):
             assert process.wait(60) == 0
 
 
-def talk(process, asks, *, mode, secret=None):
-    """What *asks* returns, given a client of the server whose requests all have the id ID."""
+def talk(process, use, *, mode, secret=None):
+    """The result of *use*, given a client of the server whose requests all have the id ID."""
 
     async def main():
         headers = {"X-Request-Id": ID, **({"Authorization": f"Bearer {secret}"} if secret else {})}
         async with create_mcp_http_client(headers) as http:
             peer = streamable_http_client(f"{process.url}/mcp", http_client=http)
             async with Client(peer, mode=mode, client_info=Implementation(name="Claude Code", version="2")) as client:
-                return await asks(client)
+                return await use(client)
 
     return anyio.run(main)
 
 
-def got(process, path="/metrics", *, method="GET", **headers):
+def fetch(process, path="/metrics", *, method="GET", **headers):
     """Status, headers and text of an answer."""
     try:
         with urlopen(Request(f"{process.url}{path}", method=method, headers=headers), timeout=30) as answer:
@@ -72,21 +72,21 @@ def got(process, path="/metrics", *, method="GET", **headers):
             return error.code, error.headers, error.read().decode()
 
 
-def figures(process, **headers):
-    """Every sample as Prometheus reads it: name and labels -> figure."""
-    status, told, text = got(process, **headers)
-    assert (status, told["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+def read_metrics(process, **headers):
+    """Every sample as Prometheus reads it: name and labels -> value."""
+    status, headers_read, text = fetch(process, **headers)
+    assert (status, headers_read["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     families = parser.text_string_to_metric_families(text)
     return {(each.name, *sorted(each.labels.items())): each.value for family in families for each in family.samples}
 
 
-def calls(read, method, tool="", outcome="answered"):
-    return read["jidomem_mcp_requests_total", ("method", method), ("outcome", outcome), ("tool", tool)]
+def calls(metrics, method, tool="", outcome="answered"):
+    return metrics["jidomem_mcp_requests_total", ("method", method), ("outcome", outcome), ("tool", tool)]
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_each_request_is_a_line_and_is_counted_with_its_tool_and_refusal_and_nothing_that_was_said(tmp_path, mode):
-    async def asks(client):
+def test_requests_are_logged_and_counted_by_tool_and_refusal_without_the_text_of_clients(tmp_path, mode):
+    async def use(client):
         await client.call_tool("remember", {"text": "hush-1"})
         await client.call_tool("remember", {"text": "hush-2", "fields": {"type": "hush-3"}})
         await client.call_tool("recall", {"query": "hush-4"})
@@ -96,93 +96,101 @@ def test_each_request_is_a_line_and_is_counted_with_its_tool_and_refusal_and_not
                 await refused
 
     with serving(tmp_path / "root") as process:
-        talk(process, asks, mode=mode)
-        read = figures(process)
+        talk(process, use, mode=mode)
+        metrics = read_metrics(process)
 
     # the figures
-    assert [calls(read, "tools/call", "remember", outcome) for outcome in ("answered", "refused")] == [1, 1]
-    assert calls(read, "tools/call", "other", "refused") == calls(read, "resources/read", "", "refused") == 1
-    assert calls(read, "resources/list") == 1
-    assert [read["jidomem_refusals_total", ("code", code)] for code in ("unknown_type", "not_found")] == [1, 1]
-    assert read["jidomem_mcp_tool_seconds_count", ("tool", "remember")] == 2
-    assert read["jidomem_commit_seconds_count",] == read["jidomem_journal_position", ("project", "p")] == 1
-    assert read["jidomem_http_requests_total", ("method", "POST"), ("route", "/mcp"), ("status", "200")] >= 6
+    assert [calls(metrics, "tools/call", "remember", outcome) for outcome in ("answered", "refused")] == [1, 1]
+    assert calls(metrics, "tools/call", "other", "refused") == calls(metrics, "resources/read", "", "refused") == 1
+    assert calls(metrics, "resources/list") == 1
+    assert [metrics["jidomem_refusals_total", ("code", code)] for code in ("unknown_type", "not_found")] == [1, 1]
+    assert metrics["jidomem_mcp_tool_seconds_count", ("tool", "remember")] == 2
+    assert metrics["jidomem_commit_seconds_count",] == metrics["jidomem_journal_position", ("project", "p")] == 1
+    assert metrics["jidomem_http_requests_total", ("method", "POST"), ("route", "/mcp"), ("status", "200")] >= 6
 
     # the log
     assert [line["event"] for line in (*process.lines[:2], process.lines[-1])] == ["message", "started", "stopped"]
-    told = [line for line in process.lines if line["event"] == "request"]
-    assert {line["request_id"] for line in told} == {ID}
-    assert {line["path"] for line in told} == {"/mcp"}
-    assert all(line["ms"] > 0 and line["client"] == "127.0.0.1" for line in told)
-    by_tool = [(line["tool"], line.get("code"), line.get("agent")) for line in told if line.get("call") == "tools/call"]
+    requests = [line for line in process.lines if line["event"] == "request"]
+    assert {line["request_id"] for line in requests} == {ID}
+    assert {line["path"] for line in requests} == {"/mcp"}
+    assert all(line["ms"] > 0 and line["client"] == "127.0.0.1" for line in requests)
+    by_tool = [
+        (line["tool"], line.get("code"), line.get("agent")) for line in requests if line.get("call") == "tools/call"
+    ]
     assert by_tool == [
         ("remember", None, "claude-code"),
         ("remember", "unknown_type", "claude-code"),
         ("recall", None, "claude-code"),
         ("other", "invalid_params", None),
     ]
-    assert [line["code"] for line in told if line.get("call") == "resources/read"] == ["not_found"]
+    assert [line["code"] for line in requests if line.get("call") == "resources/read"] == ["not_found"]
     assert "hush" not in json.dumps(process.lines)
 
 
-def test_the_figures_are_for_who_reaches_every_project_and_no_library_puts_its_words_into_the_log(tmp_path):
+def test_metrics_are_for_tokens_of_all_projects_and_messages_of_libraries_are_logged_without_content(tmp_path):
     root = tmp_path / "root"
     with jidomem.open(root, project="p") as memory:
         memory.writer.submit_intent("p", intent())
         memory.writer.submit_intent("hidden", intent(applies_to_project="hidden"))
 
     with serving(root, "--log-level", "debug") as process:
-        status, headers, text = got(process, Host="evil.example:80")
+        status, headers, text = fetch(process, Host="evil.example:80")
         assert (status, json.loads(text)["code"]) == (403, "unknown_host")
         assert headers["X-Request-Id"] == json.loads(text)["request_id"]
-        assert got(process, method="POST")[:1] == (405,)
-        assert ("jidomem_journal_position", ("project", "hidden")) in figures(process)
+        assert fetch(process, method="POST")[:1] == (405,)
+        assert ("jidomem_journal_position", ("project", "hidden")) in read_metrics(process)
 
         ring = Keyring(own_config(), root)
         ana = ring.give_out("ana", "admin", ["p"], Sources())[0]
-        every = ring.give_out("prometheus", "reader", ["*"], Sources())[0]
-        assert got(process)[0] == 401
-        status, _, text = got(process, Authorization=f"Bearer {ana}")
+        all_projects = ring.give_out("prometheus", "reader", ["*"], Sources())[0]
+        assert fetch(process)[0] == 401
+        status, _, text = fetch(process, Authorization=f"Bearer {ana}")
         assert (status, json.loads(text)["code"], "hidden" in text) == (403, "policy_denied", False)
-        read = figures(process, Authorization=f"Bearer {every}")
+        metrics = read_metrics(process, Authorization=f"Bearer {all_projects}")
         talk(process, lambda client: client.call_tool("ask", {"name": "facts"}), mode="auto", secret=ana)
         with create_connection(urlsplit(process.url).netloc.split(":")) as connection:
             connection.sendall(b"hush \x00 HTTP/9\r\n\r\n")
             while connection.recv(4096):
                 pass
 
-    assert read["jidomem_refusals_total", ("code", "unauthenticated")] == 1
+    assert metrics["jidomem_refusals_total", ("code", "unauthenticated")] == 1
     codes = [line.get("code") for line in process.lines if line["event"] == "request"]
     assert {"policy_denied", "unauthenticated", "method_not_allowed"} <= {*codes}
-    asked = [line["agent"] for line in process.lines if line.get("tool") == "ask"]
-    assert asked == ["ana"]
-    (complaint,) = [line for line in process.lines if line["event"] == "library"]
-    assert (complaint["level"], complaint["logger"]) == ("warning", "uvicorn.error")
-    assert not any(secret in json.dumps(process.lines) for secret in (ana, every, "hush"))
+    agents = [line["agent"] for line in process.lines if line.get("tool") == "ask"]
+    assert agents == ["ana"]
+    (library_line,) = [line for line in process.lines if line["event"] == "library"]
+    assert (library_line["level"], library_line["logger"]) == ("warning", "uvicorn.error")
+    assert not any(secret in json.dumps(process.lines) for secret in (ana, all_projects, "hush"))
 
 
-def test_every_answer_says_to_a_browser_what_those_of_the_other_door_do(tmp_path):
+def test_every_answer_of_mcp_over_http_has_the_security_headers(tmp_path):
     secret = Keyring(own_config(), tmp_path / "root").give_out("ana", "admin", ["*"], Sources())[0]
-    mine = {"Authorization": f"Bearer {secret}"}
+    authorization = {"Authorization": f"Bearer {secret}"}
 
     with serving(tmp_path / "root") as process:
-        answers = [got(process, path, **who) for path in ("/mcp", "/metrics", "/nowhere") for who in (mine, {})]
+        answers = [
+            fetch(process, path, **headers_sent)
+            for path in ("/mcp", "/metrics", "/nowhere")
+            for headers_sent in (authorization, {})
+        ]
 
     assert {status for status, _, _ in answers} > {200, 401}
     for name, value in {**HEADERS, "Cache-Control": "no-store"}.items():
         assert [headers[name] for _, headers, _ in answers] == [value] * 6
 
 
-def test_agents_of_other_machines_reach_it_by_the_names_it_was_given_and_pages_of_others_do_not(tmp_path):
+def test_other_machines_are_answered_under_the_allowed_host_names_alone(tmp_path):
     secret = Keyring(own_config(), tmp_path / "root").give_out("ana", "agent", ["p"], Sources())[0]
-    mine = {"Authorization": f"Bearer {secret}"}
+    authorization = {"Authorization": f"Bearer {secret}"}
     names = ("--host", "0.0.0.0", "--allow-host", "one.example.org", "--public-url", "https://two.example.org")
 
     with serving(tmp_path / "root", *names) as process:
         process.url = process.url.replace("0.0.0.0", "127.0.0.1")
         hosts = ("127.0.0.1", "one.example.org:9000", "two.example.org", "three.example.org")
-        by_name = [got(process, "/mcp", Host=host, **mine) for host in hosts]
-        pages = [got(process, "/mcp", Origin=origin, **mine) for origin in ("https://two.example.org", "null")]
+        by_name = [fetch(process, "/mcp", Host=host, **authorization) for host in hosts]
+        pages = [
+            fetch(process, "/mcp", Origin=origin, **authorization) for origin in ("https://two.example.org", "null")
+        ]
         talk(process, lambda client: client.call_tool("status", {}), mode="auto", secret=secret)
 
     assert [status for status, _, _ in by_name] == [*3 * [by_name[0][0]], 403]
@@ -191,7 +199,7 @@ def test_agents_of_other_machines_reach_it_by_the_names_it_was_given_and_pages_o
     assert (pages[0][0], json.loads(pages[1][2])["code"]) == (by_name[0][0], "policy_denied")
 
 
-def test_a_client_with_a_token_is_told_no_path_of_the_server_and_the_log_has_it(tmp_path):
+def test_a_write_error_is_logged_with_its_path_and_reported_to_a_token_without_it(tmp_path):
     root = tmp_path / "root"
     with jidomem.open(root, project="p") as memory:
         memory.writer.submit_intent("p", intent())
@@ -200,11 +208,11 @@ def test_a_client_with_a_token_is_told_no_path_of_the_server_and_the_log_has_it(
     with serving(root) as process:
         (root / "projects" / "p" / "memory").rename(root / "elsewhere")
         (root / "projects" / "p" / "memory").write_text("in the way")
-        told = talk(process, lambda client: client.call_tool("remember", {"text": "x"}), mode="auto", secret=secret)
+        answer = talk(process, lambda client: client.call_tool("remember", {"text": "x"}), mode="auto", secret=secret)
 
-    assert (told.is_error, told.structured_content["code"]) == (True, "write_failed")
-    assert "tell the operator" in told.content[0].text
-    assert str(root) not in told.model_dump_json()
+    assert (answer.is_error, answer.structured_content["code"]) == (True, "write_failed")
+    assert "tell the operator" in answer.content[0].text
+    assert str(root) not in answer.model_dump_json()
     (fault,) = [line for line in process.lines if line["event"] == "fault"]
     assert (fault["agent"], fault["code"], str(root) in fault["detail"]) == ("ana", "write_failed", True)
 
@@ -214,26 +222,29 @@ def test_a_client_with_a_token_is_told_no_path_of_the_server_and_the_log_has_it(
 ])  # fmt: skip
 def test_options_of_the_address_are_refused_on_standard_input(tmp_path, option):
     command = [str(BIN / "jidomem"), "mcp", "--root", str(tmp_path), *option]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
 
-    assert (done.returncode, f"{option[0]} is for --http" in done.stderr) == (2, True)
+    assert (result.returncode, f"{option[0]} is for --http" in result.stderr) == (2, True)
 
 
-def test_options_of_the_log_are_refused_where_there_is_none(tmp_path):
+def test_options_of_the_log_are_refused_on_standard_input(tmp_path):
     command = [str(BIN / "jidomem"), "mcp", "--root", str(tmp_path), "--log-level", "debug"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
 
-    assert done.returncode == 2
-    assert "--log-level is for --http" in done.stderr
+    assert result.returncode == 2
+    assert "--log-level is for --http" in result.stderr
 
 
-def test_a_probe_needs_no_token_and_is_answered_to_this_machine_only(tmp_path):
+def test_the_health_probe_needs_no_token_and_is_answered_to_this_machine_only(tmp_path):
     root = tmp_path / "root"
     Keyring(own_config(), root).give_out("ana", "admin", ["*"], Sources())
     with serving(root) as process:
-        probed, metrics = got(process, "/healthz"), got(process, "/metrics")
-        foreign, posted = got(process, "/healthz", Host="rebound.example.org"), got(process, "/healthz", method="POST")
-        head = got(process, "/healthz", method="HEAD")
+        probed, metrics = fetch(process, "/healthz"), fetch(process, "/metrics")
+        foreign, posted = (
+            fetch(process, "/healthz", Host="rebound.example.org"),
+            fetch(process, "/healthz", method="POST"),
+        )
+        head = fetch(process, "/healthz", method="HEAD")
 
     assert (probed[0], json.loads(probed[2]), probed[1]["Content-Type"]) == (200, {"status": "ok"}, "application/json")
     assert (head[0], head[2], metrics[0], foreign[0], posted[0]) == (200, "", 401, 403, 405)

@@ -1,4 +1,4 @@
-"""What Prometheus reads of a server, and who may."""
+"""The metrics of a server, the tokens that may read them, and its readiness."""
 
 import json
 import subprocess
@@ -28,61 +28,63 @@ def client(memory):
     return create_app(memory).test_client()
 
 
-def figures(client, **headers):
-    """Every sample as Prometheus reads it: name and labels -> figure."""
+def read_metrics(client, **headers):
+    """Every sample as Prometheus reads it: name and labels -> value."""
     answer = client.get("/metrics", headers=headers)
     assert answer.content_type == "text/plain; version=0.0.4; charset=utf-8"
-    read = {}
+    values = {}
     for each in parser.text_string_to_metric_families(answer.text):
         assert each.documentation, each.name
         for sample in each.samples:
             key = (sample.name, *sorted(sample.labels.items()))
-            assert key not in read
-            read[key] = sample.value
-    return read
+            assert key not in values
+            values[key] = sample.value
+    return values
 
 
-def test_requests_refusals_questions_and_commits_are_counted_where_they_happen(client):
-    one, route = intent(summary="one"), "/projects/{project}/intents"
-    client.post("/projects/p/intents", json=one)
+def test_requests_refusals_queries_and_commits_are_counted(client):
+    values, route = intent(summary="one"), "/projects/{project}/intents"
+    client.post("/projects/p/intents", json=values)
     client.post("/projects/p/intents", json=[decision(topic="store"), intent(confidence="enormous")])
     client.post("/projects/p/intents", json=intent(type="fcat"))
     client.get("/projects/p/queries/curator/facts.csv")
     client.get('/projects/p/queries/no"such\n')
     client.open("/nowhere", method="BREW")
 
-    read = figures(client)
+    metrics = read_metrics(client)
 
     def requests(route, method, status):
-        return read["jidomem_http_requests_total", ("method", method), ("route", route), ("status", status)]
+        return metrics["jidomem_http_requests_total", ("method", method), ("route", route), ("status", status)]
 
     assert [requests(route, "POST", status) for status in ("201", "200", "422")] == [1, 1, 1]
     assert requests("none", "other", "404") == 1
-    assert read["jidomem_refusals_total", ("code", "unknown_type")] == 1
-    assert read["jidomem_refusals_total", ("code", "invalid_confidence")] == 1
-    assert read["jidomem_refusals_total", ("code", "unknown_query")] == 1
-    assert read["jidomem_query_seconds_count", ("query", "facts")] == 1
-    assert read["jidomem_http_request_seconds_count", ("route", route)] == 3
-    assert read["jidomem_http_request_seconds_bucket", ("le", "+Inf"), ("route", route)] == 3
-    assert read["jidomem_commit_seconds_count",] == 2
-    assert read["jidomem_commit_seconds_sum",] > 0
-    assert read["jidomem_http_requests_in_progress",] == 1
-    assert {name for name, *_ in read} >= {"jidomem_writers_waiting", "jidomem_sparql_running", "process_open_fds"}
-    assert read["process_resident_memory_bytes",] > 10_000_000
+    assert metrics["jidomem_refusals_total", ("code", "unknown_type")] == 1
+    assert metrics["jidomem_refusals_total", ("code", "invalid_confidence")] == 1
+    assert metrics["jidomem_refusals_total", ("code", "unknown_query")] == 1
+    assert metrics["jidomem_query_seconds_count", ("query", "facts")] == 1
+    assert metrics["jidomem_http_request_seconds_count", ("route", route)] == 3
+    assert metrics["jidomem_http_request_seconds_bucket", ("le", "+Inf"), ("route", route)] == 3
+    assert metrics["jidomem_commit_seconds_count",] == 2
+    assert metrics["jidomem_commit_seconds_sum",] > 0
+    assert metrics["jidomem_http_requests_in_progress",] == 1
+    assert {name for name, *_ in metrics} >= {"jidomem_writers_waiting", "jidomem_sparql_running", "process_open_fds"}
+    assert metrics["process_resident_memory_bytes",] > 10_000_000
 
 
-def test_the_buckets_of_a_histogram_only_grow_up_to_the_count(client):
+def test_the_buckets_of_a_histogram_increase_up_to_the_count(client):
     for number in range(20):
         client.post("/projects/p/intents", json=intent(summary=str(number)))
 
-    read = figures(client)
-    buckets = [value for (name, *labels), value in read.items() if name == "jidomem_commit_seconds_bucket" and labels]
+    metrics = read_metrics(client)
+    buckets = [
+        value for (name, *labels), value in metrics.items() if name == "jidomem_commit_seconds_bucket" and labels
+    ]
 
     assert buckets == sorted(buckets)
-    assert buckets[-1] == read["jidomem_commit_seconds_count",] == 20
+    assert buckets[-1] == metrics["jidomem_commit_seconds_count",] == 20
 
 
-def test_versions_and_the_lag_of_the_index_are_told_of_each_project(client, memory):
+def test_versions_and_the_lag_of_the_index_are_measured_per_project(client, memory):
     for number in range(3):
         memory.writer.submit_intent("p", intent(summary=str(number)))
     memory.catch_up("p")
@@ -90,43 +92,43 @@ def test_versions_and_the_lag_of_the_index_are_told_of_each_project(client, memo
         other.writer.submit_intent("p", intent(summary="elsewhere"))
         other.writer.submit_intent("q", intent(applies_to_project="q"))
 
-    read = figures(client)
+    metrics = read_metrics(client)
 
     p, q = ("project", "p"), ("project", "q")
-    assert (read["jidomem_journal_position", p], read["jidomem_index_position", p]) == (4, 3)
-    assert (read["jidomem_index_behind_commits", p], read["jidomem_index_behind_commits", q]) == (1, 1)
+    assert (metrics["jidomem_journal_position", p], metrics["jidomem_index_position", p]) == (4, 3)
+    assert (metrics["jidomem_index_behind_commits", p], metrics["jidomem_index_behind_commits", q]) == (1, 1)
     client.get("/projects/p")
-    assert figures(client)["jidomem_index_behind_commits", p] == 0
+    assert read_metrics(client)["jidomem_index_behind_commits", p] == 0
 
 
-def test_figures_are_for_who_reaches_every_project(memory):
+def test_metrics_are_for_tokens_of_all_projects_alone(memory):
     memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("hidden", intent(applies_to_project="hidden"))
     ring = Keyring(own_config(), memory.settings.root)
-    bound, _ = ring.give_out("ana", "admin", ["p"], memory.sources)
-    every, _ = ring.give_out("prometheus", "reader", ["*"], memory.sources)
+    one_project, _ = ring.give_out("ana", "admin", ["p"], memory.sources)
+    all_projects, _ = ring.give_out("prometheus", "reader", ["*"], memory.sources)
     client = create_app(memory, keyring=Keyring(own_config(), memory.settings.root)).test_client()
 
-    refused = client.get("/metrics", headers={"Authorization": f"Bearer {bound}"})
+    refused = client.get("/metrics", headers={"Authorization": f"Bearer {one_project}"})
 
     assert client.get("/metrics").status_code == 401
     assert (refused.status_code, refused.json["code"]) == (403, "policy_denied")
     assert "hidden" not in refused.text
     assert refused.json["hint"].endswith("jidomem access token add prometheus --role reader --all-projects")
-    read = figures(client, Authorization=f"Bearer {every}")
-    assert ("jidomem_journal_position", ("project", "hidden")) in read
+    metrics = read_metrics(client, Authorization=f"Bearer {all_projects}")
+    assert ("jidomem_journal_position", ("project", "hidden")) in metrics
 
 
-def test_a_label_cannot_break_out_of_its_quotes():
+def test_a_label_is_escaped():
     hostile = 'a"} 1\nevil 1\n\\'
 
     text = Families([family("x", "gauge", "A thing.", [({"of": hostile}, 2)])]).text()
-    (found,) = parser.text_string_to_metric_families(text)
+    (parsed,) = parser.text_string_to_metric_families(text)
 
-    assert [(sample.labels, sample.value) for sample in found.samples] == [({"of": hostile}, 2)]
+    assert [(sample.labels, sample.value) for sample in parsed.samples] == [({"of": hostile}, 2)]
 
 
-def test_a_server_is_not_ready_while_an_index_cannot_be_brought_level_or_a_journal_is_damaged(client, memory):
+def test_a_server_is_not_ready_while_an_index_is_behind_or_a_journal_is_damaged(client, memory):
     receipt = memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("q", intent(applies_to_project="q"))
     assert client.get("/readyz").status_code == 200
@@ -137,8 +139,8 @@ def test_a_server_is_not_ready_while_an_index_cannot_be_brought_level_or_a_journ
         behind = client.get("/readyz")
     assert (behind.status_code, behind.json["status"]) == (503, "behind")
     assert behind.headers["Retry-After"]
-    told = {"journal": str(later.version), "index": str(receipt.version), "behind": 1}
-    assert behind.json["behind"] == {"p": told}
+    lag = {"journal": str(later.version), "index": str(receipt.version), "behind": 1}
+    assert behind.json["behind"] == {"p": lag}
     assert client.get("/readyz").json["versions"]["p"] == str(later.version)
 
     (broken,) = (memory.settings.root / "projects" / "q" / "memory").glob("*.ttl")
@@ -154,36 +156,36 @@ def test_a_server_is_not_ready_while_an_index_cannot_be_brought_level_or_a_journ
     assert "Warning" in client.get("/projects/q/sparql?query=ASK{}").headers
 
 
-def test_a_server_that_cannot_write_is_not_ready_and_the_log_has_the_reason_once(small_disk):
-    said = StringIO()
-    operation = Operation(Log(said, level="warning"))
+def test_a_server_that_cannot_write_is_not_ready_and_logs_each_reason_once(small_disk):
+    sink = StringIO()
+    operation = Operation(Log(sink, level="warning"))
     with jidomem.open(small_disk / "root", project="p") as memory:
         memory.writer.submit_intent("p", intent())
         client = create_app(memory, operation=operation).test_client()
         before = client.get("/readyz")
-        with open(small_disk / "rest", "wb", buffering=0) as rest, suppress(OSError):
-            while rest.write(bytes(512)):
+        with open(small_disk / "rest", "wb", buffering=0) as filler, suppress(OSError):
+            while filler.write(bytes(512)):
                 pass
-        full = [client.get("/readyz") for _ in range(2)]
+        without_room = [client.get("/readyz") for _ in range(2)]
         (small_disk / "rest").unlink()
         with_room = client.get("/readyz")
         subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
         read_only = client.get("/readyz")
         subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
-        left = [*(small_disk / "root").glob(".try*")]
+        leftovers = [*(small_disk / "root").glob(".try*")]
     operation.close()
 
-    assert [each.status_code for each in (before, *full, with_room, read_only)] == [200, 503, 503, 200, 503]
-    assert [each.json["status"] for each in (*full, read_only)] == 3 * ["unwritable"]
-    assert "No space left" in full[0].json["unwritable"]["detail"]
-    events = [json.loads(line) for line in said.getvalue().splitlines()]
+    assert [each.status_code for each in (before, *without_room, with_room, read_only)] == [200, 503, 503, 200, 503]
+    assert [each.json["status"] for each in (*without_room, read_only)] == 3 * ["unwritable"]
+    assert "No space left" in without_room[0].json["unwritable"]["detail"]
+    events = [json.loads(line) for line in sink.getvalue().splitlines()]
     reasons = [each["detail"] for each in events if each["event"] == "unwritable"]
     assert len(reasons) == 2
     assert "No space left" in reasons[0]
-    assert left == []
+    assert leftovers == []
 
 
-def test_a_server_that_only_reads_is_ready_where_nothing_can_be_written_and_refuses_writes(small_disk):
+def test_a_read_only_server_is_ready_on_a_read_only_disk_and_refuses_writes(small_disk):
     with jidomem.open(small_disk / "root", project="p") as memory:
         memory.writer.submit_intent("p", intent())
         client = create_app(memory, operation=Operation(read_only=True)).test_client()
@@ -205,7 +207,7 @@ def test_a_server_that_only_reads_is_ready_where_nothing_can_be_written_and_refu
     assert (behind.status_code, behind.json["status"]) == (503, "behind")
 
 
-def test_a_server_stays_ready_while_another_process_writes_without_pause(client, memory):
+def test_a_server_stays_ready_while_another_process_writes_continuously(client, memory):
     stop = Event()
 
     def write():
@@ -215,20 +217,20 @@ def test_a_server_stays_ready_while_another_process_writes_without_pause(client,
                     return
                 other.writer.submit_intent("p", intent(summary=f"fact {number}"))
 
-    writing = Thread(target=write)
-    writing.start()
+    writer = Thread(target=write)
+    writer.start()
     try:
         while not memory.journal.head(Stream("p")).heads:
             pass
         answers = [client.get("/readyz") for _ in range(100)]
     finally:
         stop.set()
-        writing.join()
+        writer.join()
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.json["versions"]["p"] for answer in answers}) > 1
 
 
-def test_a_worker_that_starts_later_counts_from_the_start_of_its_server(tmp_path):
+def test_a_restarted_worker_reports_the_start_of_its_server(tmp_path):
     server, before = SharedState.create(tmp_path, 2), monotonic()
 
     workers = [Measures(SharedState(server.descriptor, tmp_path, number, 2)) for number in (1, 2)]

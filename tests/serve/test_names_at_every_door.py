@@ -1,4 +1,4 @@
-"""A question takes the plain name of an agent or a session, at every interface by the same rule."""
+"""A query takes the plain name of an agent or a session, by one rule in every interface."""
 
 import json
 from urllib.parse import quote
@@ -20,51 +20,51 @@ ASK = next(tool for tool in TOOLS if tool.name == "ask")
 def memory(tmp_path_factory):
     with jidomem.open(tmp_path_factory.mktemp("names") / "root", project="p", agent="ana") as memory:
         memory.remember("Ship the importer", type="task", assigned_to="राम")
-        talk = memory.conversation("evening")
-        talk.record("which index?", "Oxigraph", asked_by="Eve Adams", answered_by="ana")
+        conversation = memory.conversation("evening")
+        conversation.record("which index?", "Oxigraph", asked_by="Eve Adams", answered_by="ana")
         yield memory
 
 
-def in_python(memory, name, **given):
-    return memory.ask(name, **given)
+def in_python(memory, name, **arguments):
+    return memory.ask(name, **arguments)
 
 
-def over_http(memory, name, **given):
-    answer = create_app(memory).test_client().get(f"/projects/p/queries/{name}", query_string=given)
+def over_http(memory, name, **arguments):
+    answer = create_app(memory).test_client().get(f"/projects/p/queries/{name}", query_string=arguments)
     if answer.status_code == 404:
         raise NotFound(answer.json["detail"], hint=answer.json["hint"])
     return answer.json["rows"]
 
 
-def over_mcp(memory, name, **given):
-    told = call(ASK, ClientSessions(memory).of("eve"), {"name": name, "params": given})
-    if told.is_error:
-        raise NotFound(told.values["detail"], hint=told.values["hint"])
-    return told.values["rows"]
+def over_mcp(memory, name, **arguments):
+    answer = call(ASK, ClientSessions(memory).of("eve"), {"name": name, "params": arguments})
+    if answer.is_error:
+        raise NotFound(answer.values["detail"], hint=answer.values["hint"])
+    return answer.values["rows"]
 
 
-def at_the_command_line(memory, name, **given):
-    words = [f"{key}={value}" for key, value in given.items()]
-    done = CliRunner().invoke(
+def at_the_command_line(memory, name, **arguments):
+    words = [f"{key}={value}" for key, value in arguments.items()]
+    result = CliRunner().invoke(
         cli, ["--root", str(memory.settings.root), "--project", "p", "ask", name, *words, "--json"]
     )
-    if done.exit_code:
-        refusal = json.loads(done.stdout)
+    if result.exit_code:
+        refusal = json.loads(result.stdout)
         raise NotFound(refusal["detail"], hint=refusal["hint"])
-    return json.loads(done.stdout)["rows"]
+    return json.loads(result.stdout)["rows"]
 
 
-def on_the_pages(memory, name, **given):
-    answer = create_app(memory).test_client().get(f"/ui/p/playbook/{name}.json", query_string=given)
+def on_the_pages(memory, name, **arguments):
+    answer = create_app(memory).test_client().get(f"/ui/p/playbook/{name}.json", query_string=arguments)
     if answer.status_code == 404:
         raise NotFound(answer.json["detail"], hint=answer.json["hint"])
     return answer.json["rows"]
 
 
-DOORS = [in_python, over_http, over_mcp, at_the_command_line, on_the_pages]
+INTERFACES = [in_python, over_http, over_mcp, at_the_command_line, on_the_pages]
 
 
-@pytest.mark.parametrize("ask", DOORS)
+@pytest.mark.parametrize("ask", INTERFACES)
 def test_an_agent_and_a_session_are_named_by_iri_or_by_plain_name(memory, ask):
     by_iri = ask(memory, "said-by", agent="https://jido.ai/agents/eve-adams")
 
@@ -74,8 +74,8 @@ def test_an_agent_and_a_session_are_named_by_iri_or_by_plain_name(memory, ask):
     assert [row["answer"] for row in ask(memory, "conversation", session="evening")] == ["Oxigraph"]
 
 
-@pytest.mark.parametrize("ask", DOORS)
-def test_an_unknown_name_is_answered_with_the_nearest(memory, ask):
+@pytest.mark.parametrize("ask", INTERFACES)
+def test_an_unknown_name_is_refused_with_the_nearest(memory, ask):
     with pytest.raises(NotFound, match="p has no agent 'anna'") as refusal:
         ask(memory, "said-by", agent="anna")
     assert refusal.value.hint == "did you mean ana?"
@@ -84,12 +84,12 @@ def test_an_unknown_name_is_answered_with_the_nearest(memory, ask):
     assert other.value.hint == "did you mean evening?"
 
 
-def test_where_no_name_is_alike_the_names_that_there_are_are_listed(memory):
+def test_a_name_without_a_similar_one_is_refused_with_all_names(memory):
     with pytest.raises(NotFound) as refusal:
         memory.ask("said-by", agent="zzzzz")
     assert refusal.value.hint == "there are: ana, eve-adams, memory-writer, राम"
 
 
-def test_an_iri_that_nothing_names_finds_nothing(memory):
+def test_an_unknown_iri_gives_no_rows(memory):
     assert memory.ask("said-by", agent="https://jido.ai/agents/nobody") == []
     assert over_http(memory, "said-by", agent=quote("urn:x:nobody", safe=":")) == []

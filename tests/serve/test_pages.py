@@ -12,8 +12,8 @@ from selenium.webdriver.common.keys import Keys
 pytestmark = needs_browser
 #: A window of 1280 by 1024 at four times the size.
 ENLARGED = (320, 256)
-#: What would act in a page if it were not text: elements nobody of ours makes, and addresses that are scripts.
-ACTED = """const ours = /^(https?:|\\/|#|$|\\?)/;
+# Elements that our pages never contain, addresses that are scripts, and whether a script changed the title.
+ACTIVE_CONTENT = """const ours = /^(https?:|\\/|#|$|\\?)/;
 const foreign = "svg, math, iframe, object, embed, base, [onload], [onerror], [onclick]";
 const led = ["href", "src", "action", "hx-get"].flatMap((name) => [...document.querySelectorAll(`[${name}]`)]
   .filter((each) => !ours.test(each.getAttribute(name).trim().toLowerCase())));
@@ -21,8 +21,8 @@ return {
   acting: [...document.querySelectorAll(foreign), ...led].map((each) => each.outerHTML.slice(0, 200)),
   title: document.title === "owned",
 };"""
-EDITED = "return document.querySelector('.CodeMirror').CodeMirror.getValue()"
-MOVING = """return [...document.querySelectorAll("*")].filter((each) => {
+EDITOR_TEXT = "return document.querySelector('.CodeMirror').CodeMirror.getValue()"
+ANIMATED = """return [...document.querySelectorAll("*")].filter((each) => {
   const style = getComputedStyle(each);
   return parseFloat(style.transitionDuration) > 0.01 || parseFloat(style.animationDuration) > 0.01;
 }).map((each) => each.outerHTML.slice(0, 100));"""
@@ -44,7 +44,7 @@ SCREENS = (
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """The IRIs of what was kept, and the address it is served at."""
+    """The IRIs of the memories, and the URL they are served at."""
     root = tmp_path_factory.mktemp("pages") / "root"
     known = fill(root)
     with serving(root) as server:
@@ -59,7 +59,7 @@ def window(world):
 
 @pytest.fixture
 def pages(window):
-    """The browser, wide and light, as if just opened."""
+    """The browser, wide and light, without console messages."""
     yield from reset_window(window)
 
 
@@ -68,7 +68,7 @@ def address(known, screen):
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-def test_each_screen_can_be_read_by_everybody_in_light_and_dark_and_on_a_telephone(pages, world, screen):
+def test_each_screen_is_accessible_in_light_and_dark_and_on_a_narrow_window(pages, world, screen):
     known, _ = world
     for scheme, size, motion in (("light", WIDE, "no-preference"), ("dark", NARROW, "reduce")):
         pages.scheme(scheme, motion)
@@ -77,7 +77,7 @@ def test_each_screen_can_be_read_by_everybody_in_light_and_dark_and_on_a_telepho
         pages.unfold()
         assert pages.faults() == []
         assert pages.overflow() <= 0
-    assert pages.driver.execute_script(MOVING) == []
+    assert pages.driver.execute_script(ANIMATED) == []
     pages.size(*ENLARGED)
     assert pages.overflow() <= 0
 
@@ -94,18 +94,18 @@ def test_a_name_of_one_word_is_not_broken_in_a_narrow_column(pages):
     assert set(pages.driver.execute_script(LINES)) == {1}
 
 
-def test_pictures_are_taken_of_all_screens_as_the_docs_show_them(pages, world, tmp_path):
+def test_screenshots_are_taken_of_all_screens_in_the_size_of_the_docs(pages, world, tmp_path):
     known, _ = world
     for name in PICTURES:
         (tmp_path / f"{name}.png").write_bytes(take(pages, known, name))
 
     taken = {path.stem: path.read_bytes() for path in tmp_path.iterdir()}
     assert {name: size_of(each)[:2] for name, each in taken.items()} == dict.fromkeys(PICTURES, (WIDTH, HEIGHT))
-    kept = small(pages, taken["review"])
-    assert (size_of(kept), len(kept) < len(taken["review"])) == ((WIDTH, HEIGHT, 3), True)
+    compressed = small(pages, taken["review"])
+    assert (size_of(compressed), len(compressed) < len(taken["review"])) == ((WIDTH, HEIGHT, 3), True)
 
 
-def test_an_item_is_found_by_narrowing_down_and_by_words(pages, world):
+def test_a_memory_is_found_by_filter_and_by_words(pages, world):
     known, _ = world
     pages.open("/")
     assert pages.path == "/ui/p/timeline"
@@ -121,7 +121,7 @@ def test_an_item_is_found_by_narrowing_down_and_by_words(pages, world):
     assert "it embeds" in pages.text()
 
 
-def test_what_is_earlier_follows_on_the_same_page(pages, world):
+def test_the_link_earlier_extends_the_same_page(pages, world):
     pages.open("/ui/p/timeline")
     first = [each.get_attribute("href") for each in pages.all(".card h3 a")]
 
@@ -135,7 +135,7 @@ def test_what_is_earlier_follows_on_the_same_page(pages, world):
     assert pages.path == "/ui/p/timeline"
 
 
-def test_a_memory_is_superseded_by_keyboard_and_brought_back(pages, world):
+def test_a_memory_is_superseded_and_restored_by_keyboard(pages, world):
     known, _ = world
     pages.open(address(known, "memory"))
     pages.focus_by_tab(".acts details:first-of-type summary")
@@ -158,7 +158,7 @@ def test_a_memory_is_superseded_by_keyboard_and_brought_back(pages, world):
     assert "active" in pages.text(".facts")
 
 
-def test_a_correction_without_a_reason_is_refused_on_the_page_and_keeps_what_was_written(pages, world):
+def test_a_correction_without_a_reason_is_refused_and_its_form_keeps_the_text(pages, world):
     known, _ = world
     pages.open(f"/ui/p/memories/{known['long'][-12:]}")
     pages.driver.execute_script("document.querySelectorAll('[required]').forEach(each => each.required = false)")
@@ -170,7 +170,7 @@ def test_a_correction_without_a_reason_is_refused_on_the_page_and_keeps_what_was
 
     assert pages.shows("a correction needs a reason", "[role=alert]")
     assert pages.one("#supersede-summary").get_attribute("value") == "A short one"
-    pages.complaints()  # the browser tells of the status
+    pages.complaints()  # the browser reports the status
 
 
 def test_conflicts_are_settled_by_one_key_each(pages, world):
@@ -208,15 +208,15 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
     assert (status("left 3"), status("right 3")) == ("superseded", "active")
 
 
-def test_keys_of_one_letter_are_turned_off_and_on_for_who_slips_or_speaks(pages, world):
+def test_single_letter_keys_are_turned_off_and_on(pages, world):
     held = """return ["l", "r"].map((key) => {
       const event = new KeyboardEvent("keydown", {key, repeat: true, bubbles: true, cancelable: true});
       document.body.dispatchEvent(event);
       return event.defaultPrevented; // then it is a key of ours
     });"""
-    for does, is_ours in ((lambda: None, True), (lambda: pages.one("#keys").click(), False)):
+    for switch, is_ours in ((lambda: None, True), (lambda: pages.one("#keys").click(), False)):
         pages.open("/ui/p/review")
-        does()
+        switch()
         for _ in range(2):
             assert pages.driver.execute_script(held) == [is_ours] * 2
             assert (pages.one("#keys").is_selected(), pages.one(".settle kbd").is_displayed()) == (is_ours, is_ours)
@@ -229,7 +229,7 @@ def test_keys_of_one_letter_are_turned_off_and_on_for_who_slips_or_speaks(pages,
     assert pages.driver.execute_script(held) == [True] * 2
 
 
-def test_what_is_ticked_is_settled_together(pages, world):
+def test_selected_proposals_are_settled_together(pages, world):
     known, _ = world
     pages.open("/ui/p/review")
     for _ in range(10):
@@ -244,33 +244,35 @@ def test_what_is_ticked_is_settled_together(pages, world):
 
     assert pages.shows("2 together", ".done")
     pages.open(f"/ui/p/memories/{quote(known['proposal 1'], safe='')}")
-    assert pages.text(".facts .status") == "superseded"  # by the same, asserted
+    assert pages.text(".facts .status") == "superseded"  # by the asserted memory of the same text
 
 
-def test_the_playbook_is_asked_and_its_address_asks_again(pages, world):
+def test_the_address_of_a_playbook_answer_gives_the_same_answer(pages, world):
     pages.open("/ui/p/playbook")
     pages.leads(pages.link("Which tasks given to one agent").click)
     assert "Fill in" in pages.text()
     pages.leads(pages.one("#p-agent").send_keys, "planner", Keys.ENTER)
     rows = [each.text for each in pages.all("tbody tr")]
     assert rows
-    again = pages.path
+    answer_path = pages.path
 
-    pages.open(again)
+    pages.open(answer_path)
     assert [each.text for each in pages.all("tbody tr")] == rows
     assert "SELECT" in pages.one("pre").get_attribute("textContent")
 
 
-def test_the_editor_of_the_console_stands_on_the_ground_of_the_page_in_light_and_dark(pages, world):
-    ground = "return getComputedStyle(arguments[0]).backgroundColor"
-    found = set()
+def test_the_editor_of_the_console_has_the_background_of_the_page_in_light_and_dark(pages, world):
+    background = "return getComputedStyle(arguments[0]).backgroundColor"
+    backgrounds = set()
     for scheme in ("light", "dark"):
         pages.scheme(scheme)
         pages.open("/ui/p/console")
-        editor, header = (pages.driver.execute_script(ground, pages.one(each)) for each in (".CodeMirror", "header"))
+        editor, header = (
+            pages.driver.execute_script(background, pages.one(each)) for each in (".CodeMirror", "header")
+        )
         assert editor == header
-        found.add(editor)
-    assert len(found) == 2
+        backgrounds.add(editor)
+    assert len(backgrounds) == 2
 
 
 def test_a_query_is_run_in_the_console_and_its_terms_are_completed(pages, world):
@@ -280,8 +282,8 @@ def test_a_query_is_run_in_the_console_and_its_terms_are_completed(pages, world)
     link = pages.one("#answers td a").get_attribute("href")
     assert link.startswith(f"{pages.url}/ui/p/memories/")
 
-    written = 'SELECT ("a\\u061Cb\\u202Ec\\u200Bd\\u2066e\\u0001f\\u200Dg" AS ?x) {}'
-    pages.driver.execute_script("document.querySelector('.CodeMirror').CodeMirror.setValue(arguments[0])", written)
+    escaped = 'SELECT ("a\\u061Cb\\u202Ec\\u200Bd\\u2066e\\u0001f\\u200Dg" AS ?x) {}'
+    pages.driver.execute_script("document.querySelector('.CodeMirror').CodeMirror.setValue(arguments[0])", escaped)
     pages.one("#ask").click()
     assert pages.shows("a⟨U+061C⟩b⟨U+202E⟩c⟨U+200B⟩d⟨U+2066⟩e␁f\u200dg", "#answers")
 
@@ -293,7 +295,7 @@ def test_a_query_is_run_in_the_console_and_its_terms_are_completed(pages, world)
     assert "jido:LessonLearned" in [each.text for each in pages.all(".CodeMirror-hint")]
 
 
-def test_the_whole_site_moves_to_the_past_and_back(pages, world):
+def test_every_page_shows_the_chosen_past_until_the_link_back_to_now(pages, world):
     pages.open("/ui/p/timeline?state=active")
     slide = pages.one("#as-of-slide")
     pages.driver.execute_script("arguments[0].focus()", slide)
@@ -312,7 +314,7 @@ def test_the_whole_site_moves_to_the_past_and_back(pages, world):
     assert "Past state" not in pages.text(".moment")
 
 
-def test_what_an_agent_wrote_is_seen_and_does_nothing(pages, world):
+def test_the_text_of_an_agent_is_shown_escaped(pages, world):
     known, _ = world
     pages.open(f"/ui/p/memories/{quote(known['hostile'], safe='')}")
 
@@ -326,10 +328,10 @@ def test_what_an_agent_wrote_is_seen_and_does_nothing(pages, world):
     assert not [link for link in links if not link.startswith(pages.url)]
 
 
-def hostile_places(known):
-    """Where what agents wrote is shown, and where an address says it."""
-    said = [quote(known[name], safe="") for name in ("hostile", "named")]
-    for item in said:
+def hostile_paths(known):
+    """The pages that show the text of agents, and addresses that contain it."""
+    items = [quote(known[name], safe="") for name in ("hostile", "named")]
+    for item in items:
         yield from (f"memories/{item}", f"memories/{item}?whole=true", f"graph?item={item}&depth=1")
     words = quote(NAMED, safe="")
     yield from ("timeline?agent=architect", "timeline?q=script", "graph", "agents", "health", "check")
@@ -340,19 +342,19 @@ def hostile_places(known):
     yield from (f"memories/{words}", f"ontology/{words}", f"playbook/{words}", f"{words}", f"review?{words}={words}")
 
 
-def test_nothing_hostile_does_anything_on_any_page(pages, world):
+def test_hostile_text_is_inactive_on_every_page(pages, world):
     known, _ = world
     pages.elsewhere()
-    for place in hostile_places(known):
-        pages.open(f"/ui/p/{place}")
-        seen = pages.driver.execute_script(ACTED)
-        assert (seen["acting"], seen["title"]) == ([], False), place
-        assert pages.overflow() <= 0, place
-        said = [each for each in pages.complaints() if "Failed to load resource" not in each]
-        assert (said, pages.elsewhere()) == ([], []), place
+    for path in hostile_paths(known):
+        pages.open(f"/ui/p/{path}")
+        active = pages.driver.execute_script(ACTIVE_CONTENT)
+        assert (active["acting"], active["title"]) == ([], False), path
+        assert pages.overflow() <= 0, path
+        messages = [each for each in pages.complaints() if "Failed to load resource" not in each]
+        assert (messages, pages.elsewhere()) == ([], []), path
 
 
-def test_a_megabyte_of_text_is_cut_on_its_page_and_whole_where_it_leads(pages, world):
+def test_a_megabyte_of_text_is_truncated_on_its_page_and_complete_behind_a_link(pages, world):
     known, _ = world
     pages.open(f"/ui/p/memories/{quote(known['a megabyte'], safe='')}")
     small = len(pages.driver.page_source)
@@ -361,8 +363,8 @@ def test_a_megabyte_of_text_is_cut_on_its_page_and_whole_where_it_leads(pages, w
 
     pages.leads(pages.link("show all").click)
     assert pages.driver.execute_script("return document.querySelector('main').textContent.length") > 1_000_000
-    for place in ("timeline", "graph", "playbook/facts?limit=5", "ontology", "review"):
-        pages.open(f"/ui/p/{place}")
+    for path in ("timeline", "graph", "playbook/facts?limit=5", "ontology", "review"):
+        pages.open(f"/ui/p/{path}")
         assert len(pages.driver.page_source) < 400_000
 
 
@@ -396,7 +398,7 @@ def test_pages_work_without_scripts(world):
         assert plain.complaints() == []
 
 
-def test_a_curator_finds_settles_undoes_asks_and_looks_back_in_one_walk(pages, world):
+def test_a_curator_searches_settles_undoes_queries_and_looks_back_by_keyboard(pages, world):
     pages.elsewhere()
     pages.open("/")
     pages.press("/")
@@ -428,7 +430,7 @@ def test_a_curator_finds_settles_undoes_asks_and_looks_back_in_one_walk(pages, w
     pages.until(lambda: "jido:LessonLearned" in pages.text(".CodeMirror-hints"))
     assert pages.faults() == []
     pages.press(Keys.ENTER, " }")
-    assert "jido:LessonLearned }" in pages.driver.execute_script(EDITED)
+    assert "jido:LessonLearned }" in pages.driver.execute_script(EDITOR_TEXT)
     pages.press(Keys.CONTROL + Keys.ENTER)
     assert pages.shows("Yes.", "#answers")
 
@@ -439,5 +441,5 @@ def test_a_curator_finds_settles_undoes_asks_and_looks_back_in_one_walk(pages, w
     assert pages.shows("Past state", ".moment")
     assert pages.text("#days h2") != now
     pages.leads(pages.link("Back to now").click)
-    assert pages.text("#days h2").startswith("Sunday, 22 November 2026")  # what was brought back is of today
+    assert pages.text("#days h2").startswith("Sunday, 22 November 2026")  # the restored memory is of today
     assert (pages.complaints(), pages.elsewhere()) == ([], [])

@@ -1,4 +1,4 @@
-"""Pages of a large memory that nobody listed yet: none of them waits until all of it was taken in."""
+"""Pages of a large memory without an index: none of them waits until it is built."""
 
 import pytest
 from conftest import intent
@@ -18,7 +18,7 @@ def client(memory, monkeypatch):
 
 
 @pytest.mark.parametrize("screen", LISTS)
-def test_a_list_says_that_it_is_being_made_has_the_browser_ask_again_and_is_whole_then(client, screen):
+def test_a_list_page_is_refreshed_by_the_browser_until_its_index_is_built(client, screen):
     page = client.get(f"/ui/p/{screen}")
 
     assert (page.status_code, page.headers["Refresh"], page.headers["Retry-After"]) == (503, "3", "1")
@@ -30,11 +30,11 @@ def test_a_list_says_that_it_is_being_made_has_the_browser_ask_again_and_is_whol
 
 
 @pytest.mark.parametrize("screen", OTHERS)
-def test_what_needs_no_list_of_all_is_there_meanwhile(client, screen):
+def test_pages_without_a_list_are_answered_while_the_index_is_built(client, screen):
     assert client.get(f"/ui/p/{screen}").status_code == 200
 
 
-def test_the_ontology_counts_nothing_before_all_is_taken_in(client):
+def test_the_ontology_page_has_no_counts_until_the_index_is_built(client):
     page = client.get("/ui/p/ontology.json").json
 
     assert not page["is_counted"]
