@@ -61,11 +61,11 @@ def client_sessions(memory):
     return ClientSessions(memory)
 
 
-def talk(peer, use, *, mode="legacy", client_info=CLAUDE):
+def talk(peer, use, *, mode="legacy", client=CLAUDE):
     """The result of *use*, given a client that is connected to *peer*."""
 
     async def main():
-        async with Client(peer, mode=mode, client_info=client_info) as connected:
+        async with Client(peer, mode=mode, client_info=client) as connected:
             return await use(connected)
 
     return anyio.run(main)
@@ -676,7 +676,7 @@ def test_four_processes_on_one_root_store_all_acknowledged_memories(tmp_path):  
             return [answer.structured_content["iri"] for answer in answers]
 
         name = Implementation(name=f"worker {worker}", version="1")
-        return talk(stdio_client(process(root)), use, client_info=name)
+        return talk(stdio_client(process(root)), use, client=name)
 
     with ThreadPoolExecutor(4) as threads:
         acknowledged = [iri for iris in threads.map(work, range(4)) for iri in iris]
@@ -706,7 +706,7 @@ def test_clients_of_one_http_server_are_different_agents(url, mode):
         )
 
     recorded, facts = talk(url, use, mode=mode)
-    repeated, _ = talk(url, use, mode=mode, client_info=Implementation(name="codex", version="1"))
+    repeated, _ = talk(url, use, mode=mode, client=Implementation(name="codex", version="1"))
 
     assert recorded.structured_content["filled"]["asserted_by"] == "claude-code"
     assert repeated.structured_content["status"] == "deduplicated"
