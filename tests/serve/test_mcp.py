@@ -225,9 +225,9 @@ def test_a_client_that_disconnects_during_an_answer_leaves_a_closed_session(tmp_
         process.stdout.close()
         process.stdin.write(lines[3])
         process.stdin.close()
-        stderr = process.stderr.read()
+        error_output = process.stderr.read()
 
-    assert (process.returncode, stderr.splitlines()[1:]) == (0, [])  # the first line warns of the new project
+    assert (process.returncode, error_output.splitlines()[1:]) == (0, [])  # the first line warns of the new project
     with jidomem.open(tmp_path, project="p") as memory:
         memory.catch_up("p")
         assert [local_name(each["status"]) for each in sessions(memory.reader, "p", ended=True)] == ["Closed"]
@@ -590,8 +590,8 @@ def test_the_examples_in_the_help_text_serve_until_they_are_stopped(tmp_path, ar
             announced = running.stdout if "--json" in arguments else running.stderr
             assert json.loads(announced.readline())["url"].endswith("/mcp")
             running.send_signal(signal.SIGINT)
-        _, stderr = running.communicate(timeout=60)  # its standard input ends
-    logged = [json.loads(line)["event"] for line in stderr.splitlines()]
+        _, error_output = running.communicate(timeout=60)  # its standard input ends
+    logged = [json.loads(line)["event"] for line in error_output.splitlines()]
     assert running.returncode == 0
     assert {*logged} <= ({"started", "stopped"} if "--http" in arguments else set())
 
