@@ -1,4 +1,4 @@
-"""Memories whose time of assertion is unknown."""
+"""Undated memories: their time of assertion is unknown."""
 
 import shutil
 from datetime import timedelta
@@ -33,7 +33,7 @@ def properties(memory, iri):
     return memory.reader.get_memory(PROJECT, iri)["properties"]
 
 
-def test_a_memory_that_says_so_has_no_timestamp_and_all_others_have_the_moment_of_writing(memory):
+def test_an_undated_memory_has_no_timestamp_and_any_other_has_one(memory):
     undated = memory.writer.submit_intent(PROJECT, UNDATED)
     dated = memory.writer.submit_intent(PROJECT, DECISION | {"summary": "Use a log", "topic": "log"})
 
@@ -43,7 +43,7 @@ def test_a_memory_that_says_so_has_no_timestamp_and_all_others_have_the_moment_o
     assert "isUndated" not in properties(memory, dated.iri)
 
 
-def test_what_comes_with_an_undated_decision_is_undated_and_its_session_began_when_it_was_written(memory):
+def test_the_alternatives_of_an_undated_decision_are_undated_and_its_session_starts_at_the_commit(memory):
     receipt = memory.writer.submit_intent(PROJECT, UNDATED)
 
     rows = memory.reader.select(
@@ -57,33 +57,33 @@ def test_what_comes_with_an_undated_decision_is_undated_and_its_session_began_wh
     assert row["began"].date() == properties(memory, receipt.iri)["recordedAt"][0].date()
 
 
-def test_a_date_that_becomes_known_settles_that_nobody_knew_it(memory):
+def test_a_date_given_later_replaces_the_undated_mark(memory):
     first = memory.writer.submit_intent(PROJECT, UNDATED)
 
-    same = memory.writer.revise(PROJECT, first.iri, changes={"summary": "Use one queue"}, reason="it is one")
-    dated = memory.writer.revise(PROJECT, same.iri, changes={"timestamp": "2018-03-02"}, reason="it was found")
+    revised = memory.writer.revise(PROJECT, first.iri, changes={"summary": "Use one queue"}, reason="it is one")
+    dated = memory.writer.revise(PROJECT, revised.iri, changes={"timestamp": "2018-03-02"}, reason="it was found")
 
-    assert properties(memory, same.iri)["isUndated"] == [True]
+    assert properties(memory, revised.iri)["isUndated"] == [True]
     assert properties(memory, dated.iri)["hasTimestamp"][0].year == 2018
     assert "isUndated" not in properties(memory, dated.iri)
 
 
-def test_only_yes_says_that_a_memory_is_undated(memory):
+def test_an_undated_mark_of_false_is_refused(memory):
     with pytest.raises(IntentRefused) as refusal:
         memory.writer.submit_intent(PROJECT, DECISION | {"extra_triples": [["jido:isUndated", False]]})
 
     assert "A memory says when it was asserted" in str(refusal.value)
 
 
-def test_an_undated_memory_stays_undated_in_an_export(memory, tmp_path):
+def test_an_undated_memory_stays_undated_after_export_and_import(memory, tmp_path):
     item = memory.writer.submit_intent(PROJECT, UNDATED).iri
     data = exporting.turtle(PROJECT, [*memory.journal.read(Stream(PROJECT, "memory"))], memory.schema.version)
 
     with jidomem.open(tmp_path / "other") as other:
         report = import_document(other.writer, other.schema, PROJECT, "shop.ttl", data)
-        again = import_document(other.writer, other.schema, PROJECT, "shop.ttl", data)
+        second_report = import_document(other.writer, other.schema, PROJECT, "shop.ttl", data)
 
-        assert (report.refusals, [entry.outcome for entry in again.entries]) == ([], [None])
+        assert (report.refusals, [entry.outcome for entry in second_report.entries]) == ([], [None])
         assert properties(other, item)["isUndated"] == [True]
         assert "hasTimestamp" not in properties(other, item)
 
@@ -93,7 +93,7 @@ PAST = {"timestamp": "2026-01-01", "valid_until": "2026-02-01"}
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "disagree"),
+    ("first", "second", "is_conflict"),
     [
         (PAST, NO_DATE, False),  # it is over when the other is recorded
         (NO_DATE, PAST, False),
@@ -103,39 +103,39 @@ PAST = {"timestamp": "2026-01-01", "valid_until": "2026-02-01"}
         ({"valid_from": "2027-01-01"}, NO_DATE, True),
     ],
 )
-def test_a_write_and_the_list_of_conflicts_count_an_undated_memory_from_its_recording(
-    tmp_path, first, second, disagree
+def test_the_write_and_the_conflicts_query_date_an_undated_memory_from_its_recording(
+    tmp_path, first, second, is_conflict
 ):
-    def opened(name, hour):
+    def open_root(name, hour):
         return jidomem.open(tmp_path / name, project=PROJECT, sources=fixed_sources(START + timedelta(hours=hour)))
 
     def fact(number, dates):
         port = {"iri": f"urn:m:{number}", "topic": "port", "summary": f"port {number}", "applies_to_project": PROJECT}
         return intent(**port, **dates)
 
-    with opened("one", 0) as memory:
+    with open_root("one", 0) as memory:
         memory.writer.submit_intent(PROJECT, fact(0, {}) | {"topic": "another"})
     shutil.copytree(tmp_path / "one" / "projects", tmp_path / "two" / "projects")
-    with opened("one", 1) as memory:
+    with open_root("one", 1) as memory:
         memory.writer.submit_intent(PROJECT, fact(1, first))
         try:
             memory.writer.submit_intent(PROJECT, fact(2, second), dry_run=True)
             is_refused = False
         except Conflict:
             is_refused = True
-    with opened("two", 2) as memory:
+    with open_root("two", 2) as memory:
         memory.writer.submit_intent(PROJECT, fact(2, second))
     shutil.copytree(tmp_path / "two" / "projects", tmp_path / "one" / "projects", dirs_exist_ok=True)
-    with opened("one", 3) as merged:
-        listed = merged.ask("conflicts")
+    with open_root("one", 3) as merged:
+        conflicts = merged.ask("conflicts")
 
-    assert (is_refused, len(listed)) == (disagree, disagree)
+    assert (is_refused, len(conflicts)) == (is_conflict, is_conflict)
 
 
-def test_a_proposal_without_a_date_has_no_conflict_with_what_ended_before_it_was_made(memory):
+def test_an_undated_proposal_does_not_conflict_with_a_memory_that_ended_before_it(memory):
     memory.writer.submit_intent(PROJECT, DECISION | PAST | {"topic": "queue"})
-    other = DECISION | NO_DATE | {"topic": "queue", "summary": "Use a log"}
-    proposal = memory.writer.submit_intent(PROJECT, other, propose=True)
+    fields = DECISION | NO_DATE | {"topic": "queue", "summary": "Use a log"}
+    proposal = memory.writer.submit_intent(PROJECT, fields, propose=True)
     assert proposal.status == "proposed"
 
     assert rivals(iri(proposal.iri), present_rows(memory.reader, PROJECT)) == []
