@@ -150,7 +150,8 @@ def ranked(root: Jidomem, stream: Stream, ids: Mapping[str, str], *, spoken: boo
         alike = root.alike_to(text, PROJECT, None, spoken=spoken)
         query = RecallQuery(text, query_stems(root.texts.stemmer, text), now=root.now(), limit=ASKED)
         answer = rank_sources([RankingSource(root.texts, stream, SearchFilter(), alike)], query)
-        return answer.ranking, [(ids[found.candidate.passage.item], found.score) for found, *_ in answer.ranked]
+        matches = (found for found, *_ in answer.ranked if found.score)  # the nearest of none has no score
+        return answer.ranking, [(ids[found.candidate.passage.item], found.score) for found in matches]
 
     return rank
 

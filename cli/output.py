@@ -188,8 +188,14 @@ def _why_none(memory: Jidomem, as_of: str | None, none: str | None) -> str:
         return " by then" + f": the first commit is of {short(row['first'])}, see: jidomem journal log" * is_before
     if none is not None:
         return none
+    pending = pending_notice(memory)
+    return f" active{pending}" if pending else ""
+
+
+def pending_notice(memory: Jidomem) -> str:
+    """Return the number of pending proposals with the command that shows them, after a semicolon; empty without any."""
     waiting = len(memory.reader.ask("proposals", project=memory.project))
-    return f" active; pending proposals: {waiting}, see: jidomem review" if waiting else ""
+    return f"; pending proposals: {waiting}, see: jidomem review" if waiting else ""
 
 
 def show_json(value: Any) -> None:

@@ -19,7 +19,7 @@ from jidomem_cli.options import (
     limit_option,
     pass_app,
 )  # fmt: skip
-from jidomem_cli.output import CONFLICTS, Row, show_json, show_rows
+from jidomem_cli.output import CONFLICTS, Row, pending_notice, show_json, show_rows
 from jidomem_cli.paths import Paths
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
@@ -88,7 +88,7 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
             *(["parts", "reasons"] if explain and form != "table" else []),
             *([] if form == "table" else ["text", "state", CONFLICTS]),
         )
-        none = "" if notice or result.nearest else None  # each is said below
+        none = "" if notice else pending_notice(memory)  # the notice has them
         rows = [_row(hit) for hit in result.entries]
         show_rows(app, rows, columns, memory=memory, below="below", whole="summary", none=none)
     if form != "json" and (result.metadata["more"] or result.metadata["left_out"]):
@@ -98,7 +98,8 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
     below = f"{best} with a score below {result.metadata['min_score']:.2g}: --all shows them"
     if form not in ("json", "md") and (nearest := result.nearest):
         text = f"{short_id(nearest.id)} {nearest.content!r:.200}, score {_short(nearest.score)}"
-        app.info("\n".join([f"nothing here answers this; nearest: {text}; {below}", *(nearest.reasons or ())]))
+        others = below if count > 1 else "--all shows it"
+        app.info("\n".join([f"nothing here answers this; nearest: {text}; {others}", *(nearest.reasons or ())]))
     elif form != "json" and count:
         app.info(below)
     unknown = result.metadata["unknown_words"]

@@ -157,7 +157,7 @@ FREQUENT = 0.2
 
 def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile | None = None) -> list[Ranked]:
     """Return *candidates*, best first, each with the parts that add up to its score; those without any match are left
-    out.
+    out, but for the most similar memory if there is no other.
 
     The default profile is that of `chosen`. With a given profile, a score depends only on the candidate and the
     question, on the years of all candidates if the question names a day without a year, and for `TASKS` on the other
@@ -179,6 +179,10 @@ def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile
                 parts[min(parts, key=parts.__getitem__)] -= total
             parts |= _beside(one, max(total, 0.0), question)
             ranked_candidates.append(Ranked(one, max(sum(parts.values()), 0.0), parts))
+    if not ranked_candidates and profile["name"] in OF_MEMORIES:
+        similar = (one for one in candidates if one.passage.cosine is not None)
+        if (nearest := max(similar, key=lambda one: one.passage.cosine or 0.0, default=None)) is not None:
+            return [Ranked(nearest, 0.0, silent)]
     if "repeated" in profile:
         ranked_candidates = _with_repetitions_lowered(ranked_candidates, float(profile["repeated"]))
     return in_order(ranked_candidates)

@@ -91,6 +91,16 @@ def test_a_question_that_nothing_answers_gets_no_memory_but_the_nearest(memory):
     assert "the build needs Rust 1.80" in markdown(answer)
 
 
+def test_the_most_similar_memory_is_the_nearest_if_none_has_a_word_of_the_question(tmp_path):
+    with opened(tmp_path / "root", ToyEmbedder()) as memory:
+        filled(memory, Random(1))
+        answer, every = memory.recall("umbrella"), memory.recall("umbrella", min_score=0)
+
+    assert not answer.entries
+    assert [hit.id for hit in every.entries] == [answer.nearest.id]
+    assert answer.nearest.score < MIN_SCORE
+
+
 def test_an_answer_that_is_known_has_no_nearest(memory):
     answer = memory.recall("what does the build need?")
 
