@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 from conftest import decision, intent
-from test_writer import no_file_above
+from test_writer import file_size_limit
 from writing import GRAPH, open_with, refusal, triples_of, values_of
 
 import jidomem
@@ -79,7 +79,7 @@ def test_the_next_intent_is_judged_against_the_acknowledged_memory(memory):
 
 def test_a_failed_write_leaves_nothing_that_a_later_decision_conflicts_with(memory):
     memory.writer.submit_intent("p", intent(summary="first"))
-    with no_file_above(100), pytest.raises(JidomemError, match="could not be written"):
+    with file_size_limit(100), pytest.raises(JidomemError, match="could not be written"):
         memory.writer.submit_intent("p", decision(topic="store"))
 
     receipt = memory.writer.submit_intent("p", decision(topic="store", summary="Use git"))

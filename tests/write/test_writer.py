@@ -1,4 +1,4 @@
-"""The writer from end to end: stages in order, durable or not at all, the same bytes for the same intents."""
+"""The writer from end to end: order of the stages, durability, deterministic bytes, batches and sessions."""
 
 import errno
 import os
@@ -36,29 +36,29 @@ def commits(memory):
 
 
 def listing(root):
-    """Every file and folder below *root*, locks too."""
+    """Return every file and folder below *root*, with locks."""
     return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
 
 
 @contextmanager
-def no_file_above(size):
-    """The kernel refuses to let a file grow above *size* bytes, like a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+def file_size_limit(size):
+    """Limit the size of files to *size* bytes, like a full disk."""
+    previous = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, previous[1]))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        resource.setrlimit(resource.RLIMIT_FSIZE, previous)
 
 
-def after(start):
+def sources_after(start):
     return fixed_sources(START + timedelta(days=start))
 
 
 # --- the entry point and its stages ----------------------------------------------------------------------------------
 
 
-def test_submitting_returns_a_receipt_whose_iri_is_the_memorys(memory):  # C017 C020
+def test_a_submission_returns_a_receipt_with_the_iri_of_the_memory(memory):  # C017 C020
     receipt = memory.writer.submit_intent("p", MemoryUpdateIntent(**intent()))
     assert isinstance(receipt, Receipt)
     assert receipt.iri == str(receipt) == receipt.filled["iri"]
@@ -76,19 +76,19 @@ def test_the_public_names_are_those_of_the_protocol():  # C082
     assert {MemoryWriter, MemoryReader, MemoryUpdateIntent} <= {getattr(jidomem, name) for name in jidomem.__all__}
 
 
-def test_each_stage_stands_alone(memory):  # C081
-    given = MemoryUpdateIntent(**decision(topic="t"))
-    normal = normalize.normalize(given, now=START, new_id=lambda: "1", schema=memory.schema).intent
+def test_each_stage_runs_separately(memory):  # C081
+    proposal = MemoryUpdateIntent(**decision(topic="t"))
+    normal = normalize.normalize(proposal, now=START, new_id=lambda: "1", schema=memory.schema).intent
     empty = WriteSnapshot(lambda s, p, o: [])
     validate.require_fields(normal, "p")
     validate.check_references(normal, empty, memory.settings.policy, list)
     assert conflict.detect(normal, conflict.keys(normal), empty, START, lambda prop: False) == ([], [])
-    described = triples.describe(normal)
-    assert (iri(MEMORY + "1"), TYPE, jido("ArchitecturalDecision")) in described
-    assert validate.check_terms(described, empty, memory.schema, memory.settings.policy) == []
+    described_triples = triples.describe(normal)
+    assert (iri(MEMORY + "1"), TYPE, jido("ArchitecturalDecision")) in described_triples
+    assert validate.check_terms(described_triples, empty, memory.schema, memory.settings.policy) == []
 
 
-#: An intent that breaks a later stage too is refused by the earlier one.
+#: Stage -> fields that fail in it; an intent that fails in several stages is refused by the first.
 BROKEN = {
     "normalize": {"confidence": "certain"},
     "validate": {"supersedes": [MEMORY + "nobody"]},
@@ -107,38 +107,40 @@ BROKEN = {
     ],
 )
 @pytest.mark.parametrize("full", [False, True])
-def test_the_first_stage_that_fails_ends_the_way(memory, stages, code, full):  # C018 C019
+def test_the_first_failing_stage_determines_the_refusal(memory, stages, code, full):  # C018 C019
     memory.writer.submit_intent("p", decision(topic="index"))
     before = files(memory.settings.root)
-    given = intent(summary="two", **{key: value for name in stages for key, value in BROKEN[name].items()})
-    with no_file_above(1000 if full else resource.RLIM_INFINITY):  # append would fail as well
-        assert refusal(memory.writer.submit_intent, "p", given).code == code
+    proposal = intent(summary="two", **{key: value for name in stages for key, value in BROKEN[name].items()})
+    with file_size_limit(1000 if full else resource.RLIM_INFINITY):  # append would fail as well
+        assert refusal(memory.writer.submit_intent, "p", proposal).code == code
     assert files(memory.settings.root) == before
 
 
-def test_the_context_is_loaded_before_the_intent_is_looked_at(memory):  # C018
+def test_the_project_and_journal_are_checked_before_the_intent(memory):  # C018
     assert refusal(memory.writer.submit_intent, "../p", intent(confidence="certain")).code == "invalid_project"
     memory.writer.submit_intent("p", intent())
     (file,) = commits(memory)
     file.write_text("this is no turtle")
-    with jidomem.open(memory.settings.root) as again:
-        for how in ({}, {"dry_run": True}):
-            assert refusal(again.writer.submit_intent, "p", intent(confidence="?"), **how).code == "journal_damaged"
+    with jidomem.open(memory.settings.root) as reopened:
+        for options in ({}, {"dry_run": True}):
+            assert (
+                refusal(reopened.writer.submit_intent, "p", intent(confidence="?"), **options).code == "journal_damaged"
+            )
 
 
-def test_an_append_that_fails_keeps_nothing(memory):  # C019 C075
+def test_a_failed_append_writes_nothing(memory):  # C019 C075
     memory.writer.submit_intent("p", intent())
-    before, known = files(memory.settings.root), triples_of(memory)
-    with no_file_above(1000):
+    before, triples_before = files(memory.settings.root), triples_of(memory)
+    with file_size_limit(1000):
         error = refusal(memory.writer.submit_intent, "p", intent(summary="too much"))
     assert error.code == "write_failed"
     assert "nothing was stored" in error.detail
     assert files(memory.settings.root) == before
-    assert triples_of(memory) == known
+    assert triples_of(memory) == triples_before
     assert memory.writer.submit_intent("p", intent(summary="too much")).status == "asserted"
 
 
-def test_a_fault_of_the_program_is_raised_and_keeps_nothing(tmp_path):  # C019
+def test_an_internal_error_is_raised_and_nothing_written(tmp_path):  # C019
     with jidomem.open(tmp_path / "root", sources=Sources(new_id=lambda: f"{1 // 0}")) as memory:
         for batch in (memory.writer.submit_intent, lambda project, given: memory.writer.submit_many(project, [given])):
             with pytest.raises(ZeroDivisionError):
@@ -146,7 +148,7 @@ def test_a_fault_of_the_program_is_raised_and_keeps_nothing(tmp_path):  # C019
         assert files(memory.settings.root) == {}
 
 
-def test_the_shapes_judge_before_anything_is_written(memory):  # C076
+def test_the_shapes_are_checked_before_the_write(memory):  # C076
     broken = intent(type="task", extra_triples=[["jido:hasTaskStatus", {"@id": "jido:Planned"}],
                                                 ["jido:hasTaskStatus", {"@id": "jido:Blocked"}]])  # fmt: skip
     error = refusal(memory.writer.submit_intent, "p", broken)
@@ -154,10 +156,10 @@ def test_the_shapes_judge_before_anything_is_written(memory):  # C076
     assert files(memory.settings.root) == {}
 
 
-def test_what_is_written_is_readable_at_once_by_a_new_reader(memory):  # C020
+def test_a_stored_memory_is_readable_at_once_by_a_new_reader(memory):  # C020
     item = memory.writer.submit_intent("p", intent()).iri
-    with jidomem.open(memory.settings.root) as other:
-        assert other.reader.get_memory("p", item)["status"] == "active"
+    with jidomem.open(memory.settings.root) as reopened:
+        assert reopened.reader.get_memory("p", item)["status"] == "active"
 
 
 # --- only the writer writes, and it only adds ------------------------------------------------------------------------
@@ -191,12 +193,12 @@ def test_the_reader_changes_no_byte(memory):  # C012 C013
     assert states(root) == before
 
 
-def test_the_reader_has_no_way_to_write(memory):  # C013
+def test_the_reader_has_no_write_method(memory):  # C013
     verbs = ("submit", "remember", "write", "put", "insert", "delete", "update", "append", "revise", "invalidate")
     assert not [name for name in dir(memory.reader) if name.startswith(verbs)]
 
 
-def test_a_write_only_adds(memory):  # C014 C015
+def test_a_write_only_adds_triples_and_files(memory):  # C014 C015
     old = memory.writer.submit_intent("p", intent()).iri
     before, bytes_before = triples_of(memory), files(memory.settings.root)
     new = memory.writer.submit_intent("p", intent(summary="two", supersedes=[old])).iri
@@ -204,39 +206,39 @@ def test_a_write_only_adds(memory):  # C014 C015
     assert before <= triples_of(memory)
     assert {s for s, _, _ in added if s.startswith(ITEM)} == {iri(new), iri(old)}
     assert {t for t in added if t[0] == iri(old)} == {(iri(old), jido("supersededBy"), iri(new))}
-    assert bytes_before.items() <= files(memory.settings.root).items()  # no file was touched
+    assert bytes_before.items() <= files(memory.settings.root).items()  # no file changed
 
 
 # --- loading, refreshing, projects -----------------------------------------------------------------------------------
 
 
-def test_a_memory_without_files_is_empty(tmp_path):  # C027
+def test_an_empty_root_is_an_empty_memory(tmp_path):  # C027
     with open_with(tmp_path, 'project = "p"\n') as memory:
         assert memory.reader.list_open_tasks("p") == []
         assert triples_of(memory) == set()
         assert str(memory.writer.refresh("p")) == "0"
 
 
-def test_opening_brings_the_index_to_the_heads_of_the_journal(memory):  # C024 C025 C026
+def test_opening_a_root_applies_the_journal_to_the_index(memory):  # C024 C025 C026
     for n in range(3):
         memory.writer.submit_intent("p", intent(summary=f"fact {n}"))
-    with jidomem.open(memory.settings.root) as again:
-        assert again.catch_up("p") == again.journal.head(STREAM) == memory.journal.head(STREAM)
-        assert again.projects() == ["p"]
-        assert again.journal.path(STREAM) == memory.settings.root / "projects" / "p" / "memory"
-        assert triples_of(again) == triples_of(memory)
+    with jidomem.open(memory.settings.root) as reopened:
+        assert reopened.catch_up("p") == reopened.journal.head(STREAM) == memory.journal.head(STREAM)
+        assert reopened.projects() == ["p"]
+        assert reopened.journal.path(STREAM) == memory.settings.root / "projects" / "p" / "memory"
+        assert triples_of(reopened) == triples_of(memory)
 
 
-def test_a_refresh_shows_what_another_process_committed(memory):  # C021
+def test_a_refresh_shows_the_commits_of_another_process(memory):  # C021
     memory.writer.submit_intent("p", intent())
-    with jidomem.open(memory.settings.root, sources=after(1)) as other:
+    with jidomem.open(memory.settings.root, sources=sources_after(1)) as other:
         version = other.writer.submit_intent("p", intent(iri="urn:x:2", summary="from elsewhere")).version
     assert memory.writer.refresh("p") == version
     assert any(o == '"from elsewhere"' for _, _, o in memory.index.triples(GRAPH, iri("urn:x:2")))
     assert summaries(memory) == ["from elsewhere", "the build needs Rust 1.80"]
 
 
-def test_a_file_that_does_not_parse_is_named_with_its_line_and_left_alone(memory):  # C027 C116
+def test_an_unparseable_commit_is_refused_with_its_line_and_unchanged(memory):  # C027 C116
     memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("p", intent(summary="two"))
     file = commits(memory)[0]
@@ -244,8 +246,8 @@ def test_a_file_that_does_not_parse_is_named_with_its_line_and_left_alone(memory
         'jido:summary "the build needs Rust 1.80"', 'jido:summary "the build needs Rust 1.80'
     )
     file.write_text(edited)
-    with jidomem.open(memory.settings.root, sources=after(1)) as again:
-        error = refusal(again.writer.submit_intent, "p", intent(iri="urn:x:3", summary="three"))
+    with jidomem.open(memory.settings.root, sources=sources_after(1)) as reopened:
+        error = refusal(reopened.writer.submit_intent, "p", intent(iri="urn:x:3", summary="three"))
     assert error.code == "journal_damaged"
     assert error.path == str(file)
     assert 'jido:summary "the build' in edited.splitlines()[error.line - 1]
@@ -256,18 +258,18 @@ def test_a_file_that_does_not_parse_is_named_with_its_line_and_left_alone(memory
 
 
 @pytest.mark.parametrize("change", [("Rust 1.80", "Rust 1.81"), ("jido:High", "jido:Low")])
-def test_a_hand_edit_is_refused_with_the_command_that_changes_the_memory(memory, change):  # C116
-    kept = memory.writer.submit_intent("p", intent())
+def test_an_edited_commit_is_refused_with_the_command_that_edits_the_memory(memory, change):  # C116
+    receipt = memory.writer.submit_intent("p", intent())
     (file,) = commits(memory)
     file.write_text(file.read_text().replace(*change))
-    with jidomem.open(memory.settings.root, sources=after(1)) as again:
-        error = refusal(again.writer.submit_intent, "p", intent(iri="urn:x:3", summary="three"))
+    with jidomem.open(memory.settings.root, sources=sources_after(1)) as reopened:
+        error = refusal(reopened.writer.submit_intent, "p", intent(iri="urn:x:3", summary="three"))
         assert (error.code, error.path) == ("journal_damaged", str(file))
-        assert f"jidomem edit {kept.iri[-8:]} --set FIELD=VALUE --reason TEXT" in error.hint
-        assert [found.path for found in again.damage("p")] == [str(file)]
+        assert f"jidomem edit {receipt.iri[-8:]} --set FIELD=VALUE --reason TEXT" in error.hint
+        assert [damage.path for damage in reopened.damage("p")] == [str(file)]
 
 
-def test_the_journal_is_readable_by_hand(memory):  # C116 C078
+def test_the_journal_is_human_readable(memory):  # C116 C078
     memory.writer.submit_intent("p", decision())
     text = commits(memory)[0].read_text()
     assert "    a jido:ArchitecturalDecision ;\n" in text
@@ -276,33 +278,33 @@ def test_the_journal_is_readable_by_hand(memory):  # C116 C078
 
 
 @pytest.mark.parametrize("project", ["../p", "..", "/etc", "p/../../x", "a/b", "", ".", "P", "p\x00", "-p", "x" * 65])
-def test_a_project_id_cannot_leave_the_root(tmp_path, project):  # C028
+def test_a_project_id_outside_the_root_is_refused(tmp_path, project):  # C028
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
-        given = intent(applies_to_project=f"https://jido.ai/projects/{project}")
-        assert refusal(memory.writer.submit_intent, project, given).code == "invalid_project"
+        proposal = intent(applies_to_project=f"https://jido.ai/projects/{project}")
+        assert refusal(memory.writer.submit_intent, project, proposal).code == "invalid_project"
     assert listing(tmp_path) == []
 
 
-def test_a_first_write_creates_its_project(memory):  # C022
+def test_the_first_write_creates_its_project(memory):  # C022
     memory.writer.submit_intent("fresh", intent(applies_to_project="fresh"))
     assert memory.projects() == ["fresh"]
 
 
-def test_the_first_receipt_of_a_project_beside_others_warns_and_names_the_nearest(memory):
+def test_the_first_receipt_of_a_second_project_warns_with_the_nearest_project(memory):
     first = memory.writer.submit_intent("parcel", intent(applies_to_project="parcel"))
-    dry = memory.writer.submit_intent("parcl", intent(applies_to_project="parcl"), dry_run=True)
-    stray = memory.writer.submit_intent("parcl", intent(applies_to_project="parcl"))
+    predicted = memory.writer.submit_intent("parcl", intent(applies_to_project="parcl"), dry_run=True)
+    second = memory.writer.submit_intent("parcl", intent(applies_to_project="parcl"))
     later = memory.writer.submit_intent("parcl", intent(applies_to_project="parcl", summary="two"))
     other = memory.writer.acting_as("ana", "agent").start_session("new", "s-1")
 
     assert first.warnings == later.warnings == ()
-    assert dry.warnings == stray.warnings
-    assert "begins the project parcl beside parcel; if you meant parcel, write it there" in stray.warnings[0]
+    assert predicted.warnings == second.warnings
+    assert "begins the project parcl beside parcel; if you meant parcel, write it there" in second.warnings[0]
     # an agent with a token may not know the other projects
     assert other.warnings == ("this begins the project new, which this root did not have",)
 
 
-def test_without_create_projects_an_unknown_project_is_refused(tmp_path):  # C022
+def test_an_unknown_project_is_refused_without_create_projects(tmp_path):  # C022
     with open_with(tmp_path) as memory:
         memory.writer.submit_intent("p", intent())
     with open_with(tmp_path, "create_projects = false\n") as memory:
@@ -312,7 +314,7 @@ def test_without_create_projects_an_unknown_project_is_refused(tmp_path):  # C02
         assert memory.projects() == ["p"]
 
 
-def test_what_another_agent_asserts_is_filed_under_the_daily_session_of_that_agent(tmp_path):
+def test_a_memory_of_another_agent_is_recorded_in_the_daily_session_of_that_agent(tmp_path):
     with jidomem.open(tmp_path, project="p", agent="root-agent", sources=fixed_sources()) as memory:
         day = memory.writer.session.removeprefix("root-agent-")
         first = memory.remember("it rained", asserted_by="ana")
@@ -327,7 +329,7 @@ def test_what_another_agent_asserts_is_filed_under_the_daily_session_of_that_age
     assert sessions == [[f"<https://jido.ai/sessions/{name}>"] for name in names]
 
 
-def test_a_session_that_was_given_is_that_of_every_agent(tmp_path):
+def test_a_configured_session_applies_to_every_agent(tmp_path):
     with jidomem.open(tmp_path, project="p", session="standup", sources=fixed_sources()) as memory:
         item = memory.remember("it rained", asserted_by="ana").iri
         assert values_of(memory, item, "assertedIn") == ["<https://jido.ai/sessions/standup>"]
@@ -336,8 +338,8 @@ def test_a_session_that_was_given_is_that_of_every_agent(tmp_path):
 # --- deterministic bytes ---------------------------------------------------------------------------------------------
 
 
-def _a_day(memory):
-    """A day's work of all kinds, some of it refused."""
+def record_workload(memory):
+    """Record writes of every kind, some of them refused."""
     writer = memory.writer
     first = writer.submit_intent("p", decision(topic="index", alternatives=["Jena"], evidence=["bench", "cost"])).iri
     writer.submit_many("p", [intent(summary=f"fact {n}", about=["b", "a"]) for n in range(3)])
@@ -349,15 +351,15 @@ def _a_day(memory):
     writer.remember("p", "it rained", asserted_by="bob", asserted_in="s-2")
 
 
-def test_the_same_intents_give_the_same_bytes(tmp_path):  # C114 C078
+def test_the_same_intents_produce_the_same_bytes(tmp_path):  # C114 C078
     for name in ("one", "two"):
         with jidomem.open(tmp_path / name, sources=fixed_sources()) as memory:
-            _a_day(memory)
+            record_workload(memory)
     assert files(tmp_path / "one") == files(tmp_path / "two")
     assert len(files(tmp_path / "one")) > 3
 
 
-def test_the_order_of_extra_triples_and_evidence_leaves_no_trace(tmp_path):  # C078
+def test_the_order_of_extra_triples_and_evidence_does_not_change_the_bytes(tmp_path):  # C078
     extra = [["jido:key", "a"], ["jido:key", "b"], ["https://example.org/p", "c"]]
     for name, turn in (("one", 1), ("two", -1)):
         with jidomem.open(tmp_path / name, sources=fixed_sources()) as memory:
@@ -366,7 +368,7 @@ def test_the_order_of_extra_triples_and_evidence_leaves_no_trace(tmp_path):  # C
 
 
 def test_blocks_are_sorted_and_prefixes_stable(memory):  # C078
-    _a_day(memory)
+    record_workload(memory)
     for file in commits(memory):
         lines = file.read_text().splitlines()
         subjects = [line for line in lines if line.startswith("<")]
@@ -380,8 +382,8 @@ def test_blocks_are_sorted_and_prefixes_stable(memory):  # C078
         ]
 
 
-def test_what_is_read_back_is_exactly_what_was_built(memory):  # C074 C079
-    _a_day(memory)
+def test_the_parsed_journal_equals_the_indexed_triples(memory):  # C074 C079
+    record_workload(memory)
     fresh = ox.Store()
     for file in commits(memory):
         fresh.load(file.read_bytes(), ox.RdfFormat.TURTLE)
@@ -392,7 +394,7 @@ def test_what_is_read_back_is_exactly_what_was_built(memory):  # C074 C079
 # --- durability ------------------------------------------------------------------------------------------------------
 
 
-def test_file_and_folder_are_flushed_around_the_rename(memory, monkeypatch):  # C077 C075
+def test_the_file_is_flushed_before_and_the_folder_after_the_rename(memory, monkeypatch):  # C077 C075
     memory.writer.submit_intent("p", intent())
     seen, folder = [], str(memory.journal.path(STREAM))
     fsync, rename = os.fsync, os.rename
@@ -405,10 +407,10 @@ def test_file_and_folder_are_flushed_around_the_rename(memory, monkeypatch):  # 
     assert seen == [("fsync", renamed[1]), renamed, ("fsync", folder)]
 
 
-def test_what_a_killed_writer_left_half_written_is_not_read(memory):  # C075 C077
+def test_an_incomplete_commit_of_a_killed_writer_is_ignored(memory):  # C075 C077
     memory.writer.submit_intent("p", intent())
     (memory.journal.path(STREAM) / ".incoming.lock").write_bytes(commits(memory)[0].read_bytes()[:700])
-    with jidomem.open(memory.settings.root, sources=after(1)) as again:
+    with jidomem.open(memory.settings.root, sources=sources_after(1)) as again:
         assert summaries(again) == ["the build needs Rust 1.80"]
         assert again.damage("p") == ()
         assert again.writer.submit_intent("p", intent(iri="urn:x:2", summary="two")).status == "asserted"
@@ -417,13 +419,13 @@ def test_what_a_killed_writer_left_half_written_is_not_read(memory):  # C075 C07
 # --- dry runs, batches, threads --------------------------------------------------------------------------------------
 
 
-def test_a_dry_run_keeps_nothing_and_foretells_the_receipt(tmp_path):  # C019
-    told = []
+def test_a_dry_run_writes_nothing_and_predicts_the_receipt(tmp_path):  # C019
+    receipts = []
     for name, dry in (("dry", True), ("wet", False)):
         with jidomem.open(tmp_path / name, sources=fixed_sources()) as memory:
-            told.append(memory.writer.submit_intent("p", decision(), dry_run=dry))
-    dry, wet = told
-    assert (dry.iri, dry.status, dry.filled, dry.warnings) == (wet.iri, wet.status, wet.filled, wet.warnings)
+            receipts.append(memory.writer.submit_intent("p", decision(), dry_run=dry))
+    dry, real = receipts
+    assert (dry.iri, dry.status, dry.filled, dry.warnings) == (real.iri, real.status, real.filled, real.warnings)
     assert (dry.commit, str(dry.version)) == (None, "0")
     assert listing(tmp_path) == [name for name in listing(tmp_path) if name.startswith("wet")]
 
@@ -431,42 +433,42 @@ def test_a_dry_run_keeps_nothing_and_foretells_the_receipt(tmp_path):  # C019
 @pytest.mark.parametrize(
     "fields", [{"confidence": "hgih"}, {"supersedes": [MEMORY + "nobody"]}, {"detailed_explanation": "x"}]
 )
-def test_a_dry_run_is_refused_for_what_the_real_one_is(memory, fields):  # C019
+def test_a_dry_run_is_refused_like_the_real_submission(memory, fields):  # C019
     memory.writer.submit_intent("p", intent())
     before = files(memory.settings.root)
-    dry = refusal(memory.writer.submit_intent, "p", intent(**fields), dry_run=True)
-    wet = refusal(memory.writer.submit_intent, "p", intent(**fields))
-    assert dry.to_dict() == wet.to_dict()
+    dry_error = refusal(memory.writer.submit_intent, "p", intent(**fields), dry_run=True)
+    error = refusal(memory.writer.submit_intent, "p", intent(**fields))
+    assert dry_error.to_dict() == error.to_dict()
     assert files(memory.settings.root) == before
 
 
-def test_many_intents_are_answered_one_by_one_in_their_order(memory):  # C017
-    given = [
+def test_outcomes_of_a_batch_are_in_the_order_of_its_intents(memory):  # C017
+    batch = [
         intent(summary="one"),
         intent(confidence="?"),
         intent(summary="one"),
         {"type": "decision"},
         intent(summary="two"),
     ]
-    outcomes = memory.writer.submit_many("p", given)
-    assert [getattr(found, "status", getattr(found, "code", None)) for found in outcomes] == [
+    outcomes = memory.writer.submit_many("p", batch)
+    assert [getattr(outcome, "status", getattr(outcome, "code", None)) for outcome in outcomes] == [
         "asserted", "invalid_confidence", "deduplicated", "missing_required_fields", "asserted",
     ]  # fmt: skip
-    assert [found.position for found in outcomes if isinstance(found, JidomemError)] == [1, 3]
+    assert [outcome.position for outcome in outcomes if isinstance(outcome, JidomemError)] == [1, 3]
     assert outcomes[2].iri == outcomes[0].iri
-    assert {found.commit for found in outcomes if isinstance(found, Receipt)} == {outcomes[0].commit}
+    assert {outcome.commit for outcome in outcomes if isinstance(outcome, Receipt)} == {outcomes[0].commit}
     assert summaries(memory) == ["one", "two"]
 
 
-def test_an_intent_is_judged_with_those_before_it_in_view(memory):  # C018
+def test_an_intent_is_judged_against_earlier_intents_of_its_batch(memory):  # C018
     first, second = intent(iri="urn:x:1", summary="one"), intent(iri="urn:x:2", summary="two", supersedes=["urn:x:1"])
     stale = intent(summary="three", supersedes=["urn:x:1"])
-    one, two, three = memory.writer.submit_many("p", [first, second, stale])
-    assert (one.status, two.status, three.code) == ("asserted", "asserted", "conflict")
+    first_outcome, second_outcome, third_outcome = memory.writer.submit_many("p", [first, second, stale])
+    assert (first_outcome.status, second_outcome.status, third_outcome.code) == ("asserted", "asserted", "conflict")
     assert summaries(memory) == ["two"]
 
 
-def test_all_or_nothing_keeps_nothing_when_one_is_refused(memory):  # C019
+def test_an_atomic_batch_with_a_refusal_writes_nothing(memory):  # C019
     error = refusal(memory.writer.submit_many, "p", [intent(), intent(summary="b", confidence="?")], atomic=True)
     assert (error.code, error.position) == ("invalid_confidence", 1)
     assert error.to_dict()["position"] == 1
@@ -475,52 +477,52 @@ def test_all_or_nothing_keeps_nothing_when_one_is_refused(memory):  # C019
     assert len({receipt.commit for receipt in receipts}) == len(commits(memory)) == 1
 
 
-#: What passes every stage, and no strict parser reads: a literal of a datatype that asks for a language.
+#: A literal that passes every stage and no strict parser reads: its datatype requires a language.
 UNREADABLE = [["http://example.org/p", {"@value": "a", "@type": RDF + "langString"}]]
 
 
-def test_what_would_not_read_back_is_refused_alone(memory):  # C019 C079
-    bad = intent(summary="same", extra_triples=UNREADABLE)
-    error = refusal(memory.writer.submit_intent, "p", bad, dry_run=True)
+def test_an_unparseable_literal_in_a_batch_is_refused_alone(memory):  # C019 C079
+    unparseable = intent(summary="same", extra_triples=UNREADABLE)
+    error = refusal(memory.writer.submit_intent, "p", unparseable, dry_run=True)
     assert codes(error) == ["invalid_iri"]
     assert error.violations[0].field == "extra_triples"
-    assert refusal(memory.writer.submit_many, "p", [intent(), bad], atomic=True).position == 1
+    assert refusal(memory.writer.submit_many, "p", [intent(), unparseable], atomic=True).position == 1
     assert files(memory.settings.root) == {}
-    given = [intent(), bad, intent(summary="same"), intent(summary="last")]
-    one, refused, same, last = memory.writer.submit_many("p", given)
+    batch = [intent(), unparseable, intent(summary="same"), intent(summary="last")]
+    first, refused, third, fourth = memory.writer.submit_many("p", batch)
     assert (codes(refused), refused.position) == (["invalid_iri"], 1)
-    assert len({one.commit, same.commit, last.commit}) == len(commits(memory)) == 1
+    assert len({first.commit, third.commit, fourth.commit}) == len(commits(memory)) == 1
     assert summaries(memory) == ["last", "same", "the build needs Rust 1.80"]
 
 
-def test_no_intents_are_answered_with_none(memory):
+def test_an_empty_batch_has_no_outcomes(memory):
     assert memory.writer.submit_many("p", []) == memory.writer.submit_many("p", [], atomic=True) == []
     assert files(memory.settings.root) == {}
 
 
 @pytest.mark.parametrize("batch", ["a list", "a stream", "atomic"])
-def test_many_are_proposed_together_and_none_is_active_whatever_it_disagrees_with(memory, batch):
+def test_a_proposed_batch_is_one_commit_and_activates_no_memory(memory, batch):
     memory.writer.submit_intent("p", decision(topic="store"))
     before = len(files(memory.settings.root))
     rivals = [decision(summary=f"Use store {n}", topic="store") for n in range(3)]
-    given = iter(rivals) if batch == "a stream" else rivals
+    intents = iter(rivals) if batch == "a stream" else rivals
 
-    receipts = list(memory.writer.submit_many("p", given, propose=True, atomic=batch == "atomic"))
+    receipts = list(memory.writer.submit_many("p", intents, propose=True, atomic=batch == "atomic"))
 
     assert [receipt.status for receipt in receipts] == ["proposed"] * 3
-    assert {found.kind for receipt in receipts for found in receipt.conflicts} == {"overlapping_decision"}
+    assert {clash.kind for receipt in receipts for clash in receipt.conflicts} == {"overlapping_decision"}
     assert len(files(memory.settings.root)) == before + 1
     assert len(memory.reader.ask("decisions", project="p")) == 1
 
 
-def test_a_large_batch_is_kept_in_blocks_and_whole(memory):  # C074
+def test_a_large_batch_is_recorded_in_several_commits(memory):  # C074
     outcomes = memory.writer.submit_many("p", [intent(summary=f"fact {n}") for n in range(200)])
     assert all(isinstance(outcome, Receipt) for outcome in outcomes)
     assert 1 < len(commits(memory)) < 20
     assert len(summaries(memory)) == 200
 
 
-def test_threads_lose_nothing_and_share_commits(tmp_path):  # C023
+def test_concurrent_threads_lose_no_submission_and_share_commits(tmp_path):  # C023
     with jidomem.open(tmp_path / "root") as memory:
         memory.writer.submit_intent("p", intent(summary="first"))
         outcomes, barrier = {}, threading.Barrier(8)
@@ -528,9 +530,9 @@ def test_threads_lose_nothing_and_share_commits(tmp_path):  # C023
         def work(name):
             barrier.wait()
             for n in range(10):
-                given = intent(summary=f"{name} {n}", confidence="?" if n == 5 else "high")
+                proposal = intent(summary=f"{name} {n}", confidence="?" if n == 5 else "high")
                 try:
-                    outcomes[name, n] = memory.writer.submit_intent("p", given)
+                    outcomes[name, n] = memory.writer.submit_intent("p", proposal)
                 except JidomemError as error:
                     outcomes[name, n] = error
 
@@ -541,17 +543,17 @@ def test_threads_lose_nothing_and_share_commits(tmp_path):  # C023
             thread.join()
         assert len(outcomes) == 80
         assert {outcomes[name, 5].code for name in range(8)} == {"invalid_confidence"}
-        kept = [outcome for outcome in outcomes.values() if isinstance(outcome, Receipt)]
-        assert len(kept) == len({receipt.iri for receipt in kept}) == 72  # one refusal stopped no other
+        receipts = [outcome for outcome in outcomes.values() if isinstance(outcome, Receipt)]
+        assert len(receipts) == len({receipt.iri for receipt in receipts}) == 72  # one refusal stopped no other
         assert len(commits(memory)) < 73
         committed_triples(memory)
-        with jidomem.open(tmp_path / "root") as again:
-            found = {row["fact"] for row in again.reader.list_facts_with_confidence("p")}
-        assert {receipt.iri for receipt in kept} <= found
+        with jidomem.open(tmp_path / "root") as reopened:
+            stored_items = {row["fact"] for row in reopened.reader.list_facts_with_confidence("p")}
+        assert {receipt.iri for receipt in receipts} <= stored_items
 
 
-def test_two_writers_of_one_root_take_turns(memory):  # C023
-    with jidomem.open(memory.settings.root, sources=after(1)) as other:
+def test_two_writers_of_one_root_write_in_turn(memory):  # C023
+    with jidomem.open(memory.settings.root, sources=sources_after(1)) as other:
         for n in range(3):
             memory.writer.submit_intent("p", intent(summary=f"a {n}"))
             other.writer.submit_intent("p", intent(iri=f"urn:x:{n}", summary=f"b {n}"))
@@ -559,26 +561,26 @@ def test_two_writers_of_one_root_take_turns(memory):  # C023
 
 
 @pytest.mark.parametrize("atomic", [False, True])
-def test_a_commit_that_arrives_while_judging_is_taken_into_view(tmp_path, atomic):  # C023 C018
-    with jidomem.open(tmp_path / "other", sources=after(1)) as other:
+def test_a_commit_that_arrives_during_judgement_is_considered(tmp_path, atomic):  # C023 C018
+    with jidomem.open(tmp_path / "other", sources=sources_after(1)) as other:
         item = other.writer.submit_intent("p", intent(iri="urn:x:theirs")).iri
-    arriving = [other.journal.path(STREAM)]
+    arriving_commits = [other.journal.path(STREAM)]
 
-    def now():  # as a git pull would, between the look at the journal and the append
-        if arriving:
+    def now():  # like a git pull between the read of the journal and the append
+        if arriving_commits:
             target = tmp_path / "root" / "projects" / "p" / "memory"
-            for file in arriving.pop().glob("*.ttl"):
+            for file in arriving_commits.pop().glob("*.ttl"):
                 (target / file.name).write_bytes(file.read_bytes())
         return START
 
     with jidomem.open(tmp_path / "root", sources=Sources(now=now)) as memory:
-        kept, same = memory.writer.submit_many("p", [intent(summary="mine"), intent()], atomic=atomic)
-        assert (kept.status, same.status, same.iri) == ("asserted", "deduplicated", item)
+        new, repeated = memory.writer.submit_many("p", [intent(summary="mine"), intent()], atomic=atomic)
+        assert (new.status, repeated.status, repeated.iri) == ("asserted", "deduplicated", item)
         assert len(commits(memory)) == 2
         assert memory.journal.verify(STREAM) == ()
 
 
-def test_a_clock_that_goes_back_does_not_reorder_the_journal(tmp_path):  # C114
+def test_a_clock_set_back_does_not_reorder_the_journal(tmp_path):  # C114
     moments = iter([START, START - timedelta(days=1), START - timedelta(days=2)])
     with jidomem.open(tmp_path / "root", sources=Sources(now=lambda: next(moments))) as memory:
         positions = [memory.writer.submit_intent("p", intent(summary=f"s {n}")).version for n in range(3)]
@@ -587,7 +589,7 @@ def test_a_clock_that_goes_back_does_not_reorder_the_journal(tmp_path):  # C114
     ]  # fmt: skip
 
 
-def test_nobody_is_refused_for_what_was_judged_beside_it_and_then_not_kept(memory, monkeypatch):
+def test_a_failed_write_causes_no_conflict_for_later_submissions(memory, monkeypatch):
     # C023
     memory.writer.submit_intent("p", decision(topic="before"))
     proposed = [decision(rationale=""), decision(topic="t"), decision(topic="t", summary="Use another")]
@@ -608,17 +610,17 @@ def test_nobody_is_refused_for_what_was_judged_beside_it_and_then_not_kept(memor
 KEYED = {"idempotency_key": "k-1"}
 
 
-def test_a_retry_gets_its_first_receipt_again(memory):
+def test_a_retry_returns_its_first_receipt(memory):
     first = memory.writer.submit_intent("p", intent(**KEYED, type="task"))
     before = files(memory.settings.root)
     assert memory.writer.submit_intent("p", intent(**KEYED, type="task")).to_dict() == first.to_dict()
-    with jidomem.open(memory.settings.root) as again:
-        assert again.writer.submit_intent("p", intent(**KEYED, type="task")).to_dict() == first.to_dict()
+    with jidomem.open(memory.settings.root) as reopened:
+        assert reopened.writer.submit_intent("p", intent(**KEYED, type="task")).to_dict() == first.to_dict()
     assert files(memory.settings.root) == before
 
 
 @pytest.mark.parametrize("fields", [KEYED, {}])
-def test_what_is_there_already_is_answered_only_once_it_is_durable(memory, monkeypatch, fields):
+def test_a_repeated_intent_is_acknowledged_only_when_durable(memory, monkeypatch, fields):
     # C023
     def broken(path):
         raise OSError(errno.EROFS, "Read-only file system", path)
@@ -629,40 +631,40 @@ def test_what_is_there_already_is_answered_only_once_it_is_durable(memory, monke
         patched.setattr(disk, "unlink", broken)
         refused = refusal(memory.writer.submit_intent, "p", intent(**fields))
         assert "in place, but could not be made durable" in refused.detail
-        with jidomem.open(memory.settings.root) as again:
-            for retrying in (memory, again):
-                assert refusal(retrying.writer.submit_intent, "p", intent(**fields)).code == "write_failed"
+        with jidomem.open(memory.settings.root) as reopened:
+            for memory_or_reopened in (memory, reopened):
+                assert refusal(memory_or_reopened.writer.submit_intent, "p", intent(**fields)).code == "write_failed"
 
     assert memory.writer.submit_intent("p", intent(**fields)).status == ("asserted" if fields else "deduplicated")
     assert summaries(memory) == ["before", "the build needs Rust 1.80"]
 
 
-def test_a_retry_may_say_the_same_in_another_order(memory):
+def test_a_retry_with_keys_in_another_order_returns_the_first_receipt(memory):
     value = {"@value": "5", "@type": "xsd:integer"}
-    first, again = (
+    first, repeated = (
         memory.writer.submit_intent("p", intent(**KEYED, extra_triples=[["urn:x:p", dict(pairs)]]))
         for pairs in (value.items(), reversed(value.items()))
     )
-    assert first == again
+    assert first == repeated
 
 
-def test_a_retry_is_answered_the_same_after_the_memory_was_replaced(memory):
+def test_a_retry_after_a_supersession_returns_the_first_receipt(memory):
     first = memory.writer.submit_intent("p", intent(**KEYED))
     memory.writer.submit_intent("p", intent(summary="new", supersedes=[first.iri]))
     assert memory.writer.submit_intent("p", intent(**KEYED)).to_dict() == first.to_dict()
 
 
-def test_a_retry_of_a_deduplicated_intent_is_answered_the_same(memory):
+def test_a_retry_of_a_deduplicated_intent_returns_the_first_memory(memory):
     item = memory.writer.submit_intent("p", intent()).iri
     first = memory.writer.submit_intent("p", intent(**KEYED))
     assert (first.status, first.iri) == ("deduplicated", item)
     memory.writer.invalidate("p", item, reason="wrong")
-    again = memory.writer.submit_intent("p", intent(**KEYED))
-    assert (again.status, again.iri) == ("deduplicated", item)
+    repeated = memory.writer.submit_intent("p", intent(**KEYED))
+    assert (repeated.status, repeated.iri) == ("deduplicated", item)
     assert summaries(memory) == []
 
 
-def test_a_retry_of_a_proposal_shows_its_conflicts_again(tmp_path):
+def test_a_retry_of_a_proposal_returns_its_receipt(tmp_path):
     with open_with(tmp_path, '[conflicts]\ndecision = "propose"\n') as memory:
         memory.writer.submit_intent("p", decision(topic="t"))
         first = memory.writer.submit_intent("p", decision(topic="t", summary="else", **KEYED))
@@ -672,7 +674,7 @@ def test_a_retry_of_a_proposal_shows_its_conflicts_again(tmp_path):
         )
 
 
-def test_a_key_used_for_another_intent_is_refused(memory):
+def test_an_idempotency_key_of_another_intent_is_refused(memory):
     memory.writer.submit_intent("p", intent(**KEYED))
     before = files(memory.settings.root)
     error = refusal(memory.writer.submit_intent, "p", intent(summary="another", **KEYED))
@@ -680,62 +682,62 @@ def test_a_key_used_for_another_intent_is_refused(memory):
     assert files(memory.settings.root) == before
 
 
-def test_keys_are_each_agents_and_each_projects_own(memory):
+def test_idempotency_keys_are_separate_for_each_agent_and_project(memory):
     first = memory.writer.submit_intent("p", intent(**KEYED))
-    other = memory.writer.submit_intent("p", intent(summary="two", asserted_by="bob", **KEYED))
-    elsewhere = memory.writer.submit_intent("q", intent(summary="three", applies_to_project="q", **KEYED))
-    assert len({first.iri, other.iri, elsewhere.iri}) == 3
+    of_another_agent = memory.writer.submit_intent("p", intent(summary="two", asserted_by="bob", **KEYED))
+    of_another_project = memory.writer.submit_intent("q", intent(summary="three", applies_to_project="q", **KEYED))
+    assert len({first.iri, of_another_agent.iri, of_another_project.iri}) == 3
 
 
-def test_one_key_sent_at_once_by_two_is_kept_once(tmp_path):  # C023
+def test_one_idempotency_key_sent_concurrently_is_recorded_once(tmp_path):  # C023
     roots = [jidomem.open(tmp_path / "root") for _ in range(2)]
-    barrier, told = threading.Barrier(6), []
+    barrier, receipts = threading.Barrier(6), []
 
     def work(n):
         barrier.wait()
-        told.append(roots[n % 2].writer.submit_intent("p", intent(**KEYED)))
+        receipts.append(roots[n % 2].writer.submit_intent("p", intent(**KEYED)))
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(told) == 6
-    assert len({(receipt.iri, receipt.commit) for receipt in told}) == 1
+    assert len(receipts) == 6
+    assert len({(receipt.iri, receipt.commit) for receipt in receipts}) == 1
     assert len(commits(roots[0])) == 1
 
 
-def test_one_key_twice_in_a_batch_is_kept_once(memory):
-    one, two = memory.writer.submit_many("p", [intent(**KEYED), intent(**KEYED)])
-    assert (one.iri, one.commit) == (two.iri, two.commit)
+def test_one_idempotency_key_twice_in_a_batch_is_recorded_once(memory):
+    first, second = memory.writer.submit_many("p", [intent(**KEYED), intent(**KEYED)])
+    assert (first.iri, first.commit) == (second.iri, second.commit)
     assert len(summaries(memory)) == 1
 
 
-def test_a_refusal_uses_up_no_key(memory):
+def test_a_refusal_does_not_use_an_idempotency_key(memory):
     refusal(memory.writer.submit_intent, "p", intent(confidence="?", **KEYED))
     assert memory.writer.submit_intent("p", intent(**KEYED)).status == "asserted"
 
 
-# --- the verbs over an intent ----------------------------------------------------------------------------------------
+# --- commands of the writer ------------------------------------------------------------------------------------------
 
 
-def test_remembering_fills_what_is_missing_and_says_so(memory):
+def test_remember_fills_missing_fields_and_reports_them(memory):
     receipt = memory.writer.remember("p", "it rained")
-    found = memory.reader.get_memory("p", receipt.iri)["properties"]
-    assert found["summary"] == ["it rained"]
+    properties = memory.reader.get_memory("p", receipt.iri)["properties"]
+    assert properties["summary"] == ["it rained"]
     assert {"type", "asserted_by", "asserted_in", "confidence", "applies_to_project"} <= set(receipt.filled)
-    assert found["assertedIn"][0].endswith(receipt.filled["asserted_in"])
+    assert properties["assertedIn"][0].endswith(receipt.filled["asserted_in"])
 
 
-def test_a_revision_changes_one_field_and_carries_the_others_over(memory):
+def test_a_revision_changes_one_field_and_copies_the_others(memory):
     fields = {"type": "task", "topic": "docs", "about": ["docs/"], "evidence": ["asked for"], "assigned_to": "bob"}
     old = memory.writer.submit_intent("p", intent(**fields)).iri
     new = memory.writer.revise("p", old, changes={"status": "Completed"}, reason="merged").iri
-    before, now = (memory.reader.get_memory("p", item)["properties"] for item in (old, new))
-    assert now["hasTaskStatus"] == ["https://jido.ai/ontology#Completed"]
-    assert now["revisionReason"] == ["merged"]
+    before, after_revision = (memory.reader.get_memory("p", item)["properties"] for item in (old, new))
+    assert after_revision["hasTaskStatus"] == ["https://jido.ai/ontology#Completed"]
+    assert after_revision["revisionReason"] == ["merged"]
     for name in ("summary", "topic", "about", "derivedFrom", "assignedTo", "hasConfidence"):
-        assert now[name] == before[name], name
+        assert after_revision[name] == before[name], name
     assert memory.reader.get_memory("p", old)["status"] == "superseded"
     assert memory.reader.list_open_tasks("p") == []
 
@@ -751,17 +753,19 @@ def test_a_revision_changes_one_field_and_carries_the_others_over(memory):
         {"detailed_explanation": 'a "b"\n\\c', "tracked_by": "https://example.org/1", "reason": "because"},
     ],
 )
-def test_a_memory_restated_is_the_intent_that_said_it(memory, fields):
+def test_a_restated_memory_can_be_submitted_again_unchanged(memory, fields):
     item = memory.writer.submit_intent("p", intent(**fields)).iri
-    again = memory.writer.restated("p", item)
-    again.pop("iri")
-    receipt = memory.writer.submit_intent("p", {**again, "supersedes": [item]})
-    skip = {"iri", "supersedes", "reason"}
-    first, second = (memory.writer.restated("p", one) for one in (item, receipt.iri))
-    assert {k: v for k, v in first.items() if k not in skip} == {k: v for k, v in second.items() if k not in skip}
+    restated = memory.writer.restated("p", item)
+    restated.pop("iri")
+    receipt = memory.writer.submit_intent("p", {**restated, "supersedes": [item]})
+    excluded = {"iri", "supersedes", "reason"}
+    first, second = (memory.writer.restated("p", version) for version in (item, receipt.iri))
+    assert {k: v for k, v in first.items() if k not in excluded} == {
+        k: v for k, v in second.items() if k not in excluded
+    }
 
 
-def test_a_withdrawal_ends_a_memory_and_puts_nothing_in_its_place(memory):
+def test_a_withdrawal_invalidates_a_memory_without_a_successor(memory):
     old = memory.writer.submit_intent("p", intent()).iri
     marker = memory.writer.invalidate("p", old, reason="it was never so")
     assert memory.reader.get_memory("p", old)["invalidated_by"] == [marker.iri]
@@ -770,70 +774,73 @@ def test_a_withdrawal_ends_a_memory_and_puts_nothing_in_its_place(memory):
 
 
 @pytest.mark.parametrize("verb", ["revise", "invalidate"])
-def test_a_verb_about_no_memory_is_refused(memory, verb):
+def test_a_command_for_an_unknown_memory_is_refused(memory, verb):
     memory.writer.submit_intent("p", intent())
-    more = {"changes": {"topic": "x"}} if verb == "revise" else {}
+    arguments = {"changes": {"topic": "x"}} if verb == "revise" else {}
     for item in (MEMORY + "nobody", "https://jido.ai/agents/architect", "nonsense", "a b <c>"):
-        assert refusal(getattr(memory.writer, verb), "p", item, reason="r", **more).code in ("not_found", "invalid_iri")
+        assert refusal(getattr(memory.writer, verb), "p", item, reason="r", **arguments).code in (
+            "not_found",
+            "invalid_iri",
+        )
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------
 
 
-def test_every_memory_can_be_traced_and_its_whole_chain_listed(memory):  # C115
+def test_every_memory_has_provenance_and_a_traceable_supersession_chain(memory):  # C115
     chain = [memory.writer.submit_intent("p", intent(evidence=["the log"])).iri]
     for n in range(3):
-        given = intent(summary=f"version {n}", supersedes=[chain[-1]], evidence=[f"log {n}"])
-        chain.append(memory.writer.submit_intent("p", given).iri)
-    walked = [chain[0]]
-    while following := memory.reader.get_memory("p", walked[-1])["superseded_by"]:
-        walked += following
-    assert walked == chain
+        proposal = intent(summary=f"version {n}", supersedes=[chain[-1]], evidence=[f"log {n}"])
+        chain.append(memory.writer.submit_intent("p", proposal).iri)
+    traced = [chain[0]]
+    while successors := memory.reader.get_memory("p", traced[-1])["superseded_by"]:
+        traced += successors
+    assert traced == chain
     for item in chain:
-        found = memory.reader.get_memory("p", item)
+        memory_row = memory.reader.get_memory("p", item)
         for name in ("assertedBy", "assertedIn", "hasTimestamp", "derivedFrom", "recordedIn"):
-            assert found["properties"][name], name
-        assert found["commit"] in {f"urn:jido:commit:{commit.id}" for commit in memory.journal.read(STREAM)} | {
+            assert memory_row["properties"][name], name
+        assert memory_row["commit"] in {f"urn:jido:commit:{commit.id}" for commit in memory.journal.read(STREAM)} | {
             commit.id for commit in memory.journal.read(STREAM)
         }
 
 
-def test_the_invariants_hold_after_a_days_work(memory):  # C118
-    _a_day(memory)
-    found = triples_of(memory)
+def test_the_invariants_hold_after_a_mixed_workload(memory):  # C118
+    record_workload(memory)
+    stored = triples_of(memory)
     projects = {}
-    for s, p, _ in found:
+    for s, p, _ in stored:
         if p == jido("appliesToProject"):
             projects[s] = projects.get(s, 0) + 1
-    items = {s for s, p, _ in found if p == jido("hasAssertionStatus")}
+    items = {s for s, p, _ in stored if p == jido("hasAssertionStatus")}
     assert projects == dict.fromkeys(items, 1)  # I1
     topics = [
         values_of(memory, row["decision"], "topic") for row in memory.reader.list_active_architectural_decisions("p")
     ]
     assert len(topics) == len({*map(str, topics)}) == 1  # I2
-    subjects = {s for s, _, _ in found}
+    subjects = {s for s, _, _ in stored}
     assert {
-        o for _, _, o in found if o.startswith("<https://jido.ai/") and "/ontology#" not in o and "/graphs/" not in o
+        o for _, _, o in stored if o.startswith("<https://jido.ai/") and "/ontology#" not in o and "/graphs/" not in o
     } <= subjects
 
 
 # --- sessions --------------------------------------------------------------------------------------------------------
 
 
-def active(memory, **options):
+def active_sessions(memory, **options):
     return [row["session"].rsplit("/", 1)[-1] for row in memory.reader.list_active_sessions("p", **options)]
 
 
 def test_a_session_is_opened_moved_and_closed_by_events(memory):
     memory.writer.start_session("p", "s-1", agent="architect")
-    assert active(memory) == ["s-1"]
+    assert active_sessions(memory) == ["s-1"]
     memory.writer.move_session("p", "s-1", phase="review")
     memory.writer.move_session("p", "s-1", status="paused")
-    assert active(memory) == []
+    assert active_sessions(memory) == []
     memory.writer.move_session("p", "s-1", status="Active")
-    assert active(memory) == ["s-1"]
+    assert active_sessions(memory) == ["s-1"]
     memory.writer.move_session("p", "s-1", status="Closed")
-    assert active(memory) == []
+    assert active_sessions(memory) == []
     session = "https://jido.ai/sessions/s-1"
     numbers = [values_of(memory, f"{session}/events/{n}", "eventNumber") for n in range(1, 5)]
     assert [number[0][1] for number in numbers] == ["1", "2", "3", "4"]
@@ -867,8 +874,8 @@ def test_a_session_or_agent_without_a_name_is_refused(memory, name):
     assert files(memory.settings.root) == {}
 
 
-def test_what_was_known_on_a_day_is_still_known_of_that_day(memory):  # C014
+def test_a_query_as_of_a_moment_returns_the_memories_of_that_moment(memory):  # C014
     old = memory.writer.submit_intent("p", intent()).iri
-    then = datetime(2026, 11, 21, 8, 0, 0, 500_000, tzinfo=UTC)
+    moment = datetime(2026, 11, 21, 8, 0, 0, 500_000, tzinfo=UTC)
     memory.writer.submit_intent("p", intent(summary="two", supersedes=[old]))
-    assert (summaries(memory), summaries(memory, as_of=then)) == (["two"], ["the build needs Rust 1.80"])
+    assert (summaries(memory), summaries(memory, as_of=moment)) == (["two"], ["the build needs Rust 1.80"])
