@@ -1,4 +1,4 @@
-"""After any sequence of intents, accepted or refused: nothing is lost, invariants hold, the past does not change."""
+"""After any sequence of accepted and refused intents: no triple is lost, the invariants hold, the past is unchanged."""
 
 import shutil
 import tempfile
@@ -25,8 +25,8 @@ QUERIES = (
     "risks",
     "task-dependencies", "unexplained-root-causes",
 )  # fmt: skip
-rivals = st.sampled_from(["decision", "architectural_decision", "convention", "coding_standard", "fact"])
-kinds = rivals | st.sampled_from([*WRITER_TYPES, "bug", "unknown", "plan"])
+conflicting_kinds = st.sampled_from(["decision", "architectural_decision", "convention", "coding_standard", "fact"])
+kinds = conflicting_kinds | st.sampled_from([*WRITER_TYPES, "bug", "unknown", "plan"])
 topics = st.sampled_from(["index", "  INDEX ", "index", None])
 abouts = st.sampled_from([[], ["src/a"], ["src/a", "src/b"], ["src/c"]])
 summaries = st.sampled_from(["one", "One ", "two", "three"])
@@ -46,9 +46,9 @@ ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 
 
 class Memory(RuleBasedStateMachine):
-    """A memory that several agents write to, at random."""
+    """A memory that several agents write to at random."""
 
-    denials = ()  # codes of refusals that may meet any intent
+    denials = ()  # codes of refusals of any intent
 
     @initialize()
     def begin(self):
@@ -67,12 +67,12 @@ class Memory(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
     def submit(self, **fields):
-        """The result of an intent: a receipt, or a refusal that changed nothing."""
+        """Submit an intent and return its receipt, or its refusal, which changed no file."""
         before = files(self.folder / "root")
         try:
             receipt = self.memory.writer.submit_intent("p", intent(**fields))
-        except JidomemError as refused:
-            receipt = refused
+        except JidomemError as error:
+            receipt = error
         if not isinstance(receipt, Receipt):
             assert files(self.folder / "root") == before
             return receipt
@@ -91,11 +91,11 @@ class Memory(RuleBasedStateMachine):
         return fields | ({"convention_name": "rule", "convention_scope": scope} if kind in CONVENTIONS else {})
 
     @rule(kind=kinds, summary=summaries, topic=topics, about=abouts, scope=scopes, agent=agents, session=sessions)
-    def say(self, agent, session, **content):
+    def submit_a_memory(self, agent, session, **content):
         self.submit(**self.content(**content), asserted_by=agent, asserted_in=session)
 
     @rule(kind=kinds, summary=summaries, topic=topics, about=abouts, scope=scopes)
-    def say_it_and_settle_what_disagrees(self, **content):
+    def submit_and_resolve_conflicts(self, **content):
         fields = self.content(**content)
         for _ in range(20):
             outcome = self.submit(**fields)
@@ -108,18 +108,20 @@ class Memory(RuleBasedStateMachine):
         raise AssertionError(f"never settled: {outcome}")
 
     @rule(kind=kinds, summary=summaries, topic=topics, about=abouts, scope=scopes)
-    def say_it_beside_what_disagrees(self, **content):
+    def submit_coexisting(self, **content):
         fields = self.content(**content)
         outcome = self.submit(**fields)
         if not isinstance(outcome, Receipt) and outcome.code == "conflict":
-            self.submit(**fields, coexists_with=[found.iri for found in outcome.conflicts])
+            self.submit(**fields, coexists_with=[clash.iri for clash in outcome.conflicts])
 
     @precondition(lambda self: self.items)
     @rule(pick=picks, kind=kinds, summary=summaries, topic=topics, field=st.sampled_from(["supersedes", "invalidates"]))
     def replace(self, pick, kind, summary, topic, field):
-        old = self.items[pick % len(self.items)]
-        outcome = self.submit(**self.content(kind, f"{summary} {pick}", topic, []), evidence=["seen"], **{field: [old]})
-        if old in self.ended:
+        target = self.items[pick % len(self.items)]
+        outcome = self.submit(
+            **self.content(kind, f"{summary} {pick}", topic, []), evidence=["seen"], **{field: [target]}
+        )
+        if target in self.ended:
             assert not isinstance(outcome, Receipt)
 
     @precondition(lambda self: self.items)
@@ -128,8 +130,8 @@ class Memory(RuleBasedStateMachine):
         old = self.items[pick % len(self.items)]
         try:
             self.keep(self.memory.writer.revise("p", old, changes={"status": status}, reason="done"))
-        except JidomemError as refused:
-            outcome = refused
+        except JidomemError as error:
+            outcome = error
             assert outcome.code in ("conflict", "shape_violation", *self.denials)
 
     @precondition(lambda self: self.items)
@@ -137,38 +139,38 @@ class Memory(RuleBasedStateMachine):
     def withdraw(self, pick):
         try:
             self.keep(self.memory.writer.invalidate("p", self.items[pick % len(self.items)], reason="wrong"))
-        except JidomemError as refused:
-            outcome = refused
+        except JidomemError as error:
+            outcome = error
             assert outcome.code in ("conflict", *self.denials)
 
     @precondition(lambda self: self.items)
     @rule(pick=picks, way=st.sampled_from(["undo", "confirm"]))
     def bring_back_or_confirm(self, pick, way):
-        old = self.items[pick % len(self.items)]
+        item = self.items[pick % len(self.items)]
         try:
-            receipt = getattr(self.memory.writer, way)("p", old, reason="seen again")
-        except JidomemError as refused:
-            outcome = refused
+            receipt = getattr(self.memory.writer, way)("p", item, reason="seen again")
+        except JidomemError as error:
+            outcome = error
             assert outcome.code in ("conflict", "invalid_argument", "shape_violation", *self.denials)
         else:
             if receipt.status != "deduplicated":
                 self.keep(receipt)
 
     @rule(fields=st.sampled_from(BROKEN))
-    def slip(self, fields):
+    def submit_invalid(self, fields):
         assert not isinstance(self.submit(**fields), Receipt)
 
     @rule(summary=summaries)
     def retry(self, summary):
         key = f"k-{next(self.keys)}"
         first = self.submit(summary=f"{summary} {key}", idempotency_key=key)
-        again = self.memory.writer.submit_intent("p", intent(summary=f"{summary} {key}", idempotency_key=key))
-        assert again.to_dict() == first.to_dict()
+        repeated = self.memory.writer.submit_intent("p", intent(summary=f"{summary} {key}", idempotency_key=key))
+        assert repeated.to_dict() == first.to_dict()
 
     @rule(names=st.lists(summaries, min_size=2, max_size=4), atomic=st.booleans())
     def explain_an_error(self, names, atomic):
         number = next(self.keys)
-        cause = f"urn:cause:{number}"  # no text names it: a restated memory has another IRI
+        cause = f"urn:cause:{number}"  # no text contains it: a restated memory has another IRI
         because = [["jido:hasRootCause", {"@id": cause}], ["jido:producedLesson", {"@id": f"{cause}:lesson"}]]
         batch = [
             intent(type="root_cause", iri=cause, summary=f"cause {number}"),
@@ -211,30 +213,38 @@ class Memory(RuleBasedStateMachine):
         rows = defaultdict(lambda: defaultdict(set))
         for subject, predicate, value in triples_of(self.memory):
             rows[subject][predicate].add(value)
-        items = {node: said for node, said in rows.items() if jido("hasAssertionStatus") in said}
-        assert all(len(said[jido("appliesToProject")]) == 1 for said in items.values())  # I1
-        ended = {node for node, said in items.items() if said[jido("supersededBy")] or said[jido("invalidatedBy")]}
-        asserted = {node for node, said in items.items() if jido("Asserted") in said[jido("hasAssertionStatus")]}
-        assert not [node for node, said in items.items() for link in ENDS if said[link] - asserted]
-        force = {node: items[node] for node in asserted - ended}
-        no_two_agree_to_differ(force, DECISIONS, lambda said: said[jido("topic")])  # I2
+        items = {node: properties for node, properties in rows.items() if jido("hasAssertionStatus") in properties}
+        assert all(len(properties[jido("appliesToProject")]) == 1 for properties in items.values())  # I1
+        ended = {
+            node
+            for node, properties in items.items()
+            if properties[jido("supersededBy")] or properties[jido("invalidatedBy")]
+        }
+        asserted = {
+            node for node, properties in items.items() if jido("Asserted") in properties[jido("hasAssertionStatus")]
+        }
+        assert not [node for node, properties in items.items() for link in ENDS if properties[link] - asserted]
+        active_items = {node: items[node] for node in asserted - ended}
+        assert_no_undeclared_conflict(active_items, DECISIONS, lambda properties: properties[jido("topic")])  # I2
         for name in ("topic", "conventionName"):  # I3
-            no_two_agree_to_differ(
-                force,
+            assert_no_undeclared_conflict(
+                active_items,
                 CONVENTIONS,
-                lambda said, name=name: {(o, *said[jido("hasConventionScope")]) for o in said[jido(name)]},
-                clash,
+                lambda properties, name=name: {
+                    (o, *properties[jido("hasConventionScope")]) for o in properties[jido(name)]
+                },
+                conventions_clash,
             )
         assert {f"<{item}>" for item in self.ended} <= ended  # I4
         self.ended = {plain_value(node) for node in ended}
-        assert all(len(said[jido("supersededBy")]) <= 1 for said in items.values())
-        lessons = {o for said in items.values() for o in said[jido("producedLesson")]}
+        assert all(len(properties[jido("supersededBy")]) <= 1 for properties in items.values())
+        lessons = {o for properties in items.values() for o in properties[jido("producedLesson")]}
         assert all(jido("LessonLearned") in rows[lesson][TYPE] for lesson in lessons)  # I5
-        explained = {o for said in items.values() for o in said[jido("hasRootCause")]}
-        for node, said in items.items():
-            if jido("RootCause") in said[TYPE] and node not in explained:  # I6
+        explained = {o for properties in items.values() for o in properties[jido("hasRootCause")]}
+        for node, properties in items.items():
+            if jido("RootCause") in properties[TYPE] and node not in explained:  # I6
                 assert any("hasRootCause" in warning for warning in self.warned[plain_value(node)])
-        ours = (
+        own_namespaces = (
             "<https://jido.ai/memory/",
             "<https://jido.ai/agents/",
             "<https://jido.ai/sessions/",
@@ -242,14 +252,14 @@ class Memory(RuleBasedStateMachine):
         )
         assert not [
             o
-            for said in rows.values()
-            for found in said.values()
-            for o in found
-            if o.startswith(ours) and o not in rows
+            for properties in rows.values()
+            for objects in properties.values()
+            for o in objects
+            if o.startswith(own_namespaces) and o not in rows
         ]
 
     def the_past_is_as_it_was(self):
-        """A query as of a moment equals the query of a memory replayed to that moment."""
+        """Assert that a query as of a moment equals the query of a memory replayed to that moment."""
         moments = sorted(set(self.moments))
         for moment in {moments[0], moments[len(moments) // 2], moments[-1]}:
             replayed = self.folder / f"replayed-{moments.index(moment)}"
@@ -259,37 +269,40 @@ class Memory(RuleBasedStateMachine):
                 if commit.recorded_at <= moment:
                     (source,) = self.memory.journal.path(STREAM).glob(f"*-{commit.id[:12]}.ttl")
                     shutil.copy(source, target)
-            with jidomem.open(replayed) as then:
+            with jidomem.open(replayed) as reopened:
                 for name in QUERIES:
-                    asked = self.memory.reader.ask(name, project="p", as_of=moment)
-                    assert asked == then.reader.ask(name, project="p"), (name, moment)
+                    result = self.memory.reader.ask(name, project="p", as_of=moment)
+                    assert result == reopened.reader.ask(name, project="p"), (name, moment)
 
     def index_and_journal_agree(self):
         committed_triples(self.memory)  # C079
-        with jidomem.open(self.folder / "root") as again:
-            assert triples_of(again) == triples_of(self.memory)
+        with jidomem.open(self.folder / "root") as reopened:
+            assert triples_of(reopened) == triples_of(self.memory)
 
 
-def clash(one, other):
-    """Whether two conventions differ about one place."""
-    texts = [{normal_text(plain_value(text)) for text in said[jido("summary")]} for said in (one, other)]
-    places = [said[jido("about")] for said in (one, other)]
+def conventions_clash(first, second):
+    """Return whether two conventions differ about one place."""
+    texts = [{normal_text(plain_value(text)) for text in properties[jido("summary")]} for properties in (first, second)]
+    places = [properties[jido("about")] for properties in (first, second)]
     return texts[0] != texts[1] and (not all(places) or bool(places[0] & places[1]))
 
 
-def no_two_agree_to_differ(force, kinds, keys_of, differ=lambda one, other: True):
-    """No two active items of one family share a key and *differ*, unless one names the other in coexists_with."""
+def assert_no_undeclared_conflict(active_items, kinds, keys_of, conflicts=lambda one, other: True):
+    """Assert that no two active items of one family share a key and conflict, unless one coexists with the other."""
     classes = {jido("".join(part.title() for part in kind.split("_"))) for kind in kinds}
     holders = defaultdict(set)
-    for node, said in force.items():
-        if said[TYPE] & classes:
-            for key in keys_of(said):
+    for node, properties in active_items.items():
+        if properties[TYPE] & classes:
+            for key in keys_of(properties):
                 parts = key if isinstance(key, tuple) else (key,)
                 holders[normal_text(plain_value(parts[0])), *parts[1:]].add(node)
-    for found in holders.values():
-        for one, other in combinations(sorted(found), 2):
-            named = {*force[one][jido("coexistsWith")], *force[other][jido("coexistsWith")]}
-            assert {one, other} & named or not differ(force[one], force[other]), (one, other)
+    for nodes in holders.values():
+        for first, second in combinations(sorted(nodes), 2):
+            coexisting = {*active_items[first][jido("coexistsWith")], *active_items[second][jido("coexistsWith")]}
+            assert {first, second} & coexisting or not conflicts(active_items[first], active_items[second]), (
+                first,
+                second,
+            )
 
 
 TestMemory = Memory.TestCase  # C014 C079 C118

@@ -1,4 +1,4 @@
-"""Under any changing policy and any settlement by review: the same invariants, and no rule is bypassed."""
+"""Under a changing policy and settlements by review, the same invariants hold and no rule is bypassed."""
 
 from conftest import examples
 from hypothesis import HealthCheck, settings
@@ -14,7 +14,7 @@ from jidomem.rdf.terms import boolean, iri
 from jidomem.rdf.vocab import BASE, family, jido
 from jidomem.records.policy import KINDS, UNSET, VERDICTS, PolicyChange
 
-_WAYS = ("accept", "reject", "supersede", "keep-both", "skip")
+_ACTIONS = ("accept", "reject", "supersede", "keep-both", "skip")
 _REFUSALS = ("conflict", "invalid_argument", "shape_violation", "policy_denied")
 changes = st.one_of(
     st.builds(
@@ -40,19 +40,19 @@ class Policed(Memory):
         rules = self.memory.writer.authority("p")
         outcome = super().submit(**fields)
         if kind in KINDS and isinstance(outcome, Receipt):
-            given = (
+            subject = (
                 rules.role_of(agent),
                 (kind, family(kind)),
                 fields.get("about", ()),
                 fields.get("convention_scope"),
             )
-            verdict, _ = rules.verdict(agent, *given)
+            verdict, _ = rules.verdict(agent, *subject)
             assert verdict != "deny"
             assert verdict == "assert" or outcome.status != "asserted"
         return outcome
 
     @rule(change=changes)
-    def rule_otherwise(self, change):
+    def set_policy_rule(self, change):
         receipt = self.memory.writer.change_policy("p", [change])
         self.moments.append(receipt.version.recorded_at)
 
@@ -60,22 +60,22 @@ class Policed(Memory):
     @rule(pick=picks, kind=kinds, summary=summaries, topic=topics, about=abouts, agent=agents, source=st.sampled_from(
         [None, "ExternalDocumentSource", "UserSource"]
     ))  # fmt: skip
-    def conclude(self, pick, agent, source, kind, summary, topic, about):
+    def cite_evidence(self, pick, agent, source, kind, summary, topic, about):
         evidence = [self.items[pick % len(self.items)], self.items[pick // 7 % len(self.items)]]
-        said = self.content(kind, f"{summary} {pick}", topic, about)
-        self.submit(**said, asserted_by=agent, source_type=source, evidence=evidence)
+        fields = self.content(kind, f"{summary} {pick}", topic, about)
+        self.submit(**fields, asserted_by=agent, source_type=source, evidence=evidence)
 
     @precondition(lambda self: self.items)
     @rule(data=st.data(), agent=agents)
     def review(self, data, agent):
         writer, reader = self.memory.writer, self.memory.reader
         before, writer.agent = writer.agent, agent
-        waiting = queue(reader, "p", self.sources.now())
-        text = todo(waiting)
-        for one in waiting[:3]:
-            way = data.draw(st.sampled_from([way for way in _WAYS if way in (*one.actions, "skip")]))
-            text = text.replace(f"skip {one.item}", f"{way} {one.item}", 1)
-        for _, outcome in apply(writer, "p", parse(text, waiting)):
+        pending = queue(reader, "p", self.sources.now())
+        text = todo(pending)
+        for entry in pending[:3]:
+            action = data.draw(st.sampled_from([action for action in _ACTIONS if action in (*entry.actions, "skip")]))
+            text = text.replace(f"skip {entry.item}", f"{action} {entry.item}", 1)
+        for _, outcome in apply(writer, "p", parse(text, pending)):
             self.took(outcome)
         writer.agent = before
 
@@ -83,8 +83,8 @@ class Policed(Memory):
     @rule()
     def confirm_by_rule(self):
         writer = self.memory.writer
-        found = settle_by_rule(writer, self.memory.reader, "p", writer.authority("p"), self.sources.now())
-        for _, _, outcome in found:
+        settlements = settle_by_rule(writer, self.memory.reader, "p", writer.authority("p"), self.sources.now())
+        for _, _, outcome in settlements:
             self.took(outcome)
 
     def took(self, outcome):
@@ -96,18 +96,18 @@ class Policed(Memory):
 
     @precondition(lambda self: self.moments)
     @invariant()
-    def nothing_is_trusted_further_than_what_it_rests_on(self):
+    def memories_on_untrusted_evidence_are_proposed(self):
         rows = {}
         for subject, predicate, value in triples_of(self.memory):
             rows.setdefault(subject, {}).setdefault(predicate, set()).add(value)
 
-        def sources(item, seen):
-            """The final sources of an item, up to those that a curator confirmed, in any order of the walk."""
-            said = rows.get(item, {})
-            if item in seen or jido("confirmedBy") in said:
+        def sources(item, visited):
+            """Return the original sources of an item; the walk stops at items that a curator confirmed."""
+            properties = rows.get(item, {})
+            if item in visited or jido("confirmedBy") in properties:
                 return set()
-            further = (sources(node, seen | {item}) for node in said.get(jido("derivedFrom"), ()))
-            return said.get(jido("hasSourceType"), set()).union(*further)
+            inherited = (sources(node, visited | {item}) for node in properties.get(jido("derivedFrom"), ()))
+            return properties.get(jido("hasSourceType"), set()).union(*inherited)
 
         for item in map(iri, self.items):
             untrusted = jido("ExternalDocumentSource") in sources(item, set())

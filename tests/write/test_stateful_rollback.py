@@ -1,4 +1,4 @@
-"""After any sequence of intents and rollbacks: the memories of the moment are active, and the invariants hold."""
+"""After any sequence of intents and rollbacks, the memories of the moment are active and the invariants hold."""
 
 from conftest import examples
 from hypothesis import HealthCheck, settings
@@ -10,7 +10,7 @@ from test_stateful import Memory, picks, summaries, topics
 from jidomem import JidomemError
 
 
-class TakenBack(Memory):
+class RolledBack(Memory):
     """A memory that several agents write to, with occasional rollbacks."""
 
     @rule(summary=summaries, topic=topics, texts=st.lists(summaries, min_size=1, max_size=2, unique=True))
@@ -24,13 +24,13 @@ class TakenBack(Memory):
             proposed = self.submit_as(fields, propose=True)
             if accept:
                 self.keep(self.memory.writer.settle("p", proposed.iri, "accept"))
-        except JidomemError as refused:
-            outcome = refused
+        except JidomemError as error:
+            outcome = error
             assert outcome.code in ("conflict", "invalid_argument")
 
-    def submit_as(self, fields, **manner):
-        base = {"applies_to_project": "p", "asserted_in": "s-1", "confidence": "high"}
-        receipt = self.memory.writer.submit_intent("p", {**base, **fields}, **manner)
+    def submit_as(self, fields, **options):
+        defaults = {"applies_to_project": "p", "asserted_in": "s-1", "confidence": "high"}
+        receipt = self.memory.writer.submit_intent("p", {**defaults, **fields}, **options)
         if receipt.status != "deduplicated":
             self.keep(receipt)
         return receipt
@@ -44,15 +44,15 @@ class TakenBack(Memory):
     @rule(pick=picks)
     def roll_back(self, pick):  # C117
         moment = sorted(self.then)[pick % len(self.then)]
-        done = self.memory.roll_back(moment, reason="an experiment", project="p")
+        rollback = self.memory.roll_back(moment, reason="an experiment", project="p")
         assert active_contents(self.memory) == self.then[moment]
-        if done.commit:
-            self.moments.append(done.version.recorded_at)
-        for found in done.corrections:  # a root cause is explained by way of the one it revives
-            self.warned[found.by] = ("hasRootCause",)
-            self.items.append(found.by)
-        again = self.memory.roll_back(moment, reason="an experiment", project="p")
-        assert (again.corrections, again.commit) == ((), None)
+        if rollback.commit:
+            self.moments.append(rollback.version.recorded_at)
+        for correction in rollback.corrections:  # a restored root cause is explained through the one it revives
+            self.warned[correction.by] = ("hasRootCause",)
+            self.items.append(correction.by)
+        second = self.memory.roll_back(moment, reason="an experiment", project="p")
+        assert (second.corrections, second.commit) == ((), None)
 
     def teardown(self):
         if self.moments:
@@ -60,8 +60,8 @@ class TakenBack(Memory):
         super().teardown()
 
 
-TestTakenBack = TakenBack.TestCase  # C117 C118
-TestTakenBack.settings = settings(
+TestRolledBack = RolledBack.TestCase  # C117 C118
+TestRolledBack.settings = settings(
     max_examples=examples(6),
     stateful_step_count=20,
     derandomize=True,
