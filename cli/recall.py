@@ -106,7 +106,8 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
     if explain and form not in ("json", "md") and not result.entries and unknown:
         app.info(f"words in no memory: {', '.join(unknown)}")
     sessions, kinds = result.sessions_notice("--session "), result.kinds_notice("--kind {}")
-    for text in (notice, sessions, result.agent_notice, kinds, result.last_session_notice(has_commands=True)):
+    ended = result.inactive.decision.words if result.inactive.decision else ""
+    for text in (notice, ended, sessions, result.agent_notice, kinds, result.last_session_notice(has_commands=True)):
         if text and form not in ("json", "md"):
             app.info(text)
     if form not in ("json", "md") and (text := result.index_notice()):

@@ -21,9 +21,10 @@ from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import BASE, TYPE, graph_iri, jido, local_name, type_and_class
-from jidomem.records.active import ACTIVE, PENDING, state, validity
+from jidomem.rdf.vocab import BASE, TYPE, family, graph_iri, jido, local_name, type_and_class
+from jidomem.records.active import ACTIVE, PENDING, EndedDecision, state, validity
 from jidomem.records.file_anchor import anchors_of, path_of
+from jidomem.records.intent import CONFLICT_KEY
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.repository.record_files import number_of_name, record_name
 
@@ -186,6 +187,35 @@ def load_memory(
     Raises NotFound if the project had no such memory by then, or if the memory is not valid at *valid_at*.
     """
     return _load_item(index, project, item, as_of, valid_at).to_dict(now if valid_at is None else None)
+
+
+def ended_decision(index: OxigraphIndex, project: str, item: str, as_of: object = None) -> EndedDecision | None:
+    """Return a memory that ended, or was rejected, with the reason and its successor; None if it is no decision.
+
+    The successor is the active memory that superseded it, or the active decision on its topic.
+    """
+    memory = load_memory(index, project, item, as_of)
+    if family(memory["type"] or "") != "decision":
+        return None
+    values = memory["properties"]
+    named = (memory["superseded_by"] or memory["invalidated_by"])[-1:]
+    ends = [load_memory(index, project, end, as_of)["properties"] for end in named]
+    said = [*(end.get("reason") or end.get("rationale") for end in ends), values.get("rationale")]
+    reason = next(filter(None, said), [""])
+    after = memory["superseded_by"] or _on_topic(index, project, values)
+    now = [one for name in after if (one := load_memory(index, project, name, as_of))["status"] == ACTIVE][:1]
+    successor = [text for one in now for text in (one["iri"], _summary_of(one))]
+    return EndedDecision(item, _summary_of(memory), memory["status"], str(reason[0]), *successor)
+
+
+def _summary_of(memory: Mapping[str, Any]) -> str:
+    return str(memory["properties"].get("summary", [""])[0])
+
+
+def _on_topic(index: OxigraphIndex, project: str, values: Mapping[str, Any]) -> list[str]:
+    """Return the decisions on the topic of one with the properties *values*."""
+    keys = [literal(key) for key in values.get("conflictKey", ()) if key.startswith("overlapping_decision:")]
+    return [plain_value(row[0]) for key in keys for row in index.triples(graph_iri(project), None, CONFLICT_KEY, key)]
 
 
 def has_ended(memory: Mapping[str, Any]) -> bool:

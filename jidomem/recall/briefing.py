@@ -428,6 +428,7 @@ def _notice(result: MemoryRecall, option: str) -> str:
         result.below_notice if option == _OPTIONS[0] else "",
         result.vectors_notice,
         result.inactive.notice(option),
+        result.inactive.decision.words if result.inactive.decision else "",
         result.sessions_notice(session),
         result.kinds_notice(kinds),
         result.agent_notice,

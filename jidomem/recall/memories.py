@@ -24,7 +24,16 @@ from jidomem.index.search_tables import OwnerFilter, SearchFilter
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, date_time, iri, plain_value
-from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, MARKER, REDACTED, TYPE_ALIASES, jido, local_name
+from jidomem.rdf.vocab import (
+    BASE,
+    CLASS_OF_TYPE,
+    JIDO,
+    MARKER,
+    REDACTED,
+    TYPE_ALIASES,
+    jido,
+    local_name,
+)
 from jidomem.read import memory_detail
 from jidomem.read.named_queries import resolve_name
 from jidomem.recall.bm25 import query_stems, search, search_weights, telling_stems, whole
@@ -42,7 +51,7 @@ from jidomem.recall.ranking import (
     names_time,
     rank_sources,
 )
-from jidomem.records.active import ACTIVE, STATES, Inactive
+from jidomem.records.active import ACTIVE, ENDED, REJECTED, STATES, Inactive
 from jidomem.records.entry import Entry
 from jidomem.records.named_query import moment_of
 from jidomem.records.recall import (
@@ -272,7 +281,10 @@ class Recalling:
         known, as_of = {*entries, *hidden}, narrowing.as_of
         counted = [name for name in hidden if not memory_detail.has_successor(self.index, project, name, known, as_of)]
         better = sum(places[name] < min(ranks) for name in counted) if entries else None
-        return Inactive(dict(Counter(hidden[name] for name in counted)), better)
+        ends = [name for name in counted if hidden[name] in (*ENDED, REJECTED)]
+        ended = (memory_detail.ended_decision(self.index, project, name, as_of) for name in ends)
+        decision = next(filter(None, ended), None)
+        return Inactive(dict(Counter(hidden[name] for name in counted)), better, decision)
 
     def _ranking_with_inactive(
         self, project: str, request: RecallRequest, narrowing: Narrowing, entries: Set[str]

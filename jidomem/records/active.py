@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jidomem.base.words import normal_text
+from jidomem.base.words import normal_text, quoted
 from jidomem.rdf.vocab import DECISION_STATUS, local_name
 
 #: The end of the interval of a node that nothing ends, and of one that is never active.
@@ -149,15 +149,52 @@ def now_of_all(item: str = "item") -> str:
 """
 
 
+#: The most characters of each text of an ended decision.
+_LONGEST_ENDED = 160
+
+
+@dataclass(frozen=True, slots=True)
+class EndedDecision:
+    """A decision that matches and is rejected, superseded or invalidated: its *reason* says why, if known.
+
+    *successor* is the active decision that took its place, or that is on its topic; empty without one.
+    """
+
+    item: str
+    text: str
+    status: str
+    reason: str = ""
+    successor: str = ""
+    successor_text: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return the decision in one line.
+
+        >>> EndedDecision("x:0000abcd", "Use Redis", "rejected", "lost keys", "x:0000ffff", "Use Postgres").words
+        'rejected decision 0000abcd: "Use Redis" (why: "lost keys"); now 0000ffff: "Use Postgres"'
+        """
+        why = f" (why: {quoted(self.reason, _LONGEST_ENDED)[0]})" if self.reason else ""
+        now = f"; now {self.successor[-8:]}: {quoted(self.successor_text, _LONGEST_ENDED)[0]}" if self.successor else ""
+        return f"{self.status} decision {self.item[-8:]}: {quoted(self.text, _LONGEST_ENDED)[0]}{why}{now}"
+
+    def to_dict(self) -> dict[str, str | None]:
+        """Return the decision as plain JSON values."""
+        successor = {"successor": self.successor or None, "successor_text": self.successor_text or None}
+        return {"id": self.item, "text": self.text, "status": self.status, "reason": self.reason or None, **successor}
+
+
 @dataclass(frozen=True, slots=True)
 class Inactive:
     """The matching memories that are left out because they are not active: their number by status.
 
     `better` is the number of them that match better than the first answer; None without an answer to compare with.
+    `decision` is the best ended decision among them.
     """
 
     statuses: Mapping[str, int] = field(default_factory=dict, hash=False)
     better: int | None = None
+    decision: EndedDecision | None = None
 
     @property
     def count(self) -> int:
@@ -193,7 +230,8 @@ class Inactive:
 
     def to_dict(self, option: str = "include_inactive=true") -> dict[str, Any]:
         """Return the count, the statuses and the notice as plain values."""
-        return {"count": self.count, "statuses": dict(self.statuses), "notice": self.notice(option)}
+        return {"count": self.count, "statuses": dict(self.statuses), "notice": self.notice(option),
+                **({"decision": self.decision.to_dict()} if self.decision else {})}  # fmt: skip
 
 
 _WILD = re.compile(r"[*?\[{]")

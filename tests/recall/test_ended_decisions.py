@@ -1,0 +1,58 @@
+"""A rejected or replaced decision is named by the answer that it matches, with the reason and its successor."""
+
+import pytest
+
+import jidomem
+from jidomem.recall.briefing import markdown
+
+REDIS, TABLE, STRAY = "Use Redis for the keys", "Use a Postgres table for the keys", "Redis keeps the keys"
+
+
+@pytest.fixture
+def memory(tmp_path, monkeypatch):
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", "none")
+    with jidomem.open(tmp_path / "root", project="p", agent="rita") as opened:
+        yield opened
+
+
+def decide(memory, text, **fields):
+    return memory.remember(text, type="decision", topic="key store", **{"rationale": "one transaction", **fields}).iri
+
+
+def test_a_rejected_decision_is_named_with_its_reason_and_the_decision_on_its_topic(memory):
+    rejected = decide(memory, REDIS, rationale="lost keys on failover", status="rejected")
+    active = decide(memory, TABLE)
+    memory.remember(STRAY)
+
+    result = memory.recall("Do we use Redis?")
+
+    words = (
+        f'rejected decision {rejected[-8:]}: "{REDIS}" (why: "lost keys on failover"); now {active[-8:]}: "{TABLE}".\n'
+    )
+    assert words in markdown(result)
+    assert result.to_dict()["inactive"]["decision"] == {
+        "id": rejected, "text": REDIS, "status": "rejected", "reason": "lost keys on failover",
+        "successor": active, "successor_text": TABLE,
+    }  # fmt: skip
+
+
+def test_a_withdrawn_decision_is_named_with_the_reason_of_its_end(memory):
+    old = decide(memory, REDIS)
+    memory.writer.correct("p", old, invalidate=True, reason="it lost keys")
+
+    result = memory.recall("Do we use Redis?")
+
+    assert f'invalidated decision {old[-8:]}: "{REDIS}" (why: "it lost keys").\n' in markdown(result)
+
+
+def test_a_superseded_decision_whose_successor_is_among_the_hits_and_other_kinds_are_not_named(memory):
+    old = decide(memory, REDIS)
+    decide(memory, "Use Redis 8 for the keys", supersedes=[old])
+    fact = memory.remember("Redis runs on one host").iri
+    memory.writer.correct("p", fact, invalidate=True, reason="on two")
+
+    result = memory.recall("Do we use Redis?")
+
+    assert result.inactive.count == 1
+    assert result.inactive.decision is None
+    assert "decision" not in result.to_dict()["inactive"]
