@@ -281,7 +281,8 @@ class Recalling:
         known, as_of = {*entries, *hidden}, narrowing.as_of
         counted = [name for name in hidden if not memory_detail.has_successor(self.index, project, name, known, as_of)]
         better = sum(places[name] < min(ranks) for name in counted) if entries else None
-        ends = [name for name in counted if hidden[name] in (*ENDED, REJECTED)]
+        likely = {one.name for one in ranking.best if one.score >= LEAST_NAMED}
+        ends = [name for name in counted if name in likely and hidden[name] in (*ENDED, REJECTED)]
         ended = (memory_detail.ended_decision(self.index, project, name, as_of) for name in ends)
         decision = next(filter(None, ended), None)
         return Inactive(dict(Counter(hidden[name] for name in counted)), better, decision)
@@ -547,6 +548,8 @@ def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset
 
 #: The most words that a line names; the share of the texts up to which a word is rare, and the fewest texts for that.
 MOST_NAMED, RARE, ENOUGH = 8, 0.05, 20
+#: The least score of an ended decision that is named.
+LEAST_NAMED = 0.1
 #: Shares of hits that are stated as such; a smaller share is 1 in a number.
 _SHARES = ((1, 5), (1, 4), (1, 3), (2, 5), (1, 2), (3, 5), (2, 3), (3, 4), (4, 5), (9, 10))
 #: Feature -> its line, for the features that a candidate has or has not.

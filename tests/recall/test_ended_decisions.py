@@ -56,3 +56,13 @@ def test_a_superseded_decision_whose_successor_is_among_the_hits_and_other_kinds
     assert result.inactive.count == 1
     assert result.inactive.decision is None
     assert "decision" not in result.to_dict()["inactive"]
+
+
+def test_an_ended_decision_that_hardly_matches_is_counted_and_not_named(memory):
+    decide(memory, "Use Kafka for events, as it runs everywhere", status="rejected")
+    memory.remember("The cache has a version of its own")
+
+    result = memory.recall("Which Kubernetes version runs in production?", min_score=0)
+
+    assert result.inactive.count == 1
+    assert result.inactive.decision is None
