@@ -60,7 +60,8 @@ def test_a_superseded_decision_whose_successor_is_among_the_hits_and_other_kinds
 
 def test_an_ended_decision_that_hardly_matches_is_counted_and_not_named(memory):
     decide(memory, "Use Kafka for events, as it runs everywhere", status="rejected")
-    memory.remember("The cache has a version of its own")
+    for number in range(30):
+        memory.remember(f"The cache has a version of its own, for client {number}")
 
     result = memory.recall("Which Kubernetes version runs in production?", min_score=0)
 
