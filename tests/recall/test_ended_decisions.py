@@ -63,7 +63,9 @@ def test_an_ended_decision_that_hardly_matches_is_counted_and_not_named(memory):
     for number in range(30):
         memory.remember(f"The cache has a version of its own, for client {number}")
 
-    result = memory.recall("Which Kubernetes version runs in production?", min_score=0)
+    result = memory.recall(
+        "Which Kubernetes version of the cluster runs in the production of our customers?", min_score=0
+    )
 
     assert result.inactive.count == 1
     assert result.inactive.decision is None
