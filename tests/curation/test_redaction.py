@@ -1,4 +1,4 @@
-"""Redaction removes a secret from the journal and all derived files, and no guess at it can be confirmed."""
+"""Redaction removes a secret from the journal and all derived files, so that no guess at it can be confirmed."""
 
 import re
 import shutil
@@ -26,36 +26,38 @@ from jidomem.records.intent import digest
 from jidomem.records.policy import PolicyChange
 
 STREAM = Stream("p")
-PIN = "the vault opens with {}"
+PIN_TEXT = "the vault opens with {}"
 
 
-def written(root, pin, *, sealed=False):
-    """A root in which every kind of write contains a four-digit number; the first memory with it."""
+def record_pin(root, pin, *, sealed=False):
+    """Return a root in which every kind of write contains a four-digit number, and the first memory with it."""
     (root).mkdir()
     (root / "config.toml").write_text('project = "p"\n[conflicts]\nfact = "warn"\n')
     memory = jidomem.open(root, sources=fixed_sources())
     submit = lambda **fields: memory.writer.submit_intent("p", intent(**fields))  # noqa: E731
     first = submit(
-        summary=PIN.format(pin),
-        detailed_explanation=f"Ana said: “{PIN.format(pin)}”, twice",
+        summary=PIN_TEXT.format(pin),
+        detailed_explanation=f"Ana said: “{PIN_TEXT.format(pin)}”, twice",
         topic="vault",
-        evidence=[f"a note that says {PIN.format(pin)}", "https://example.org/note"],
+        evidence=[f"a note that says {PIN_TEXT.format(pin)}", "https://example.org/note"],
         about=["vault.py"],
         idempotency_key="k1",
         extra_triples=[["https://jido.ai/ontology#key", {"@value": pin}]],
     )
-    submit(summary=PIN.format(pin).upper(), topic="vault", about=["vault.py"], idempotency_key="k2")
-    memory.writer.submit_intent("p", decision(summary="Use a vault", alternatives=[PIN.format(pin), "Use a safe"]))
-    submit(type="convention", summary=PIN.format(pin))
-    submit(summary="seen again", evidence=[f"a note that says {PIN.format(pin)}"])
+    submit(summary=PIN_TEXT.format(pin).upper(), topic="vault", about=["vault.py"], idempotency_key="k2")
+    memory.writer.submit_intent("p", decision(summary="Use a vault", alternatives=[PIN_TEXT.format(pin), "Use a safe"]))
+    submit(type="convention", summary=PIN_TEXT.format(pin))
+    submit(summary="seen again", evidence=[f"a note that says {PIN_TEXT.format(pin)}"])
     submit(summary="Nothing about it", topic="weather")
-    again = {"summary": "Nothing about it", "topic": "weather", "rationale": PIN.format(pin)}
-    submit(**again)
-    submit(**again, idempotency_key="k3")
-    memory.writer.revise("p", first.iri, changes={"rationale": "carried over", "status": None}, reason=PIN.format(pin))
-    wrong = submit(summary=f"{PIN.format(pin)}, or so")
-    memory.writer.invalidate("p", wrong.iri, reason="not so")
-    memory.writer.append("p", "system", [("<urn:x:vault>", iri(RDFS + "comment"), literal(PIN.format(pin)))])
+    repeated = {"summary": "Nothing about it", "topic": "weather", "rationale": PIN_TEXT.format(pin)}
+    submit(**repeated)
+    submit(**repeated, idempotency_key="k3")
+    memory.writer.revise(
+        "p", first.iri, changes={"rationale": "carried over", "status": None}, reason=PIN_TEXT.format(pin)
+    )
+    withdrawn = submit(summary=f"{PIN_TEXT.format(pin)}, or so")
+    memory.writer.invalidate("p", withdrawn.iri, reason="not so")
+    memory.writer.append("p", "system", [("<urn:x:vault>", iri(RDFS + "comment"), literal(PIN_TEXT.format(pin)))])
     if sealed:
         for stream in memory.journal.streams():
             memory.journal.seal(stream)
@@ -66,8 +68,14 @@ def written(root, pin, *, sealed=False):
 def terms(memory):
     """Return all terms in the journal, as written in its files and as parsed."""
     journal = FileJournal(memory.settings.root)
-    found = {term for s in journal.streams() for commit in journal.read(s) for t in commit.triples for term in t}
-    return {plain_value(term) for term in found if not term.startswith("<urn:jido:commit:")}
+    values = {
+        term
+        for stream in journal.streams()
+        for commit in journal.read(stream)
+        for triple in commit.triples
+        for term in triple
+    }
+    return {plain_value(term) for term in values if not term.startswith("<urn:jido:commit:")}
 
 
 def bytes_below(root):
@@ -82,15 +90,15 @@ def bytes_below(root):
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_no_byte_depends_on_a_redacted_number_so_none_of_ten_thousand_can_be_confirmed(tmp_path, sealed, monkeypatch):
+def test_a_redacted_number_leaves_no_byte_or_digest_that_depends_on_it(tmp_path, sealed, monkeypatch):
     for name, value in (("ON_DISK_BYTES", 3_000), ("SNAPSHOT_COMMITS", 0), ("WRITER_SNAPSHOT_BYTES", 0)):
         monkeypatch.setattr(limits, name, value)
-    memory, _ = written(tmp_path / "root", "4711", sealed=sealed)
-    other, _ = written(tmp_path / "other", "0815")
-    told = terms(memory) - terms(other)  # what differs for another number, computed or not
-    assert len(told) > 20
-    assert {digest(f"a note that says {PIN.format('4711')}")} == {
-        term.rpartition("/")[2] for term in told if "/evidence/" in term
+    memory, _ = record_pin(tmp_path / "root", "4711", sealed=sealed)
+    other, _ = record_pin(tmp_path / "other", "0815")
+    dependent = terms(memory) - terms(other)  # the terms that depend on the number, computed or not
+    assert len(dependent) > 20
+    assert {digest(f"a note that says {PIN_TEXT.format('4711')}")} == {
+        term.rpartition("/")[2] for term in dependent if "/evidence/" in term
     }
     memory.follower.rebuild()
     memory.ask("facts", project="p", limit=3)
@@ -105,14 +113,14 @@ def test_no_byte_depends_on_a_redacted_number_so_none_of_ten_thousand_can_be_con
 
     follower.catch_up("p")
     assert not any("4711" in str(row) for row in follower.reader.ask("facts", project="p", include_inactive=True))
-    assert not terms(memory) & told
-    whole = bytes_below(tmp_path / "root").decode("utf-8", "replace")
-    assert [term for term in told if len(term) > 8 and term in whole] == []
-    assert '"4711' not in whole
-    digests = set(re.findall(r"[0-9a-f]{32}", whole))
-    assert not digests & {digest(f"a note that says {PIN.format(f'{number:04}')}") for number in range(10_000)}
-    assert not re.search(PIN.format(r"\d{4}"), whole, re.IGNORECASE)
-    assert not re.search(r"vault open with \d{4}", whole)  # in the form of the search text
+    assert not terms(memory) & dependent
+    content = bytes_below(tmp_path / "root").decode("utf-8", "replace")
+    assert [term for term in dependent if len(term) > 8 and term in content] == []
+    assert '"4711' not in content
+    digests = set(re.findall(r"[0-9a-f]{32}", content))
+    assert not digests & {digest(f"a note that says {PIN_TEXT.format(f'{number:04}')}") for number in range(10_000)}
+    assert not re.search(PIN_TEXT.format(r"\d{4}"), content, re.IGNORECASE)
+    assert not re.search(r"vault open with \d{4}", content)  # as in the search text
     assert all(path.stat().st_mtime_ns > started for path in (tmp_path / "root" / "index").rglob("*.sst"))
     for stream in memory.journal.streams():
         assert memory.journal.verify(stream) == ()
@@ -122,11 +130,11 @@ def test_no_byte_depends_on_a_redacted_number_so_none_of_ten_thousand_can_be_con
     other.close()
 
 
-def test_a_secret_in_a_name_that_was_given_goes_and_what_was_kept_of_it_when_it_was_shown(tmp_path):
+def test_a_secret_in_an_iri_is_redacted_from_the_journal_and_the_usage_log(tmp_path):
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
-        named = decision(iri="https://jido.ai/memory/hunter2hunter-1", alternatives=["not to"])
-        memory.writer.submit_intent("p", named)
-        kept = memory.writer.submit_intent("p", decision(summary="Use a safe", evidence=[named["iri"]])).iri
+        named_decision = decision(iri="https://jido.ai/memory/hunter2hunter-1", alternatives=["not to"])
+        memory.writer.submit_intent("p", named_decision)
+        stored = memory.writer.submit_intent("p", decision(summary="Use a safe", evidence=[named_decision["iri"]])).iri
         memory.briefing("p", agent="ana")
         memory.briefing("p", agent="Hunter2Hunter")
         assert b"hunter2hunter" in bytes_below(tmp_path / "root").lower()
@@ -134,40 +142,40 @@ def test_a_secret_in_a_name_that_was_given_goes_and_what_was_kept_of_it_when_it_
         memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2hunter"]), agent="ana", reason="a password")
 
         assert b"hunter2hunter" not in bytes_below(tmp_path / "root").lower()
-        assert [each["agent"] for each in memory.reader.why("p", kept)["shown"]] == ["ana"]
+        assert [view["agent"] for view in memory.reader.why("p", stored)["shown"]] == ["ana"]
         report = check_project(memory.follower, memory.schema, "p")
         assert (report.exit_code, memory.journal.verify(STREAM)) == (0, ())
 
 
-def test_where_else_a_text_stands_is_told_in_whichever_case_and_a_short_one_as_a_word(tmp_path):
+def test_remaining_occurrences_are_found_in_any_case_and_short_texts_as_words_only(tmp_path):
     (tmp_path / "config.toml").write_text('project = "p"  # the safe opens with 4711.\n')
     (tmp_path / "notes.txt").write_text("HUNTER2HUNTER, and 84711")
 
     def paths(text):
-        return [found.path for found in leftovers(tmp_path, [text], "p")]
+        return [leftover.path for leftover in leftovers(tmp_path, [text], "p")]
 
     assert paths("hunter2hunter") == [tmp_path / "notes.txt"]
     assert paths("4711") == [tmp_path / "config.toml"]
 
 
-def test_a_plan_says_what_goes_and_why_and_touches_nothing(tmp_path):
-    memory, first = written(tmp_path / "root", "4711")
+def test_a_redaction_plan_lists_each_triple_with_its_reason_and_changes_nothing(tmp_path):
+    memory, first = record_pin(tmp_path / "root", "4711")
     before = terms(memory)
 
     plan = memory.keeper.plan("p", first, properties=[jido("summary")[1:-1]])
 
     assert terms(memory) == before
-    why = {(trace.triple[1], trace.why) for _, trace in plan.traces if trace.triple[0] == iri(first)}
-    assert (jido("summary"), SAYS) in why
-    assert (jido("detailedExplanation"), SAYS) in why  # the same content
-    assert (jido("requestDigest"), DIGEST) in why
-    assert (jido("derivedFrom"), NAME) in why
+    reasons = {(trace.triple[1], trace.why) for _, trace in plan.traces if trace.triple[0] == iri(first)}
+    assert (jido("summary"), SAYS) in reasons
+    assert (jido("detailedExplanation"), SAYS) in reasons  # the same content
+    assert (jido("requestDigest"), DIGEST) in reasons
+    assert (jido("derivedFrom"), NAME) in reasons
     assert {stream.name for stream, _ in plan.traces} == {"memory", "system"}
     assert not any(trace.triple[1] in (TYPE, jido("recordedAt")) and trace.why == SAYS for _, trace in plan.traces)
     memory.close()
 
 
-def test_a_short_value_is_looked_for_only_where_it_is_linked(memory):
+def test_a_short_value_is_redacted_only_in_linked_triples(memory):
     first = memory.writer.submit_intent("p", intent(summary="A name", topic="Bob")).iri
     memory.writer.revise("p", first, changes={"rationale": "later"}, reason="more")
     other = memory.writer.submit_intent("p", intent(type="lesson", summary="Another Bob", topic="Bob")).iri
@@ -176,28 +184,28 @@ def test_a_short_value_is_looked_for_only_where_it_is_linked(memory):
 
     assert other not in {plain_value(trace.triple[0]) for _, trace in plan.traces}
     assert sum(trace.triple[1] == jido("topic") for _, trace in plan.traces) == 2
-    wide = memory.keeper.plan("p", None, texts=["Bob"])
-    assert other in {plain_value(trace.triple[0]) for _, trace in wide.traces}
+    plan_by_text = memory.keeper.plan("p", None, texts=["Bob"])
+    assert other in {plain_value(trace.triple[0]) for _, trace in plan_by_text.traces}
 
 
 @pytest.mark.parametrize("text", ["ontology", "Task", "agents", "https://jido.ai", "rdf-syntax", "p-1"])
-def test_a_text_that_stands_in_the_terms_or_the_places_of_memories_too_leaves_these_there(tmp_path, text):
+def test_a_text_that_occurs_in_terms_or_iris_is_redacted_from_literals_only(tmp_path, text):
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
         for fields in ({"summary": f"of {text}, and so on"}, {"type": "task", "summary": "ship it"}):
             memory.writer.submit_intent("p-1", intent(applies_to_project="p-1", **fields))
         before = memory.reader.ask("timeline", project="p-1")
 
         plan = memory.keeper.plan("p-1", None, texts=[text])
-        said = {trace.triple[1] for _, trace in plan.traces if trace.why == SAYS}
-        assert said - {jido("projectName")} == {jido("summary")}
+        predicates = {trace.triple[1] for _, trace in plan.traces if trace.why == SAYS}
+        assert predicates - {jido("projectName")} == {jido("summary")}
 
-        made = memory.keeper.redact(plan, agent="architect", reason="why not")
+        orders = memory.keeper.redact(plan, agent="architect", reason="why not")
 
-        assert len(made) == 1
+        assert len(orders) == 1
         assert memory.reader.ask("timeline", project="p-1") == [before[0]]
 
 
-def test_short_evidence_that_several_share_goes_and_they_stay(memory):
+def test_shared_evidence_is_redacted_without_ending_the_memories(memory):
     first, second = (
         memory.writer.submit_intent("p", intent(type="lesson_learned", summary=text, evidence=["log"])).iri
         for text in ("Pin it", "Test it")
@@ -209,7 +217,7 @@ def test_short_evidence_that_several_share_goes_and_they_stay(memory):
     assert memory.reader.get_memory("p", first)["class"] == "LessonLearned"
 
 
-def test_a_text_of_which_the_name_of_who_redacts_says_a_part_is_refused(memory):
+def test_a_text_contained_in_the_iri_of_the_redacting_agent_is_refused(memory):
     memory.writer.submit_intent("p", intent(summary="see https://jido.ai/agents/architect"))
     plan = memory.keeper.plan("p", None, texts=["https://jido.ai/agents/archi"])
 
@@ -217,47 +225,49 @@ def test_a_text_of_which_the_name_of_who_redacts_says_a_part_is_refused(memory):
         memory.keeper.redact(plan, agent="architect", reason="why not")
 
 
-def test_what_else_a_memory_says_stays_and_it_can_be_said_anew(memory):
+def test_a_redacted_property_leaves_the_others_and_can_be_revised(memory):
     first = memory.writer.submit_intent("p", decision(topic="store", rationale="ask for hunter2")).iri
     plan = memory.keeper.plan("p", first, properties=[jido("rationale")[1:-1]])
 
     (order,) = memory.keeper.redact(plan, agent="ana", reason="a password")
 
-    found = memory.reader.get_memory("p", first)
-    assert (found["properties"]["summary"], found["properties"]["topic"]) == (["Use Oxigraph"], ["store"])
-    assert "rationale" not in found["properties"]
-    said = {(p, o) for s, p, o in order.triples if s == f"<{order.iri}>"}
-    assert {(jido("redactedItem"), iri(first)), (jido("redactedProperty"), jido("rationale"))} <= said
-    assert {(jido("orderedBy"), "<https://jido.ai/agents/ana>"), (jido("orderReason"), '"a password"')} <= said
+    memory_row = memory.reader.get_memory("p", first)
+    assert (memory_row["properties"]["summary"], memory_row["properties"]["topic"]) == (["Use Oxigraph"], ["store"])
+    assert "rationale" not in memory_row["properties"]
+    order_triples = {(p, o) for s, p, o in order.triples if s == f"<{order.iri}>"}
+    assert {(jido("redactedItem"), iri(first)), (jido("redactedProperty"), jido("rationale"))} <= order_triples
+    assert {(jido("orderedBy"), "<https://jido.ai/agents/ana>"), (jido("orderReason"), '"a password"')} <= order_triples
     with pytest.raises(jidomem.JidomemError, match="is active on 'store'"):
         memory.writer.submit_intent("p", decision(summary="Use SQLite", topic="store"))
     receipt = memory.writer.revise("p", first, changes={"rationale": "it embeds"}, reason="without the password")
     assert receipt.status == "asserted"
 
 
-def test_check_knows_that_what_is_missing_was_redacted_and_what_was_set_aside(memory):
+def test_check_reports_redacted_and_quarantined_commits_as_warnings(memory):
     first = memory.writer.submit_intent("p", decision(topic="store", rationale="ask for hunter2")).iri
     memory.keeper.redact(memory.keeper.plan("p", first), agent="ana", reason="a password")
     memory.keeper.set_aside(STREAM, tear(memory), agent="ana", reason="torn")
 
     report = check_project(memory.follower, memory.schema, "p")
 
-    found = {(each.severity, each.rule == JOURNAL) for each in report.problems if each.severity != "info"}
-    assert found == {("warning", True)}
-    assert any(each.item == first and each.message.startswith("it was redacted") for each in report.problems)
+    severities = {
+        (problem.severity, problem.rule == JOURNAL) for problem in report.problems if problem.severity != "info"
+    }
+    assert severities == {("warning", True)}
+    assert any(problem.item == first and problem.message.startswith("it was redacted") for problem in report.problems)
 
 
-def test_a_retry_of_a_request_that_was_redacted_is_refused_and_brings_nothing_back(memory):
-    asked = intent(summary="the door opens to hunter2", idempotency_key="once")
-    memory.writer.submit_intent("p", asked)
+def test_a_retry_of_a_redacted_request_is_refused(memory):
+    request = intent(summary="the door opens to hunter2", idempotency_key="once")
+    memory.writer.submit_intent("p", request)
     memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
     with pytest.raises(IdempotencyMismatch):
-        memory.writer.submit_intent("p", asked)
+        memory.writer.submit_intent("p", request)
     assert b"hunter2" not in bytes_below(memory.settings.root)
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("arguments", "error", "message"),
     [
         ({"item": None}, InvalidRequest, "nothing to redact is named"),
         ({"item": "urn:nobody"}, NotFound, "urn:nobody is not a memory of p"),
@@ -271,20 +281,20 @@ def test_a_retry_of_a_request_that_was_redacted_is_refused_and_brings_nothing_ba
         ({"item": None, "texts": ["nowhere at all"]}, NotFound, "nothing in the journal of p contains that text"),
     ],
 )
-def test_what_cannot_be_redacted_is_refused_with_the_way_on(memory, given, error, message):
+def test_an_invalid_redaction_is_refused_with_a_hint(memory, arguments, error, message):
     first = memory.writer.submit_intent("p", intent()).iri
-    item = first if given["item"] == "FIRST" else given["item"]
+    item = first if arguments["item"] == "FIRST" else arguments["item"]
     with pytest.raises(error, match=message) as refused:
-        memory.keeper.plan("p", item, **{name: value for name, value in given.items() if name != "item"})
+        memory.keeper.plan("p", item, **{name: value for name, value in arguments.items() if name != "item"})
     assert refused.value.hint
 
 
-def test_the_reason_may_not_say_the_secret(memory):
+def test_a_reason_or_agent_that_contains_the_secret_is_refused(memory):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     plan = memory.keeper.plan("p", None, texts=["hunter2"])
-    for who in ({"agent": "ana", "reason": "it was HUNTER2"}, {"agent": "hunter2", "reason": "a password"}):
+    for arguments in ({"agent": "ana", "reason": "it was HUNTER2"}, {"agent": "hunter2", "reason": "a password"}):
         with pytest.raises(InvalidRequest, match="contains a text to be redacted"):
-            memory.keeper.redact(plan, **who)
+            memory.keeper.redact(plan, **arguments)
     assert len(list(memory.journal.read(STREAM))) == 1
 
 
@@ -298,21 +308,21 @@ def tear(memory):
 
 
 @pytest.mark.parametrize("role", ["Curator", "Reviewer", "Administrator"])
-@pytest.mark.parametrize("named", ["by a grant", "by the configuration"])
-def test_who_is_no_curator_redacts_nothing_and_sets_nothing_aside_where_there_is_one(tmp_path, role, named):
-    (tmp_path / "config.toml").write_text(f'[agents.rita]\nrole = "{role if named != "by a grant" else "Planner"}"\n')
+@pytest.mark.parametrize("source", ["by a grant", "by the configuration"])
+def test_a_redaction_is_denied_to_others_than_curators_where_one_is_appointed(tmp_path, role, source):
+    (tmp_path / "config.toml").write_text(f'[agents.rita]\nrole = "{role if source != "by a grant" else "Planner"}"\n')
     with jidomem.open(tmp_path, sources=fixed_sources()) as memory:
-        if named == "by a grant":
+        if source == "by a grant":
             memory.writer.change_policy("p", [PolicyChange(agent="rita", grants=role)])
         memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
         plan, lost = memory.keeper.plan("p", None, texts=["hunter2"]), tear(memory)
-        for denied in (
-            lambda who: memory.keeper.redact(plan, agent=who, reason="a password"),
-            lambda who: memory.keeper.redact_again("p", agent=who, reason="a password"),
-            lambda who: memory.keeper.set_aside(STREAM, lost, agent=who, reason="torn"),
+        for command in (
+            lambda agent: memory.keeper.redact(plan, agent=agent, reason="a password"),
+            lambda agent: memory.keeper.redact_again("p", agent=agent, reason="a password"),
+            lambda agent: memory.keeper.set_aside(STREAM, lost, agent=agent, reason="torn"),
         ):
             with pytest.raises(PolicyDenied, match="bob, an Implementer, may not") as refused:
-                denied("bob")
+                command("bob")
             assert refused.value.hint == "ask rita"
         assert memory.journal.damage(STREAM)
         assert b"hunter2" in bytes_below(memory.journal.path(STREAM))
@@ -324,24 +334,24 @@ def test_who_is_no_curator_redacts_nothing_and_sets_nothing_aside_where_there_is
         assert b"hunter2" not in bytes_below(tmp_path)
 
 
-def test_where_a_door_knows_who_speaks_the_token_says_who_redacts(memory):
+def test_the_agent_and_role_of_a_token_apply_to_a_redaction(memory):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
-    made = (memory.follower, memory.schema, memory.settings.policy, memory.sources)
-    keep = lambda writer: JournalMaintenance(*made, writer, lambda: None, lambda *_: None)  # noqa: E731
-    plan, why = memory.keeper.plan("p", None, texts=["hunter2"]), {"reason": "a password"}
+    components = (memory.follower, memory.schema, memory.settings.policy, memory.sources)
+    maintenance = lambda writer: JournalMaintenance(*components, writer, lambda: None, lambda *_: None)  # noqa: E731
+    plan, arguments = memory.keeper.plan("p", None, texts=["hunter2"]), {"reason": "a password"}
 
     for role, agent in (("agent", "bob"), ("reader", "bob"), ("agent", "rita")):
         with pytest.raises(PolicyDenied, match="may not"):
-            keep(memory.writer.acting_as("bob", role)).redact(plan, agent=agent, **why)
+            maintenance(memory.writer.acting_as("bob", role)).redact(plan, agent=agent, **arguments)
     with pytest.raises(PolicyDenied, match="may not redact") as refused:
-        keep(memory.writer.by_rule()).redact(plan, agent="memory-writer", **why)
+        maintenance(memory.writer.by_rule()).redact(plan, agent="memory-writer", **arguments)
     assert refused.value.hint == "ask the operator for a token of the role curator"
 
-    (order,) = keep(memory.writer.acting_as("bob", "curator")).redact(plan, agent="rita", **why)
+    (order,) = maintenance(memory.writer.acting_as("bob", "curator")).redact(plan, agent="rita", **arguments)
     assert (iri(order.iri), jido("orderedBy"), "<https://jido.ai/agents/rita>") in order.triples
 
 
-def test_what_the_policy_says_is_redacted_by_an_administrator_alone(memory):
+def test_a_redaction_of_the_policy_needs_an_administrator(memory):
     memory.writer.agent = "ana"
     roles = [PolicyChange(agent="ana", grants="Administrator"), PolicyChange(agent="rita", grants="Curator")]
     memory.writer.change_policy("p", [*roles, PolicyChange(kind="task", allows="deny")])
@@ -351,26 +361,26 @@ def test_what_the_policy_says_is_redacted_by_an_administrator_alone(memory):
     assert memory.writer.authority("p").verdict("bob", "Implementer", ("task", "task"))[0] == "deny"
 
 
-def test_what_a_killed_process_left_of_its_index_goes_as_well(memory):
+def test_an_abandoned_index_of_a_killed_process_is_removed_by_a_redaction(memory):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
-    left = memory.settings.root / "index" / "live" / "0123456789abcdef"
-    (left / "store").mkdir(parents=True)
-    (left / "store" / "000007.sst").write_bytes(b"hunter2")
-    left.with_name(f"{left.name}.lock").touch()
+    abandoned = memory.settings.root / "index" / "live" / "0123456789abcdef"
+    (abandoned / "store").mkdir(parents=True)
+    (abandoned / "store" / "000007.sst").write_bytes(b"hunter2")
+    abandoned.with_name(f"{abandoned.name}.lock").touch()
     memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
     assert b"hunter2" not in bytes_below(memory.settings.root)
 
 
-def test_what_is_said_while_it_is_redacted_goes_as_well(memory, tmp_path):
+def test_a_memory_written_after_the_plan_is_redacted_too(memory, tmp_path):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     plan = memory.keeper.plan("p", None, texts=["hunter2"])
-    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as other:
-        other.writer.submit_intent("p", intent(iri="urn:later", summary="as I said, hunter2"))
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as reopened:
+        reopened.writer.submit_intent("p", intent(iri="urn:later", summary="as I said, hunter2"))
     assert len(memory.keeper.redact(plan, agent="ana", reason="a password")) == 2
     assert b"hunter2" not in bytes_below(memory.settings.root)
 
 
-def test_a_copy_that_comes_back_is_reported_and_not_served_and_goes_when_asked(memory, tmp_path):
+def test_a_restored_copy_is_reported_not_served_and_redacted_again_on_demand(memory, tmp_path):
     memory.writer.submit_intent("p", intent(summary="first"))
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     memory.writer.submit_intent("p", intent(summary="last"))
@@ -385,20 +395,20 @@ def test_a_copy_that_comes_back_is_reported_and_not_served_and_goes_when_asked(m
 
     memory.catch_up("p")
     assert not any("hunter2" in str(row) for row in memory.reader.ask("facts", project="p"))
-    with jidomem.open(memory.settings.root) as anew:
-        assert not any("hunter2" in str(row) for row in anew.reader.ask("facts", project="p"))
+    with jidomem.open(memory.settings.root) as reopened:
+        assert not any("hunter2" in str(row) for row in reopened.reader.ask("facts", project="p"))
     assert journal.verify(STREAM) == ()
-    (found,) = findings(journal, STREAM)
-    assert (found.kind, found.severity, found.path) == ("exposed", "violation", str(folder / pack.name))
+    (finding,) = findings(journal, STREAM)
+    assert (finding.kind, finding.severity, finding.path) == ("exposed", "violation", str(folder / pack.name))
     lines = (folder / pack.name).read_text("utf-8").splitlines()
-    assert lines[found.line - 1] == "# jidomem journal 1"
-    assert any("hunter2" in line for line in lines[found.line : found.line + 80])
+    assert lines[finding.line - 1] == "# jidomem journal 1"
+    assert any("hunter2" in line for line in lines[finding.line : finding.line + 80])
 
-    with jidomem.open(memory.settings.root) as anew:
-        report = check_project(anew.follower, anew.schema, "p")
+    with jidomem.open(memory.settings.root) as reopened:
+        report = check_project(reopened.follower, reopened.schema, "p")
     assert "hunter2" not in str(report.to_dict())
     (problem,) = [each for each in report.problems if each.rule == JOURNAL]
-    assert (problem.severity, problem.path, problem.line) == ("violation", found.path, found.line)
+    assert (problem.severity, problem.path, problem.line) == ("violation", finding.path, finding.line)
 
     assert len(memory.keeper.redact_again("p", agent="ana", reason="it came back")) == 1
     assert findings(journal, STREAM) == []
@@ -408,12 +418,10 @@ def test_a_copy_that_comes_back_is_reported_and_not_served_and_goes_when_asked(m
 
 @pytest.mark.parametrize("at_once", [0, 1_000])
 @pytest.mark.parametrize("sealed", [True, False])
-def test_a_copy_from_before_is_not_served_though_the_redacted_one_is_gone(
-    memory, tmp_path, sealed, at_once, monkeypatch
-):
+def test_an_unredacted_copy_is_not_served_without_the_redacted_file(memory, tmp_path, sealed, at_once, monkeypatch):
     monkeypatch.setattr(rewrite, "AT_ONCE", at_once)
     memory.writer.submit_intent("p", intent(summary="first"))
-    said = memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
+    secret = memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     last = memory.writer.submit_intent("p", intent(summary="last"))
     root, folder = memory.settings.root, memory.journal.path(STREAM)
     if sealed:
@@ -430,28 +438,30 @@ def test_a_copy_from_before_is_not_served_though_the_redacted_one_is_gone(
     shutil.rmtree(root / "index", ignore_errors=True)
 
     assert b"hunter2" in bytes_below(folder)
-    with jidomem.open(root) as anew:
-        for as_of in (None, said.version.recorded_at, last.version.recorded_at):
-            assert not any("hunter2" in str(row) for row in anew.reader.ask("timeline", project="p", as_of=as_of))
-        assert not anew.recall("hunter2", "p").entries
-        assert anew.reader.get_memory("p", said.iri)["properties"].get("summary") is None
-        assert not any("hunter2" in term for commit in anew.journal.read(STREAM) for t in commit.triples for term in t)
-        assert anew.journal.verify(STREAM) == ()
-        assert {found.kind for found in findings(anew.journal, STREAM)} == {"exposed"}
-        assert len(anew.keeper.redact_again("p", agent="ana", reason="it came back")) == 1
-        assert findings(anew.journal, STREAM) == []
+    with jidomem.open(root) as reopened:
+        for as_of in (None, secret.version.recorded_at, last.version.recorded_at):
+            assert not any("hunter2" in str(row) for row in reopened.reader.ask("timeline", project="p", as_of=as_of))
+        assert not reopened.recall("hunter2", "p").entries
+        assert reopened.reader.get_memory("p", secret.iri)["properties"].get("summary") is None
+        assert not any(
+            "hunter2" in term for commit in reopened.journal.read(STREAM) for t in commit.triples for term in t
+        )
+        assert reopened.journal.verify(STREAM) == ()
+        assert {finding.kind for finding in findings(reopened.journal, STREAM)} == {"exposed"}
+        assert len(reopened.keeper.redact_again("p", agent="ana", reason="it came back")) == 1
+        assert findings(reopened.journal, STREAM) == []
     assert b"hunter2" not in bytes_below(folder)
 
 
-def test_a_redaction_nobody_recorded_is_reported(memory):
+def test_an_unrecorded_redaction_is_reported(memory):
     memory.writer.submit_intent("p", intent(summary="an inconvenient truth"))
     (path,) = memory.journal.path(STREAM).glob("*.ttl")
     commit = parse(path.read_bytes())
-    gone = [leaf for triple, leaf in leaves(commit).items() if "inconvenient" in triple[2]]
-    path.with_suffix(".redacted.ttl").write_bytes(without(commit, gone).data)
+    redacted_leaves = [leaf for triple, leaf in leaves(commit).items() if "inconvenient" in triple[2]]
+    path.with_suffix(".redacted.ttl").write_bytes(without(commit, redacted_leaves).data)
     path.unlink()
     assert memory.journal.verify(STREAM) == ()
-    (found,) = findings(memory.journal, STREAM)
-    assert (found.kind, found.severity) == ("unrecorded", "violation")
-    assert found.path.endswith(".redacted.ttl")
-    assert "restore the complete file" in found.hint
+    (finding,) = findings(memory.journal, STREAM)
+    assert (finding.kind, finding.severity) == ("unrecorded", "violation")
+    assert finding.path.endswith(".redacted.ttl")
+    assert "restore the complete file" in finding.hint

@@ -16,8 +16,8 @@ START = datetime(2026, 11, 1, 8, 0, tzinfo=UTC)
 STEPS = 40
 
 
-class Life:
-    """Random writes, with an hour between them."""
+class RandomWrites:
+    """Random writes at intervals of hours."""
 
     def __init__(self, root, seed):
         self.random, self.now, self.known = Random(seed), START, []
@@ -46,25 +46,27 @@ class Life:
         return self.submit(decision(summary=f"decides {self.random.random()}", topic=topic, evidence=self.some()))
 
     def propose(self):
-        wanted = self.some() if self.random.random() < 0.5 else []
-        found = intent(summary=f"proposes {self.random.random()}", supersedes=wanted)
-        return self.memory.writer.submit_intent("p", found, propose=True)
+        superseded = self.some() if self.random.random() < 0.5 else []
+        proposal = intent(summary=f"proposes {self.random.random()}", supersedes=superseded)
+        return self.memory.writer.submit_intent("p", proposal, propose=True)
 
     def say_the_same(self):
         return self.submit(intent(summary=f"says {self.random.random()}", topic="one", about=["a/file"]))
 
     def end(self):
         item = (self.some() or [self.say().iri])[0]
-        ways = {"invalidate": True} if self.random.random() < 0.5 else {"supersede": f"now {self.random.random()}"}
-        return self.memory.writer.correct("p", item, reason="it is so", **ways)
+        correction = (
+            {"invalidate": True} if self.random.random() < 0.5 else {"supersede": f"now {self.random.random()}"}
+        )
+        return self.memory.writer.correct("p", item, reason="it is so", **correction)
 
     def settle(self):
-        waiting = self.queue(self.memory)[0]
-        one = self.random.choice([*waiting] or [None])
-        if one is None:
+        pending = self.queue(self.memory)[0]
+        entry = self.random.choice([*pending] or [None])
+        if entry is None:
             return self.say()
-        way = self.random.choice(one.actions)
-        return self.memory.writer.settle("p", one.item, way, other=one.other, reason="it is so")
+        action = self.random.choice(entry.actions)
+        return self.memory.writer.settle("p", entry.item, action, other=entry.other, reason="it is so")
 
     def submit(self, values):
         return self.memory.writer.submit_intent("p", values)
@@ -77,23 +79,25 @@ class Life:
 
     def queue(self, memory):
         memory.catch_up("p")
-        found = queued(memory.reader, "p", self.now)
-        return found.waiting, found.total
+        page = queued(memory.reader, "p", self.now)
+        return page.waiting, page.total
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_after_every_step_of_any_life_the_queue_is_that_of_who_looks_everything_up(root, seed):
+def test_the_cached_queue_equals_a_new_queue_after_every_random_write(root, seed):
     root.mkdir(exist_ok=True)
-    life, met = Life(root, seed), set()
+    writes, kinds = RandomWrites(root, seed), set()
     for _ in range(STEPS):
-        life.step()
-        fresh = life.later
-        for observer in fresh.index.observers:
+        writes.step()
+        uncached = writes.later
+        for observer in uncached.index.observers:
             observer.reset("https://jido.ai/projects/p/graphs/long-term-context")
 
-        assert life.queue(life.memory) == life.queue(fresh)
-        told = {(row["item"], row["reason"], row["due"]) for row in review_cache(life.memory.reader, "p").due(life.now)}
-        assert told == {(row["item"], row["reason"], row["due"]) for row in due(fresh.reader, "p", life.now)}
-        met |= {one.kind for one in life.queue(fresh)[0]}
+        assert writes.queue(writes.memory) == writes.queue(uncached)
+        cached = {
+            (row["item"], row["reason"], row["due"]) for row in review_cache(writes.memory.reader, "p").due(writes.now)
+        }
+        assert cached == {(row["item"], row["reason"], row["due"]) for row in due(uncached.reader, "p", writes.now)}
+        kinds |= {entry.kind for entry in writes.queue(uncached)[0]}
 
-    assert met >= {"conflict", "proposal", "review_due"}
+    assert kinds >= {"conflict", "proposal", "review_due"}

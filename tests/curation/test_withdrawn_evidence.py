@@ -1,4 +1,4 @@
-"""What rests on a withdrawn memory: one rule for the list `stale` and its pages, the review queue and the briefing."""
+"""Memories that depend on a withdrawn one: one rule for the query `stale`, its pages, the review queue and briefing."""
 
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -16,7 +16,7 @@ from jidomem.write.snapshot import WriteSnapshot, withdrawals_below
 
 
 class History:
-    """A memory that is written, and a second process that reads it: after each write, or after several."""
+    """A memory with a writer and a second reader that reads after each write or after several."""
 
     def __init__(self, root, seed=0):
         self.random, self.now, self.known = Random(seed), datetime(2026, 11, 1, 8, 0, tzinfo=UTC), []
@@ -43,16 +43,16 @@ class History:
         return self.writer.settle("p", item, "accept", reason="it holds").iri
 
     def step(self):
-        old = [self.random.choice(self.known[-8:]) for _ in range(2)] if self.known else []
-        ways = (self.revise, self.withdraw, self.undo, self.accept)
+        evidence = [self.random.choice(self.known[-8:]) for _ in range(2)] if self.known else []
+        operations = (self.revise, self.withdraw, self.undo, self.accept)
         try:
-            way = self.random.choice(ways) if old and self.random.random() < 0.65 else None
-            self.known.append(self.say(*old) if way is None else way(old[0]))
-        except JidomemError:  # the memory is of another state
-            self.known.append(self.say(*old))
+            operation = self.random.choice(operations) if evidence and self.random.random() < 0.65 else None
+            self.known.append(self.say(*evidence) if operation is None else operation(evidence[0]))
+        except JidomemError:  # the state of the memory does not permit it
+            self.known.append(self.say(*evidence))
 
     def listed(self):
-        """The stale memories, as the engine finds them."""
+        """Return the stale memories by the query engine."""
         self.reading.catch_up("p")
         return sorted({row["item"] for row in self.reading.reader.ask("stale", project="p", valid_at=self.now)})
 
@@ -67,17 +67,20 @@ class History:
 
     def briefed(self):
         sections = self.reading.briefing("p", budget_tokens=20_000).to_dict()["sections"]
-        return sorted(entry["iri"] for one in sections if one["name"] == "questions" for entry in one["entries"])
+        return sorted(
+            entry["iri"] for section in sections if section["name"] == "questions" for entry in section["entries"]
+        )
 
     def settleable(self):
-        """The active memories of which a writer finds that something that they rest on was withdrawn later."""
+        """Return the active memories for which a writer finds evidence that was withdrawn later."""
         graph = graph_iri("p")
-        view = WriteSnapshot(lambda *pattern: self.reading.index.triples(graph, *pattern))
-        at = {name: self.reading.reader.get_memory("p", name)["recorded_at"] for name in self.known}
+        snapshot = WriteSnapshot(lambda *pattern: self.reading.index.triples(graph, *pattern))
+        recorded = {name: self.reading.reader.get_memory("p", name)["recorded_at"] for name in self.known}
         return sorted(
             name
             for name in {*self.known}
-            if view.is_active(iri(name)) and any(at[name] < at[end[1:-1]] for end in withdrawals_below(iri(name), view))
+            if snapshot.is_active(iri(name))
+            and any(recorded[name] < recorded[end[1:-1]] for end in withdrawals_below(iri(name), snapshot))
         )
 
 
@@ -86,46 +89,46 @@ def history(root):
     return History(root)
 
 
-def test_versions_that_come_in_at_once_are_all_followed_to_what_rests_on_them(history):
+def test_several_new_versions_are_followed_to_the_dependent_memory(history):
     first = history.say()
-    resting = history.say(first)
+    dependent = history.say(first)
     second = history.revise(first)
     assert (history.listed(), history.paged(), history.queued()) == ([], [], [])
 
     history.withdraw(history.revise(history.revise(second)))
-    assert history.paged() == history.queued() == history.listed() == [resting]
+    assert history.paged() == history.queued() == history.listed() == [dependent]
 
 
-def test_queue_follows_a_version_that_ended_before_the_last_read(history):
+def test_the_queue_follows_a_version_that_ended_before_the_last_read(history):
     first = history.say()
-    resting = history.say(first)
+    dependent = history.say(first)
     last = history.revise(history.revise(first))
     assert history.queued() == []
 
     history.withdraw(last)
-    assert history.queued() == history.paged() == [resting]
+    assert history.queued() == history.paged() == [dependent]
 
 
-@pytest.mark.parametrize("way", [History.withdraw, History.accept])
-def test_briefing_is_without_a_resting_memory_that_ended(history, way):
+@pytest.mark.parametrize("ending", [History.withdraw, History.accept])
+def test_the_briefing_omits_a_dependent_memory_that_ended(history, ending):
     first = history.say()
-    resting = history.say(first)
+    dependent = history.say(first)
     history.withdraw(first)
     history.listed()
-    assert history.briefed() == [resting]
+    assert history.briefed() == [dependent]
 
-    way(history, resting)
+    ending(history, dependent)
     history.listed()
     assert history.briefed() == []
 
 
 @pytest.mark.parametrize("seed", range(examples(2)))
-def test_every_reader_finds_the_same_resting_memories_in_any_history(root, seed):
-    history, met = History(root, seed), set()
+def test_every_reader_finds_the_same_dependent_memories_in_any_history(root, seed):
+    history, found = History(root, seed), set()
     for _ in range(10):
         for _ in range(history.random.randint(1, 8)):
             history.step()
         listed = history.listed()
         assert history.paged() == history.queued() == history.briefed() == history.settleable() == listed
-        met |= {*listed}
-    assert met
+        found |= {*listed}
+    assert found
