@@ -6,10 +6,11 @@ import json
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -36,6 +37,9 @@ from jidomem_cli.hooks import HOOK_CLIENTS, answer_hook, session_of
 from jidomem_cli.options import App, Command, hook_option, pass_app
 from jidomem_cli.paths import Paths
 
+if TYPE_CHECKING:
+    from jidomem.check.report import Waiver
+
 #: The exit codes of a broken strict convention, and of one that was not checked, or may be missing.
 _STOPPED, _UNCHECKED = 3, 1
 _TOUCHED = ("file_path", "notebook_path", "path", "target_file")
@@ -49,6 +53,7 @@ _OF_JOURNAL = (
 @click.command(cls=Command, formats=("text", "json", "github"))
 @click.argument("paths", metavar="PATH...", nargs=-1)
 @click.option("--staged", is_flag=True, help="Check the staged changes of git instead of PATHs.")
+@click.option("--since", metavar="GITREF", help="Check what changed since the branch left this revision (below PATHs).")
 @hook_option(HOOK_CLIENTS)
 @click.option("--session", metavar="NAME", help="Session (default: $JIDOMEM_SESSION, then a daily one).")
 @click.option("--override", metavar="REASON", help="Allow the next edit of PATH, for this reason.")
@@ -59,6 +64,7 @@ def guard(
     app: App,
     paths: tuple[str, ...],
     staged: bool,
+    since: str | None,
     hook: str | None,
     session: str | None,
     override: str | None,
@@ -69,20 +75,24 @@ def guard(
     Each rule is shown once per session, within 300 tokens. If the check of a strict convention fails, the reason is
     printed and the exit code is 3; if the check did not run, as its command is not trusted here, or if the journal is
     damaged, 1. Prints nothing for files without rules. A folder stands for the files below it that git does not ignore.
-    --format github prints an annotation for each, and no rules.
+    --format github prints an annotation for each, and no rules. Waivers with rule = "guard" in baseline.toml of the
+    root let files break a rule until a day.
 
     Examples:
       jidomem guard src/a.py
       jidomem guard src/a.py --session morning --json
       jidomem guard .
+      jidomem guard --since origin/main --format github
       jidomem guard --override "the old interface needs it" src/a.py
     """
-    if (len(paths) > 0) + staged + (hook is not None) != 1 or (override is not None and not paths):
-        raise InvalidRequest("give paths, --staged or --hook", hint="name a file: jidomem guard src/a.py")
+    if (len(paths) > 0 or since is not None) + staged + (hook is not None) != 1 or (override is not None and not paths):
+        raise InvalidRequest("give paths, --since, --staged or --hook", hint="name a file: jidomem guard src/a.py")
     if allowed and (hook is not None or override is not None):
         raise InvalidRequest("--allow-unchecked is for files to check", hint="leave out --hook and --override")
     if app.format is not None and (hook is not None or override is not None):
         raise InvalidRequest("--format is for files to check", hint="leave out --hook and --override")
+    if since is not None and override is not None:
+        raise InvalidRequest("--since is for files to check", hint="leave out --override")
     if hook is not None:
         answer_hook(app, hook, "guard", lambda hook_input: _hook_answer(app, hook, hook_input, session))
         return
@@ -99,16 +109,23 @@ def guard(
         return
     folder = local.paths.folder
     given = local.paths.files(paths)
-    edits = _staged(local) if staged else [Edit(path, file=folder / path) for path in given]
-    verdict = local.guard.judge(edits, name, show_with_stops=True)
-    _print_verdict(app, verdict, allowed, local.paths.folder)
+    if since is not None:
+        edits = _changed_since(local, since, set(given) if paths else None)
+    else:
+        edits = _staged(local) if staged else [Edit(path, file=folder / path) for path in given]
+    verdict = local.guard.judge(edits, name, show_rules=app.format != "github", show_with_stops=True)
+    verdict, waived = _waive(local, verdict)
+    _print_verdict(app, verdict, allowed, local.paths.folder, waived)
     for text in verdict.damage:
         app.warn(f"a rule may be missing: {text}")
     _warn_of_unchecked(app, verdict, allowed)
     _warn_of_missing(app, folder, given)
+    for stop, waiver in waived:
+        by = f" by {waiver.by}" if waiver.by else ""
+        app.info(f"{stop.path}: {stop.reason}; waived until {waiver.until}{by}: {waiver.reason}")
     for stop in verdict.overridden:
         app.info(f"{stop.path}: {stop.reason}; an override let this pass, and is used up")
-    if verdict.earlier and not staged and not app.json:
+    if verdict.earlier and paths and not app.json:
         files = shlex.join(name for name in paths if local.paths.others((name,)))
         app.info(f"{verdict.earlier} shown earlier in session {name}; all: jidomem governing {files}")
     unchecked = [stop for stop in verdict.unchecked if not _is_allowed(stop, allowed)]
@@ -120,7 +137,7 @@ class _LocalGuard:
     """The guard of the memory for the working directory, and its paths."""
 
     def __init__(self, loaded: settings.Settings) -> None:
-        self.session = loaded.session
+        self.session, self.root, self.project = loaded.session, loaded.root, loaded.project
         self.guard = Guard(
             loaded, now, lambda command: root_config.may_run(settings.own_config(), loaded.root, command)
         )
@@ -207,6 +224,53 @@ def _edit(path: str, file: Path, tool_input: Mapping[str, Any]) -> Edit:
     return Edit(path, None, cell, whole=False) if isinstance(cell, str) else Edit(path)
 
 
+def _changed_since(local: _LocalGuard, since: str, among: Collection[str] | None) -> list[Edit]:
+    """Return the edits of the files that differ from the revision where HEAD left *since*; only those *among* paths.
+
+    Raises InvalidRequest without a repository, for an unknown revision, and for one without a common ancestor.
+    """
+    from jidomem.journal.branches import Revision
+
+    if local.guard.tree is None:
+        raise InvalidRequest("no git repository in this folder or above it", hint="jidomem guard PATH")
+    top = local.guard.tree.top
+    base = Revision(top, since).shared(top).ref
+    listed = git.read_git(top, "diff", "--name-status", "-z", "-M", "--diff-filter=ACMRT", "--no-ext-diff", base)
+    if listed is None:
+        raise InvalidRequest(f"git cannot compare with {since!r}", hint=f"try it: git diff --name-status {since}")
+    words, pairs = iter(os.fsdecode(listed).split("\0")), list[tuple[str, str]]()
+    for status in filter(None, words):
+        old = next(words)
+        pairs.append((old, next(words) if status[0] in "RC" else old))
+    names = {path: pair for pair in pairs if (path := local.paths.of(str(top / pair[1]))) is not None}
+    chosen = {path: pair for path, pair in names.items() if among is None or path in among}
+    rules = local.guard.governing(list(chosen))
+
+    def before(name: str) -> str | None:
+        data = git.read_git(top, "cat-file", "blob", f"{base}:{name}")
+        return None if data is None else data.decode("utf-8", "replace")
+
+    return [
+        Edit(path, before(old) if any(r.checks for r in rules.get(path, ())) else None, file=top / new)
+        for path, (old, new) in chosen.items()
+    ]
+
+
+def _waive(local: _LocalGuard, verdict: Verdict) -> tuple[Verdict, list[tuple[Stop, Waiver]]]:
+    """Return *verdict* without the stops that the baseline of the root waives today, and these."""
+    from jidomem.runtime.governance_api import baseline_of_root
+
+    baseline, today = baseline_of_root(local.root) if verdict.stops else None, now().date()
+    waivers = [one for one in baseline.waivers if one.project in ("", local.project)] if baseline else []
+    waived = [
+        (stop, waiver)
+        for stop in verdict.stops
+        if (waiver := next((one for one in waivers if one.allows(stop.rule.item, stop.path, today)), None))
+    ]
+    without = {id(stop) for stop, _ in waived}
+    return replace(verdict, stops=tuple(stop for stop in verdict.stops if id(stop) not in without)), waived
+
+
 def _staged(local: _LocalGuard) -> list[Edit]:
     """Return the staged edits; texts are read only if a check needs them."""
     if local.guard.tree is None:
@@ -268,10 +332,14 @@ def _warn_of_unchecked(app: App, verdict: Verdict, allowed: Sequence[str]) -> No
             app.warn(f"--allow-unchecked {name} allows nothing: no check of such a convention was left out")
 
 
-def _print_verdict(app: App, verdict: Verdict, allowed: Sequence[str], folder: Path) -> None:
+def _print_verdict(
+    app: App, verdict: Verdict, allowed: Sequence[str], folder: Path, waived: Sequence[tuple[Stop, Waiver]]
+) -> None:
     """Print the verdict in the requested format; *folder* is that of the paths."""
     if app.json or app.format == "json":
-        click.echo(json.dumps(_plain(verdict, allowed), ensure_ascii=False))
+        rows = [{**_stop(stop), "waived": waiver.reason, "until": f"{waiver.until}", "by": waiver.by}
+                for stop, waiver in waived]  # fmt: skip
+        click.echo(json.dumps({**_plain(verdict, allowed), "waived": rows}, ensure_ascii=False))
         return
     if app.format == "github":
         for line in _annotations(verdict, allowed, folder):

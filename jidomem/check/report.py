@@ -423,7 +423,9 @@ def _xml(text: str) -> str:
 
 #: The file of a root with waivers for every check of its memory.
 BASELINE = "baseline.toml"
-_KEYS, _MORE = ("rule", "item", "reason", "until"), ("by", "project")
+_KEYS, _MORE = ("rule", "item", "reason", "until"), ("by", "project", "path")
+#: The rule of a waiver that lets files break the strict convention `item` in `jidomem guard`.
+GUARDED = "guard"
 _EXAMPLE = 'write [[waiver]] with rule = "...", item = "...", reason = "..." and until = 2027-01-31'
 
 
@@ -431,7 +433,7 @@ _EXAMPLE = 'write [[waiver]] with rule = "...", item = "...", reason = "..." and
 class Waiver:
     """One accepted finding: its rule and item, by IRI or short name, the reason, the last day, and its line.
 
-    Optional are its author and the project to which it is limited.
+    Optional are its author, the project to which it is limited and, for a strict convention, the `path` of a file.
     """
 
     rule: str
@@ -441,6 +443,12 @@ class Waiver:
     line: int
     by: str = ""
     project: str = ""
+    path: str = ""
+
+    def allows(self, item: str, path: str, today: date) -> bool:
+        """Return whether *path* may break the strict convention *item*, which the waiver names by IRI or short id."""
+        is_of = self.rule == GUARDED and self.item in (item, item.rpartition("/")[2], short_id(item))
+        return is_of and self.path in ("", path) and self.until >= today
 
     def covers(self, problem: Problem) -> bool:
         """Return whether *problem* is the accepted finding."""
@@ -486,7 +494,10 @@ def _waiver(where: str, row: dict[str, Any], line: int) -> Waiver:
     texts = all(isinstance(text, str) and text.strip() for text in (rule, item, reason, *more))
     if type(until) is not date or not texts:
         raise InvalidRequest(f"{where}: {', '.join((*_KEYS[:3], *_MORE))} are texts, and until is a day", hint=_EXAMPLE)
-    return Waiver(rule, item, reason.strip(), until, line, row.get("by", "").strip(), row.get("project", ""))
+    if "path" in row and rule != GUARDED:
+        raise InvalidRequest(f'{where}: path is for rule = "{GUARDED}"', hint="leave out path")
+    by, project, path = row.get("by", "").strip(), row.get("project", ""), row.get("path", "")
+    return Waiver(rule, item, reason.strip(), until, line, by, project, path)
 
 
 def waive(report: CheckReport, baseline: Baseline, today: date, *, in_part: bool = False) -> None:
@@ -520,7 +531,8 @@ def add_waivers(
     """Add to *report* the state of each of *waivers*, of the file *path*, and a finding for one expired or unused."""
     problems = [*report.problems]
     for waiver in waivers:
-        state = "expired" if waiver.until < today else "holds" if used[waiver] or in_part else "unused"
+        is_used = used[waiver] or in_part or waiver.rule == GUARDED  # the guard knows which of those it needs
+        state = "expired" if waiver.until < today else "holds" if is_used else "unused"
         problems += _waiver_problems(waiver, state, path)
         until = waiver.until.isoformat()
         report.waivers.append(Standing(waiver.rule, waiver.item, waiver.reason, until, waiver.by, state, used[waiver]))

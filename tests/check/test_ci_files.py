@@ -58,18 +58,49 @@ def test_the_workflow_passes_a_clean_memory_and_stops_a_faulty_one(repository):
     shell("git update-ref refs/remotes/origin/main HEAD", repository)
 
     event = {"GITHUB_BASE_REF": "main", "BEFORE": "origin/main"}
-    assert [shell(run, repository, **event).returncode for run in steps.values()] == [0, 0, 0, 0, 0]
+    assert [shell(run, repository, **event).returncode for run in steps.values()] == [0] * 7
     append(FileJournal(repository / ".jidomem"), SLIPPED)
     (repository / "CLAUDE.md").write_text("# Rules\n\n- Sign every commit\n")
-    added, pushed, sources, listed, whole = (shell(run, repository, **event) for run in steps.values())
+    results = [shell(run, repository, **event) for run in steps.values()]
+    added, _, _, _, sources, _, _ = results
 
-    done = (added, pushed, sources, listed, whole)
-    assert [each.returncode for each in done] == [1, 1, 1, 0, 1]
+    assert [each.returncode for each in results] == [1, 1, 0, 0, 1, 0, 1]
     assert sources.stdout.startswith("::error file=CLAUDE.md,line=3,title=import-check::added in the source")
     assert added.stdout.startswith("::error file=.jidomem/projects/p/memory/")
     assert (
         '"ruleId": "https://jido.ai/shapes#DecisionHasRationale"' in (repository.parent / "jidomem.sarif").read_text()
     )
+
+
+def test_the_workflow_stops_code_that_breaks_a_rule_and_a_faulty_shape(repository):
+    with jidomem.open(repository / ".jidomem") as memory:
+        memory.writer.submit_intent("p", intent(
+            type="convention", summary="No print", convention_name="print", enforcement_level="Strict", about=["src"],
+            extra_triples=[["jido:forbidsPattern", {"@value": "print"}]]))  # fmt: skip
+    shell("git add -A && git -c user.name=t -c user.email=t@t commit -qm begin", repository)
+    shell(
+        "git update-ref refs/remotes/origin/main HEAD && mkdir src && echo 'print(1)' > src/a.py && git add -A",
+        repository,
+    )
+    (repository / ".jidomem" / "shapes").mkdir(exist_ok=True)
+    (repository / ".jidomem" / "shapes" / "bad.ttl").write_text("shop:A a")
+
+    steps = commands()
+    code = shell(steps["Which rules the code of the pull request breaks"], repository, GITHUB_BASE_REF="main")
+    shapes = shell(steps["The terms, shapes and queries of the project"], repository)
+
+    assert (code.returncode, shapes.returncode) == (3, 1)
+    assert code.stdout.startswith("::error file=src/a.py,line=1,title=jidomem guard::line 1 has")
+    assert shapes.stdout.startswith("::error file=.jidomem/shapes/bad.ttl,line=1")
+
+
+def test_a_step_of_the_workflow_runs_though_one_before_it_failed_and_the_installed_version_is_this_one():
+    workflow = yaml.safe_load((ROOT / "ci" / "jidomem-check.yml").read_text())
+    steps = workflow["jobs"]["check"]["steps"]
+    first = next(number for number, step in enumerate(steps) if step.get("name") == "What the pull request adds")
+
+    assert [step.get("name") for step in steps[first + 2 :] if "!cancelled()" not in step["if"]] == []
+    assert workflow["env"]["JIDOMEM"] == f"jidomem=={jidomem.__version__}"
 
 
 def test_the_git_hook_lets_a_clean_memory_be_committed_and_no_faulty_one(repository):
