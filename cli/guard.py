@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 #: The exit codes of a broken strict convention, and of one that was not checked, or may be missing.
 _STOPPED, _UNCHECKED = 3, 1
+#: The file and the line in a text on damage.
+_DAMAGED = re.compile(r"\w+: (.+?\.ttl)(?::(\d+))?: ")
 _TOUCHED = ("file_path", "notebook_path", "path", "target_file")
 _WRITTEN = ("content", "contents")
 _OF_JOURNAL = (
@@ -53,7 +56,7 @@ _OF_JOURNAL = (
 @click.command(cls=Command, formats=("text", "json", "github"))
 @click.argument("paths", metavar="PATH...", nargs=-1)
 @click.option("--staged", is_flag=True, help="Check the staged changes of git instead of PATHs.")
-@click.option("--since", metavar="GITREF", help="Check what changed since the branch left this revision (below PATHs).")
+@click.option("--since", metavar="GITREF", help="Report only findings since this git revision.")
 @hook_option(HOOK_CLIENTS)
 @click.option("--session", metavar="NAME", help="Session (default: $JIDOMEM_SESSION, then a daily one).")
 @click.option("--override", metavar="REASON", help="Allow the next edit of PATH, for this reason.")
@@ -75,14 +78,14 @@ def guard(
     Each rule is shown once per session, within 300 tokens. If the check of a strict convention fails, the reason is
     printed and the exit code is 3; if the check did not run, as its command is not trusted here, or if the journal is
     damaged, 1. Prints nothing for files without rules. A folder stands for the files below it that git does not ignore.
-    --format github prints an annotation for each, and no rules. Waivers with rule = "guard" in baseline.toml of the
+    --format github prints an annotation for each, and no rules. --since takes the files that changed since HEAD left
+    that revision, all or those below PATHs, and reports what they add. Waivers with rule = "guard" in baseline.toml of the
     root let files break a rule until a day.
 
     Examples:
       jidomem guard src/a.py
       jidomem guard src/a.py --session morning --json
       jidomem guard .
-      jidomem guard --since origin/main --format github
       jidomem guard --override "the old interface needs it" src/a.py
     """
     if (len(paths) > 0 or since is not None) + staged + (hook is not None) != 1 or (override is not None and not paths):
@@ -365,7 +368,9 @@ def _annotations(verdict: Verdict, allowed: Sequence[str], folder: Path) -> Iter
         text = f"{reason}\n{rule_line(stop.rule)}"
         yield command(kind, "jidomem guard", text, file=os.path.relpath(folder / stop.path), line=stop.line)
     for text in verdict.damage:
-        yield command("error", "jidomem guard", f"a rule may be missing: {text}")
+        place = _DAMAGED.match(text)
+        file, line = (os.path.relpath(place[1]), place[2] and int(place[2])) if place else (None, None)
+        yield command("error", "jidomem guard", f"a rule may be missing: {text}", file=file, line=line or None)
 
 
 def _plain(verdict: Verdict, allowed: Sequence[str]) -> dict[str, Any]:

@@ -290,16 +290,19 @@ def _missing_file(folder: str, name: str, keys: Sequence[str], stream: Stream, r
 
 
 def edited_lines(journal: FileJournal, damage: Iterable[JournalDamaged]) -> dict[str, int]:
-    """Return, by path, the first line in which a damaged file differs from its version in git at HEAD.
+    """Return, by path, the first line in which a damaged file differs from its version in git: at HEAD, else the first.
 
-    A digest shows that a file was edited but not where; git may have the original.
+    A digest shows that a file was edited but not where; git may have the original, before an edit that was committed.
     """
     edited: dict[str, int] = {}
     for path in sorted({one.path for one in damage if EDITED in one.detail})[:_COMPARED] if journal.is_tracked else ():
         with suppress(InvalidRequest, OSError):
             folder, _, name = path.rpartition("/")
-            before = git.blob(Path(folder), "HEAD", name)
-            pairs = zip_longest((before or b"").split(b"\n"), Path(path).read_bytes().split(b"\n"))
+            data, before = Path(path).read_bytes(), git.blob(Path(folder), "HEAD", name)
+            if data == before:
+                added = git.read_git(Path(folder), "log", "--diff-filter=A", "--format=%H", "-1", "--", f"./{name}")
+                before = git.blob(Path(folder), added.decode().strip(), name) if added else None
+            pairs = zip_longest((before or b"").split(b"\n"), data.split(b"\n"))
             different = (number for number, (old, new) in enumerate(pairs, 1) if old != new)
             if before is not None and (line := next(different, None)) is not None:
                 edited[path] = line

@@ -143,11 +143,14 @@ def explain(folder: Folder, damage: Sequence[JournalDamaged]) -> tuple[JournalDa
 
 
 def _hint_quarantine(place: Path, damage: Sequence[JournalDamaged]) -> None:
-    """Set the hint of those of *damage* whose file is not in HEAD: git has no version to restore."""
+    """Set the hint of those of *damage* whose file is not in HEAD, or whose first version a shallow clone lacks."""
     listed = git.read_git(place, "ls-tree", "-z", "--name-only", "HEAD", "./") if damage else None
     known = {Path(name).name for name in (listed or b"").decode(errors="surrogateescape").split("\0")}
+    is_shallow = bool(damage) and git.read_git(place, "rev-parse", "--is-shallow-repository") == b"true\n"
     for each in damage:
         name = Path(each.path).name
+        if name in known and is_shallow:
+            each.hint = f"the history is not here: git fetch --unshallow; then {each.hint}"
         if name not in known:
             each.hint = (
                 "git has no version of it; restore it from a copy, or set it aside:"
@@ -175,7 +178,10 @@ def _changed(folder: Folder, parents: dict[str, str], damage: dict[str, JournalD
             for name, parent in [*parents.items()]:
                 path = removed.get(parent[:SHORT])
                 if path is not None and (before := _before_removal(place, path, name)):
-                    damage[name].hint = f"{FROM_ROOT}: git checkout {before} -- {quote(path)} && jidomem journal verify"
+                    damage[name].hint = (
+                        f"{FROM_ROOT}: git checkout {before} -- {quote(path)} && jidomem journal verify"
+                        "   (to undo what it recorded, then: jidomem edit ID --invalidate --reason TEXT)"
+                    )
                     del parents[name]
     return errors
 

@@ -267,3 +267,55 @@ def test_hints_name_files_from_the_root_of_the_repository(repository):
 
 def git_path():
     return git("diff", "--name-only", "--diff-filter=D").strip()
+
+
+def edit_by_hand():
+    path = files()[0]
+    path.write_text(path.read_text().replace('"one"', '"won"'))
+    return path
+
+
+def test_a_hand_edit_that_was_committed_is_annotated_at_the_edited_line_by_check_and_guard(repository):
+    path = edit_by_hand()
+    commit("edited")
+    line = next(number for number, text in enumerate(path.read_text().splitlines(), 1) if '"won"' in text)
+
+    (problem,) = problems()
+    guarded = run("guard", ".", "--format", "github", code=1).stdout
+
+    assert (problem["path"].rpartition("/")[2], problem["line"]) == (path.name, line)
+    assert guarded.startswith(f"::error file={path},line=")
+
+
+def test_the_repair_of_a_hand_edit_in_a_shallow_clone_fetches_the_history_first(
+    repository, tmp_path_factory, monkeypatch
+):
+    edit_by_hand()
+    commit("edited")
+    clone = tmp_path_factory.mktemp("clone") / "shallow"
+    git("clone", "-q", "--depth", "1", f"file://{repository}", str(clone))
+    monkeypatch.chdir(clone)
+
+    (problem,) = problems()
+    assert "git fetch --unshallow; then from the root of the repository: f=" in problem["message"]
+    commands = problem["message"].partition("here: ")[2].partition("   (")[0]
+    fetch, _, restore = commands.partition("; then from the root of the repository: ")
+    subprocess.run(["bash", "-ec", f"{fetch}; {restore.partition(' && jidomem')[0]}"], check=True, capture_output=True)
+
+    assert problems(code=0) == []
+
+
+def test_after_the_revert_of_an_older_git_commit_the_hint_restores_it_and_names_what_undoes_the_memory(repository):
+    keep("four")
+    commit("four")
+    reverted = git("rev-parse", "HEAD").strip()
+    keep("five")
+    commit("five")
+    git("revert", "--no-edit", reverted)
+
+    hint = run("remember", "six", code=7).stderr.partition("from the root of the repository: ")[2].splitlines()[0]
+    command, _, undo = hint.partition("   (")
+
+    assert undo == "to undo what it recorded, then: jidomem edit ID --invalidate --reason TEXT)"
+    subprocess.run(["bash", "-ec", command.partition(" && jidomem")[0]], check=True, capture_output=True)
+    assert run("remember", "six").exit_code == 0
