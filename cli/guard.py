@@ -79,8 +79,8 @@ def guard(
     printed and the exit code is 3; if the check did not run, as its command is not trusted here, or if the journal is
     damaged, 1. Prints nothing for files without rules. A folder stands for the files below it that git does not ignore.
     --format github prints an annotation for each, and no rules. --since takes the files that changed since HEAD left
-    that revision, all or those below PATHs, and reports what they add. Waivers with rule = "guard" in baseline.toml of the
-    root let files break a rule until a day.
+    that revision, all or those below PATHs, and reports what they add. Waivers with rule = "guard" in baseline.toml of
+    the root let files break a rule until a day.
 
     Examples:
       jidomem guard src/a.py
