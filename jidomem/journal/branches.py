@@ -23,6 +23,10 @@ from jidomem.repository import git
 _ROW = re.compile(rb"# commit ([0-9a-f]{64}) ([0-9T:.\-]+Z) ")
 
 
+#: The beginning of the repair of a file whose first version a shallow clone lacks.
+_UNSHALLOW = "the history is not here: git fetch --unshallow"
+
+
 class Revision:
     """One revision of the repository that *folder* is in."""
 
@@ -149,8 +153,8 @@ def _hint_quarantine(place: Path, damage: Sequence[JournalDamaged]) -> None:
     is_shallow = bool(damage) and git.read_git(place, "rev-parse", "--is-shallow-repository") == b"true\n"
     for each in damage:
         name = Path(each.path).name
-        if name in known and is_shallow:
-            each.hint = f"the history is not here: git fetch --unshallow; then {each.hint}"
+        if name in known and is_shallow and not each.hint.startswith(_UNSHALLOW):
+            each.hint = f"{_UNSHALLOW}; then {each.hint}"
         if name not in known:
             each.hint = (
                 "git has no version of it; restore it from a copy, or set it aside:"
