@@ -245,7 +245,17 @@ def _keep(context: click.Context, param: click.Parameter, value: Any) -> None:
     if value != value:
         raise click.BadParameter("not a number", context, param)
     if value is not None and value is not False and param.name:
-        setattr(context.ensure_object(App), param.name, value)
+        setattr(context.ensure_object(App), param.name, printed_end(value) if param.name == "as_of" else value)
+
+
+def printed_end(moment: str) -> str:
+    """Return the end of the second for a *moment* as tables print it, which cut the rest; any other text unchanged.
+
+    >>> printed_end("2026-11-29 13:28:59Z"), printed_end("2026-11-29T13:28:59Z")
+    ('2026-11-29 13:28:59.999999Z', '2026-11-29T13:28:59Z')
+    """
+    is_printed = len(moment) == len("2026-11-29 13:28:59Z") and moment[10] == " " and moment[-1] == "Z"
+    return f"{moment[:-1]}.999999Z" if is_printed else moment
 
 
 def _refuse_empty(param: click.Parameter, value: Any) -> None:

@@ -22,7 +22,7 @@ from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, node_texts, rewor
 from jidomem.records.active import PENDING
 from jidomem_cli.errors import place
 from jidomem_cli.fields import memory_path
-from jidomem_cli.options import READ, ROWS, App, Command, clean, limit_option, pass_app
+from jidomem_cli.options import READ, ROWS, App, Command, clean, limit_option, pass_app, printed_end
 from jidomem_cli.output import (
     INDENT,
     PIPED,
@@ -305,7 +305,7 @@ def diff(app: App, ends: tuple[str, ...], limit: int | None) -> None:
       jidomem journal diff --as-of 0
       jidomem journal diff --as-of 2 --limit 20
     """
-    given = [*([app.as_of] if app.as_of else []), *ends]
+    given = [*([app.as_of] if app.as_of else []), *map(printed_end, ends)]
     if len(given) not in (1, 2):
         hint = "jidomem journal diff --as-of 2026-11-01 --as-of 2026-11-21"
         raise InvalidRequest("a comparison is between two moments, or one and now", hint=hint)

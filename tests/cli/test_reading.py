@@ -224,6 +224,22 @@ def test_an_earlier_moment_shows_what_was_known_then():
     assert f"it was recorded at {moment[:19]}" in early.stderr
 
 
+def test_a_time_copied_from_a_table_includes_the_row_that_shows_it():
+    with jidomem.open(sources=Sources(now=lambda: datetime(2026, 11, 29, 13, 28, 59, 700_000, tzinfo=UTC))) as memory:
+        memory.writer.submit_intent("p", intent(summary="written late in a second"))
+    printed = next(
+        line for line in run("ask", "timeline", "--format", "table").stdout.splitlines() if "late in" in line
+    )
+    copied = re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ", run("journal", "log", "--format", "table").stdout)[0]
+
+    assert "2026-11-29 13:28:59Z" in (copied, printed)
+    assert "written late in a second" in run("ask", "facts", "--as-of", "2026-11-29 13:28:59Z").stdout
+    assert "written late in a second" not in run("ask", "facts", "--as-of", "2026-11-29T13:28:59Z").stdout
+    assert (
+        "written late in a second" in run("journal", "diff", "--as-of", "0", "--as-of", "2026-11-29 13:28:59Z").stdout
+    )
+
+
 def test_what_does_not_hold_in_the_world_at_a_moment_is_left_out():
     assert run("remember", "frozen", "--valid-until", "2026-12-31").exit_code == 0
 
