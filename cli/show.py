@@ -15,11 +15,12 @@ from jidomem import Jidomem
 from jidomem.base.clock import json_value
 from jidomem.base.words import ANSWERS, cut
 from jidomem.errors import InvalidRequest
+from jidomem.rdf.terms import plain_value
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import REDACTED, jido, local_name
 from jidomem.read.derived import trust
 from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, node_texts, rewordings
-from jidomem.records.active import PENDING
+from jidomem.records.active import ACTIVE, PENDING
 from jidomem_cli.errors import place
 from jidomem_cli.fields import memory_path
 from jidomem_cli.options import READ, ROWS, App, Command, clean, limit_option, pass_app, printed_end
@@ -293,12 +294,14 @@ def _brought(row: dict[str, Any]) -> str:
 @click.option(
     "--as-of", "ends", multiple=True, metavar="MOMENT", help="Moment or version; give it once to compare with now."
 )
+@click.option("--since", metavar="GITREF", help="Report only findings since this git revision.")
 @pass_app
-def diff(app: App, ends: tuple[str, ...], limit: int | None) -> None:
+def diff(app: App, ends: tuple[str, ...], since: str | None, limit: int | None) -> None:
     """Compare two moments, each given by --as-of: memories added, superseded or invalidated.
 
     A moment is ISO 8601, or a version (or its number) that `jidomem journal log` lists. Below a revision stand author,
-    time, reason and the changed fields as FIELD: BEFORE -> AFTER; --json has them in full.
+    time, reason and the changed fields as FIELD: BEFORE -> AFTER; --json has them in full. --since compares with a git
+    revision instead: what the commits of the journal that it lacks record, such as those of a pull request.
 
     Examples:
       jidomem journal diff --as-of 2026-01-01 --as-of 2030-01-01
@@ -306,11 +309,16 @@ def diff(app: App, ends: tuple[str, ...], limit: int | None) -> None:
       jidomem journal diff --as-of 2 --limit 20
     """
     given = [*([app.as_of] if app.as_of else []), *map(printed_end, ends)]
-    if len(given) not in (1, 2):
+    if since is not None and (given or app.valid_at is not None):
+        raise InvalidRequest("--since compares with a git revision", hint="leave out --as-of and --valid-at")
+    if since is None and len(given) not in (1, 2):
         hint = "jidomem journal diff --as-of 2026-11-01 --as-of 2026-11-21"
         raise InvalidRequest("a comparison is between two moments, or one and now", hint=hint)
     memory = app.read()
-    rows: list[dict[str, Any]] = memory.reader.diff(memory.project, *given, valid_at=app.valid_at)
+    if since is not None:
+        rows, given = _diff_since(memory, since), ["0"]
+    else:
+        rows = memory.reader.diff(memory.project, *given, valid_at=app.valid_at)
     shown = rows[:limit]
     if app.form == "table":
         shown = [{**row, "changes": _revision(app, row)} for row in with_withdrawals(shown, "after")]
@@ -319,8 +327,27 @@ def diff(app: App, ends: tuple[str, ...], limit: int | None) -> None:
         counts = Counter(row["change"] for row in rows)
         more = f"; {len(rows) - len(shown)} more: raise --limit" if len(shown) < len(rows) else ""
         app.info(", ".join(f"{count} {change}" for change, count in sorted(counts.items())) + more)
-    for each in memory.reader.redactions(memory.project, *given):
+    for each in memory.reader.redactions(memory.project, *given) if since is None else ():
         app.info(f"{short(each['item'])} was {_redaction(each)}")
+
+
+def _diff_since(memory: Jidomem, since: str) -> list[dict[str, Any]]:
+    """Return the rows of a comparison with a git revision: of the memories that commits which it lacks add or end."""
+    from jidomem.journal.branches import Revision
+    from jidomem.journal.journal import Stream
+
+    stream = Stream(memory.project)
+    is_new = Revision(memory.settings.root, since).is_new(memory.journal.path(stream))
+    recorded = {
+        plain_value(subject)
+        for commit in memory.journal.read(stream)
+        if is_new(commit.head)
+        for subject, name, _ in commit.triples
+        if name == jido("recordedIn")
+    }
+    rows = memory.reader.diff(memory.project, "0")
+    changed = [row if row["item"] in recorded else {**row, "change": row["after"], "before": ACTIVE} for row in rows]
+    return [row for row in changed if not recorded.isdisjoint((row["item"], row["by"]))]
 
 
 def _revision(app: App, row: dict[str, Any]) -> list[str]:

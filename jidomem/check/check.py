@@ -522,7 +522,8 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> I
         state = (
             "gone" if row["state"] == "gone" and is_file else "without a file" if row["state"] == "gone" else "changed"
         )
-        state = f"renamed to {row['at']}" if row["state"] == "renamed" else state
+        if row["at"] not in (None, row["path"]):
+            state = f"renamed to {row['at']}" + (" and changed" if row["state"] == "changed" else "")
         if any(anchor.path == row["path"] for anchor in anchors_of(source.values(item, BLOB))):
             if item in pending:
                 proposal = short_id(plain_value(pending[item]))

@@ -555,7 +555,13 @@ _COMMANDS: dict[Severity, str] = {"violation": "error", "warning": "warning", "i
 
 def commands(report: CheckReport) -> Iterator[str]:
     """Yield a command for each finding, and for each part that could not be checked."""
+    changed = {problem for problem in report.problems if problem.rule == FRESH and problem.severity == "info"}
+    if len(changed) > 1:  # one notice, so that they bury nothing
+        text = f"{len(changed)} memories are about files that changed since: jidomem check lists them"
+        yield command("notice", local_name(FRESH), text)
     for problem in report.problems:
+        if len(changed) > 1 and problem in changed:
+            continue
         text = f"{problem.item}: {problem.message}"
         yield command(_COMMANDS[problem.severity], problem.name, text, file=problem.path, line=problem.line)
     for reason in report.unchecked:

@@ -534,7 +534,8 @@ class History:
             try:
                 return plain_value(to_term(given, "dateTime", name))
             except InvalidRequest as error:
-                error.hint += ", or a version that is listed by: jidomem journal log"
+                error.hint += ", or a version that is listed by: jidomem journal log; with a git revision compare by:"
+                error.hint += " jidomem journal diff --since REV"
                 raise
         position, ids = named
         for row in self._reader.select(project, _AT_POSITION % (iri(graph_iri(project)), position)):

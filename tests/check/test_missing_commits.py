@@ -319,3 +319,44 @@ def test_after_the_revert_of_an_older_git_commit_the_hint_restores_it_and_names_
     assert undo == "to undo what it recorded, then: jidomem edit ID --invalidate --reason TEXT)"
     subprocess.run(["bash", "-ec", command.partition(" && jidomem")[0]], check=True, capture_output=True)
     assert run("remember", "six").exit_code == 0
+
+
+def test_a_comparison_with_a_git_revision_lists_what_the_branch_adds_and_ends(repository):
+    git("checkout", "-qb", "work")
+    keep("four")
+    commit("four")
+    with jidomem.open(".jidomem") as memory:
+        (one,) = [row["fact"] for row in memory.reader.ask("facts") if row["summary"] == "one"]
+        memory.writer.correct("p", one, supersede="one and more", reason="more")
+
+    rows = json.loads(run("journal", "diff", "--since", "main", "--json").stdout)["rows"]
+
+    assert [(row["change"], row["before"], row["summary"]) for row in rows] == [
+        ("superseded", "active", "one"),
+        ("added", None, "four"),
+        ("added", None, "one and more"),
+    ]
+    assert "jidomem journal diff --since REV" in run("journal", "diff", "--as-of", "main~1", code=2).stderr
+    assert run("journal", "diff", "--since", "nowhere", code=2).stderr.startswith(
+        "error: --since: git knows no revision"
+    )
+
+
+def test_memories_about_changed_files_are_one_notice_for_github(repository):
+    files = [repository / f"{name}.py" for name in ("a", "b", "c")]
+    for file in files:
+        file.write_text("x = 1\ny = 2\nz = 3\n")
+    commit("code")
+    with jidomem.open(".jidomem") as memory:
+        for file in files:
+            memory.writer.submit_intent("p", intent(summary=f"about {file.name}", about=[file.name], evidence=[]))
+    commit("memory")
+    for file in files:
+        file.write_text("x = 1\ny = 2\nz = 4\n")
+    git("mv", "c.py", "d.py")
+    commit("renamed and changed")
+
+    assert run("check", "--format", "github").stdout == (
+        "::notice title=FileIsAsItWas::3 memories are about files that changed since: jidomem check lists them\n"
+    )
+    assert "c.py is renamed to d.py and changed: " in run("check").stdout
