@@ -44,7 +44,7 @@ class CheckArguments:
 
 @click.command(cls=Command, formats=FORMATS)
 @click.argument("paths", type=FILE, nargs=-1)
-@click.option("--since", metavar="GITREF", help="Report only findings since this git revision.")
+@click.option("--since", metavar="GITREF", help="Report only what changed since this git revision.")
 @click.option("--baseline", type=FILE, help="Findings accepted until a date (default: baseline.toml of the root).")
 @click.option(
     "--open-tasks-from", "issues", type=FILE, multiple=True, help="Issues as JSON of `gh issue list`; repeatable."

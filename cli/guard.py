@@ -56,7 +56,7 @@ _OF_JOURNAL = (
 @click.command(cls=Command, formats=("text", "json", "github"))
 @click.argument("paths", metavar="PATH...", nargs=-1)
 @click.option("--staged", is_flag=True, help="Check the staged changes of git instead of PATHs.")
-@click.option("--since", metavar="GITREF", help="Report only findings since this git revision.")
+@click.option("--since", metavar="GITREF", help="Report only what changed since this git revision.")
 @hook_option(HOOK_CLIENTS)
 @click.option("--session", metavar="NAME", help="Session (default: $JIDOMEM_SESSION, then a daily one).")
 @click.option("--override", metavar="REASON", help="Allow the next edit of PATH, for this reason.")

@@ -294,7 +294,7 @@ def _brought(row: dict[str, Any]) -> str:
 @click.option(
     "--as-of", "ends", multiple=True, metavar="MOMENT", help="Moment or version; give it once to compare with now."
 )
-@click.option("--since", metavar="GITREF", help="Report only findings since this git revision.")
+@click.option("--since", metavar="GITREF", help="Report only what changed since this git revision.")
 @pass_app
 def diff(app: App, ends: tuple[str, ...], since: str | None, limit: int | None) -> None:
     """Compare two moments, each given by --as-of: memories added, superseded or invalidated.
