@@ -1,4 +1,4 @@
-"""Who sees the curator's pages and acts on them, what a browser may load for them, and what they are made with."""
+"""Access to the curator's pages: sign-in, origins of forms, loaded resources, vendored files and refusals."""
 
 import base64
 import csv
@@ -18,14 +18,14 @@ from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-#: What is shown where a page is of one thing that has a name.
+# The name for each page about one named thing.
 NAMES = {"playbook": "open-tasks", "ontology": "Decision"}
 VENDORED = Path(pages.__file__).parent / "vendored"
 
 
 @pytest.fixture
 def item(memory):
-    """The memory the pages are about."""
+    """The memory that the pages show."""
     return memory.writer.submit_intent("p", decision(summary="Use Oxigraph", topic="store")).iri
 
 
@@ -36,22 +36,24 @@ def browser(memory, item):
 
 
 @pytest.fixture
-def signed(memory, item):
-    """Sign in with a new token of a role, and return the client, and what the sign-in answered."""
+def signed_in(memory, item):
+    """Return a function that signs in with a new token of a role; it returns the client and the answer of the sign-
+    in.
+    """
     memory.writer.submit_intent("q", intent(applies_to_project="q"))
     root = memory.settings.root
 
-    def client(role, projects=("p",)):
+    def sign_in(role, projects=("p",)):
         secret, _ = Keyring(own_config(), root).give_out(f"the-{role}", role, projects, memory.sources)
-        made = create_app(memory, keyring=Keyring(own_config(), root)).test_client()
-        return made, made.post("/ui/sign-in", data={"token": secret, "next": "/ui/p/timeline?state=active"})
+        opened = create_app(memory, keyring=Keyring(own_config(), root)).test_client()
+        return opened, opened.post("/ui/sign-in", data={"token": secret, "next": "/ui/p/timeline?state=active"})
 
-    return client
+    return sign_in
 
 
-def corrected(client, item, **headers):
+def supersede(sign_in, item, **headers):
     form = {"act": "supersede", "summary": "Use Qlever", "reason": "faster"}
-    return client.post(f"/ui/p/memories/{item[-12:]}", data=form, headers=headers)
+    return sign_in.post(f"/ui/p/memories/{item[-12:]}", data=form, headers=headers)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +66,8 @@ def corrected(client, item, **headers):
         {"Sec-Fetch-Site": "cross-site", "Origin": "http://localhost"},
     ],
 )
-def test_a_form_that_a_page_of_another_origin_sends_changes_nothing(browser, memory, item, headers):
-    answer = corrected(browser, item, **headers)
+def test_a_form_from_another_origin_is_refused_and_changes_nothing(browser, memory, item, headers):
+    answer = supersede(browser, item, **headers)
 
     assert (answer.status_code, answer.mimetype) == (403, "text/html")
     assert "another origin" in answer.text or "a page of" in answer.text
@@ -73,14 +75,14 @@ def test_a_form_that_a_page_of_another_origin_sends_changes_nothing(browser, mem
 
 
 @pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "same-origin"}, {"Origin": "http://localhost"}, {}])
-def test_a_form_of_our_own_page_is_acted_on(browser, memory, item, headers):
-    answer = corrected(browser, item, **headers)
+def test_a_form_of_the_own_origin_is_accepted(browser, memory, item, headers):
+    answer = supersede(browser, item, **headers)
 
     assert answer.status_code == 303
     assert memory.reader.get_memory("p", item)["status"] == "superseded"
 
 
-def test_a_form_is_no_json_and_has_no_other_fields(browser, memory, item):
+def test_a_form_as_json_or_with_unknown_fields_is_refused(browser, memory, item):
     path = f"/ui/p/memories/{item[-12:]}"
 
     assert browser.post(path, json={"act": "confirm"}).status_code == 415
@@ -89,7 +91,7 @@ def test_a_form_is_no_json_and_has_no_other_fields(browser, memory, item):
     assert memory.reader.get_memory("p", item)["status"] == "active"
 
 
-def test_every_page_lets_a_browser_load_from_here_alone_and_show_it_in_no_frame(browser, item):
+def test_every_page_allows_own_resources_alone_and_no_frame(browser, item):
     for path in ("/ui/p/timeline", f"/ui/p/memories/{item[-12:]}", "/ui/p/nothing", "/ui/none/timeline"):
         answer = browser.get(path)
         policy = dict(each.strip().partition(" ")[::2] for each in answer.headers["Content-Security-Policy"].split(";"))
@@ -100,26 +102,26 @@ def test_every_page_lets_a_browser_load_from_here_alone_and_show_it_in_no_frame(
         assert not re.search(r'(?:src|href|action)="(?!/|#)[^"]', answer.text)
 
 
-def test_nobody_sees_a_page_without_a_token_where_there_are_some(signed):
-    client, answer = signed("curator")
-    stranger = client.application.test_client()
+def test_pages_without_a_token_redirect_to_the_sign_in(signed_in):
+    sign_in, answer = signed_in("curator")
+    stranger = sign_in.application.test_client()
 
     for path in ("/ui", "/ui/p/timeline", "/ui/none/timeline"):
-        found = stranger.get(path)
-        assert (found.status_code, found.headers["Location"].partition("?")[0]) == (303, "/ui/sign-in")
+        redirect = stranger.get(path)
+        assert (redirect.status_code, redirect.headers["Location"].partition("?")[0]) == (303, "/ui/sign-in")
         assert stranger.get("/ui/p/timeline.json").status_code == 401
     cookie = answer.headers["Set-Cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Lax" in cookie
     assert "Path=/ui" in cookie
     assert answer.headers["Location"] == "/ui/p/timeline?state=active"
-    assert client.get("/ui/p/timeline").status_code == 200
-    assert client.get("/projects/p").status_code == 401  # the cookie opens the pages alone
+    assert sign_in.get("/ui/p/timeline").status_code == 200
+    assert sign_in.get("/projects/p").status_code == 401  # the cookie opens the pages alone
 
 
-def test_a_token_that_is_none_is_refused_and_no_page_elsewhere_is_led_to(signed):
-    client, _ = signed("curator")
-    stranger = client.application.test_client()
+def test_an_invalid_token_is_refused_and_redirects_stay_within_the_pages(signed_in):
+    sign_in, _ = signed_in("curator")
+    stranger = sign_in.application.test_client()
 
     home = stranger.get("/")  # the address that the server prints
     assert (home.status_code, home.headers["Location"]) == (303, "/ui")
@@ -130,35 +132,35 @@ def test_a_token_that_is_none_is_refused_and_no_page_elsewhere_is_led_to(signed)
         assert stranger.post("/ui/sign-in", data={"token": "nonsense", "next": page}).status_code == 400
 
 
-def test_who_signs_out_sees_nothing_any_more(signed):
-    client, _ = signed("curator")
+def test_a_signed_out_client_is_redirected(signed_in):
+    sign_in, _ = signed_in("curator")
 
-    client.post("/ui/sign-out", headers=FORM)
+    sign_in.post("/ui/sign-out", headers=FORM)
 
-    assert client.get("/ui/p/timeline").status_code == 303
-
-
-def test_a_project_is_there_for_those_alone_whose_token_reaches_it(signed):
-    client, _ = signed("curator")
-
-    found = client.get("/ui/q/timeline")
-
-    assert (found.status_code, "no project" in found.text) == (404, True)
-    assert ">q<" not in client.get("/ui/p/timeline").text
+    assert sign_in.get("/ui/p/timeline").status_code == 303
 
 
-def test_a_reader_corrects_nothing_and_a_curator_corrects_in_their_own_name(signed, memory, item):
-    reader, _ = signed("reader")
-    assert corrected(reader, item).status_code == 403
+def test_a_project_is_hidden_from_tokens_of_other_projects(signed_in):
+    sign_in, _ = signed_in("curator")
+
+    answer = sign_in.get("/ui/q/timeline")
+
+    assert (answer.status_code, "no project" in answer.text) == (404, True)
+    assert ">q<" not in sign_in.get("/ui/p/timeline").text
+
+
+def test_a_reader_corrects_nothing_and_a_curator_corrects_under_the_name_of_the_token(signed_in, memory, item):
+    reader, _ = signed_in("reader")
+    assert supersede(reader, item).status_code == 403
     assert memory.reader.get_memory("p", item)["status"] == "active"
 
-    curator, _ = signed("curator")
-    newer = corrected(curator, item).headers["Location"]
-    found = curator.get(newer.replace("?", ".json?"))
-    assert found.json["agent"] == "the-curator"
+    curator, _ = signed_in("curator")
+    newer = supersede(curator, item).headers["Location"]
+    detail = curator.get(newer.replace("?", ".json?"))
+    assert detail.json["agent"] == "the-curator"
 
 
-def test_the_past_is_not_corrected(browser, memory, item):
+def test_a_correction_at_a_past_moment_is_refused(browser, memory, item):
     answer = browser.post(
         f"/ui/p/memories/{item[-12:]}?as_of=2030-01-01", data={"act": "confirm", "reason": "it still holds"}
     )
@@ -166,19 +168,19 @@ def test_the_past_is_not_corrected(browser, memory, item):
     assert (answer.status_code, "past states are read-only" in answer.text) == (400, True)
 
 
-def test_every_page_has_a_twin_that_says_the_same_in_json(browser, item):
+def test_every_page_has_a_json_form(browser, item):
     for screen in SCREENS:
         path = f"/ui/p/{screen.path.replace('{id}', item[-12:]).replace('{name}', NAMES.get(screen.name, ''))}"
-        twin = browser.get(f"{path}.json")
-        assert (twin.status_code, twin.json["project"]) == (200, "p")
+        json_form = browser.get(f"{path}.json")
+        assert (json_form.status_code, json_form.json["project"]) == (200, "p")
         assert browser.get(path).mimetype == "text/html"
     assert browser.get(f"/ui/p/memories/{item[-12:]}.ttl").mimetype == "text/turtle"
     assert browser.get(f"/ui/p/memories/{item[-12:]}.jsonld").json
 
 
-def test_properties_and_values_of_ours_are_called_by_their_labels_and_have_their_iri_at_hand(browser, memory):
-    told = intent(type="task", detailed_explanation="it is slow", status="planned")
-    task = memory.writer.submit_intent("p", told).iri
+def test_properties_and_values_are_shown_by_label_and_linked_by_iri(browser, memory):
+    values = intent(type="task", detailed_explanation="it is slow", status="planned")
+    task = memory.writer.submit_intent("p", values).iri
 
     page = browser.get(f"/ui/p/memories/{task[-12:]}").text
 
@@ -188,16 +190,16 @@ def test_properties_and_values_of_ours_are_called_by_their_labels_and_have_their
     assert "detailed explanation</a> <code>jido:detailedExplanation</code>" in browser.get("/ui/p/ontology").text
 
 
-def test_the_check_is_made_on_the_page_and_its_report_shown_by_rule_and_item(browser, memory, root, item):
+def test_the_page_runs_the_check_and_shows_its_rules(browser, memory, root, item):
     assert browser.get("/ui/p/check.json").json["at"] is None
     file = next(path for path in sorted(root.rglob("*.ttl")) if b"Use Oxigraph" in path.read_bytes())
     file.write_bytes(file.read_bytes().replace(b"Use Oxigraph", b"Use Oxygraph"))
 
     assert browser.post("/ui/p/check", data={"act": "check"}).status_code == 303
 
-    found = browser.get("/ui/p/check.json").json
-    assert not found["conforms"]
-    assert "JournalIsIntact" in [rule["name"] for rule in found["rules"]]
+    report = browser.get("/ui/p/check.json").json
+    assert not report["conforms"]
+    assert "JournalIsIntact" in [rule["name"] for rule in report["rules"]]
     assert "JournalIsIntact" in browser.get("/ui/p/check").text
 
 
@@ -206,25 +208,25 @@ def test_proposed_terms_are_accepted_mapped_or_refused(browser, memory):
         memory.term_proposals("p").propose(
             name, kind="class", parents=["Fact"], definition=f"{name}.", reason="we cook"
         )
-    waiting = {
+    pending = {
         each["term"].rpartition("#")[2]: each["term"] for each in browser.get("/ui/p/ontology.json").json["proposals"]
     }
 
-    def answered(name, **form):
-        return browser.post("/ui/p/ontology", data={"term": waiting[name], **form})
+    def settle(name, **fields):
+        return browser.post("/ui/p/ontology", data={"term": pending[name], **fields})
 
-    assert answered("Recipe", act="accept").status_code == 303
-    assert answered("Soup", act="map", instead="LessonLearned", reason="it is one").status_code == 303
-    assert answered("Stew", act="map", instead="Lessonlearned").status_code == 404
-    assert answered("Stew", act="refuse").status_code == 400
-    assert answered("Stew", act="refuse", reason="too much").status_code == 303
+    assert settle("Recipe", act="accept").status_code == 303
+    assert settle("Soup", act="map", instead="LessonLearned", reason="it is one").status_code == 303
+    assert settle("Stew", act="map", instead="Lessonlearned").status_code == 404
+    assert settle("Stew", act="refuse").status_code == 400
+    assert settle("Stew", act="refuse", reason="too much").status_code == 303
     outcomes = {each.term.rpartition("#")[2]: (each.outcome, each.answer) for each in memory.term_proposals("p").all()}
     assert outcomes["Recipe"][0] == "accepted"
     assert outcomes["Soup"] == ("rejected", "use jido:LessonLearned: it is one")
     assert outcomes["Stew"] == ("rejected", "too much")
 
 
-def test_what_others_made_is_there_byte_for_byte_with_its_licence():
+def test_vendored_files_match_their_digests_and_have_a_licence():
     lock = json.loads((VENDORED / "lock.json").read_text())
     files = {file["name"]: file["sha256"] for package in lock["packages"] for file in package["files"]}
 
@@ -239,57 +241,57 @@ def test_what_others_made_is_there_byte_for_byte_with_its_licence():
         assert any("LICENSE" in file["from"] or file["from"] == "package.json" for file in package["files"])
 
 
-def test_an_asset_is_served_for_ever_under_the_address_of_its_version_alone(browser):
+def test_an_asset_is_cached_forever_under_the_address_of_its_version_alone(browser):
     path = pages.address("pages.css")
-    found = browser.get(path)
+    answer = browser.get(path)
 
-    assert found.headers["Content-Type"] == "text/css; charset=utf-8"
-    assert "immutable" in found.headers["Cache-Control"]
+    assert answer.headers["Content-Type"] == "text/css; charset=utf-8"
+    assert "immutable" in answer.headers["Cache-Control"]
     assert browser.get(path.replace("/assets/", "/assets/0")).status_code == 404
     assert browser.get(path.rpartition("/")[0] + "/lock.json").status_code == 404
 
 
-def test_a_page_in_a_project_called_like_a_part_of_the_addresses_is_found(memory):
+def test_pages_of_a_project_named_like_a_part_of_the_addresses_are_found(memory):
     memory.writer.submit_intent("assets", intent(applies_to_project="assets"))
-    client = create_app(memory).test_client()
+    sign_in = create_app(memory).test_client()
 
-    assert client.get("/ui/assets/timeline").status_code == 200
+    assert sign_in.get("/ui/assets/timeline").status_code == 200
     assert pages.PAGES
 
 
 FORMULAS = ("=1+1", "+SUM(1)", "-cmd|' /C calc'!A0", "@x", "\uff1d1+1")
 
 
-def test_a_spreadsheet_computes_nothing_of_what_an_agent_wrote(browser, memory):
+def test_formulas_of_agents_are_escaped_in_csv(browser, memory):
     for text in FORMULAS:
         memory.writer.submit_intent("p", intent(summary=text))
     query = "SELECT ?text (-5 AS ?n) WHERE { ?x <https://jido.ai/ontology#summary> ?text }"
 
-    asked = {"query": query, "format": "csv"}
-    answers = [browser.get("/ui/p/playbook/facts.csv"), browser.get("/ui/p/sparql", query_string=asked)]
-    answers.append(browser.post("/ui/p/sparql", data=asked))
+    fields = {"query": query, "format": "csv"}
+    answers = [browser.get("/ui/p/playbook/facts.csv"), browser.get("/ui/p/sparql", query_string=fields)]
+    answers.append(browser.post("/ui/p/sparql", data=fields))
 
     for answer in answers:
         assert (answer.status_code, answer.mimetype) == (200, "text/csv")
         cells = [cell for row in csv.reader(io.StringIO(answer.text)) for cell in row]
         assert {f"'{text}" for text in FORMULAS} <= {*cells}
         assert not [cell for cell in cells if cell[:1] in "=+@\uff1d" and cell]
-    assert "-5" in cells  # a number stays one
+    assert "-5" in cells  # a number remains one
 
 
-def test_what_goes_wrong_is_told_on_a_page_of_ours_and_its_twin_in_json(memory, item, capsys):
+def test_an_internal_error_is_reported_as_a_page_and_as_json_without_a_traceback(memory, item, capsys):
     app = create_app(memory)
     for path in ("/ui/p/broken", "/ui/p/broken.json"):
         app.add_url_rule(path, path, lambda: 1 / 0)
-    client = app.test_client()
+    sign_in = app.test_client()
 
-    page, twin = client.get("/ui/p/broken"), client.get("/ui/p/broken.json")
+    page, json_form = sign_in.get("/ui/p/broken"), sign_in.get("/ui/p/broken.json")
 
-    assert (page.status_code, page.mimetype, twin.status_code) == (500, "text/html", 500)
+    assert (page.status_code, page.mimetype, json_form.status_code) == (500, "text/html", 500)
     assert 'class="brand"' in page.text
     assert "Internal error" in page.text
-    assert "Traceback" not in page.text + twin.text
-    assert twin.json["code"] == "internal_error"
+    assert "Traceback" not in page.text + json_form.text
+    assert json_form.json["code"] == "internal_error"
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
@@ -311,20 +313,20 @@ def test_what_goes_wrong_is_told_on_a_page_of_ours_and_its_twin_in_json(memory, 
         ("/ui/p/timeline/", 404),
     ],
 )
-def test_every_refusal_of_a_page_is_a_page_and_that_of_its_twin_is_json(browser, path, status):
+def test_a_refusal_is_a_page_and_for_the_json_form_a_problem(browser, path, status):
     page = browser.get(path)
-    place, _, asked = path.partition("?")
-    twin = browser.get(f"{place.rstrip('/')}.json?{asked}" if not place.endswith("/") else f"{place}.json")
+    address, _, query = path.partition("?")
+    json_form = browser.get(f"{address.rstrip('/')}.json?{query}" if not address.endswith("/") else f"{address}.json")
 
     assert (page.status_code, page.mimetype) == (status, "text/html")
     assert 'class="brand"' in page.text
     assert "Hint:" in page.text
     assert not re.search(r"(?<!in a shell, )jidomem ask", page.text)  # a page names requests
-    assert (twin.status_code, twin.mimetype) == (status, "application/problem+json")
-    assert browser.put(place).mimetype == "text/html"
+    assert (json_form.status_code, json_form.mimetype) == (status, "application/problem+json")
+    assert browser.put(address).mimetype == "text/html"
 
 
-def test_what_is_said_to_be_done_was_done_to_what_is_shown(browser, memory, item):
+def test_the_done_message_is_shown_for_the_changed_memory_alone(browser, memory, item):
     path = f"/ui/p/memories/{item[-12:]}"
 
     other = memory.writer.submit_intent("p", decision(summary="Use Flask", topic="web")).iri
@@ -337,7 +339,7 @@ def test_what_is_said_to_be_done_was_done_to_what_is_shown(browser, memory, item
         assert (browser.get(page).status_code, 'class="done"' in browser.get(page).text) == (200, False)
 
 
-def test_a_refusal_in_the_past_says_so_and_leads_to_pages_of_the_same_moment(browser, item):
+def test_a_refusal_at_a_past_moment_links_to_pages_of_that_moment(browser, item):
     page = browser.get(f"/ui/p/memories/{item[-12:]}?as_of=2020-01-01")
 
     assert (page.status_code, "<strong>Past state:</strong>" in page.text) == (404, True)
@@ -345,7 +347,7 @@ def test_a_refusal_in_the_past_says_so_and_leads_to_pages_of_the_same_moment(bro
     assert "Past state" not in browser.get("/ui/p/nothing?as_of=x").text
 
 
-def test_what_is_of_now_on_a_page_of_the_past_says_so(browser, item):
+def test_present_data_on_a_page_of_the_past_is_marked(browser, item):
     browser.post("/ui/p/check", data={"act": "check"})
     for name in ("check", "agents", "ontology", "health"):
         words = re.compile(r"not that of|not those of that time|the present ones")
@@ -353,44 +355,44 @@ def test_what_is_of_now_on_a_page_of_the_past_says_so(browser, item):
         assert not words.search(browser.get(f"/ui/p/{name}").text), name
 
 
-def test_another_project_is_led_to_at_the_same_moment_from_every_screen(browser, memory, item):
+def test_the_project_menu_keeps_the_moment_on_every_screen(browser, memory, item):
     memory.writer.submit_intent("q", intent(applies_to_project="q"))
     for screen in SCREENS:
         path = screen.path.replace("{id}", item[-12:]).replace("{name}", NAMES.get(screen.name, ""))
         page = browser.get(f"/ui/p/{path}?as_of=2100-01-01").text
-        [goes] = re.findall(r'data-goes="([^"]+)"', page)
-        assert goes.endswith("?as_of=2100-01-01T00:00:00.000000Z")
-        assert browser.get(goes.format("q")).status_code == 200
-    asked = {"project": "q", "as_of": "2100-01-01"}
-    found = browser.get("/ui", query_string=asked)
-    assert found.headers["Location"] == "/ui/q/timeline?as_of=2100-01-01T00%3A00%3A00.000000Z"
+        [target] = re.findall(r'data-goes="([^"]+)"', page)
+        assert target.endswith("?as_of=2100-01-01T00:00:00.000000Z")
+        assert browser.get(target.format("q")).status_code == 200
+    query = {"project": "q", "as_of": "2100-01-01"}
+    redirect = browser.get("/ui", query_string=query)
+    assert redirect.headers["Location"] == "/ui/q/timeline?as_of=2100-01-01T00%3A00%3A00.000000Z"
 
 
-def test_the_console_is_refused_in_json_and_its_form_without_scripts_on_a_page(browser, item):
-    asked = {"query": "SELECT"}
+def test_the_console_answers_refusals_as_json_and_its_form_as_a_page(browser, item):
+    fields = {"query": "SELECT"}
 
-    assert browser.post("/ui/p/sparql", data=asked).mimetype == "application/problem+json"
-    page = browser.post("/ui/p/sparql", data=asked, headers={"Accept": "text/html,*/*;q=0.8"})
+    assert browser.post("/ui/p/sparql", data=fields).mimetype == "application/problem+json"
+    page = browser.post("/ui/p/sparql", data=fields, headers={"Accept": "text/html,*/*;q=0.8"})
     assert (page.status_code, page.mimetype) == (400, "text/html")
 
 
 @pytest.mark.parametrize(
-    ("question", "given", "field", "told"),
+    ("question", "query", "field", "message"),
     [
         ("tasks-of-agent", "agent=%3Cx%3E:y", "agent", "is not an IRI"),
         ("derived", "item=nothing+of+the+kind", "item", "no memory"),
     ],
 )
-def test_a_question_that_is_mistyped_is_there_again_with_the_fault_by_its_field(browser, question, given, field, told):
-    page = browser.get(f"/ui/p/playbook/{question}?{given}")
-    twin = browser.get(f"/ui/p/playbook/{question}.json?{given}")
+def test_a_mistyped_parameter_is_marked_at_its_field(browser, question, query, field, message):
+    page = browser.get(f"/ui/p/playbook/{question}?{query}")
+    json_form = browser.get(f"/ui/p/playbook/{question}.json?{query}")
 
-    assert (page.status_code, twin.status_code) == (twin.status_code, twin.json["status"])
-    assert twin.mimetype == "application/problem+json"
+    assert (page.status_code, json_form.status_code) == (json_form.status_code, json_form.json["status"])
+    assert json_form.mimetype == "application/problem+json"
     marked = re.search(r'<input id="p-(\w+)"[^>]* value="[^"]+"[^>]* aria-describedby="f-\1">', page.text)
     assert marked, page.text
     assert marked[1] == field
     fault = re.search(rf'id="f-{field}" role="alert">(.*?)</span>', page.text, re.DOTALL)
     assert fault
-    assert told in fault[1]
+    assert message in fault[1]
     assert "Correct the marked fields" in page.text

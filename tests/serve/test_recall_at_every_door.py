@@ -1,4 +1,4 @@
-"""Whatever may be asked of recall is honoured at every door that recalls, or refused there by its name."""
+"""Every argument of recall is honoured by each interface, or refused by its name."""
 
 import json
 from dataclasses import fields
@@ -20,18 +20,18 @@ from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
 REQUEST = {one.name for one in fields(RecallRequest)} - {"query"}
-THEN = object()
+MOMENT = object()
 ALL = {"alpha", "beta", "new"}
-#: What is asked by name -> what is asked, and what is found then.
+# The name of an argument -> arguments, and the memories found.
 OF_MEMORIES = {
     "limit": ({"limit": 1}, {"beta"}),
     "kinds": ({"kinds": ["decision"]}, {"new"}),
     "about": ({"about": ["src/a.py"], "limit": 1}, {"alpha"}),
     "agent": ({"agent": "ana"}, {"alpha"}),
     "session": ({"session": "s-2"}, {"beta", "new"}),
-    "since": ({"since": THEN}, {"new"}),
-    "until": ({"until": THEN}, {"alpha", "beta"}),
-    "as_of": ({"as_of": THEN}, {"alpha", "beta"}),
+    "since": ({"since": MOMENT}, {"new"}),
+    "until": ({"until": MOMENT}, {"alpha", "beta"}),
+    "as_of": ({"as_of": MOMENT}, {"alpha", "beta"}),
     "valid_at": ({"valid_at": "2026-12-24"}, {"beta", "new"}),
     "include_inactive": ({"include_inactive": True}, {*ALL, "old"}),
     "budget_tokens": ({"budget_tokens": 90}, {"beta"}),
@@ -48,9 +48,9 @@ OF_ENTRIES = {
     "metadata": ({"metadata": {"namespace": "acme"}}, set()),
     "scope": ({"scope": "session", "session_id": "s-9"}, {"of s-9"}),
     "session_id": ({"session_id": "s-9"}, {"of ana", "of s-9"}),
-    "since": ({"session_id": "s-9", "since": THEN}, {"of s-9"}),
-    "until": ({"session_id": "s-9", "until": THEN}, {"of ana"}),
-    "as_of": ({"session_id": "s-9", "as_of": THEN}, {"of ana"}),
+    "since": ({"session_id": "s-9", "since": MOMENT}, {"of s-9"}),
+    "until": ({"session_id": "s-9", "until": MOMENT}, {"of ana"}),
+    "as_of": ({"session_id": "s-9", "as_of": MOMENT}, {"of ana"}),
     "budget_tokens": ({"session_id": "s-9", "budget_tokens": 5}, {"of ana"}),
     "explain": ({"explain": True}, {"of ana"}),
 }
@@ -68,89 +68,93 @@ def memory(tmp_path, monkeypatch, by):
 
 
 @pytest.fixture
-def then(memory):
-    """The moment between the first and the last that was kept."""
+def middle_moment(memory):
+    """A moment between the first and the last record."""
 
-    def keep(text, agent, **fields):
+    def record(text, agent, **fields):
         memory.entries.write(WriteRequest(Entry(agent_id=agent, content=f"quagga {text}", **fields)))
 
     submit = memory.writer.submit_intent
     submit("p", intent(summary="quagga alpha", asserted_by="ana", asserted_in="s-1", about=["src/a.py"],
                        valid_until="2026-12-01", evidence=[]))  # fmt: skip
     submit("p", intent(summary="quagga beta", asserted_by="ben", asserted_in="s-2", evidence=[]))
-    keep("of ana", "ana")
-    keep("of ben", "ben", metadata={"namespace": "acme"})
+    record("of ana", "ana")
+    record("of ben", "ben", metadata={"namespace": "acme"})
     moment = memory.now()
-    keep("of s-9", "ana", session_id="s-9")
+    record("of s-9", "ana", session_id="s-9")
     old = submit("p", decision(summary="quagga old", asserted_by="ben", asserted_in="s-2", topic="t", evidence=[]))
     submit("p", decision(summary="quagga new", asserted_by="ben", asserted_in="s-2", topic="t", supersedes=[old.iri],
                          evidence=[], confidence="high"))  # fmt: skip
     return moment
 
 
-def refused(error):
-    """A refusal as every door shows it."""
+def refusal_text(error):
+    """A refusal as every interface shows it."""
     return f"{error['detail']} {error['hint']}"
 
 
-def in_python(memory, asked):
+def in_python(memory, arguments):
     try:
-        return memory.recall("quagga", **asked).to_dict()
+        return memory.recall("quagga", **arguments).to_dict()
     except JidomemError as error:
-        return refused(error.to_dict())
+        return refusal_text(error.to_dict())
 
 
-def on_the_command_line(memory, asked):
+def on_the_command_line(memory, arguments):
     args = []
-    for name, value in asked.items():
+    for name, value in arguments.items():
         option = "--kind" if name == "kinds" else f"--{name.replace('_', '-')}"
         args += [option] if value is True else [part for one in ([value] if isinstance(value, str | int) else value)
                                                 for part in (option, str(one))]  # fmt: skip
     result = CliRunner().invoke(cli, ["recall", "quagga", "--project", "p", "--json", *args])
-    told = f"{result.stdout}{result.stderr}"
-    return json.loads(result.stdout) if result.exit_code == 0 else told.replace("-", "_")
+    output = f"{result.stdout}{result.stderr}"
+    return json.loads(result.stdout) if result.exit_code == 0 else output.replace("-", "_")
 
 
-def over_http(memory, asked):
-    answer = memory.client.post("/projects/p/recall", json={"query": "quagga", **asked})
-    return answer.json if answer.status_code == 200 else refused(answer.json)
+def over_http(memory, arguments):
+    answer = memory.client.post("/projects/p/recall", json={"query": "quagga", **arguments})
+    return answer.json if answer.status_code == 200 else refusal_text(answer.json)
 
 
-def over_mcp(memory, asked):
-    told = call(
+def over_mcp(memory, arguments):
+    answer = call(
         next(tool for tool in TOOLS if tool.name == "recall"),
         ClientSession(memory, "ana"),
-        {"query": "quagga", **asked},
+        {"query": "quagga", **arguments},
     )
-    return refused(told.values) if told.is_error else told.values
+    return refusal_text(answer.values) if answer.is_error else answer.values
 
 
-def by_a_directive(memory, asked):
-    given = {"top_k" if name == "limit" else name: value for name, value in asked.items()}
-    query = MemoryQuery(query={"text": "quagga", **given}, provider="graph")
+def by_a_directive(memory, arguments):
+    values = {"top_k" if name == "limit" else name: value for name, value in arguments.items()}
+    query = MemoryQuery(query={"text": "quagga", **values}, provider="graph")
     signal = execute_directive(query, memory.providers())
-    return {"entries": [row["value"] for row in signal.data["result"]]} if signal.ok else refused(signal.data["reason"])
+    return (
+        {"entries": [row["value"] for row in signal.data["result"]]}
+        if signal.ok
+        else refusal_text(signal.data["reason"])
+    )
 
 
-def of_the_store(memory, asked):
-    request = {name: value for name, value in asked.items() if name in REQUEST}
-    opts = {name: value for name, value in asked.items() if name not in REQUEST}
+def of_the_store(memory, arguments):
+    request = {name: value for name, value in arguments.items() if name in REQUEST}
+    opts = {name: value for name, value in arguments.items() if name not in REQUEST}
     try:
         return memory.entries.recall(RecallRequest(**{"agent_id": "ana", "query": "quagga", **request}), opts).to_dict()
     except JidomemError as error:
-        return refused(error.to_dict())
+        return refusal_text(error.to_dict())
 
 
-def of_the_store_over_http(memory, asked):
-    request = {name: value for name, value in asked.items() if name in REQUEST}
-    opts = {name: json.dumps(value).strip('"') for name, value in asked.items() if name not in REQUEST}
+def of_the_store_over_http(memory, arguments):
+    request = {name: value for name, value in arguments.items() if name in REQUEST}
+    opts = {name: json.dumps(value).strip('"') for name, value in arguments.items() if name not in REQUEST}
     body = {"agent_id": "ana", "query": "quagga", **request}
     answer = memory.client.post("/projects/p/entries/recall", json=body, query_string=opts)
-    return answer.json if answer.status_code == 200 else refused(answer.json)
+    return answer.json if answer.status_code == 200 else refusal_text(answer.json)
 
 
-#: Each door, what of what may be asked it refuses, and what is found by the rest.
-DOORS = [
+# Each interface, the arguments it refuses, and the results of the others.
+INTERFACES = [
     (in_python, set(), OF_MEMORIES),
     (over_http, set(), OF_MEMORIES),
     (on_the_command_line, {"agent_id", "metadata", "scope", "session_id"}, OF_MEMORIES),
@@ -161,49 +165,53 @@ DOORS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("door", "refuses", "finds"), DOORS, ids=lambda value: getattr(value, "__name__", ""))
-def test_what_may_be_asked_is_honoured_or_refused_by_its_name(memory, then, by, door, refuses, finds):
+@pytest.mark.parametrize(
+    ("interface", "refuses", "finds"), INTERFACES, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_an_argument_is_honoured_or_refused_by_its_name(memory, middle_moment, by, interface, refuses, finds):
     assert OF_MEMORIES.keys() == {*NAMES}
     if by == "likeness" and finds is OF_MEMORIES:  # the vector of alpha is nearer
         nearest = {name: (OF_MEMORIES[name][0], {"alpha"}) for name in ("limit", "budget_tokens")}
         finds = OF_MEMORIES | nearest
     for name in NAMES:
-        asked, contents = (finds if name in finds else OF_MEMORIES)[name]
-        asked = {key: then if value is THEN else value for key, value in asked.items()}
-        told = door(memory, asked)
+        arguments, contents = (finds if name in finds else OF_MEMORIES)[name]
+        arguments = {key: middle_moment if value is MOMENT else value for key, value in arguments.items()}
+        answer = interface(memory, arguments)
         if name in refuses:
-            assert isinstance(told, str), (name, told)
-            assert any(key in told for key in asked.keys() & refuses), (name, told)
+            assert isinstance(answer, str), (name, answer)
+            assert any(key in answer for key in arguments.keys() & refuses), (name, answer)
             continue
-        assert isinstance(told, dict), (name, told)
-        assert {hit["content"].removeprefix("quagga ") for hit in told["entries"]} == contents, name
+        assert isinstance(answer, dict), (name, answer)
+        assert {hit["content"].removeprefix("quagga ") for hit in answer["entries"]} == contents, name
         if name == "explain":
-            assert all("parts" in hit for hit in told["entries"]) or told["metadata"]["parts"]
-            given = [hit.get("reasons") for hit in told["entries"]]
-            assert all(given) or all(told["metadata"]["reasons"].values())
-        if name == "budget_tokens" and "metadata" in told:
-            assert told["metadata"]["left_out"] > 0
+            assert all("parts" in hit for hit in answer["entries"]) or answer["metadata"]["parts"]
+            reasons = [hit.get("reasons") for hit in answer["entries"]]
+            assert all(reasons) or all(answer["metadata"]["reasons"].values())
+        if name == "budget_tokens" and "metadata" in answer:
+            assert answer["metadata"]["left_out"] > 0
 
 
-@pytest.mark.parametrize("door", [in_python, over_http, on_the_command_line, over_mcp], ids=lambda door: door.__name__)
-def test_every_door_that_answers_says_how_many_matches_are_not_active(memory, door):
+@pytest.mark.parametrize(
+    "interface", [in_python, over_http, on_the_command_line, over_mcp], ids=lambda interface: interface.__name__
+)
+def test_every_interface_counts_inactive_matches(memory, interface):
     memory.writer.submit_intent("p", decision(summary="quagga plan", topic="t", status="proposed", evidence=[]))
 
-    told = door(memory, {})
-    assert told["inactive"]["count"] == 1
-    assert told["inactive"]["statuses"] == {"proposed": 1}
-    notice = told["inactive"]["notice"]
+    answer = interface(memory, {})
+    assert answer["inactive"]["count"] == 1
+    assert answer["inactive"]["statuses"] == {"proposed": 1}
+    notice = answer["inactive"]["notice"]
     assert notice.startswith("1 inactive record matches")
     assert "(1 proposed): add " in notice
 
 
-def test_a_parameter_of_a_question_beside_params_is_refused_with_the_call_that_gives_it_in_params(memory):
+def test_a_misplaced_parameter_of_ask_is_refused_with_the_corrected_call(memory):
     ask = next(tool for tool in TOOLS if tool.name == "ask")
     memory.writer.remember("p", "quagga")
 
-    refused = call(ask, ClientSession(memory, "ana"), {"name": "changes", "since": "2026-01-01", "limit": 2})
+    refusal_text = call(ask, ClientSession(memory, "ana"), {"name": "changes", "since": "2026-01-01", "limit": 2})
     unknown = call(ask, ClientSession(memory, "ana"), {"name": "changes", "until": "2026-01-01"})
 
-    assert refused.values["retry"] == {"name": "changes", "limit": 2, "params": {"since": "2026-01-01"}}
-    assert not call(ask, ClientSession(memory, "ana"), refused.values["retry"]).is_error
+    assert refusal_text.values["retry"] == {"name": "changes", "limit": 2, "params": {"since": "2026-01-01"}}
+    assert not call(ask, ClientSession(memory, "ana"), refusal_text.values["retry"]).is_error
     assert "retry" not in unknown.values

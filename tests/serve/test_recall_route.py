@@ -20,24 +20,24 @@ def client(memory):
     return create_app(memory).test_client()
 
 
-def test_what_python_finds_is_found_over_http(client, memory):
-    for asked in (
+def test_recall_over_http_answers_as_in_python(client, memory):
+    for body in (
         {"query": "which quagga?"},
         {"query": "quagga", "kinds": ["decision"], "explain": True},
         {"query": "quagga", "about": ["src/a.py"], "limit": 1, "agent": "ana"},
         {"query": "quagga", "budget_tokens": 100, "include_inactive": True, "as_of": "2030-01-01"},
         {"query": "nothing of the kind"},
     ):
-        in_python = memory.recall(asked["query"], "p", **{k: v for k, v in asked.items() if k != "query"})
-        answer = client.post(PATH, json=asked)
+        in_python = memory.recall(body["query"], "p", **{k: v for k, v in body.items() if k != "query"})
+        answer = client.post(PATH, json=body)
         assert answer.status_code == 200
         assert answer.json == json.loads(json.dumps(in_python.to_dict(), default=format_timestamp))
-        text = client.post(PATH, json=asked, headers={"Accept": "text/markdown"})
+        text = client.post(PATH, json=body, headers={"Accept": "text/markdown"})
         assert text.get_data(as_text=True) == markdown(in_python)
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("body", "says"),
     [
         ({}, "there is no query"),
         ({"query": 5}, "query is not a text"),
@@ -51,14 +51,14 @@ def test_what_python_finds_is_found_over_http(client, memory):
         ([], "the body is not a JSON object"),
     ],
 )
-def test_what_cannot_be_honoured_is_a_problem_with_a_hint(client, asked, says):
-    answer = client.post(PATH, json=asked)
+def test_an_invalid_request_is_refused_with_a_hint(client, body, says):
+    answer = client.post(PATH, json=body)
     assert answer.status_code == 400
     assert says in answer.json["detail"]
     assert answer.json["hint"]
 
 
-def test_the_description_of_the_interface_has_every_member(client):
+def test_the_description_of_the_route_has_every_member(client):
     described = client.get("/openapi.json").json
     assert described["components"]["schemas"]["Recall"]["properties"].keys() == RECALL_FIELDS.keys()
     assert "/projects/{project}/recall" in described["paths"]
@@ -67,7 +67,7 @@ def test_the_description_of_the_interface_has_every_member(client):
     assert client.get(PATH).status_code == 405
 
 
-def test_the_nearest_of_what_governs_a_file_is_given_and_the_rest_is_counted(client, memory):
+def test_governing_rows_are_limited_to_the_nearest_and_counted(client, memory):
     for number in range(12):
         memory.writer.submit_intent("p", decision(summary=f"one {number}", topic=f"{number}", about=["src"]))
     path = "/projects/p/governing"

@@ -1,4 +1,4 @@
-"""Every field of an intent that names a memory takes what the program prints, whichever interface it is given to."""
+"""Every field of an intent that names a memory takes a short id, in each interface."""
 
 import json
 
@@ -17,8 +17,8 @@ from jidomem_cli.main import cli
 ONE = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000aa"
 TWO = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000bb"
 ENDED = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000cc"
-#: Field -> the memory it is to name, and its property.
-NAMED = {
+# Field -> the memory it names, and its property.
+REFERENCES = {
     "supersedes": (ONE, "supersedes"),
     "invalidates": (ONE, "invalidates"),
     "coexists_with": (ONE, "coexistsWith"),
@@ -44,19 +44,19 @@ def by_python(memory, fields):
 
 def by_json(memory, fields):
     values = intent(summary="another text", asserted_by="ana", **fields)
-    ran = CliRunner().invoke(
+    result = CliRunner().invoke(
         cli, ["--root", memory.settings.place, "--project", "p", "submit", "--json"], input=json.dumps(values)
     )
-    assert ran.exit_code == 0, ran.output
-    return json.loads(ran.stdout)["iri"]
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)["iri"]
 
 
 def by_options(memory, fields):
     options = [word for name, values in fields.items() for word in (f"--{name.replace('_', '-')}", *values)]
     words = ["--root", memory.settings.place, "--project", "p", "remember", "another text", "--agent", "ana", "--json"]
-    ran = CliRunner().invoke(cli, [*words, *options])
-    assert ran.exit_code == 0, ran.output
-    return json.loads(ran.stdout)["iri"]
+    result = CliRunner().invoke(cli, [*words, *options])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)["iri"]
 
 
 def by_http(memory, fields):
@@ -82,46 +82,46 @@ def by_mcp(memory, fields):
 
 
 @pytest.mark.parametrize("submit", [by_python, by_json, by_options, by_http, by_lines, by_mcp])
-@pytest.mark.parametrize("field", NAMED)
-def test_a_short_id_names_a_memory_in_every_field_at_every_interface(memory, field, submit):
-    item, name = NAMED[field]
+@pytest.mark.parametrize("field", REFERENCES)
+def test_a_short_id_names_a_memory_in_every_field_in_each_interface(memory, field, submit):
+    item, name = REFERENCES[field]
 
-    kept = submit(memory, {field: [short_id(item)]})
+    recorded = submit(memory, {field: [short_id(item)]})
 
     memory.catch_up("p")
-    assert memory.reader.get_memory("p", kept)["properties"][name] == [item]
+    assert memory.reader.get_memory("p", recorded)["properties"][name] == [item]
 
 
 def test_a_short_id_names_a_memory_in_an_extra_triple(memory):
-    kept = memory.remember("one more", extra_triples=[["https://example.org/of", {"@id": short_id(TWO)}]])
+    recorded = memory.remember("one more", extra_triples=[["https://example.org/of", {"@id": short_id(TWO)}]])
 
-    assert memory.reader.get_memory("p", kept.iri)["properties"]["of"] == [TWO]
+    assert memory.reader.get_memory("p", recorded.iri)["properties"]["of"] == [TWO]
 
 
-def test_a_hash_that_is_no_memory_stays_a_text_of_the_evidence(memory):
-    kept = memory.remember("one more", evidence=["deadbeef"], about=["0badf00d"])
+def test_an_unknown_hash_stays_a_text_of_about_and_evidence(memory):
+    recorded = memory.remember("one more", evidence=["deadbeef"], about=["0badf00d"])
 
-    properties = memory.reader.get_memory("p", kept.iri)["properties"]
+    properties = memory.reader.get_memory("p", recorded.iri)["properties"]
     assert properties["about"] == ["0badf00d"]
     assert ONE not in properties["derivedFrom"]
 
 
 @pytest.mark.parametrize("field", ["supersedes", "invalidates", "coexists_with", "revives"])
-def test_a_name_of_several_memories_is_refused_with_them_and_one_of_none_with_how_to_name_one(memory, field):
-    with pytest.raises(IntentRefused) as several:
+def test_an_ambiguous_id_is_refused_with_its_candidates_and_an_unknown_one_with_a_hint(memory, field):
+    with pytest.raises(IntentRefused) as ambiguous:
         memory.remember("another text", **{field: ["0197a1b2"]})
-    with pytest.raises(IntentRefused) as none:
+    with pytest.raises(IntentRefused) as unknown:
         memory.remember("another text", **{field: ["deadbeef"]})
 
-    (violation,) = several.value.violations
+    (violation,) = ambiguous.value.violations
     assert (violation.code, violation.field) == ("unknown_reference", field)
     assert set(violation.allowed) == {ONE, TWO, ENDED}
     assert all(item in violation.hint for item in (ONE, TWO, ENDED))
-    assert (none.value.detail, none.value.violations[0].field) == ("p has no memory 'deadbeef'", field)
-    assert "4 or more characters of its id" in none.value.hint
+    assert (unknown.value.detail, unknown.value.violations[0].field) == ("p has no memory 'deadbeef'", field)
+    assert "4 or more characters of its id" in unknown.value.hint
 
 
-def test_an_unknown_name_is_reported_beside_the_other_faults_of_the_intent(memory):
+def test_an_unknown_reference_is_reported_with_the_other_faults_of_the_intent(memory):
     answer = create_app(memory).test_client().post(
         "/projects/p/intents", json=intent(supersedes=["deadbeef"], confidence="certain", colour="red")
     )  # fmt: skip

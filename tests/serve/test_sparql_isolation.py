@@ -1,4 +1,4 @@
-"""What a token opens of the SPARQL endpoint and of the graphs: its own projects, and no sign of any other."""
+"""The data that a token reaches over SPARQL and the graphs: its own projects, without a sign of any other."""
 
 import pytest
 from conftest import intent
@@ -16,23 +16,23 @@ ORIGIN = "https://yasgui.example.org"
 
 @pytest.fixture
 def ana(memory):
-    """A client of an agent whose token reaches p, beside a project q that it does not."""
+    """A client of an agent whose token reaches p but not q."""
     memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("q", intent(summary=SECRET, applies_to_project="q"))
     keyring = Keyring(own_config(), memory.settings.root)
     secret, _ = keyring.give_out("ana", "agent", ["p"], memory.sources)
     client = create_app(memory, keyring=keyring, origins=[ORIGIN]).test_client()
 
-    def ask(path, method="GET", **options):
+    def send(path, method="GET", **options):
         headers = {"Authorization": f"Bearer {secret}", **options.pop("headers", {})}
         return client.open(path, method=method, headers=headers, **options)
 
-    ask.client = client
-    return ask
+    send.client = client
+    return send
 
 
-def told(answer, *names):
-    """The status and the words of a refusal, without what names the request and *names*."""
+def anonymized(answer, *names):
+    """The status and the text of a refusal, with *names* replaced."""
     problem = answer.json or {}
     words = f"{problem.get('code')} {problem.get('detail')} {problem.get('hint')} {answer.headers.get('Warning')}"
     words += "" if "code" in problem else answer.text
@@ -42,24 +42,26 @@ def told(answer, *names):
 
 
 @pytest.mark.parametrize("graph", [*GRAPHS])
-def test_a_graph_of_another_project_is_answered_as_one_that_is_not_there(ana, graph):
-    theirs, none = graph_iri("q", graph), graph_iri("nil", graph)
+def test_a_graph_of_another_project_is_answered_like_an_unknown_one(ana, graph):
+    foreign_graph, unknown_graph = graph_iri("q", graph), graph_iri("nil", graph)
     for field in ("default-graph-uri", "named-graph-uri"):
-        one, other = (
+        foreign, unknown = (
             ana("/projects/p/sparql", query_string={"query": "SELECT * { ?s ?p ?o }", field: [graph_iri("p"), name]})
-            for name in (theirs, none)
+            for name in (foreign_graph, unknown_graph)
         )
-        assert told(one, theirs) == told(other, none)
-        assert (one.status_code, "Warning" in one.headers) == (200, True)
+        assert anonymized(foreign, foreign_graph) == anonymized(unknown, unknown_graph)
+        assert (foreign.status_code, "Warning" in foreign.headers) == (200, True)
     for clause in ("FROM", "FROM NAMED"):
-        one, other = (
+        foreign, unknown = (
             ana("/projects/p/sparql", query_string={"query": f"ASK {clause} <{name}> {{ ?s ?p ?o }}"})
-            for name in (theirs, none)
+            for name in (foreign_graph, unknown_graph)
         )
-        assert told(one, theirs) == told(other, none)
-    one, other = (ana("/projects/p/graphs", query_string={"graph": name}) for name in (theirs, none))
-    assert told(one, theirs) == told(other, none)
-    assert one.status_code == 404
+        assert anonymized(foreign, foreign_graph) == anonymized(unknown, unknown_graph)
+    foreign, unknown = (
+        ana("/projects/p/graphs", query_string={"graph": name}) for name in (foreign_graph, unknown_graph)
+    )
+    assert anonymized(foreign, foreign_graph) == anonymized(unknown, unknown_graph)
+    assert foreign.status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_no_dataset_reaches_another_project(ana, fields):
         assert "/projects/q" not in answer.text
 
 
-def test_whole_graphs_and_the_description_show_nothing_of_another_project(ana):
+def test_graphs_and_descriptions_show_nothing_of_another_project(ana):
     for path in ("/projects/p/graphs?default", "/projects/p/graphs?graph=context", "/projects/p/sparql", "/sparql"):
         for accept in ("text/turtle", "application/n-quads"):
             answer = ana(path, headers={"Accept": accept})
@@ -90,44 +92,44 @@ def test_whole_graphs_and_the_description_show_nothing_of_another_project(ana):
             assert SECRET not in answer.text
             assert "projects/q" not in answer.text
     for path in ("/projects/q/graphs?default", "/projects/q/sparql", "/projects/q/sparql?query=ASK{}"):
-        there, none = ana(path), ana(path.replace("/q/", "/nil/"))
-        assert there.status_code == 404
-        assert told(there, "'q'") == told(none, "'nil'")
+        foreign, unknown = ana(path), ana(path.replace("/q/", "/nil/"))
+        assert foreign.status_code == 404
+        assert anonymized(foreign, "'q'") == anonymized(unknown, "'nil'")
 
 
-def test_a_preflight_needs_no_token_and_what_follows_it_does(ana):
-    asks = {"Origin": ORIGIN, "Access-Control-Request-Method": "POST"}
+def test_a_preflight_needs_no_token_and_the_request_after_it_does(ana):
+    preflight = {"Origin": ORIGIN, "Access-Control-Request-Method": "POST"}
 
-    before = ana.client.options("/projects/q/sparql", headers=asks)
-    without = ana.client.get("/projects/p/sparql", headers={"Origin": ORIGIN})
-    foreign = ana.client.options("/projects/p/sparql", headers={**asks, "Origin": "https://other.example.org"})
+    before = ana.client.options("/projects/q/sparql", headers=preflight)
+    unauthenticated = ana.client.get("/projects/p/sparql", headers={"Origin": ORIGIN})
+    foreign = ana.client.options("/projects/p/sparql", headers={**preflight, "Origin": "https://other.example.org"})
 
     assert (before.status_code, before.headers["Access-Control-Allow-Origin"]) == (204, ORIGIN)
-    assert (without.status_code, without.headers["Access-Control-Allow-Origin"]) == (401, ORIGIN)
-    assert "Access-Control-Allow-Credentials" not in without.headers
+    assert (unauthenticated.status_code, unauthenticated.headers["Access-Control-Allow-Origin"]) == (401, ORIGIN)
+    assert "Access-Control-Allow-Credentials" not in unauthenticated.headers
     assert foreign.status_code == 401
     assert "Access-Control-Allow-Origin" not in foreign.headers
 
 
-def test_a_request_for_another_host_is_refused_before_anything_else(ana):
+def test_a_request_for_another_host_is_refused_for_every_method(ana):
     for path in ("/projects/p/sparql?query=ASK{}", "/projects/p/sparql", "/projects/p/graphs?default"):
         for method in ("GET", "HEAD", "POST", "OPTIONS"):
             headers = {"Host": "evil.example.org", "Origin": ORIGIN, "Access-Control-Request-Method": "GET"}
             assert ana(path, method, headers=headers).status_code == 403
 
 
-def test_origins_are_named_by_who_runs_the_server_and_by_no_root(tmp_path, monkeypatch):
+def test_allowed_origins_are_set_by_the_operator_and_not_by_a_root(tmp_path, monkeypatch):
     monkeypatch.setenv("JIDOMEM_ALLOW_ORIGIN", f"{ORIGIN} http://localhost:3000")
-    asked = (ORIGIN, "http://localhost:3000", "https://one.example.org")
+    candidates = (ORIGIN, "http://localhost:3000", "https://one.example.org")
 
     def allowed(*options):
         with running(tmp_path / "root", *options) as process, Client(process.url) as client:
-            heads = {origin: client.ask("HEAD", "/healthz", headers={"Origin": origin})[1] for origin in asked}
+            heads = {origin: client.ask("HEAD", "/healthz", headers={"Origin": origin})[1] for origin in candidates}
         assert all(head["Access-Control-Allow-Origin"] in (None, origin) for origin, head in heads.items())
         return [origin for origin, head in heads.items() if head["Access-Control-Allow-Origin"]]
 
-    assert allowed() == [*asked[:2]]
-    assert allowed("--allow-origin", asked[2], "--allow-origin", asked[0]) == [asked[0], asked[2]]
+    assert allowed() == [*candidates[:2]]
+    assert allowed("--allow-origin", candidates[2], "--allow-origin", candidates[0]) == [candidates[0], candidates[2]]
     monkeypatch.delenv("JIDOMEM_ALLOW_ORIGIN")
     assert allowed() == []
     (tmp_path / "root").mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""The SPARQL 1.1 Protocol and the Graph Store Protocol, asked in this process: every form a request may have."""
+"""The SPARQL 1.1 Protocol and the Graph Store Protocol in this process: every form of a request."""
 
 import json
 import socket
@@ -48,66 +48,66 @@ def post(client, body, kind=QUERY, path="/projects/p/sparql", **headers):
     return client.post(path, data=body, headers={"Content-Type": kind, **headers})
 
 
-def asked(client, text, accept="*/*", **fields):
+def run_query(client, text, accept="*/*", **fields):
     """The answer to a query in the query string; a field may have several values."""
     path = f"/projects/p/sparql?{urlencode({'query': text, **fields}, doseq=True)}"
     return client.get(path, headers={"Accept": accept})
 
 
-def test_a_version_is_waited_for_or_told_to_be_missing(client, memory):
-    here, form = str(memory.catch_up("p")), "application/x-www-form-urlencoded"
+def test_a_version_is_awaited_or_refused_as_missing(client, memory):
+    current, form = str(memory.catch_up("p")), "application/x-www-form-urlencoded"
 
-    def told(version):
-        given = {"query": "ASK {}", "min_position": version}
+    def answers_at(version):
+        fields = {"query": "ASK {}", "min_position": version}
         return [
-            client.get("/projects/p/sparql", query_string=given),
-            post(client, urlencode(given), form),
+            client.get("/projects/p/sparql", query_string=fields),
+            post(client, urlencode(fields), form),
             post(client, b"ASK {}", path=f"/projects/p/sparql?{urlencode({'min_position': version})}"),
             client.get("/projects/p/graphs", query_string={"graph": "context", "min_position": version}),
         ]
 
-    assert [answer.status_code for answer in told(here)] == [200] * 4
-    assert [refused(answer) for answer in told("99-abcdef")] == [(503, "index_behind")] * 4
-    assert [refused(answer) for answer in told("new")] == [(400, "invalid_argument")] * 4
+    assert [answer.status_code for answer in answers_at(current)] == [200] * 4
+    assert [refusal_of(answer) for answer in answers_at("99-abcdef")] == [(503, "index_behind")] * 4
+    assert [refusal_of(answer) for answer in answers_at("new")] == [(400, "invalid_argument")] * 4
 
 
-def count(client, **fields):
-    """How many triples the default graph has."""
-    return int(asked(client, "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", CSV, **fields).text.split()[1])
+def count_triples(client, **fields):
+    """The number of triples in the default graph."""
+    return int(run_query(client, "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", CSV, **fields).text.split()[1])
 
 
-def graphs(client, **fields):
-    """The graphs GRAPH reaches that hold anything."""
-    return set(asked(client, "SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }", CSV, **fields).text.split()[1:])
+def named_graphs(client, **fields):
+    """The named graphs that are not empty."""
+    return set(run_query(client, "SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }", CSV, **fields).text.split()[1:])
 
 
-def refused(answer):
+def refusal_of(answer):
     return answer.status_code, answer.json["code"]
 
 
-def test_the_dataset_is_all_of_the_project_unless_the_request_names_one(client):
-    each = {graph: count(client, **{"default-graph-uri": graph}) for graph in graphs_of("p")}
+def test_the_dataset_is_the_whole_project_unless_the_request_names_one(client):
+    counts = {graph: count_triples(client, **{"default-graph-uri": graph}) for graph in graphs_of("p")}
 
-    assert [graph for graph in each if not each[graph]] == [HISTORY, graph_iri("p", "system")]
-    assert graphs(client) == {CONTEXT, CODEBASE, ONTOLOGY_GRAPH}
-    assert graphs(client, **{"default-graph-uri": CONTEXT}) == set()
-    assert graphs(client, **{"named-graph-uri": [CONTEXT, CODEBASE]}) == {CONTEXT, CODEBASE}
-    assert count(client, **{"named-graph-uri": CONTEXT}) == 0
+    assert [graph for graph in counts if not counts[graph]] == [HISTORY, graph_iri("p", "system")]
+    assert named_graphs(client) == {CONTEXT, CODEBASE, ONTOLOGY_GRAPH}
+    assert named_graphs(client, **{"default-graph-uri": CONTEXT}) == set()
+    assert named_graphs(client, **{"named-graph-uri": [CONTEXT, CODEBASE]}) == {CONTEXT, CODEBASE}
+    assert count_triples(client, **{"named-graph-uri": CONTEXT}) == 0
     both = {"default-graph-uri": [CODEBASE, CONTEXT, CODEBASE], "named-graph-uri": CODEBASE}
-    assert count(client, **both) == each[CODEBASE] + each[CONTEXT]
-    assert graphs(client, **both) == {CODEBASE}
+    assert count_triples(client, **both) == counts[CODEBASE] + counts[CONTEXT]
+    assert named_graphs(client, **both) == {CODEBASE}
 
 
-@pytest.mark.parametrize("way", ["get", "form", "direct"])
-def test_the_dataset_of_the_request_stands_in_place_of_the_one_in_the_query(client, way):
+@pytest.mark.parametrize("method", ["get", "form", "direct"])
+def test_the_dataset_of_the_request_replaces_that_of_the_query(client, method):
     text = (
         f"SELECT ?g ?s FROM <{CONTEXT}> FROM NAMED <{CONTEXT}> {{ {{ ?s ?p ?o }} UNION {{ GRAPH ?g {{ ?s ?p ?o }} }} }}"
     )
     fields = [("default-graph-uri", CODEBASE), ("named-graph-uri", ONTOLOGY_GRAPH), ("named-graph-uri", CODEBASE)]
 
-    if way == "get":
+    if method == "get":
         answer = client.get("/projects/p/sparql?" + urlencode([("query", text), *fields]))
-    elif way == "form":
+    elif method == "form":
         answer = post(client, urlencode([*fields, ("query", text)]), FORM)
     else:
         answer = post(client, text, path="/projects/p/sparql?" + urlencode(fields))
@@ -120,17 +120,19 @@ def test_the_dataset_of_the_request_stands_in_place_of_the_one_in_the_query(clie
 
 @pytest.mark.parametrize("graph", [OF_Q, graph_iri("none"), "urn:x", "", "context", "../graphs/ontology"])
 @pytest.mark.parametrize("field", ["default-graph-uri", "named-graph-uri"])
-def test_a_graph_of_no_or_another_project_is_empty_and_named_in_a_warning(client, field, graph):
+def test_an_unknown_or_foreign_graph_is_empty_and_named_in_a_warning(client, field, graph):
     pattern = "{ ?s ?p ?o }" if field == "default-graph-uri" else "{ GRAPH ?g { ?s ?p ?o } }"
-    alone, beside = (asked(client, f"ASK {pattern}", **{field: given}) for given in ([graph], [graph, CONTEXT]))
+    foreign_alone, with_own = (
+        run_query(client, f"ASK {pattern}", **{field: names}) for names in ([graph], [graph, CONTEXT])
+    )
 
-    assert (alone.status_code, alone.json["boolean"]) == (200, False)
-    assert alone.headers["Warning"] == f'199 jidomem "not a graph of this project, read as empty: <{graph}>"'
-    assert beside.json["boolean"] is True
-    assert "Warning" not in asked(client, f"ASK {pattern}", **{field: [CONTEXT]}).headers
+    assert (foreign_alone.status_code, foreign_alone.json["boolean"]) == (200, False)
+    assert foreign_alone.headers["Warning"] == f'199 jidomem "not a graph of this project, read as empty: <{graph}>"'
+    assert with_own.json["boolean"] is True
+    assert "Warning" not in run_query(client, f"ASK {pattern}", **{field: [CONTEXT]}).headers
 
 
-ASKED = {
+REQUESTS = {
     "a query": (f"/projects/p/sparql?query={quote('ASK {}')}", "GET", None, None),
     "pluses for spaces": ("/projects/p/sparql?query=ASK+%7B+%7D", "GET", None, None),
     "empty pairs": ("/projects/p/sparql?&query=ASK{}&&timeout=3&", "GET", None, None),
@@ -142,9 +144,9 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("form", ASKED)
-def test_a_query_is_answered_in_each_form_the_protocol_has(client, form):
-    path, method, kind, body = ASKED[form]
+@pytest.mark.parametrize("form", REQUESTS)
+def test_a_query_is_answered_in_each_form_of_the_protocol(client, form):
+    path, method, kind, body = REQUESTS[form]
 
     answer = client.open(path, method=method, data=body, content_type=kind)
 
@@ -192,9 +194,9 @@ MALFORMED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", MALFORMED)
-def test_a_request_that_is_malformed_is_refused_with_its_own_status(client, what):
-    method, path, kind, body, status = MALFORMED[what]
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_request_is_refused_with_its_status(client, name):
+    method, path, kind, body, status = MALFORMED[name]
 
     answer = client.open("/projects/p/sparql" + path, method=method, data=body, content_type=kind)
 
@@ -202,8 +204,8 @@ def test_a_request_that_is_malformed_is_refused_with_its_own_status(client, what
     assert answer.json["hint"]
 
 
-def test_a_packed_body_and_an_accept_header_that_cannot_be_read_are_refused(client):
-    assert refused(post(client, b"x", **{"Content-Encoding": "gzip"})) == (415, "unsupported_media_type")
+def test_a_compressed_body_and_an_invalid_accept_header_are_refused(client):
+    assert refusal_of(post(client, b"x", **{"Content-Encoding": "gzip"})) == (415, "unsupported_media_type")
     for accept in (
         "json",
         "text/csv;q=2",
@@ -214,7 +216,7 @@ def test_a_packed_body_and_an_accept_header_that_cannot_be_read_are_refused(clie
         ";",
         ";;, */*",
     ):
-        assert refused(asked(client, "ASK {}", accept)) == (400, "invalid_argument"), accept
+        assert refusal_of(run_query(client, "ASK {}", accept)) == (400, "invalid_argument"), accept
 
 
 @pytest.mark.parametrize(
@@ -245,36 +247,36 @@ def test_a_packed_body_and_an_accept_header_that_cannot_be_read_are_refused(clie
         ("CONSTRUCT WHERE { ?s ?p ?o }", JSON, None),
     ],
 )
-def test_the_format_wanted_most_is_given_or_none(client, text, accept, media):
-    answer = asked(client, text, accept)
+def test_the_preferred_format_is_given_or_406(client, text, accept, media):
+    answer = run_query(client, text, accept)
 
     if media is None:
-        assert refused(answer) == (406, "not_acceptable")
+        assert refusal_of(answer) == (406, "not_acceptable")
     else:
         assert (answer.status_code, answer.mimetype) == (200, media)
         assert answer.headers.get("Content-Type") == (f"{media}; charset=utf-8" if media.startswith("text/") else media)
     assert "Accept" in answer.vary
 
 
-def test_each_format_says_the_same_rows(client):
+def test_each_format_has_the_same_rows(client):
     text = f"SELECT ?s ?o ?none {{ ?s {SUMMARY} ?o }}"
 
-    read = [Result.parse(BytesIO(asked(client, text, media).data), content_type=media) for media in (JSON, XML)]
+    parsed = [Result.parse(BytesIO(run_query(client, text, media).data), content_type=media) for media in (JSON, XML)]
 
-    assert set(read[0]) == set(read[1])
-    assert len(read[0]) == 1
-    assert 'Ünï, ""quoted""\nand\ttabbed' in asked(client, text, CSV).text
-    assert '"Ünï, \\"quoted\\"\\nand\\ttabbed"' in asked(client, text, TSV).text
+    assert set(parsed[0]) == set(parsed[1])
+    assert len(parsed[0]) == 1
+    assert 'Ünï, ""quoted""\nand\ttabbed' in run_query(client, text, CSV).text
+    assert '"Ünï, \\"quoted\\"\\nand\\ttabbed"' in run_query(client, text, TSV).text
 
 
-def described(client, path="/projects/p/sparql", accept="text/turtle", form="turtle"):
+def describe(client, path="/projects/p/sparql", accept="text/turtle", form="turtle"):
     answer = client.get(path, headers={"Accept": accept})
     assert (answer.status_code, answer.mimetype) == (200, accept)
     return rdflib.Graph().parse(data=answer.data, format=form)
 
 
-def test_without_a_query_the_service_describes_itself(client):
-    graph = described(client)
+def test_the_endpoint_without_a_query_describes_the_service(client):
+    graph = describe(client)
 
     service = graph.value(predicate=rdflib.RDF.type, object=SD.Service)
     assert graph.value(service, SD.endpoint) == rdflib.URIRef("http://localhost/projects/p/sparql")
@@ -288,28 +290,28 @@ def test_without_a_query_the_service_describes_itself(client):
     assert (service, SD.endpoint, rdflib.URIRef("http://localhost/sparql")) not in graph
 
 
-def test_behind_a_proxy_it_names_the_address_it_was_told_and_believes_no_header(memory):
-    told = create_app(memory, public_url="https://Memory.example.org:8443").test_client()
-    untold = create_app(memory).test_client()
+def test_the_description_names_the_public_url_and_ignores_forwarding_headers(memory):
+    configured = create_app(memory, public_url="https://Memory.example.org:8443").test_client()
+    unconfigured = create_app(memory).test_client()
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.example", "Forwarded": "proto=https;host=evil"}
 
     def endpoints(client, path):
         graph = rdflib.Graph().parse(data=client.get(path, headers=forwarded).text)
-        return {str(found) for found in graph.objects(predicate=SD.endpoint)}
+        return {str(endpoint) for endpoint in graph.objects(predicate=SD.endpoint)}
 
-    assert endpoints(told, "/projects/p/sparql") == {"https://memory.example.org:8443/projects/p/sparql"}
-    assert endpoints(told, "/sparql") == {"https://memory.example.org:8443/sparql"}
-    assert endpoints(untold, "/sparql") == {"http://localhost/sparql"}
+    assert endpoints(configured, "/projects/p/sparql") == {"https://memory.example.org:8443/projects/p/sparql"}
+    assert endpoints(configured, "/sparql") == {"https://memory.example.org:8443/sparql"}
+    assert endpoints(unconfigured, "/sparql") == {"http://localhost/sparql"}
 
 
 @pytest.mark.parametrize("url", ["", "memory.example.org", "https://memory.example.org/", "https://a/b", "ftp://a"])
-def test_a_public_address_that_is_no_origin_is_refused(memory, url):
+def test_a_public_url_that_is_no_origin_is_refused(memory, url):
     with pytest.raises(InvalidRequest, match="is not an origin") as refusal:
         create_app(memory, public_url=url)
     assert refusal.value.hint.endswith("--public-url https://memory.example.org")
 
 
-def test_what_stands_in_two_graphs_is_found_twice_in_their_union_and_once_where_it_is_distinct(tmp_path):
+def test_a_triple_of_two_graphs_counts_twice_in_their_union_and_once_with_distinct(tmp_path):
     with jidomem.open(tmp_path, project="p", sources=fixed_sources()) as memory:
         for graph in ("codebase", "system"):
             memory.long_term("p").insert([("urn:x:a", "urn:x:b", "urn:x:c")], graph=graph)
@@ -318,12 +320,14 @@ def test_what_stands_in_two_graphs_is_found_twice_in_their_union_and_once_where_
         both = {"default-graph-uri": [CODEBASE, graph_iri("p", "system")]}
 
         for fields in ({}, both):
-            assert asked(client, f"SELECT ?o {of_both}", CSV, **fields).text.split() == ["o", "urn:x:c", "urn:x:c"]
-            assert asked(client, f"SELECT DISTINCT ?o {of_both}", CSV, **fields).text.split() == ["o", "urn:x:c"]
+            assert run_query(client, f"SELECT ?o {of_both}", CSV, **fields).text.split() == ["o", "urn:x:c", "urn:x:c"]
+            assert run_query(client, f"SELECT DISTINCT ?o {of_both}", CSV, **fields).text.split() == ["o", "urn:x:c"]
             counted = f"SELECT (COUNT(?o) AS ?n) (COUNT(DISTINCT ?o) AS ?m) {of_both}"
-            assert asked(client, counted, CSV, **fields).text.split() == ["n,m", "2,1"]
-            made = asked(client, f"CONSTRUCT {of_both} WHERE {of_both}", "application/n-triples", **fields).text
-            assert made.splitlines() == ["<urn:x:a> <urn:x:b> <urn:x:c> ."]
+            assert run_query(client, counted, CSV, **fields).text.split() == ["n,m", "2,1"]
+            constructed = run_query(
+                client, f"CONSTRUCT {of_both} WHERE {of_both}", "application/n-triples", **fields
+            ).text
+            assert constructed.splitlines() == ["<urn:x:a> <urn:x:b> <urn:x:c> ."]
 
 
 @pytest.mark.parametrize(
@@ -332,13 +336,13 @@ def test_what_stands_in_two_graphs_is_found_twice_in_their_union_and_once_where_
      ("application/trig", "trig"), ("application/n-quads", "nquads")],
 )  # fmt: skip
 def test_the_description_is_the_same_in_every_format(client, accept, form):
-    graph = described(client, accept=accept, form=form)
+    graph = describe(client, accept=accept, form=form)
 
-    assert {tuple(t) for t in graph} == {tuple(t) for t in described(client)}
+    assert {tuple(t) for t in graph} == {tuple(t) for t in describe(client)}
     assert client.get("/sparql", headers={"Accept": "text/html"}).status_code == 406
 
 
-def test_a_graph_is_read_by_its_short_name_by_its_iri_and_as_the_union(client, memory):
+def test_a_graph_is_read_by_short_name_by_iri_and_as_the_union(client, memory):
     def read(which, accept="application/n-triples"):
         answer = client.get(f"/projects/p/graphs?{which}", headers={"Accept": accept})
         assert (answer.status_code, answer.mimetype) == (200, accept), answer.text
@@ -354,18 +358,18 @@ def test_a_graph_is_read_by_its_short_name_by_its_iri_and_as_the_union(client, m
 
 
 @pytest.mark.parametrize("which", ["graph=context", "graph=history", "graph=ontology"])
-def test_a_graph_is_the_same_in_every_format_and_named_where_the_format_has_names(client, which):
+def test_a_graph_is_the_same_in_every_format_and_named_in_quad_formats(client, which):
     forms = {"text/turtle": "turtle", "application/rdf+xml": "xml", "application/ld+json": "json-ld",
              "application/n-triples": "nt"}  # fmt: skip
-    read = {media: client.get(f"/projects/p/graphs?{which}", headers={"Accept": media}).data for media in
+    answers = {media: client.get(f"/projects/p/graphs?{which}", headers={"Accept": media}).data for media in
             (*forms, "application/trig", "application/n-quads")}  # fmt: skip
 
-    whole = to_isomorphic(rdflib.Graph().parse(data=read["application/n-triples"], format="nt"))
+    whole = to_isomorphic(rdflib.Graph().parse(data=answers["application/n-triples"], format="nt"))
     for media, form in forms.items():
-        assert to_isomorphic(rdflib.Graph().parse(data=read[media], format=form)) == whole, media
+        assert to_isomorphic(rdflib.Graph().parse(data=answers[media], format=form)) == whole, media
     for media, form in (("application/trig", "trig"), ("application/n-quads", "nquads")):
         data = rdflib.Dataset()
-        data.parse(data=read[media], format=form)
+        data.parse(data=answers[media], format=form)
         assert (
             to_isomorphic(data.graph(graphs_of("p")[("context", "", "history", "", "ontology").index(which[6:])]))
             == whole
@@ -379,7 +383,7 @@ def test_a_graph_is_the_same_in_every_format_and_named_where_the_format_has_name
      ("default&default", 400), ("graphs=context", 400), ("graph=%zz", 400), ("graph=", 404), ("graph=contxt", 404),
      ("graph=urn:x", 404), (f"graph={OF_Q}", 404), ("graph=../q", 404)],
 )  # fmt: skip
-def test_a_graph_that_is_not_there_or_not_named_well_is_refused(client, which, status):
+def test_an_unknown_or_malformed_graph_name_is_refused(client, which, status):
     answer = client.get(f"/projects/p/graphs?{which}")
 
     assert (answer.status_code, answer.mimetype) == (status, "application/problem+json")
@@ -392,23 +396,23 @@ UPDATES = ("INSERT DATA { <urn:a> <urn:b> 1 }", "DELETE WHERE { ?s ?p ?o }", "LO
            "ADD DEFAULT TO <urn:g>", "WITH <urn:g> DELETE { ?s ?p ?o } WHERE { ?s ?p ?o }")  # fmt: skip
 
 
-def test_whatever_would_change_something_is_refused_and_changes_nothing(client, memory):
-    before = memory.catch_up("p"), count(client)
-    told = []
+def test_every_update_is_refused_and_changes_nothing(client, memory):
+    before = memory.catch_up("p"), count_triples(client)
+    answers = []
     for text in UPDATES:
-        told.append(post(client, text, "application/sparql-update"))
-        told.append(post(client, text, "application/sparql-update", path=f"/sparql?using-graph-uri={CONTEXT}"))
-        told.append(post(client, text))
-        told.append(post(client, urlencode({"update": text}), FORM))
-        told.append(post(client, urlencode({"query": text}), FORM))
-        told += [asked(client, text), client.get(f"/sparql?{urlencode({'update': text})}")]
+        answers.append(post(client, text, "application/sparql-update"))
+        answers.append(post(client, text, "application/sparql-update", path=f"/sparql?using-graph-uri={CONTEXT}"))
+        answers.append(post(client, text))
+        answers.append(post(client, urlencode({"update": text}), FORM))
+        answers.append(post(client, urlencode({"query": text}), FORM))
+        answers += [run_query(client, text), client.get(f"/sparql?{urlencode({'update': text})}")]
     for method in ("PUT", "POST", "DELETE", "PATCH"):
         for which in ("?graph=context", "?default", f"?graph={OF_Q}", "?graph=urn:new", ""):
-            told.append(client.open(f"/projects/p/graphs{which}", method=method, data="<urn:a> <urn:b> 1 .",
+            answers.append(client.open(f"/projects/p/graphs{which}", method=method, data="<urn:a> <urn:b> 1 .",
                                     content_type="text/turtle"))  # fmt: skip
 
-    assert {refused(answer) for answer in told} == {(403, "update_refused")}
-    assert (memory.catch_up("p"), count(client)) == before
+    assert {refusal_of(answer) for answer in answers} == {(403, "update_refused")}
+    assert (memory.catch_up("p"), count_triples(client)) == before
 
 
 SERVICES = [
@@ -437,56 +441,56 @@ SERVICES = [
 ]
 
 
-def test_service_in_any_disguise_is_refused_and_nobody_is_called(client):
+def test_service_clauses_in_any_form_are_refused_without_a_connection(client):
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
         for text in SERVICES:
             text = text.replace("{url}", url)
-            for answer in (asked(client, text), post(client, text), post(client, urlencode({"query": text}), FORM)):
+            for answer in (run_query(client, text), post(client, text), post(client, urlencode({"query": text}), FORM)):
                 if "FROM" in text:  # a graph that is not here is empty
                     assert (answer.status_code, answer.json["boolean"]) == (200, False), text
                     continue
                 assert answer.status_code in (400, 403), text
                 assert answer.json["code"] in ("federation_refused", "malformed_query", "update_refused"), text
             for field in ("default-graph-uri", "named-graph-uri"):
-                assert asked(client, "ASK { ?s ?p ?o }", **{field: url}).json["boolean"] is False
-        with pytest.raises(BlockingIOError):  # nobody waits to be let in
+                assert run_query(client, "ASK { ?s ?p ?o }", **{field: url}).json["boolean"] is False
+        with pytest.raises(BlockingIOError):  # no connection is waiting
             server.accept()
 
 
-def test_a_page_of_an_origin_that_is_allowed_may_ask_and_no_other(client, memory):
+def test_a_page_of_an_allowed_origin_is_answered_with_cors_headers_and_no_other(client, memory):
     ours, other = "https://yasgui.example.org", "https://elsewhere.example.org"
-    before = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+    preflight = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
 
-    def told(headers, on=client, method="GET"):
-        answer = on.open("/sparql?query=ASK{}" if method == "GET" else "/sparql", method=method, headers=headers)
+    def cors_of(headers, target=client, method="GET"):
+        answer = target.open("/sparql?query=ASK{}" if method == "GET" else "/sparql", method=method, headers=headers)
         return answer.status_code, {k: v for k, v in answer.headers if k.startswith("Access-Control")}, answer.vary
 
-    status, given, varies = told({"Origin": ours})
-    assert (status, given["Access-Control-Allow-Origin"], "Origin" in varies) == (200, ours, True)
-    status, given, _ = told({"Origin": ours, **before}, method="OPTIONS")
+    status, headers_given, vary = cors_of({"Origin": ours})
+    assert (status, headers_given["Access-Control-Allow-Origin"], "Origin" in vary) == (200, ours, True)
+    status, headers_given, _ = cors_of({"Origin": ours, **preflight}, method="OPTIONS")
     assert status == 204
-    assert given["Access-Control-Allow-Origin"] == ours
+    assert headers_given["Access-Control-Allow-Origin"] == ours
     served = {route.method for route in ROUTES if route.statuses}
-    assert served <= set(given["Access-Control-Allow-Methods"].split(", "))
-    assert {"Content-Type", "X-Request-Id"} <= set(given["Access-Control-Allow-Headers"].split(", "))
+    assert served <= set(headers_given["Access-Control-Allow-Methods"].split(", "))
+    assert {"Content-Type", "X-Request-Id"} <= set(headers_given["Access-Control-Allow-Headers"].split(", "))
     for origin in (other, "null", "*", f"{ours}.evil.example", f"{ours}:8443", ours.replace("https", "http"), ""):
-        assert told({"Origin": origin})[1] == {}
-        assert told({"Origin": origin, **before}, method="OPTIONS")[:2] == (200, {})
-    assert told({})[1] == {}
+        assert cors_of({"Origin": origin})[1] == {}
+        assert cors_of({"Origin": origin, **preflight}, method="OPTIONS")[:2] == (200, {})
+    assert cors_of({})[1] == {}
     plain = create_app(memory).test_client()
-    assert told({"Origin": ours}, plain)[1:] == ({}, told({}, plain)[2])
-    assert told({"Origin": ours, **before}, plain, "OPTIONS")[1] == {}
+    assert cors_of({"Origin": ours}, plain)[1:] == ({}, cors_of({}, plain)[2])
+    assert cors_of({"Origin": ours, **preflight}, plain, "OPTIONS")[1] == {}
 
 
 @pytest.mark.parametrize("origin", ["*", "null", "example.org", "https://example.org/", "ftp://example.org", ""])
-def test_an_origin_that_is_none_is_refused(memory, origin):
+def test_an_invalid_origin_is_refused(memory, origin):
     with pytest.raises(jidomem.errors.InvalidRequest, match="is not an origin"):
         create_app(memory, origins=[origin])
 
 
-def test_options_says_which_methods_there_are(client):
+def test_options_lists_the_methods(client):
     for path, methods in (("/projects/p/sparql", "GET HEAD OPTIONS POST"),
                           ("/projects/p/graphs", "DELETE GET HEAD OPTIONS PATCH POST PUT")):  # fmt: skip
         answer = client.options(path)

@@ -1,4 +1,4 @@
-"""The endpoint answers what Python answers, and what the engine's own server answers on the same data."""
+"""The endpoint gives the answers of Python, and those of the engine's own server on the same data."""
 
 import random
 import re
@@ -26,10 +26,10 @@ from jidomem.records.named_query import FOREVER
 from jidomem.serve.app import create_app
 
 GENERATED = 200
-#: Beside Python, or where that is borrowed from, beside the engine.
-PLACES = (f"{Path(ox.__file__).parents[4]}/bin", "/usr/bin")
-PROGRAM = shutil.which("oxigraph", path=":".join(PLACES))
-GIVEN = {"iri": "https://jido.ai/agents/ana", "string": "store", "integer": 2, "boolean": True,
+# The program is installed next to Python, or next to the engine in a borrowed environment.
+FOLDERS = (f"{Path(ox.__file__).parents[4]}/bin", "/usr/bin")
+PROGRAM = shutil.which("oxigraph", path=":".join(FOLDERS))
+ARGUMENTS = {"iri": "https://jido.ai/agents/ana", "string": "store", "integer": 2, "boolean": True,
          "dateTime": "2026-11-21T08:00:05Z", "project": "p",
          "item": f"{BASE}memory/01900000-0000-7000-8000-000000000001"}  # fmt: skip
 
@@ -46,13 +46,13 @@ def memory(tmp_path_factory):
         write("p", intent(type="error", summary="it is lost", severity="high", about=["src/a.py"]))
         opened.writer.start_session("p", "morning", agent="ana")
         file = "https://jido.ai/code/a.py"
-        said = [(file, "rdf:type", "jido:SourceFile"), (file, "jido:filePath", "src/a.py")]
-        opened.long_term("p").insert(said, graph="codebase")
+        triples = [(file, "rdf:type", "jido:SourceFile"), (file, "jido:filePath", "src/a.py")]
+        opened.long_term("p").insert(triples, graph="codebase")
         yield opened
 
 
 @pytest.fixture(scope="module")
-def ours(memory):
+def endpoint(memory):
     client = create_app(memory).test_client()
 
     def ask(text, default=(), named=()):
@@ -70,27 +70,29 @@ def _fields(default, named):
 
 
 def read(data, media):
-    """An answer: what it is, and a truth or a bag of rows or triples."""
+    """An answer: its form, and a boolean or a bag of rows or triples."""
     if media == "text/turtle":
-        found = ox.parse(data, ox.RdfFormat.TURTLE)
-        return "graph", Counter((str(q.subject), str(q.predicate), str(q.object)) for q in found)
-    found = ox.parse_query_results(data, ox.QueryResultsFormat.JSON)
-    if isinstance(found, ox.QueryBoolean):
-        return "ask", bool(found)
-    names = [variable.value for variable in found.variables]
-    order = sorted(range(len(names)), key=lambda at: names[at])
-    return "select", Counter(tuple(None if row[at] is None else str(row[at]) for at in order) for row in found)
+        parsed = ox.parse(data, ox.RdfFormat.TURTLE)
+        return "graph", Counter((str(q.subject), str(q.predicate), str(q.object)) for q in parsed)
+    parsed = ox.parse_query_results(data, ox.QueryResultsFormat.JSON)
+    if isinstance(parsed, ox.QueryBoolean):
+        return "ask", bool(parsed)
+    names = [variable.value for variable in parsed.variables]
+    order = sorted(range(len(names)), key=lambda position: names[position])
+    return "select", Counter(
+        tuple(None if row[position] is None else str(row[position]) for position in order) for row in parsed
+    )
 
 
 def in_python(memory, text):
     """The answer of the reader: values, where the endpoint gives terms."""
     try:
-        found = memory.reader.run("p", text)
+        result = memory.reader.run("p", text)
     except JidomemError as error:
         return error.code
-    if found.kind == "select":
-        return "select", Counter(tuple(row[name] for name in sorted(found.variables)) for row in found.rows)
-    return found.kind, found.truth if found.kind == "ask" else Counter(found.triples)
+    if result.kind == "select":
+        return "select", Counter(tuple(row[name] for name in sorted(result.variables)) for row in result.rows)
+    return result.kind, result.truth if result.kind == "ask" else Counter(result.triples)
 
 
 def as_values(answer):
@@ -104,26 +106,26 @@ def as_values(answer):
 
 
 @contextmanager
-def native(memory, folder):
+def engine_server(memory, folder):
     """The engine's own server, with the graphs of the project."""
     data = folder / "all.nq"
     with data.open("w", encoding="utf-8") as file:
         for graph in GRAPHS:
             file.writelines(f"{ntriples_line(triple)[:-1]}<{graph}> .\n" for triple in memory.index.triples(graph))
     subprocess.run([PROGRAM, "load", "-l", folder / "store", "-f", data], check=True, capture_output=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     command = [PROGRAM, "serve-read-only", "-l", folder / "store", "-b", f"127.0.0.1:{port}"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         try:
-            assert any("Listening" in said for said in server.stderr)
+            assert any("Listening" in line for line in server.stderr)
             yield port
         finally:
             server.kill()
 
 
-def of_native(port, text, default=(), named=()):
+def by_engine(port, text, default=(), named=()):
     fields = _fields(default, named) or _fields(GRAPHS, GRAPHS)
     url = f"http://127.0.0.1:{port}/query?{urlencode([('query', text), *fields])}"
     headers = {"Accept": "application/sparql-results+json, text/turtle"}
@@ -134,11 +136,11 @@ def of_native(port, text, default=(), named=()):
         return error.code
 
 
-def shipped(memory):
-    """Every question of the playbook as plain SPARQL: its parameters stand in their places."""
+def named_queries(memory):
+    """Every query of the playbook as plain SPARQL, with its parameters substituted."""
     for query in memory.playbook:
         needed = [param for param in query.params if param.default is None or param.name == "asOf"]
-        bound = query.bind({param.name: FOREVER if param.name == "asOf" else GIVEN[param.type] for param in needed})
+        bound = query.bind({param.name: FOREVER if param.name == "asOf" else ARGUMENTS[param.type] for param in needed})
         head, where, body = query.text.partition(" WHERE ")
         for name, term in bound.items():
             head = re.sub(rf"\?{name}\b", "", head)
@@ -148,21 +150,21 @@ def shipped(memory):
 
 
 @pytest.fixture(scope="module")
-def told(memory, ours):
-    """What was asked (the text, the same with its dataset written out, the dataset of the request), and the answer."""
-    asked = [(text, text, (), ()) for text in shipped(memory)]
-    asked += queries(random.Random(8700), GENERATED)
-    return [(each, ours(each[0], *each[2:])) for each in asked]
+def answers(memory, endpoint):
+    """Each query (the text, the text with its dataset written out, the dataset of the request), and its answer."""
+    texts = [(text, text, (), ()) for text in named_queries(memory)]
+    texts += queries(random.Random(8700), GENERATED)
+    return [(each, endpoint(each[0], *each[2:])) for each in texts]
 
 
-def test_each_shipped_question_and_generated_query_is_answered_as_in_python(memory, told):
-    for (_, in_full, _, _), found in told:
-        assert as_values(found) == in_python(memory, in_full), in_full
-    assert sum(1 for _, found in told[-GENERATED:] if found[1]) > GENERATED / 3
+def test_each_named_and_generated_query_is_answered_as_in_python(memory, answers):
+    for (_, in_full, _, _), answer in answers:
+        assert as_values(answer) == in_python(memory, in_full), in_full
+    assert sum(1 for _, answer in answers[-GENERATED:] if answer[1]) > GENERATED / 3
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="oxigraph is not installed")
-def test_each_shipped_question_and_generated_query_is_answered_as_the_engine_serves_it(memory, told, tmp_path):
-    with native(memory, tmp_path) as port:
-        for (text, _, default, named), found in told:
-            assert of_native(port, text, default, named) == found, text
+def test_each_named_and_generated_query_is_answered_as_by_the_engines_server(memory, answers, tmp_path):
+    with engine_server(memory, tmp_path) as port:
+        for (text, _, default, named), answer in answers:
+            assert by_engine(port, text, default, named) == answer, text

@@ -1,4 +1,4 @@
-"""A server that is told to stop: what it acknowledged is kept, what is under way ends, and it exits with 0."""
+"""A server on SIGTERM: acknowledged memories are stored, requests end, and it exits with 0."""
 
 import json
 import socket
@@ -17,7 +17,7 @@ from jidomem.serve.connection import ClientSocket
 NUMBERS = " ".join(f"VALUES ?n{n} {{ {' '.join(map(str, range(100)))} }}" for n in range(6))
 
 
-def kept(root):
+def stored_facts(root):
     with jidomem.open(root) as memory:
         return {row["fact"] for row in memory.reader.ask("facts", project="p")}
 
@@ -30,28 +30,28 @@ def lines(first, count):
     return b"".join(json.dumps(intent(summary=f"line {first + n}")).encode() + b"\n" for n in range(count))
 
 
-def opened(process):
-    """A stream of intents to a server, without an end, of which nothing is sent yet."""
-    place = urlsplit(process.url)
-    stream = socket.create_connection((place.hostname, place.port), timeout=30)
+def open_stream(process):
+    """An endless stream of intents to a server, of which nothing is sent yet."""
+    address = urlsplit(process.url)
+    stream = socket.create_connection((address.hostname, address.port), timeout=30)
     head = b"POST /projects/p/intents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
     stream.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
     return stream
 
 
-def heard(stream, until=None):
-    """What comes from a server, to the end or until there is so much of it."""
-    got = b""
+def receive(stream, until=None):
+    """The bytes of a server, to the end or until they have *until* receipts."""
+    received = b""
     with suppress(ConnectionResetError):
         while piece := stream.recv(65536):
-            got += piece
-            if until is not None and got.count(b'"iri"') >= until:
+            received += piece
+            if until is not None and received.count(b'"iri"') >= until:
                 break
-    return got
+    return received
 
 
 def outcomes(answer):
-    """The outcomes in an answer in chunks, however they are parted, and whether it came to its end."""
+    """The outcomes in a chunked answer, and whether it is complete."""
     _, _, body = answer.partition(b"\r\n\r\n")
     text = b""
     while body:
@@ -64,11 +64,11 @@ def outcomes(answer):
 
 
 @pytest.mark.parametrize("goes_on", [True, False], ids=["while it sends", "while it says nothing"])
-def test_a_stream_of_intents_ends_and_all_it_acknowledged_is_kept(tmp_path, goes_on):
+def test_a_stream_of_intents_ends_and_its_acknowledged_memories_are_stored(tmp_path, goes_on):
     root = tmp_path / "root"
-    with running(root, "-q") as process, closing(opened(process)) as stream:
+    with running(root, "-q") as process, closing(open_stream(process)) as stream:
         stream.sendall(chunk(lines(0, 1200)))
-        got = heard(stream, until=500)
+        received = receive(stream, until=500)
 
         def send():
             number = 1200
@@ -82,29 +82,29 @@ def test_a_stream_of_intents_ends_and_all_it_acknowledged_is_kept(tmp_path, goes
         sender = Thread(target=send)
         sender.start()
         process.terminate()
-        got += heard(stream)
+        received += receive(stream)
         sender.join()
-        _, words = process.communicate(timeout=20)
+        _, error_output = process.communicate(timeout=20)
 
-    told, is_whole = outcomes(got)
-    ending = told.pop()
-    assert (is_whole, ending["code"], ending["position"]) == (True, "busy", len(told))
+    answers, is_whole = outcomes(received)
+    ending = answers.pop()
+    assert (is_whole, ending["code"], ending["position"]) == (True, "busy", len(answers))
     assert ending["detail"].startswith("the server is stopping")
-    acknowledged = {each["iri"] for each in told}
-    assert len(acknowledged) == len(told) >= 500
-    assert acknowledged <= kept(root)
-    assert (process.returncode, words) == (0, "")
+    acknowledged = {each["iri"] for each in answers}
+    assert len(acknowledged) == len(answers) >= 500
+    assert acknowledged <= stored_facts(root)
+    assert (process.returncode, error_output) == (0, "")
 
 
-def test_an_ad_hoc_query_is_answered_that_the_server_stops(tmp_path):
-    told = []
+def test_a_running_query_is_refused_as_busy_when_the_server_stops(tmp_path):
+    answers = []
     with running(tmp_path / "root", "--log-level", "error") as process, Client(process.url) as client:
         client.submit(intent())
 
         def ask():
-            with Client(process.url) as asking:
+            with Client(process.url) as connection:
                 query = urlencode({"query": f"SELECT (COUNT(*) AS ?n) {{ {NUMBERS} }}"})
-                told.append(asking.ask("GET", f"/projects/p/sparql?{query}"))
+                answers.append(connection.ask("GET", f"/projects/p/sparql?{query}"))
 
         asker = Thread(target=ask)
         asker.start()
@@ -112,16 +112,20 @@ def test_an_ad_hoc_query_is_answered_that_the_server_stops(tmp_path):
             pass
         process.terminate()
         asker.join()
-        _, words = process.communicate(timeout=20)
+        _, error_output = process.communicate(timeout=20)
 
-    ((status, _, body),) = told
+    ((status, _, body),) = answers
     assert (status, json.loads(body)["code"]) == (503, "busy")
-    assert (process.returncode, words) == (0, "")
+    assert (process.returncode, error_output) == (0, "")
 
 
-def test_a_reader_who_is_gone_for_good_is_cut_off():
-    place = listener.listen("127.0.0.1", 0)
-    with place as listening, socket.create_connection(place.getsockname()), listening.accept()[0] as accepted:
+def test_a_connection_has_a_timeout_for_unacknowledged_data():
+    socket_listener = listener.listen("127.0.0.1", 0)
+    with (
+        socket_listener as listening,
+        socket.create_connection(socket_listener.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
         ClientSocket(accepted, 12.5)
         seconds = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) / 1000
 

@@ -1,4 +1,4 @@
-"""Who is let in, as whom, and to what: a memory of several projects, served to those who have a token."""
+"""Authentication and permissions by token: a memory of several projects, served to callers with and without tokens."""
 
 import json
 from io import StringIO
@@ -23,7 +23,7 @@ ITEM_OF_Q = "https://jido.ai/memory/01900000-0000-7000-8000-0000000000ff"
 
 
 class Caller:
-    """Somebody with a token, or without one."""
+    """A client with a token, or without one."""
 
     def __init__(self, client, secret=None, key=None):
         self.client, self.id = client, key
@@ -45,15 +45,15 @@ class Caller:
 
 
 @pytest.fixture
-def door(memory, tmp_path):
-    """Give out tokens, and the client of whoever has one."""
+def new_caller(memory, tmp_path):
+    """Return a function that makes a caller with a new token; `anybody` has none."""
     memory.writer.submit_intent("p", decision(summary="Use Oxigraph", topic="store"))
     memory.writer.submit_intent("q", intent(summary=SECRET_OF_Q, applies_to_project="q", iri=ITEM_OF_Q))
     root = memory.settings.root
 
     def caller(agent="ana", role="agent", projects=("p",)):
-        secret, made = Keyring(own_config(), root).give_out(agent, role, projects, memory.sources)
-        return Caller(client, secret, made.id)
+        secret, token = Keyring(own_config(), root).give_out(agent, role, projects, memory.sources)
+        return Caller(client, secret, token.id)
 
     client = create_app(memory, keyring=Keyring(own_config(), root)).test_client()
     caller.anybody = Caller(client)
@@ -67,90 +67,96 @@ def each_address(project="p"):
         yield route, path
 
 
-def test_without_a_token_only_that_it_lives_and_is_ready_is_told_once_there_is_one(door):
-    assert door.anybody.get("/projects/p").status_code == 200
-    ana = door()
+def test_without_a_token_only_the_probes_are_answered_once_tokens_exist(new_caller):
+    assert new_caller.anybody.get("/projects/p").status_code == 200
+    ana = new_caller()
 
     for route, path in each_address():
         if route.path not in ("/healthz", "/readyz"):
-            answer = door.anybody.ask(route.method, path)
+            answer = new_caller.anybody.ask(route.method, path)
             assert (answer.status_code, answer.json["code"]) == (401, "unauthenticated"), path
             assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
-    assert door.anybody.get("/healthz").status_code == 200
-    assert (door.anybody.get("/readyz").status_code, door.anybody.get("/readyz").json) == (200, {"status": "ok"})
-    assert {door.anybody.get(path).status_code for path in ("/nowhere", "/projects/q", "/projects/none")} == {401}
+    assert new_caller.anybody.get("/healthz").status_code == 200
+    assert (new_caller.anybody.get("/readyz").status_code, new_caller.anybody.get("/readyz").json) == (
+        200,
+        {"status": "ok"},
+    )
+    assert {new_caller.anybody.get(path).status_code for path in ("/nowhere", "/projects/q", "/projects/none")} == {401}
     assert ana.get("/projects/p").status_code == 200
     assert ana.get("/nowhere").status_code == 404
 
 
-def test_whether_it_is_ready_is_told_to_anybody_and_why_not_to_who_has_a_token(door, memory, monkeypatch):
+def test_readiness_is_public_and_its_reasons_need_a_token(new_caller, memory, monkeypatch):
     monkeypatch.setattr(server_state, "FRESH", 0)
-    assert door.anybody.get("/readyz").json["versions"].keys() == {"p", "q"}  # no token is needed yet
-    ana, admin = door(), door("root", "admin", ("*",))
+    assert new_caller.anybody.get("/readyz").json["versions"].keys() == {"p", "q"}  # no token is needed yet
+    ana, admin = new_caller(), new_caller("root", "admin", ("*",))
     (broken,) = (memory.settings.root / "projects" / "q" / "memory").glob("*.ttl")
     broken.write_bytes(broken.read_bytes()[:-9])
     assert memory.journal.verify(Stream("q"))
 
-    nobody, wrong = door.anybody.get("/readyz"), door.anybody.get("/readyz", headers={"Authorization": "Bearer x"})
+    unauthenticated, invalid = (
+        new_caller.anybody.get("/readyz"),
+        new_caller.anybody.get("/readyz", headers={"Authorization": "Bearer x"}),
+    )
 
-    assert (nobody.status_code, nobody.json) == (503, {"status": "not ready"})
-    assert nobody.headers["Retry-After"]
-    assert (wrong.status_code, wrong.json["code"]) == (401, "unauthenticated")
+    assert (unauthenticated.status_code, unauthenticated.json) == (503, {"status": "not ready"})
+    assert unauthenticated.headers["Retry-After"]
+    assert (invalid.status_code, invalid.json["code"]) == (401, "unauthenticated")
     assert [*admin.get("/readyz").json["damage"]] == ["q"]
-    assert ana.get("/readyz").json["status"] == "ok"  # of what is hers
+    assert ana.get("/readyz").json["status"] == "ok"  # of her own project
 
 
-def test_where_tokens_or_the_journal_cannot_be_read_it_is_not_ready_and_nobody_is_told_why(door, memory, monkeypatch):
-    door()
+def test_unreadable_tokens_or_journal_are_not_ready_without_a_reason(new_caller, memory, monkeypatch):
+    new_caller()
     own_config().chmod(0o644)
-    unread = door.anybody.get("/readyz")
+    unread = new_caller.anybody.get("/readyz")
     monkeypatch.setattr(server_state, "FRESH", 0)
     own_config().chmod(0o600)
     memory.journal.close("postgresql://db.internal/secret")
-    away = door.anybody.get("/readyz")
+    unreachable = new_caller.anybody.get("/readyz")
 
     assert (unread.status_code, unread.json) == (503, {"status": "not ready"})
-    assert (away.status_code, away.json) == (503, {"status": "not ready"})
+    assert (unreachable.status_code, unreachable.json) == (503, {"status": "not ready"})
 
 
-def test_who_asks_without_pause_whether_it_is_ready_is_told_what_was_found_a_moment_ago(door, memory, monkeypatch):
-    door()
+def test_readiness_is_cached_for_a_moment(new_caller, memory, monkeypatch):
+    new_caller()
     monkeypatch.setattr(server_state, "FRESH", 60)
     monkeypatch.setattr(server_state, "LASTS", 60)
-    first = door.anybody.get("/readyz")
+    first = new_caller.anybody.get("/readyz")
     memory.journal.close("elsewhere")
 
-    again = door.anybody.get("/readyz")
+    cached = new_caller.anybody.get("/readyz")
     monkeypatch.setattr(server_state, "FRESH", 0)
 
-    assert (first.status_code, again.status_code, door.anybody.get("/readyz").status_code) == (200, 200, 503)
+    assert (first.status_code, cached.status_code, new_caller.anybody.get("/readyz").status_code) == (200, 200, 503)
 
 
 @pytest.mark.parametrize(
     "header",
     ["Bearer", "Bearer ", "Bearer jido_wrong", "Basic amlkbzp4", "jido_x", "Bearer \x80\xff", "Bearer " + 9000 * "x"],
 )
-def test_what_is_no_token_lets_nobody_in(door, header):
-    door()
+def test_an_invalid_token_is_refused(new_caller, header):
+    new_caller()
 
-    answer = door.anybody.get("/projects/p", headers={"Authorization": header})
+    answer = new_caller.anybody.get("/projects/p", headers={"Authorization": header})
 
     assert (answer.status_code, answer.json["code"]) == (401, "unauthenticated")
 
 
-def test_a_token_that_was_taken_back_is_none_with_the_next_request_and_opens_nothing(door):
-    ana, ben = door(), door("ben")
+def test_a_revoked_token_is_refused_from_the_next_request(new_caller):
+    ana, ben = new_caller(), new_caller("ben")
     assert ana.get("/projects/p").status_code == ben.get("/projects/p").status_code == 200
 
     take_back(own_config(), ana.id)
     assert (ana.get("/projects/p").status_code, ben.get("/projects/p").status_code) == (401, 200)
     take_back(own_config(), ben.id)
 
-    assert {each.get("/projects/p").status_code for each in (ana, ben, door.anybody)} == {401}
+    assert {each.get("/projects/p").status_code for each in (ana, ben, new_caller.anybody)} == {401}
 
 
-def test_tokens_that_cannot_be_read_let_nobody_in_and_say_why_to_who_runs_the_server(door, capsys):
-    ana = door()
+def test_an_unreadable_token_file_refuses_all_and_the_log_names_the_repair(new_caller, capsys):
+    ana = new_caller()
     own_config().chmod(0o644)
 
     answer = ana.get("/projects/p")
@@ -162,9 +168,9 @@ def test_tokens_that_cannot_be_read_let_nobody_in_and_say_why_to_who_runs_the_se
     assert ana.get("/projects/p").status_code == 200
 
 
-def test_lines_that_stream_in_end_where_the_token_is_taken_back(door, monkeypatch):
+def test_streamed_lines_are_refused_from_the_revocation_of_the_token(new_caller, monkeypatch):
     monkeypatch.setattr(intents, "CHUNK", 2)
-    ana = door()
+    ana = new_caller()
 
     def lines():
         for number in range(6):
@@ -173,7 +179,7 @@ def test_lines_that_stream_in_end_where_the_token_is_taken_back(door, monkeypatc
             yield json.dumps(intent(summary=f"line {number}", asserted_by="ana"))
 
     class Arriving:
-        """A body that comes line by line."""
+        """A body that arrives line by line."""
 
         def __init__(self):
             self.coming = lines()
@@ -182,16 +188,16 @@ def test_lines_that_stream_in_end_where_the_token_is_taken_back(door, monkeypatc
             return (next(self.coming, "") + "\n").encode().lstrip(b"\n")
 
     options = {"content_type": "application/x-ndjson", "environ_overrides": {"wsgi.input": Arriving()}}
-    told = ana.ask("POST", "/projects/p/intents", **options).text.splitlines()
+    outcomes = ana.ask("POST", "/projects/p/intents", **options).text.splitlines()
 
-    assert [json.loads(line).get("status") or json.loads(line)["code"] for line in told] == [
+    assert [json.loads(line).get("status") or json.loads(line)["code"] for line in outcomes] == [
         *4 * ["asserted"],
         *2 * ["unauthenticated"],
     ]
 
 
-def test_an_agent_speaks_for_itself_alone_however_it_submits(door, memory):
-    ana, before = door(), memory.catch_up("p")
+def test_an_agents_token_submits_for_its_own_agent_alone_by_every_route(new_caller, memory):
+    ana, before = new_caller(), memory.catch_up("p")
     other = intent(asserted_by="ben", summary="said for ben")
     lines = (json.dumps(other) + "\n").encode()
 
@@ -212,8 +218,8 @@ def test_an_agent_speaks_for_itself_alone_however_it_submits(door, memory):
     assert memory.catch_up("p") == before
 
 
-def test_what_names_nobody_is_said_by_whose_token_it_is(door, memory):
-    ana = door()
+def test_the_agent_of_the_token_is_filled_in(new_caller, memory):
+    ana = new_caller()
     unsigned = {name: value for name, value in intent(summary="unsigned").items() if name != "asserted_by"}
 
     one = ana.submit(unsigned)
@@ -232,12 +238,14 @@ def test_what_names_nobody_is_said_by_whose_token_it_is(door, memory):
     assert by == "https://jido.ai/agents/ana"
 
 
-def test_who_is_elsewhere_is_told_whom_to_ask_and_the_log_has_the_reason_and_its_repair(door, memory, monkeypatch):
-    said = StringIO()
-    operation = Operation(Log(said))
+def test_a_write_error_names_the_operator_to_tokens_and_its_cause_to_local_clients_and_the_log(
+    new_caller, memory, monkeypatch
+):
+    sink = StringIO()
+    operation = Operation(Log(sink))
     root = memory.settings.root
     local = create_app(memory).test_client()
-    ana = door()
+    ana = new_caller()
     ana.client = create_app(memory, keyring=Keyring(own_config(), root), operation=operation).test_client()
     folder = root / "projects" / "p" / "memory"
     folder.rename(root / "elsewhere")
@@ -246,7 +254,7 @@ def test_who_is_elsewhere_is_told_whom_to_ask_and_the_log_has_the_reason_and_its
 
     one, several = ana.submit(intent(asserted_by="ana")), ana.submit(intent(asserted_by="ana"), intent())
     line = ana.ask("POST", "/projects/p/intents", **lines)
-    here = local.post("/projects/p/intents", json=intent())
+    local_answer = local.post("/projects/p/intents", json=intent())
     folder.unlink()
     long = ana.submit(intent(asserted_by="ana", summary="x" * 300_000))
     operation.close()
@@ -255,30 +263,30 @@ def test_who_is_elsewhere_is_told_whom_to_ask_and_the_log_has_the_reason_and_its
         assert (answer.status_code, answer.json["code"]) == (507, "write_failed")
         assert "operator" in answer.json["hint"]
         assert str(root) not in answer.text
-    assert str(root) in here.json["detail"]
+    assert str(root) in local_answer.json["detail"]
     assert "operator of the server for a higher limit" in long.json["hint"]
     assert "config.toml" not in long.text
-    faults = [each for each in map(json.loads, said.getvalue().splitlines()) if each["event"] == "fault"]
-    told = [(each["agent"], each["code"], each["request_id"]) for each in faults]
-    assert told == 3 * [("ana", "write_failed", "same")]
+    faults = [each for each in map(json.loads, sink.getvalue().splitlines()) if each["event"] == "fault"]
+    logged = [(each["agent"], each["code"], each["request_id"]) for each in faults]
+    assert logged == 3 * [("ana", "write_failed", "same")]
     assert all(str(root) in each["detail"] and each["hint"] for each in faults)
 
 
-def test_a_key_of_another_agent_tells_nothing_of_what_it_was_used_for(door):
-    ana, ben = door(), door("ben")
-    said = intent(asserted_by="ana", summary="mine", idempotency_key="k")
-    first = ana.submit(said)
+def test_an_idempotency_key_of_another_agent_reveals_nothing(new_caller):
+    ana, ben = new_caller(), new_caller("ben")
+    values = intent(asserted_by="ana", summary="mine", idempotency_key="k")
+    first = ana.submit(values)
 
-    same, other = ben.submit(said), ben.submit({**said, "summary": "not the same"})
-    own_one = ben.submit({**said, "asserted_by": "ben", "summary": "ben's own"})
+    same, other = ben.submit(values), ben.submit({**values, "summary": "not the same"})
+    own_one = ben.submit({**values, "asserted_by": "ben", "summary": "ben's own"})
 
     for answer in (same, other):
         assert (answer.json["code"], first.json["iri"] in answer.text) == ("policy_denied", False)
-    assert (own_one.status_code, ana.submit(said).json) == (201, first.json)
+    assert (own_one.status_code, ana.submit(values).json) == (201, first.json)
 
 
-def test_an_agent_moves_its_own_sessions_and_a_curator_any(door):
-    ana, bob, rita = door("ana"), door("bob"), door("rita", "curator")
+def test_an_agent_moves_its_own_sessions_and_a_curator_any(new_caller):
+    ana, bob, rita = new_caller("ana"), new_caller("bob"), new_caller("rita", "curator")
     assert ana.ask("POST", "/projects/p/sessions", json={"name": "s-9"}).status_code == 201
 
     for moved in ({"status": "closed"}, {"phase": "review"}):
@@ -289,34 +297,34 @@ def test_an_agent_moves_its_own_sessions_and_a_curator_any(door):
     assert rita.ask("PATCH", "/projects/p/sessions/s-9", json={"status": "closed"}).status_code == 200
 
 
-def test_a_curator_speaks_for_others_and_settles_what_an_agent_may_not(door, memory):
-    ana, rita = door(), door("rita", "curator")
-    waiting = ana.submit(intent(asserted_by="ana", summary="a limit", source_type="ExternalDocumentSource")).json
-    path = f"/projects/p/memories/{waiting['iri'].rsplit('/', 1)[1]}/revise"
+def test_a_curator_submits_for_others_and_confirms_proposals(new_caller, memory):
+    ana, rita = new_caller(), new_caller("rita", "curator")
+    proposed = ana.submit(intent(asserted_by="ana", summary="a limit", source_type="ExternalDocumentSource")).json
+    path = f"/projects/p/memories/{proposed['iri'].rsplit('/', 1)[1]}/revise"
 
     refused = ana.ask("POST", path, json={"confirm": True})
     confirmed = rita.ask("POST", path, json={"confirm": True})
-    spoken = rita.submit(intent(asserted_by="ben", summary="for ben"))
+    submitted = rita.submit(intent(asserted_by="ben", summary="for ben"))
 
-    assert waiting["status"] == "proposed"
+    assert proposed["status"] == "proposed"
     assert refused.json.get("status") != "asserted"
     assert confirmed.json["status"] == "asserted"
-    assert spoken.status_code == 201
+    assert submitted.status_code == 201
     assert rita.get("/projects/p/briefing?agent=ben").status_code == 200
 
 
-def test_a_role_in_the_journal_or_the_configuration_makes_no_curator_of_an_agents_token(door, memory):
+def test_a_role_in_the_policy_does_not_raise_the_role_of_a_token(new_caller, memory):
     from jidomem.records.policy import PolicyChange
 
     memory.writer.change_policy("p", [PolicyChange(agent="ana", grants="Administrator")])
 
-    answer = door("ana").submit(intent(asserted_by="ben", summary="for ben"))
+    answer = new_caller("ana").submit(intent(asserted_by="ben", summary="for ben"))
 
     assert (answer.status_code, answer.json["code"]) == (403, "policy_denied")
 
 
-def test_a_reader_reads_and_writes_nothing_on_any_route(door, memory):
-    eve, before = door("eve", "reader", ("*",)), memory.catch_up("p")
+def test_a_reader_reads_every_route_and_writes_on_none(new_caller, memory):
+    eve, before = new_caller("eve", "reader", ("*",)), memory.catch_up("p")
     recalls = {"/projects/{project}/recall", "/projects/{project}/entries/recall"}
     reading = {"/sparql", "/projects/{project}/sparql", *recalls}
 
@@ -330,26 +338,26 @@ def test_a_reader_reads_and_writes_nothing_on_any_route(door, memory):
     assert {route.path for route in ROUTES if route.method != "GET" and not route.writes} == reading
 
 
-def test_a_project_that_is_not_theirs_is_answered_as_one_there_is_not(door, memory):
-    ana = door()
+def test_a_foreign_project_is_answered_like_an_unknown_one(new_caller, memory):
+    ana = new_caller()
     memory.catch_up("q")
 
     for route, path in each_address("q"):
         if "{project}" not in route.path:
             continue
-        there = ana.ask(route.method, path, **({} if route.method == "GET" else {"json": intent()}))
-        none = ana.ask(
+        foreign = ana.ask(route.method, path, **({} if route.method == "GET" else {"json": intent()}))
+        unknown = ana.ask(
             route.method, path.replace("/q", "/z", 1), **({} if route.method == "GET" else {"json": intent()})
         )
-        assert (there.status_code, there.json["code"]) == (404, "unknown_project"), path
-        assert there.text.replace("'q'", "'z'") == none.text
-        assert "use one of: p;" in there.json["hint"]
+        assert (foreign.status_code, foreign.json["code"]) == (404, "unknown_project"), path
+        assert foreign.text.replace("'q'", "'z'") == unknown.text
+        assert "use one of: p;" in foreign.json["hint"]
     assert ana.get("/projects/Bad Name").json["code"] == "invalid_project"
 
 
-def test_lists_name_only_the_projects_of_who_asks(door, memory):
-    ana, both, admin = door(), door("ben", projects=("p", "q")), door("root", "admin", ("*",))
-    outsider = door("zoe", projects=("z",))
+def test_lists_name_the_projects_of_the_token_alone(new_caller, memory):
+    ana, both, admin = new_caller(), new_caller("ben", projects=("p", "q")), new_caller("root", "admin", ("*",))
+    outsider = new_caller("zoe", projects=("z",))
 
     listed = {each: [row["project"] for row in each.get("/projects").json["projects"]] for each in (ana, both, admin)}
 
@@ -377,8 +385,8 @@ def test_lists_name_only_the_projects_of_who_asks(door, memory):
         "SELECT ?o { GRAPH ?g { ?s (^<urn:x>|!<urn:x>)/(!<urn:x>)? ?o } }",
     ],
 )
-def test_no_query_reaches_what_another_project_knows(door, text):
-    ana, both = door(), door("ben", projects=("p", "q"))
+def test_no_query_reaches_another_project(new_caller, text):
+    ana, both = new_caller(), new_caller("ben", projects=("p", "q"))
 
     answer = ana.sparql(text)
 
@@ -389,47 +397,50 @@ def test_no_query_reaches_what_another_project_knows(door, text):
 
 
 @pytest.mark.parametrize("form", ["FROM <{}>", "FROM NAMED <{}>", "FROM <{}> FROM NAMED <{}>"])
-def test_a_graph_of_another_project_is_as_empty_as_one_there_is_not(door, form):
-    ana = door()
+def test_a_graph_of_another_project_is_as_empty_as_an_unknown_one(new_caller, form):
+    ana = new_caller()
 
-    def asked(graph):
+    def rows_of(graph):
         return ana.sparql(
             f"SELECT * {form.replace('{}', graph)} {{ {{ ?s ?p ?o }} UNION {{ GRAPH ?g {{ ?s ?p ?o }} }} }}"
         )
 
-    there, none = asked(Q_GRAPH), asked(Q_GRAPH.replace("/q/", "/z/"))
+    foreign, unknown = rows_of(Q_GRAPH), rows_of(Q_GRAPH.replace("/q/", "/z/"))
 
-    assert (there.status_code, there.json["results"]["bindings"]) == (200, [])
-    assert (there.text, there.headers["Warning"].replace("/q/", "/z/")) == (none.text, none.headers["Warning"])
+    assert (foreign.status_code, foreign.json["results"]["bindings"]) == (200, [])
+    assert (foreign.text, foreign.headers["Warning"].replace("/q/", "/z/")) == (
+        unknown.text,
+        unknown.headers["Warning"],
+    )
 
 
-def test_a_memory_of_another_project_is_answered_as_one_there_is_not(door):
-    ana = door()
+def test_a_memory_of_another_project_is_answered_like_an_unknown_one(new_caller):
+    ana = new_caller()
     other = ITEM_OF_Q.replace("ff", "fe")
 
     for path in ("", "/why", "/history"):
-        there = ana.get(f"/projects/p/memories/{quote(ITEM_OF_Q, safe='')}{path}")
-        none = ana.get(f"/projects/p/memories/{quote(other, safe='')}{path}")
-        assert (there.status_code, there.text.replace("00ff", "00fe")) == (404, none.text)
+        foreign = ana.get(f"/projects/p/memories/{quote(ITEM_OF_Q, safe='')}{path}")
+        unknown = ana.get(f"/projects/p/memories/{quote(other, safe='')}{path}")
+        assert (foreign.status_code, foreign.text.replace("00ff", "00fe")) == (404, unknown.text)
     for field in ("supersedes", "invalidates", "coexists_with", "evidence"):
-        told = [
+        refusals = [
             ana.submit(intent(asserted_by="ana", summary=f"{field}", **{field: [item]})) for item in (ITEM_OF_Q, other)
         ]
-        assert told[0].text.replace("00ff", "00fe") == told[1].text
+        assert refusals[0].text.replace("00ff", "00fe") == refusals[1].text
     taken, free = (ana.submit(intent(asserted_by="ana", summary=item, iri=item)) for item in (ITEM_OF_Q, other))
     assert taken.status_code == free.status_code
 
 
-def test_every_answer_has_the_headers_a_browser_needs(door):
-    ana = door()
+def test_every_answer_has_the_security_headers(new_caller):
+    ana = new_caller()
     answers = [
         ana.get("/projects/p"),
         ana.get("/nowhere"),
         ana.get("/projects/p/queries/facts.csv"),
         ana.sparql("ASK {}"),
-        door.anybody.get("/projects/p"),
-        door.anybody.get("/healthz"),
-        door.anybody.get("/healthz", headers={"Host": "rebound.example.org"}),
+        new_caller.anybody.get("/projects/p"),
+        new_caller.anybody.get("/healthz"),
+        new_caller.anybody.get("/healthz", headers={"Host": "rebound.example.org"}),
     ]
 
     for answer in answers:
@@ -439,11 +450,11 @@ def test_every_answer_has_the_headers_a_browser_needs(door):
         assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_a_token_for_another_root_is_none_here(door, memory, tmp_path):
-    door()
+def test_a_token_of_another_root_is_refused(new_caller, memory, tmp_path):
+    new_caller()
     secret, _ = Keyring(own_config(), tmp_path / "elsewhere").give_out("ana", "admin", ["*"], memory.sources)
 
-    answer = door.anybody.get("/projects/p", headers={"Authorization": f"Bearer {secret}"})
+    answer = new_caller.anybody.get("/projects/p", headers={"Authorization": f"Bearer {secret}"})
 
     assert answer.status_code == 401
     assert len(user_config.read(own_config()).tokens) == 2

@@ -6,41 +6,41 @@ from time import monotonic, sleep
 from jidomem.serve.server_state import Turns
 
 
-def started(run, *arguments):
+def start(run, *arguments):
     thread = Thread(target=run, args=arguments, daemon=True)
     thread.start()
     return thread
 
 
-def until(is_so):
-    """Wait until *is_so*, at most a minute."""
+def wait_until(condition):
+    """Wait until *condition* is true, at most a minute."""
     end = monotonic() + 60
-    while not is_so():
+    while not condition():
         assert monotonic() < end
         sleep(0.001)
 
 
 def test_turns_are_taken_one_at_a_time_in_the_order_of_arrival():
-    turns, order, inside, most = Turns(longest=60), [], [], []
+    turns, order, inside, counts = Turns(longest=60), [], [], []
 
     def run(number):
         with turns.turn():
             inside.append(number)
-            most.append(len(inside))
+            counts.append(len(inside))
             order.append(number)
             inside.remove(number)
 
     with turns.turn():
         threads = []
         for number in range(8):
-            threads.append(started(run, number))
-            until(lambda number=number: len(turns._waiting) > number)
+            threads.append(start(run, number))
+            wait_until(lambda number=number: len(turns._waiting) > number)
     for thread in threads:
         thread.join(60)
-    assert (order, set(most)) == ([*range(8)], {1})
+    assert (order, set(counts)) == ([*range(8)], {1})
 
 
-def test_a_long_turn_delays_no_other_and_ends_without_a_trace():
+def test_a_long_turn_delays_no_other():
     turns, ended, passed = Turns(longest=0.01), Event(), []
 
     def stay():
@@ -52,9 +52,9 @@ def test_a_long_turn_delays_no_other_and_ends_without_a_trace():
         with turns.turn():
             passed.append(number)
 
-    long = started(stay)
-    until(lambda: passed)
-    threads = [started(run, number) for number in range(5)]
+    long = start(stay)
+    wait_until(lambda: passed)
+    threads = [start(run, number) for number in range(5)]
     for thread in threads:
         thread.join(60)
     assert sorted(passed[1:]) == [*range(5)]

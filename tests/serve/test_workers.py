@@ -1,4 +1,4 @@
-"""A server of several worker processes: one memory behind one address, whichever of them answers."""
+"""A server of several worker processes: one memory behind one address, for each worker."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from jidomem.serve.workers import default_workers
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 SLOW = " ".join(f"VALUES ?n{n} {{ {' '.join(map(str, range(100)))} }}" for n in range(6))
-PATIENT = 60  # seconds, far beyond what any of these waits for
+TIMEOUT = 60  # seconds, far beyond any wait of the tests
 
 
 @contextmanager
@@ -40,8 +40,8 @@ def serving(root, workers, *options, address=None, environment=None, limits=""):
     own.chmod(0o600)
     environment = {**os.environ, "XDG_CONFIG_HOME": str(own.parent.parent), **(environment or {})}
     with log.open("w") as errors:
-        given = ["--root", str(address or root), "--project", "p", "--port", "0", "--json", *options]
-        command = [f"{BIN}/jidomem", "serve", *given]
+        arguments = ["--root", str(address or root), "--project", "p", "--port", "0", "--json", *options]
+        command = [f"{BIN}/jidomem", "serve", *arguments]
         with subprocess.Popen(
             [*command, "--workers", str(workers)], stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
         ) as process:
@@ -55,7 +55,7 @@ def serving(root, workers, *options, address=None, environment=None, limits=""):
             finally:
                 if process.poll() is None:
                     process.terminate()
-                    process.wait(PATIENT)
+                    process.wait(TIMEOUT)
 
 
 def events(server, name):
@@ -63,28 +63,28 @@ def events(server, name):
     return [each for each in lines if each["event"] == name]
 
 
-def once(look):
-    """What *look* returns, once that is true."""
-    end = time.monotonic() + PATIENT
-    while not (found := look()):
+def poll(condition):
+    """The value of *condition*, once it is true."""
+    end = time.monotonic() + TIMEOUT
+    while not (value := condition()):
         assert time.monotonic() < end
         time.sleep(0.05)
-    return found
+    return value
 
 
 def wait_for(server, name, count):
     """The events of that name, once there are *count* of them."""
 
-    def look():
+    def enough():
         assert server.poll() is None, server.log.read_text()
-        found = events(server, name)
-        return found if len(found) >= count else None
+        matching = events(server, name)
+        return matching if len(matching) >= count else None
 
-    return once(look)
+    return poll(enough)
 
 
 @contextmanager
-def one_of_each(server, workers, **headers):
+def client_per_worker(server, workers, **headers):
     """A client with a connection to each worker, by its number."""
     with ExitStack() as stack:
         clients = {}
@@ -92,7 +92,7 @@ def one_of_each(server, workers, **headers):
             client = stack.enter_context(Client(server.url))
             name = f"which-{time.monotonic_ns()}-{attempt}"
             client.ask("GET", "/projects", headers={**headers, "X-Request-Id": name})
-            line, *_ = once(lambda name=name: [e for e in events(server, "request") if e["request_id"] == name])
+            line, *_ = poll(lambda name=name: [e for e in events(server, "request") if e["request_id"] == name])
             clients.setdefault(line["worker"], client)
             if len(clients) == workers:
                 break
@@ -100,8 +100,8 @@ def one_of_each(server, workers, **headers):
         yield clients
 
 
-def figures(client, **headers):
-    """The samples that a worker answers, by name and labels."""
+def read_metrics(client, **headers):
+    """The samples that a worker reports, by name and labels."""
     status, _, body = client.ask("GET", "/metrics", headers=headers)
     assert status == 200
     families = parser.text_string_to_metric_families(body.decode())
@@ -122,11 +122,11 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def clients(server):
-    with one_of_each(server, 3) as clients:
+    with client_per_worker(server, 3) as clients:
         yield clients
 
 
-def test_what_was_written_through_one_worker_is_read_at_once_through_each_other(clients):
+def test_a_memory_written_through_one_worker_is_read_at_once_through_the_others(clients):
     order, written = [*clients.values()], []
     for number in range(210):
         writer, *readers = order[number % 3 :] + order[: number % 3]
@@ -157,7 +157,7 @@ def test_what_was_written_through_one_worker_is_read_at_once_through_each_other(
     assert len(lines) >= 210
 
 
-def test_a_reader_of_one_worker_that_waits_gets_what_another_one_writes(server, clients):
+def test_a_waiting_reader_of_one_worker_gets_the_commit_of_another(server, clients):
     first, second, third = clients.values()
     version = first.get("/projects/p").get("version", "0")
     first.connection.request("GET", f"/projects/p/journal?after={version}&wait=30")
@@ -175,45 +175,45 @@ def test_a_reader_of_one_worker_that_waits_gets_what_another_one_writes(server, 
     assert third.get(f"/projects/p?min_position={receipt['version']}")["version"] == receipt["version"]
 
 
-def test_the_figures_of_all_workers_add_up_whichever_is_asked(clients):
+def test_the_metrics_of_all_workers_are_summed_in_each(clients):
     route = "/projects/{project}/queries/{name}"
     count = ("jidomem_http_requests_total", ("method", "GET"), ("route", route), ("status", "200"))
     order = [*clients.values()]
     order[0].submit(intent(summary="counted"))
-    before = figures(order[0])
+    before = read_metrics(order[0])
     for client in order:
         for _ in range(5):
             client.get("/projects/p/queries/facts?limit=1")
         client.submit(intent(summary="counted", type="fcat"))
         client.submit(intent(summary=f"counted by {id(client)}"))
 
-    after = [figures(client) for client in order]
+    after = [read_metrics(client) for client in order]
 
     def grown(*key):
-        return {read[key] - before.get(key, 0) for read in after}
+        return {metrics[key] - before.get(key, 0) for metrics in after}
 
     assert grown(*count) == {15}
     assert grown("jidomem_query_seconds_count", ("query", "facts")) == {15}
     assert grown("jidomem_query_seconds_bucket", ("le", "+Inf"), ("query", "facts")) == {15}
     assert grown("jidomem_refusals_total", ("code", "unknown_type")) == {3}
     assert grown("jidomem_commit_seconds_count") == {3}
-    for read in after:
-        assert read["jidomem_workers",] == 3
-        assert read["jidomem_http_requests_in_progress",] == 1
-        assert read["jidomem_http_requests_limit",] == 64
-        assert {labels for name, *labels in read if name == "process_open_fds" for labels in labels} == {
+    for metrics in after:
+        assert metrics["jidomem_workers",] == 3
+        assert metrics["jidomem_http_requests_in_progress",] == 1
+        assert metrics["jidomem_http_requests_limit",] == 64
+        assert {labels for name, *labels in metrics if name == "process_open_fds" for labels in labels} == {
             ("worker", number) for number in "123"
         }
 
 
-def test_the_pages_of_all_workers_are_one_server(clients):
+def test_the_pages_of_all_workers_act_as_one_server(clients):
     first, second, third = clients.values()
     item = first.submit(intent(summary="to be withdrawn"))[1]["iri"].rsplit("/", 1)[1]
     form = urlencode({"act": "invalidate", "reason": "it is not so"})
-    done = []
+    answers = []
 
     def post(client):
-        done.append(client.ask("POST", f"/ui/p/memories/{item}", form, {**FORM, "Origin": client.url}))
+        answers.append(client.ask("POST", f"/ui/p/memories/{item}", form, {**FORM, "Origin": client.url}))
 
     posts = [Thread(target=post, args=(client,)) for client in clients.values()]
     for each in posts:
@@ -221,8 +221,8 @@ def test_the_pages_of_all_workers_are_one_server(clients):
     for each in posts:
         each.join()
 
-    assert [status for status, _, _ in done] == [303] * 3
-    (location,) = {headers["Location"] for _, headers, _ in done}
+    assert [status for status, _, _ in answers] == [303] * 3
+    (location,) = {headers["Location"] for _, headers, _ in answers}
     assert "done=" in location
     shown = [client.ask("GET", location)[2] for client in clients.values()]
     plain = second.ask("GET", location.partition("?")[0])[2]
@@ -254,17 +254,17 @@ def guarded(tmp_path_factory):
         yield process
 
 
-def test_the_limits_are_those_of_the_server_not_of_each_worker(guarded):
-    with one_of_each(guarded, 2, **guarded.key) as clients:
+def test_limits_hold_for_the_server_and_not_for_each_worker(guarded):
+    with client_per_worker(guarded, 2, **guarded.key) as clients:
         first, second = clients.values()
         slow = "/projects/p/sparql?" + urlencode({"query": f"SELECT (COUNT(*) AS ?n) {{ {SLOW} }}"})
         first.connection.request("GET", slow, headers=guarded.key)
-        once(lambda: figures(second, **guarded.key)["jidomem_sparql_running",] == 1)
+        poll(lambda: read_metrics(second, **guarded.key)["jidomem_sparql_running",] == 1)
         status, _, body = second.ask("GET", slow, headers=guarded.key)
         assert (status, json.loads(body)["code"]) == (429, "too_many_requests")
         first.connection.close()
 
-    with one_of_each(guarded, 2, **guarded.key) as clients:
+    with client_per_worker(guarded, 2, **guarded.key) as clients:
         first, second = clients.values()
         path = "/projects/p/journal?after=" + quote(first.get("/projects/p", **guarded.key)["version"])
         first.connection.request("GET", path, headers={**guarded.key, "Accept": "text/event-stream"})
@@ -277,13 +277,13 @@ def test_the_limits_are_those_of_the_server_not_of_each_worker(guarded):
         for client in idle:
             client.get("/healthz")
         with Client(guarded.url) as fifth:
-            assert fifth.get("/healthz") == {"status": "ok"}  # one of the idle ones has ended, of any worker
+            assert fifth.get("/healthz") == {"status": "ok"}  # one of the idle connections has ended, in any worker
         assert [client for client in idle if is_ended(client)]
 
 
 def is_ended(client):
     """Whether the server has closed a connection."""
-    if client.connection.sock is None:  # the answer said so
+    if client.connection.sock is None:  # announced in the answer
         return True
     client.connection.sock.settimeout(0)
     try:
@@ -292,8 +292,8 @@ def is_ended(client):
         return False
 
 
-def test_a_token_that_is_revoked_opens_no_worker_any_more_nor_one_that_starts_later(guarded):
-    with one_of_each(guarded, 2, **guarded.key) as clients:
+def test_a_revoked_token_is_refused_by_every_worker_also_after_a_restart(guarded):
+    with client_per_worker(guarded, 2, **guarded.key) as clients:
         assert [client.ask("GET", "/projects/p", headers=guarded.key)[0] for client in clients.values()] == [200] * 2
 
         guarded.ring.take_back(guarded.token.id)
@@ -313,12 +313,12 @@ def submit_until(server, stop, acknowledged, problems, name):
     number = 0
     while not stop.is_set():
         number += 1
-        one = intent(summary=f"{name} {number}", idempotency_key=f"{name}-{number}")
+        values = intent(summary=f"{name} {number}", idempotency_key=f"{name}-{number}")
         while True:
             try:
                 with Client(server.url) as client:
                     for _ in range(5):
-                        status, receipt = client.submit(one)
+                        status, receipt = client.submit(values)
                         if status not in (200, 201):
                             problems.append(receipt)
                             return
@@ -326,7 +326,7 @@ def submit_until(server, stop, acknowledged, problems, name):
                         client.get(path_of(receipt["iri"]))
                         time.sleep(0.02)  # so that the workers that start get their share of the processors
                         number += 1
-                        one = intent(summary=f"{name} {number}", idempotency_key=f"{name}-{number}")
+                        values = intent(summary=f"{name} {number}", idempotency_key=f"{name}-{number}")
                 break
             except (OSError, HTTPException):
                 time.sleep(0.02)
@@ -335,13 +335,13 @@ def submit_until(server, stop, acknowledged, problems, name):
 def kill_after_more(server, number, acknowledged, problems):
     """Kill a worker once 25 more submissions are acknowledged, and wait for the one that replaces it."""
     before = len(acknowledged)
-    once(lambda: len(acknowledged) >= before + 25 or problems)
+    poll(lambda: len(acknowledged) >= before + 25 or problems)
     pid = [each["pid"] for each in events(server, "worker_started") if each["worker"] == number][-1]
     os.kill(pid, signal.SIGKILL)
     wait_for(server, "worker_started", 2 + number)
 
 
-def test_a_worker_that_is_killed_under_load_loses_nothing_acknowledged_and_is_replaced(tmp_path):
+def test_a_killed_worker_loses_no_acknowledged_memory_and_is_replaced(tmp_path):
     root, stop, acknowledged, problems = tmp_path / "root", Event(), [], []
     with serving(root, 2) as server:
         threads = [
@@ -353,24 +353,26 @@ def test_a_worker_that_is_killed_under_load_loses_nothing_acknowledged_and_is_re
         for number in (1, 2):
             kill_after_more(server, number, acknowledged, problems)
             with Client(server.url) as client:
-                read = figures(client)
-            assert read["jidomem_workers",] == 2
-            assert read["jidomem_commit_seconds_count",] > counted
-            counted = read["jidomem_commit_seconds_count",]
+                metrics = read_metrics(client)
+            assert metrics["jidomem_workers",] == 2
+            assert metrics["jidomem_commit_seconds_count",] > counted
+            counted = metrics["jidomem_commit_seconds_count",]
         stop.set()
         for thread in threads:
             thread.join()
         with Client(server.url) as client:
-            read = figures(client)
+            metrics = read_metrics(client)
         processes = [each["pid"] for each in events(server, "worker_started")]
         server.terminate()
-        assert server.wait(PATIENT) == 0
+        assert server.wait(TIMEOUT) == 0
 
     assert problems == []
     with jidomem.open(root, project="p") as memory:
         assert set(acknowledged) <= {row["fact"] for row in memory.ask("facts")}
         commits = memory.catch_up("p").position
-    assert commits - 2 <= read["jidomem_commit_seconds_count",] <= commits  # a commit of each that was killed, at most
+    assert (
+        commits - 2 <= metrics["jidomem_commit_seconds_count",] <= commits
+    )  # at most one commit of each killed worker is not counted
     ended = events(server, "worker_ended")
     assert [(each["worker"], each["status"]) for each in ended] == [(1, -9), (2, -9)]
     assert [each["event"] for each in map(json.loads, server.log.read_text().splitlines())][-2:] == [
@@ -380,11 +382,11 @@ def test_a_worker_that_is_killed_under_load_loses_nothing_acknowledged_and_is_re
     assert not any(Path(f"/proc/{pid}").exists() for pid in processes)
 
 
-def test_workers_of_a_shared_root_answer_as_one_and_one_that_is_killed_loses_nothing_acknowledged(postgres, tmp_path):
+def test_workers_of_a_shared_root_agree_and_a_killed_one_loses_no_acknowledged_memory(postgres, tmp_path):
     address, stop, acknowledged, problems = postgres.address(), Event(), [], []
     environment = {"JIDOMEM_HOME": str(tmp_path / "copy")}
     with serving(tmp_path / "root", 2, address=address, environment=environment) as server:
-        with one_of_each(server, 2) as clients:
+        with client_per_worker(server, 2) as clients:
             for number in range(6):
                 writer, reader = 1 + number % 2, 2 - number % 2
                 status, receipt = clients[writer].submit(intent(summary=f"shared {number}"))
@@ -398,11 +400,11 @@ def test_workers_of_a_shared_root_answer_as_one_and_one_that_is_killed_loses_not
         for number in (1, 2):
             kill_after_more(server, number, acknowledged, problems)
         before = len(acknowledged)
-        once(lambda: len(acknowledged) >= before + 25 or problems)
+        poll(lambda: len(acknowledged) >= before + 25 or problems)
         stop.set()
         for thread in threads:
             thread.join()
-        with one_of_each(server, 2) as clients:
+        with client_per_worker(server, 2) as clients:
             versions = {client.get("/projects/p")["version"] for client in clients.values()}
             assert len(versions) == 1
             for client in clients.values():
@@ -418,7 +420,7 @@ def test_workers_of_a_shared_root_answer_as_one_and_one_that_is_killed_loses_not
     assert set(acknowledged) <= set(facts)
 
 
-def test_several_signals_stop_it_once_and_in_silence(tmp_path):
+def test_several_signals_stop_the_server_once_and_silently(tmp_path):
     with serving(tmp_path / "root", 2) as server:
         while server.poll() is None:
             server.send_signal(signal.SIGINT)
@@ -429,11 +431,11 @@ def test_several_signals_stop_it_once_and_in_silence(tmp_path):
         assert "Error" not in server.log.read_text()
 
 
-def test_a_signal_to_one_worker_ends_its_requests_first_and_the_others_go_on(tmp_path):
+def test_a_worker_on_sigterm_finishes_its_requests_and_the_others_continue(tmp_path):
     folder = tmp_path / "own"
     folder.mkdir()
     environment = {"TMPDIR": str(folder)}
-    with serving(tmp_path / "root", 2, environment=environment) as server, one_of_each(server, 2) as clients:
+    with serving(tmp_path / "root", 2, environment=environment) as server, client_per_worker(server, 2) as clients:
         clients[1].submit(intent())
         version = clients[1].get("/projects/p")["version"]
         clients[2].connection.request("GET", f"/projects/p/journal?after={version}&wait=30")
@@ -450,34 +452,37 @@ def test_a_signal_to_one_worker_ends_its_requests_first_and_the_others_go_on(tmp
 
         server.kill()
 
-        server.wait(PATIENT)
-        once(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+        server.wait(TIMEOUT)
+        poll(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
     assert not [*folder.glob("jidomem-serve-*")]
 
 
-def refused(root, *options):
+def failed_start(root, *options):
     command = [f"{BIN}/jidomem", "serve", "--root", str(root), "--json", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENT, check=False)
-    return done.returncode, done.stdout, done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    return result.returncode, result.stdout, result.stderr
 
 
-def test_what_cannot_start_is_refused_as_by_one_process(server, tmp_path):
+def test_a_failed_start_is_reported_as_by_one_process(server, tmp_path):
     root = tmp_path / "root"
     (root / "shapes").mkdir(parents=True)
     (root / "shapes" / "mine.ttl").write_text("this is no Turtle")
-    taken = ("--port", server.url.rpartition(":")[2])
+    used_port = ("--port", server.url.rpartition(":")[2])
 
-    one, several = refused(root, "--port", "0", "--workers", "1"), refused(root, "--port", "0", "--workers", "2")
+    one, several = (
+        failed_start(root, "--port", "0", "--workers", "1"),
+        failed_start(root, "--port", "0", "--workers", "2"),
+    )
     assert (one[0], one[2]) == (several[0], several[2])
     assert one[0] != 0
     assert json.loads(one[1]) == json.loads(several[1])
     (root / "shapes" / "mine.ttl").unlink()
-    one, several = refused(root, *taken, "--workers", "1"), refused(root, *taken, "--workers", "2")
+    one, several = failed_start(root, *used_port, "--workers", "1"), failed_start(root, *used_port, "--workers", "2")
     assert (one[0], one[2]) == (several[0], several[2]) == (2, "")
-    assert json.loads(one[1])["detail"] == json.loads(several[1])["detail"] == f"127.0.0.1:{taken[1]} is in use"
+    assert json.loads(one[1])["detail"] == json.loads(several[1])["detail"] == f"127.0.0.1:{used_port[1]} is in use"
 
 
-def test_a_worker_that_cannot_start_again_is_tried_later_and_later_while_the_others_answer(tmp_path):
+def test_a_worker_that_fails_to_restart_is_retried_while_the_others_answer(tmp_path):
     root = tmp_path / "root"
     with serving(root, 2) as server:
         with Client(server.url) as client:
@@ -500,16 +505,16 @@ def test_one_worker_is_the_process_itself(tmp_path):
     with running(tmp_path / "root", "--workers", "1") as process:
         with Client(process.url) as client:
             client.submit(intent())
-            assert "jidomem_workers" not in {name for name, *_ in figures(client)}
+            assert "jidomem_workers" not in {name for name, *_ in read_metrics(client)}
         names = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children(process)]
     assert not any(b"serve.workers" in name for name in names)
 
 
-def test_workers_that_only_read_refuse_writes(tmp_path):
+def test_read_only_workers_refuse_writes(tmp_path):
     root = tmp_path / "root"
     with jidomem.open(root, project="p") as memory:
         memory.writer.submit_intent("p", intent())
-    with serving(root, 2, "--read-only") as server, one_of_each(server, 2) as clients:
+    with serving(root, 2, "--read-only") as server, client_per_worker(server, 2) as clients:
         for client in clients.values():
             status, _, body = client.ask("POST", "/projects/p/intents", json.dumps(intent(summary="no")))
             assert (status, json.loads(body)["code"]) == (403, "policy_denied")

@@ -1,4 +1,4 @@
-"""What an agent holds now and what was said, over HTTP and MCP: the same as in Python, for those it is there for."""
+"""The working memory and the conversation of an agent over HTTP and MCP: equal to Python, and private to the agent."""
 
 import json
 
@@ -47,18 +47,18 @@ def token(memory):
     return header
 
 
-def test_what_is_changed_over_http_is_what_python_holds(client, memory):
-    told = client.patch(PATH, json={"changes": [TASK, LANGUAGE], "expected_rev": 0})
+def test_changes_over_http_are_the_working_memory_in_python(client, memory):
+    answer = client.patch(PATH, json={"changes": [TASK, LANGUAGE], "expected_rev": 0})
 
-    held = memory.agent("ana", project="p").get()
-    assert (told.status_code, told.json) == (200, held.to_dict())
-    assert (held.tasks_next()["text"], held.world()) == ("ask about the index", {"language": "en"})
-    assert client.get(PATH).json == held.to_dict()
+    stored = memory.agent("ana", project="p").get()
+    assert (answer.status_code, answer.json) == (200, stored.to_dict())
+    assert (stored.tasks_next()["text"], stored.world()) == ("ask about the index", {"language": "en"})
+    assert client.get(PATH).json == stored.to_dict()
     rows = client.get("/projects/p/agents").json["rows"]
     assert [(row["agent"], row["rev"], row["open_tasks"]) for row in rows] == [("ana", 2, 1)]
 
 
-def test_what_is_forgotten_is_not_there_any_more(client):
+def test_a_forgotten_working_memory_is_not_found(client):
     client.patch(PATH, json={"changes": [TASK]})
 
     assert client.delete(PATH).json == {"forgotten": True}
@@ -69,7 +69,7 @@ def test_what_is_forgotten_is_not_there_any_more(client):
 
 
 @pytest.mark.parametrize(
-    ("sent", "status", "why"),
+    ("body", "status", "message"),
     [
         ({}, 400, "there are no changes"),
         ({"changes": LANGUAGE}, 400, "changes is not a list"),
@@ -79,26 +79,26 @@ def test_what_is_forgotten_is_not_there_any_more(client):
         ({"changes": [LANGUAGE], "rev": 7}, 400, "takes no member 'rev'"),
     ],
 )
-def test_what_cannot_be_done_is_refused_and_nothing_is_held(client, memory, sent, status, why):
-    answer = client.patch(PATH, json=sent)
+def test_an_invalid_change_is_refused_and_changes_nothing(client, memory, body, status, message):
+    answer = client.patch(PATH, json=body)
 
     assert (answer.status_code, answer.headers["Content-Type"]) == (status, "application/problem+json")
-    assert why in answer.json["detail"]
+    assert message in answer.json["detail"]
     assert answer.json["hint"]
     assert memory.agent("ana", project="p").get() is None
 
 
-def test_each_agent_reaches_its_own_and_a_curator_all(client, memory, token):
+def test_each_agent_reaches_its_own_working_memory_and_a_curator_all(client, memory, token):
     ana, ben, reader, curator = token("Ana"), token("ben"), token("rita", "reader"), token("carl", "curator")
     client = create_app(memory, keyring=Keyring(own_config(), memory.settings.root)).test_client()
     assert client.patch(PATH, json={"changes": [TASK]}, **ana).status_code == 200
 
-    for who in (ben, reader):
-        for ask in (client.get, client.delete):
-            refused = ask(PATH, **who)
+    for caller in (ben, reader):
+        for method in (client.get, client.delete):
+            refused = method(PATH, **caller)
             assert (refused.status_code, refused.json["code"]) == (403, "policy_denied")
             assert "ask about the index" not in refused.text
-        assert client.get("/projects/p/agents", **who).json["rows"] == []
+        assert client.get("/projects/p/agents", **caller).json["rows"] == []
     own = client.patch("/projects/p/agents/rita/memory", json={"changes": [TASK]}, **reader)
     assert (own.status_code, "read-only token" in own.json["detail"]) == (403, True)
     assert client.get(PATH, **curator).json["rev"] == 1
@@ -106,37 +106,37 @@ def test_each_agent_reaches_its_own_and_a_curator_all(client, memory, token):
     assert client.get("/projects/q/agents/ana/memory", **ana).status_code == 404
 
 
-def test_a_name_that_is_none_and_a_project_that_is_none_are_told(client):
+def test_an_invalid_agent_name_and_an_unknown_project_are_refused(client):
     assert client.get("/projects/p/agents/.../memory").status_code == 400
     assert client.get("/projects/nowhere/agents/ana/memory").json["code"] == "unknown_project"
 
 
-def called(desks, *calls, name="Ana", tool="working", reads="memory://working"):
-    """The result of each call of the tool, and what the resource says then."""
+def call_tools(client_sessions, *calls, name="Ana", tool="working", reads="memory://working"):
+    """The result of each call of the tool, and the text of the resource after it."""
 
     async def main():
-        who = Implementation(name=name, version="1")
+        identity = Implementation(name=name, version="1")
         async with Client(
-            create_server(desks, (*TOOLS, WORKING, RECORD_TURN)), mode="legacy", client_info=who
+            create_server(client_sessions, (*TOOLS, WORKING, RECORD_TURN)), mode="legacy", client_info=identity
         ) as client:
-            told = [await client.call_tool(tool, arguments) for arguments in calls]
-            return told, (await client.read_resource(reads)).contents[0].text
+            results = [await client.call_tool(tool, arguments) for arguments in calls]
+            return results, (await client.read_resource(reads)).contents[0].text
 
     return anyio.run(main)
 
 
-def test_an_agent_changes_and_reads_over_mcp_what_it_holds(client, memory):
-    (empty, changed, refused), text = called(
+def test_an_agent_changes_and_reads_its_working_memory_over_mcp(client, memory):
+    (empty, changed, refused), text = call_tools(
         ClientSessions(memory), {}, {"changes": [TASK, LANGUAGE]}, {"changes": [TASK], "expected_rev": 2}
     )
 
-    held = {"rev": 2, "world": {"language": "en"}, "tasks": [{"id": "t1", "text": TASK["text"], "status": "open"}]}
+    expected = {"rev": 2, "world": {"language": "en"}, "tasks": [{"id": "t1", "text": TASK["text"], "status": "open"}]}
     assert empty.structured_content == {"rev": 0, "world": {}, "tasks": [], "spaces": {}}
-    assert changed.structured_content == json.loads(text) == {**held, "spaces": {}}
+    assert changed.structured_content == json.loads(text) == {**expected, "spaces": {}}
     assert refused.is_error
     assert refused.content[0].text.startswith("refused (invalid_argument): change 1: ")
     assert client.get(PATH).json["rev"] == 2
-    _, other = called(ClientSessions(memory), name="ben")
+    _, other = call_tools(ClientSessions(memory), name="ben")
     assert json.loads(other)["tasks"] == []
 
 
@@ -146,7 +146,7 @@ TURN = {"prompt": "which index?", "asked_by": "ben", "answer": "Oxigraph",
         "timestamp": "2026-11-20T10:00:00Z"}  # fmt: skip
 
 
-def test_turns_recorded_over_http_are_those_python_reads_and_evidence_of_a_memory(client, memory):
+def test_turns_over_http_are_read_in_python_and_usable_as_evidence(client, memory):
     first = client.post(TALK, json=TURN)
     second = client.post(TALK, json={"prompt": "and the journal?"})
 
@@ -155,12 +155,12 @@ def test_turns_recorded_over_http_are_those_python_reads_and_evidence_of_a_memor
     assert [first.json, second.json] == [turn.to_dict() for turn in turns] == client.get(TALK).json["rows"]
     assert client.get(f"{TALK}?last=1").json["rows"] == [second.json]
     assert first.json["tools"] == TURN["tools"]
-    kept = memory.writer.remember("p", "the index is Oxigraph", evidence=[first.json["iri"]])
-    assert memory.reader.get_memory("p", kept.iri)["properties"]["derivedFrom"] == [first.json["iri"]]
+    recorded = memory.writer.remember("p", "the index is Oxigraph", evidence=[first.json["iri"]])
+    assert memory.reader.get_memory("p", recorded.iri)["properties"]["derivedFrom"] == [first.json["iri"]]
 
 
 @pytest.mark.parametrize(
-    ("sent", "why"),
+    ("body", "message"),
     [
         ({}, "the turn is empty"),
         ({"prompt": 5}, "prompt is not a text"),
@@ -171,34 +171,38 @@ def test_turns_recorded_over_http_are_those_python_reads_and_evidence_of_a_memor
         ({"question": "x"}, "takes no member 'question'"),
     ],
 )
-def test_what_is_no_turn_is_refused_and_none_is_recorded(client, memory, sent, why):
-    answer = client.post(TALK, json=sent)
+def test_an_invalid_turn_is_refused_and_not_recorded(client, memory, body, message):
+    answer = client.post(TALK, json=body)
 
     assert answer.status_code == 400
-    assert why in answer.json["detail"]
+    assert message in answer.json["detail"]
     assert answer.json["hint"]
     assert memory.conversation("evening").turns() == []
 
 
-def test_an_agent_records_its_own_words_and_no_others(client, memory, token):
+def test_an_agent_records_its_own_words_alone(client, memory, token):
     ana, curator = token("ana"), token("carl", "curator")
     client = create_app(memory, keyring=Keyring(own_config(), memory.settings.root)).test_client()
 
     refused = client.post(TALK, json={**TURN, "answered_by": "carl"}, **ana)
     own = client.post(TALK, json={**TURN, "asked_by": "ana"}, **ana)
-    asked = client.post(TALK, json={**TURN, "asked_by": "boss"}, **ana)
+    foreign_question = client.post(TALK, json={**TURN, "asked_by": "boss"}, **ana)
     other = client.post(TALK, json={**TURN, "answered_by": "ana", "asked_by": "boss"}, **curator)
 
     assert (refused.status_code, refused.json["code"]) == (403, "policy_denied")
-    assert (asked.status_code, asked.json["code"], "asked_by" in asked.json["hint"]) == (403, "policy_denied", True)
+    assert (
+        foreign_question.status_code,
+        foreign_question.json["code"],
+        "asked_by" in foreign_question.json["hint"],
+    ) == (403, "policy_denied", True)
     assert (own.status_code, other.status_code) == (201, 201)
     assert own.json["answered_by"].endswith("/ana")
 
 
-def test_a_turn_told_over_mcp_is_of_the_session_in_which_its_client_remembers(memory):
-    desks = ClientSessions(memory, session="s-7")
-    (told, refused), text = called(
-        desks,
+def test_a_turn_over_mcp_belongs_to_the_session_of_the_client(memory):
+    client_sessions = ClientSessions(memory, session="s-7")
+    (recorded, refused), text = call_tools(
+        client_sessions,
         {"prompt": "which index?", "answer": "Oxigraph", "tools": [{"name": "search"}]},
         {"question": "x"},
         tool="said",
@@ -206,17 +210,17 @@ def test_a_turn_told_over_mcp_is_of_the_session_in_which_its_client_remembers(me
     )
 
     (turn,) = memory.conversation("s-7").turns()
-    assert told.structured_content == turn.to_dict() == json.loads(text)[0]
+    assert recorded.structured_content == turn.to_dict() == json.loads(text)[0]
     assert (turn.answered_by.rsplit("/")[-1], refused.is_error) == ("ana", True)
 
 
-def test_a_session_that_begins_with_a_prompt_alone_is_opened_and_closed_by_the_agent_who_was_asked(memory):
+def test_a_session_opened_by_a_prompt_belongs_to_the_agent_of_the_client(memory):
     memory.writer.change_policy("p", [PolicyChange(agent="rita", grants="Curator")])
-    desks = ClientSessions(memory)
-    (told,), _ = called(desks, {"prompt": "which index?"}, tool="said")
+    client_sessions = ClientSessions(memory)
+    (recorded,), _ = call_tools(client_sessions, {"prompt": "which index?"}, tool="said")
 
     (opened,) = sessions(memory.reader, "p")
-    desks.leave()
+    client_sessions.leave()
 
-    assert (told.is_error, local_name(opened["agent"])) == (False, "ana")
+    assert (recorded.is_error, local_name(opened["agent"])) == (False, "ana")
     assert local_name(session(memory.reader, "p", opened["session"])["status"]) == "Closed"

@@ -1,8 +1,9 @@
-"""A process that decides on contested topics: python competitor.py ADDRESS HOME NAME ROUNDS [blind] prints its writes.
+"""A process that decides on contested topics: python competitor.py ADDRESS HOME NAME ROUNDS [blind] prints its
+writes.
 
-Each decision supersedes the active decisions on its topic; a refused decision is submitted again against the decisions
-that are active then. With `blind` the log accepts each append whatever it was built on, and the first append waits
-until the other process has built one, too.
+Each decision supersedes the active decisions on its topic; a refused decision is submitted again against the
+decisions that are active then. With `blind` the log accepts each append whatever it was built on, and the first
+append waits until the other process has built one, too.
 """
 
 import json
@@ -19,25 +20,27 @@ TOPICS = ("index", "store", "names", "dates", "errors")
 
 
 def decide(memory, topic, summary):
-    """Return the receipt of a decision that was accepted in the end."""
+    """Return the receipt of a decision once it is accepted."""
     fields = {"type": "architectural_decision", "rationale": "we compete", "confidence": "high", "topic": topic}
-    asked = "SELECT ?d ?t { ?d <https://jido.ai/ontology#topic> ?t }"
+    query = "SELECT ?d ?t { ?d <https://jido.ai/ontology#topic> ?t }"
     while True:
-        topical = {str(row["d"]) for row in memory.reader.select("p", asked) if str(row["t"]) == topic}
-        held = [row["decision"] for row in memory.reader.ask("decisions", project="p") if row["decision"] in topical]
+        topical = {str(row["d"]) for row in memory.reader.select("p", query) if str(row["t"]) == topic}
+        active = [row["decision"] for row in memory.reader.ask("decisions", project="p") if row["decision"] in topical]
         try:
-            said = {**fields, "summary": summary, "supersedes": held, "applies_to_project": "p"}
-            said |= {"reason": "mine is newer"} if held else {}
-            return memory.writer.submit_intent("p", {**said, "asserted_by": memory.writer.agent, "asserted_in": "s-1"})
+            values = {**fields, "summary": summary, "supersedes": active, "applies_to_project": "p"}
+            values |= {"reason": "mine is newer"} if active else {}
+            return memory.writer.submit_intent(
+                "p", {**values, "asserted_by": memory.writer.agent, "asserted_in": "s-1"}
+            )
         except Conflict:
-            continue  # another one was first
+            continue  # another process was first
 
 
 def blind(log_class, home):
-    """Let *log_class* take each append under whatever number is next, once two homes beside *home* have one."""
+    """Let *log_class* accept each append under the next number, once two homes beside *home* have built one."""
     append = log_class.append
 
-    def on_whatever(self, stream, number, commit, document, *, after=""):
+    def append_anywhere(self, stream, number, commit, document, *, after=""):
         home.with_suffix(".built").touch()
         deadline = time.monotonic() + 60
         while len(list(home.parent.glob("*.built"))) < 2:
@@ -47,7 +50,7 @@ def blind(log_class, home):
             number = self.reach([stream])[stream].length + 1
         return True
 
-    log_class.append = on_whatever
+    log_class.append = append_anywhere
 
 
 if __name__ == "__main__":

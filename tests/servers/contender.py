@@ -7,7 +7,7 @@ from log_contract import contend
 
 if __name__ == "__main__":
     kind, address, name, count = sys.argv[1:]
-    module, _, which = kind.partition(":")
-    log = getattr(import_module(module), which)(address)
+    module, _, class_name = kind.partition(":")
+    log = getattr(import_module(module), class_name)(address)
     print(*contend(log, name, int(count)))
     log.close()

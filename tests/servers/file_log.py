@@ -38,13 +38,13 @@ class FileLog:
         self._store.executescript(TABLES)
 
     @contextmanager
-    def _asking(self, what: str) -> Iterator[sqlite3.Connection]:
+    def _asking(self, operation: str) -> Iterator[sqlite3.Connection]:
         """Yield the store in a transaction of its own."""
-        self.asked[what] += 1
+        self.asked[operation] += 1
         if self.gone:
             raise Failed(f"{self.name} does not answer", hint="look after it", code="store_unreachable")
         with self._lock:
-            self._store.execute("BEGIN IMMEDIATE" if what in ("append", "rewrite", "put", "remove") else "BEGIN")
+            self._store.execute("BEGIN IMMEDIATE" if operation in ("append", "rewrite", "put", "remove") else "BEGIN")
             try:
                 yield self._store
             except BaseException:
@@ -68,10 +68,10 @@ class FileLog:
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
         with self._asking("read") as store:
-            asked = (
+            query = (
                 "SELECT number, id, document FROM entries WHERE (project, stream) = (?, ?) AND number > ? ORDER BY 1"
             )
-            rows = store.execute(asked, (stream.project, stream.name, after)).fetchall()
+            rows = store.execute(query, (stream.project, stream.name, after)).fetchall()
         return (LogEntry(*row) for row in rows)
 
     def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
@@ -80,23 +80,23 @@ class FileLog:
                 raise ValueError(f"{number} is not the next number of {stream}, nor one before")
             row = (stream.project, stream.name, number, commit, document)
             store.execute("INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?, ?)", row)
-            asked = "SELECT id FROM entries WHERE (project, stream, number) = (?, ?, ?)"
-            return store.execute(asked, row[:3]).fetchone() == (commit,)
+            query = "SELECT id FROM entries WHERE (project, stream, number) = (?, ?, ?)"
+            return store.execute(query, row[:3]).fetchone() == (commit,)
 
     def rewrite(self, stream: Stream, documents: Mapping[str, bytes]) -> None:
         with self._asking("rewrite") as store:
             for commit, document in documents.items():
-                how = "UPDATE entries SET document = ? WHERE (project, stream, id) = (?, ?, ?)"
-                if not store.execute(how, (document, stream.project, stream.name, commit)).rowcount:
+                statement = "UPDATE entries SET document = ? WHERE (project, stream, id) = (?, ?, ?)"
+                if not store.execute(statement, (document, stream.project, stream.name, commit)).rowcount:
                     raise NotFound(f"{stream} has no commit {commit}")
             count = _reach(store, stream).rewrites + 1
             store.execute("REPLACE INTO rewrites VALUES (?, ?, ?)", (stream.project, stream.name, count))
 
     def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
         until = monotonic() + seconds
-        while (found := self.reach([stream])[stream]) == known and monotonic() < until:
+        while (reached := self.reach([stream])[stream]) == known and monotonic() < until:
             sleep(0.005)
-        return found
+        return reached
 
     def get(self, name: str) -> File | None:
         check_file(name)
@@ -116,8 +116,8 @@ class FileLog:
 
     def names(self, prefix: str = "") -> list[str]:
         with self._asking("names") as store:
-            found = [name for (name,) in store.execute("SELECT name FROM files ORDER BY name")]
-        return [name for name in found if name.startswith(prefix)]
+            stored_names = [name for (name,) in store.execute("SELECT name FROM files ORDER BY name")]
+        return [name for name in stored_names if name.startswith(prefix)]
 
     def remove(self, names: list[str]) -> None:
         with self._asking("remove") as store:
@@ -138,7 +138,7 @@ class BlindLog(FileLog):
 
 
 def _reach(store: sqlite3.Connection, stream: Stream) -> Reach:
-    of = (stream.project, stream.name)
-    asked = "SELECT COALESCE(MAX(number), 0) FROM entries WHERE (project, stream) = (?, ?)"
-    rewrites = store.execute("SELECT count FROM rewrites WHERE (project, stream) = (?, ?)", of).fetchone()
-    return Reach(store.execute(asked, of).fetchone()[0], rewrites[0] if rewrites else 0)
+    key = (stream.project, stream.name)
+    query = "SELECT COALESCE(MAX(number), 0) FROM entries WHERE (project, stream) = (?, ?)"
+    rewrites = store.execute("SELECT count FROM rewrites WHERE (project, stream) = (?, ?)", key).fetchone()
+    return Reach(store.execute(query, key).fetchone()[0], rewrites[0] if rewrites else 0)

@@ -1,6 +1,6 @@
 """A process that embeds a root and is killed at the second four texts: python killed_embedder.py ADDRESS.
 
-It prints the texts it was given. Its lease expires after a second.
+It prints the texts that it embeds. Its lease expires after a second.
 """
 
 import os
@@ -18,7 +18,7 @@ from jidomem.index import search_index
 
 
 class Fatal(ToyEmbedder):
-    """Embeds once, and ends its process the next time."""
+    """Embeds once, and kills its process the next time."""
 
     def generate(self, texts):
         if self.asked:

@@ -22,15 +22,15 @@ CHANGES = ("create", "write", "fsync", "flush", "rename", "unlink", "overwrite")
 
 def read(home, log, number):
     """Read the facts of the root."""
-    met = count(1)
+    calls = count(1)
 
     def counted(call):
-        def either(*arguments):
-            if next(met) == number:
+        def counting(*arguments):
+            if next(calls) == number:
                 os.kill(os.getpid(), signal.SIGKILL)
             return call(*arguments)
 
-        return either
+        return counting
 
     for name in CHANGES:
         setattr(disk, name, counted(getattr(disk, name)))

@@ -1,6 +1,6 @@
-"""Redacts a memory, killed after the n-th thing it wrote to the log: python killed_redactor.py.
+"""Redacts a memory, killed after the n-th write to the log: python killed_redactor.py.
 
-Reads lines of `HOME LOG ITEM N`, and answers each with `killed`, or `done` where there was less than that to write.
+Reads lines of `HOME LOG ITEM N`, and answers each with `killed`, or `done` where there were fewer writes.
 """
 
 import os
@@ -20,25 +20,25 @@ WRITES = ("append", "rewrite", "put", "remove")
 
 
 class Fatal(FileLog):
-    """A log whose process ends as soon as the n-th thing was written there."""
+    """A log whose process is killed right after the n-th write."""
 
     left = 0
 
     @contextmanager
-    def _asking(self, what):
-        with super()._asking(what) as store:
+    def _asking(self, operation):
+        with super()._asking(operation) as store:
             yield store
-        self.left -= what in WRITES
+        self.left -= operation in WRITES
         if not self.left:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 def redact(home, log, item, writes):
-    """Take out what *item* says."""
+    """Redact *item*."""
     fatal = Fatal(log)
     fatal.left = writes
     memory = Jidomem(Settings(home, "p", "here"), Sources(), 10.0, None, SharedLocation(fatal, "s3://as/if", home))
-    fatal.left = writes  # whatever opening wrote
+    fatal.left = writes  # not counting the writes of the opening
     memory.keeper.redact(memory.keeper.plan("p", item=item), agent="architect", reason="it is a secret")
     os._exit(0)
 
