@@ -1,4 +1,4 @@
-"""What MCP tools give to a model is short: excerpts of long texts that name the call for the whole, and short ids."""
+"""Answers of MCP tools are short: excerpts of long texts with the call for the whole, and short ids."""
 
 import json
 
@@ -23,17 +23,17 @@ def session(tmp_path):
         yield session
 
 
-def answer(session, name, /, **given):
-    return call(TOOL[name], session, given)
+def answer(session, name, /, **arguments):
+    return call(TOOL[name], session, arguments)
 
 
-def size(found):
+def size(result):
     """The tokens of the text and of the values of an answer."""
-    return tokens(found.words()), tokens(json.dumps(dict(found.values), ensure_ascii=False))
+    return tokens(result.words()), tokens(json.dumps(dict(result.values), ensure_ascii=False))
 
 
 @pytest.mark.parametrize(
-    ("tool", "given"),
+    ("tool", "arguments"),
     [
         ("ask", {"name": "facts"}),
         ("ask", {"name": "timeline"}),
@@ -42,14 +42,14 @@ def size(found):
     ],
     ids=["a list", "the timeline", "recall", "the briefing"],
 )
-def test_a_text_of_any_length_is_shown_as_an_excerpt_with_the_call_for_the_whole(session, tool, given):
+def test_a_long_text_is_shown_as_an_excerpt_with_the_call_for_the_whole(session, tool, arguments):
     long = answer(session, "remember", text=HUGE).values["iri"]
 
-    found = answer(session, tool, **given)
+    result = answer(session, tool, **arguments)
 
-    assert max(size(found)) < 1_000
-    assert f"[cut; why {short_id(long)}]" in found.words()
-    assert f"[cut; why {short_id(long)}]" in json.dumps(dict(found.values))
+    assert max(size(result)) < 1_000
+    assert f"[cut; why {short_id(long)}]" in result.words()
+    assert f"[cut; why {short_id(long)}]" in json.dumps(dict(result.values))
     assert answer(session, "why", id=short_id(long)).values["summary"] == HUGE
 
 
@@ -69,13 +69,13 @@ def test_a_receipt_shows_an_excerpt_of_a_similar_memory(session, monkeypatch):
     assert similar["text"].endswith(f"[cut; why {short_id(first)}]")
 
 
-def test_a_long_statement_is_stored_and_its_receipt_says_where_details_belong(session):
+def test_a_long_statement_is_stored_with_a_warning_about_detailed_explanation(session):
     (warning,) = answer(session, "remember", text="Ledgers " * 130).values["warnings"]
     assert "detailed_explanation" in warning
     assert answer(session, "remember", text="Tea is hot, " * 80).values["warnings"] == []
 
 
-def test_every_list_of_a_full_memory_is_short_and_its_ids_can_be_used(session):
+def test_lists_of_a_full_memory_are_short_and_their_ids_are_valid_arguments(session):
     for number in range(60):
         answer(session, "remember", text=f"Merchant {number} is paid on day {number}.", topic=f"pay day {number}")
     task = answer(session, "remember", text="Write the runbook.", type="task").values["iri"]
@@ -85,24 +85,24 @@ def test_every_list_of_a_full_memory_is_short_and_its_ids_can_be_used(session):
     assert size(listed)[0] < 50 * 45
     (row,) = answer(session, "ask", name="open-tasks").values["rows"]
     assert (row["task"], row["status"]) == (short_id(task), "Planned")
-    done = answer(session, "revise", id=row["task"], set={"status": "Completed"})
-    assert done.values["status"] == "asserted"
+    revised = answer(session, "revise", id=row["task"], set={"status": "Completed"})
+    assert revised.values["status"] == "asserted"
     text, values = size(answer(session, "briefing"))
     assert values < 2.5 * text
     text, values = size(answer(session, "recall", query="when is merchant 7 paid?"))
     assert values < 2.5 * text
 
 
-def test_why_and_receipts_leave_out_what_nobody_acts_on(session):
-    kept = answer(session, "remember", text="The plant is watered on Mondays.")
-    assert max(size(kept)) < 120
-    found = answer(session, "why", id=kept.values["iri"])
-    assert max(size(found)) < 250
-    assert found.values["judged_by"]["rules"] > 5
-    assert found.values["iri"] == kept.values["iri"]
+def test_why_and_receipts_are_short(session):
+    receipt = answer(session, "remember", text="The plant is watered on Mondays.")
+    assert max(size(receipt)) < 120
+    explanation = answer(session, "why", id=receipt.values["iri"])
+    assert max(size(explanation)) < 250
+    assert explanation.values["judged_by"]["rules"] > 5
+    assert explanation.values["iri"] == receipt.values["iri"]
 
 
-def test_the_questions_and_the_review_queue_are_short(session):
+def test_the_list_of_queries_and_the_review_queue_are_short(session):
     for number in range(20):
         answer(session, "remember", text=f"We assume that clock {number} is right.", type="assumption")
     queue = json.loads(resource_text(session, "memory://conflicts")[1])
