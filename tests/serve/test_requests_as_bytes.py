@@ -96,7 +96,7 @@ def test_an_answer_to_head_has_the_length_and_no_body(server):
 
 
 @pytest.mark.parametrize(
-    ("request", "refusal"),
+    ("data", "refusal"),
     [
         (b"GET /" + b"x" * 3000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", (414, "uri_too_long")),
         (b"GET /" + b"x" * 90_000, (414, "uri_too_long")),
@@ -133,8 +133,8 @@ def test_an_answer_to_head_has_the_length_and_no_body(server):
         (b"\x16\x03\x01\x02\x00\r\n\r\n", (400, "invalid_argument")),
     ],
 )
-def test_an_oversized_or_ambiguous_request_is_refused(server, request, refusal):
-    answer = exchange(server, request + b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
+def test_an_oversized_or_ambiguous_request_is_refused(server, data, refusal):
+    answer = exchange(server, data + b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
 
     assert (problem(answer), len(statuses(answer))) == (refusal, 1)  # the bytes behind it are not read as a request
 

@@ -51,14 +51,14 @@ def threads(server):
 
 
 @pytest.mark.parametrize(
-    "request",
+    "data",
     [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\n" + HOST, INTENTS + b"Content-Length: 900\r\n\r\n{"],
     ids=["nothing", "half a line", "half a head", "half a body"],
 )
-def test_more_stalled_clients_than_connections_block_nobody(server, request):
+def test_more_stalled_clients_than_connections_block_nobody(server, data):
     # Given nearly twenty times as many as there are connections, which stall without disconnecting
     with ExitStack() as stack:
-        clients = [stack.enter_context(connect(server, request)) for _ in range(70)]
+        clients = [stack.enter_context(connect(server, data)) for _ in range(70)]
 
         # When another client comes, then it is answered while they stay
         wait_until_served(server)
@@ -66,7 +66,7 @@ def test_more_stalled_clients_than_connections_block_nobody(server, request):
         # And the clients that began a request are refused as late, or because there are too many
         refusals = {problem(answer) for client in clients if (answer := read_all(client))}
         assert refusals <= {(408, "request_timeout"), (503, "busy")}
-        assert refusals or not request
+        assert refusals or not data
     while threads(server) > 40:
         pass  # a thread that is not freed keeps this loop running
 
