@@ -1,4 +1,4 @@
-"""Which graphs a query is asked of, as FROM or who asks it says."""
+"""The dataset of a query, from its FROM clauses or from the protocol."""
 
 import pytest
 from hypothesis import given
@@ -11,16 +11,16 @@ from jidomem.rdf.sparql import EMPTY, Dataset, dataset, refuse_graphs, unknown_g
 A, B = "https://jido.ai/a", "urn:b"
 
 
-def of(text, instead=None):
-    return dataset(sparql.check(text), [A, B], instead)
+def dataset_of(text, protocol_dataset=None):
+    return dataset(sparql.check(text), [A, B], protocol_dataset)
 
 
-def test_without_from_all_graphs_are_the_default_graph_and_can_be_named():
-    assert of("SELECT ?from { ?from <urn:from> 'FROM <urn:x>' } # FROM <urn:x>") == ([A, B], [A, B])
+def test_a_query_without_from_uses_all_graphs_as_default_and_named_graphs():
+    assert dataset_of("SELECT ?from { ?from <urn:from> 'FROM <urn:x>' } # FROM <urn:x>") == ([A, B], [A, B])
 
 
 @pytest.mark.parametrize(
-    "written",
+    "query",
     [
         f"SELECT * FROM <{A}> {{}}",
         f"SELECT*FROM<{A}>{{}}",
@@ -34,26 +34,26 @@ def test_without_from_all_graphs_are_the_default_graph_and_can_be_named():
         "CONSTRUCT { ?s ?p ?o } FROM <a> { ?s ?p ?o }",
     ],
 )
-def test_from_is_read_however_its_graph_is_written(written):
-    assert of(written) == ([A], [])
+def test_a_from_clause_is_parsed_in_every_spelling(query):
+    assert dataset_of(query) == ([A], [])
 
 
-def test_from_named_leaves_the_default_graph_empty_and_each_graph_is_asked_once():
-    assert of(f"SELECT * FROM NAMED <{B}> FROM NAMED <{B}> {{}}") == ([], [B])
-    assert of(f"SELECT * FROMNAMED<{B}>{{}}") == ([], [B])
-    assert of(f"ASK FROM <{A}> FROM NAMED <{B}> FROM <{B}> {{}}") == ([A, B], [B])
+def test_from_named_leaves_the_default_graph_empty_and_repeated_graphs_are_removed():
+    assert dataset_of(f"SELECT * FROM NAMED <{B}> FROM NAMED <{B}> {{}}") == ([], [B])
+    assert dataset_of(f"SELECT * FROMNAMED<{B}>{{}}") == ([], [B])
+    assert dataset_of(f"ASK FROM <{A}> FROM NAMED <{B}> FROM <{B}> {{}}") == ([A, B], [B])
 
 
-def test_what_is_said_instead_stands_in_place_of_from():
+def test_a_protocol_dataset_overrides_from():
     text = f"SELECT * FROM <{A}> FROM NAMED <{A}> {{}}"
 
-    assert of(text, Dataset([B, B], [])) == ([B], [])
-    assert of(text, Dataset([], [B])) == ([], [B])
-    assert of("SELECT * FROM <urn:unknown> {}", Dataset([A], [])) == ([A], [])
+    assert dataset_of(text, Dataset([B, B], [])) == ([B], [])
+    assert dataset_of(text, Dataset([], [B])) == ([], [B])
+    assert dataset_of("SELECT * FROM <urn:unknown> {}", Dataset([A], [])) == ([A], [])
 
 
 @pytest.mark.parametrize(
-    ("text", "instead", "unknown"),
+    ("text", "protocol_dataset", "unknown"),
     [
         ("SELECT * FROM <urn:c> {}", None, "urn:c"),
         ("SELECT * FROM NAMED <urn:c> {}", None, "urn:c"),
@@ -67,20 +67,20 @@ def test_what_is_said_instead_stands_in_place_of_from():
         ("SELECT * {}", Dataset([""], []), ""),
     ],
 )
-def test_a_graph_that_is_not_among_those_asked_is_an_empty_one_and_can_be_named(text, instead, unknown):
-    found = of(text, instead)
+def test_an_unknown_graph_is_replaced_by_the_empty_graph_and_reported(text, protocol_dataset, unknown):
+    result = dataset_of(text, protocol_dataset)
 
-    assert (*found.default, *found.named) == (EMPTY,)
+    assert (*result.default, *result.named) == (EMPTY,)
     if unknown is not None:
-        assert unknown_graphs(sparql.check(text), [A, B], instead) == [unknown]
+        assert unknown_graphs(sparql.check(text), [A, B], protocol_dataset) == [unknown]
 
 
-def test_an_unknown_graph_beside_a_known_one_leaves_that_one():
-    assert of(f"ASK FROM <{A}> FROM <urn:c> FROM <urn:d> {{}}") == ([A, EMPTY], [])
+def test_an_unknown_graph_beside_a_known_one_is_replaced_by_the_empty_graph():
+    assert dataset_of(f"ASK FROM <{A}> FROM <urn:c> FROM <urn:d> {{}}") == ([A, EMPTY], [])
 
 
 @pytest.mark.parametrize("text", [f"ASK FROM <{A}> {{}}", "ASK FROM NAMED <urn:c> {}"])
-def test_a_query_that_may_name_no_graph_is_refused_where_it_does(text):
+def test_a_query_with_from_is_refused_where_graphs_are_fixed(text):
     with pytest.raises(InvalidRequest, match="the query names the graph") as refusal:
         refuse_graphs(sparql.check(text))
     assert "leave out FROM" in refusal.value.hint
@@ -89,9 +89,9 @@ def test_a_query_that_may_name_no_graph_is_refused_where_it_does(text):
 @given(
     st.lists(st.sampled_from(["FROM", "NAMED", "BASE", "PREFIX", f"<{A}>", "<a>", "x:", "x:a", "<http://[>", "{", "}"]))
 )
-def test_no_text_asks_a_graph_that_is_not_among_them(words):
+def test_no_query_text_addresses_a_graph_outside_the_dataset(tokens):
     try:
-        found = of(" ".join(words))
+        result = dataset_of(" ".join(tokens))
     except JidomemError:
         return
-    assert {*found.default, *found.named} <= {A, B, EMPTY}
+    assert {*result.default, *result.named} <= {A, B, EMPTY}

@@ -1,4 +1,4 @@
-"""The names Python knows are the ontology's: every one is declared, and closed vocabularies match to the letter."""
+"""Terms of the ontology in Python: each is declared, and closed vocabularies are equal."""
 
 from pathlib import Path
 
@@ -18,8 +18,8 @@ def members(cls):
     return {local_name(term) for term, classes in ONTOLOGY.individuals.items() if jido(cls) in classes}
 
 
-def allowed(shape):
-    """The plain strings the rule *shape* lists."""
+def allowed_values(shape):
+    """Return the plain strings that *shape* lists."""
     store = ox.Store()
     for path in files.shape_files():
         store.load(path=str(path), format=ox.RdfFormat.TURTLE)
@@ -59,24 +59,24 @@ def test_a_closed_vocabulary_has_the_same_members_in_python_and_in_the_ontology(
         ("ImpactLevelIsKnown", vocab.SEVERITY),
     ],
 )
-def test_a_list_of_plain_words_is_the_same_in_python_and_in_its_shape(shape, names):
-    assert allowed(shape) == set(names)
+def test_a_list_of_plain_values_is_the_same_in_python_and_in_its_shape(shape, names):
+    assert allowed_values(shape) == set(names)
 
 
 @pytest.mark.parametrize("kind", sorted(vocab.CLASS_OF_TYPE))
-def test_a_memory_type_names_a_declared_kind_of_memory(kind):  # C042, C071, E065
+def test_a_memory_type_names_a_declared_subclass_of_memory_item(kind):  # C042, C071, E065
     cls = f"<{vocab.type_uri(kind)}>"
     assert cls == jido(vocab.CLASS_OF_TYPE[kind])
     assert cls in ONTOLOGY.classes
     assert ONTOLOGY.is_a(cls, ontology.ITEM)
 
 
-def test_every_kind_of_memory_has_a_type():  # C042
+def test_every_subclass_of_memory_item_has_a_type():  # C042
     kinds = ONTOLOGY.subclasses(ontology.ITEM) - {ontology.ITEM}
     assert {local_name(cls) for cls in kinds} == set(vocab.CLASS_OF_TYPE.values()) == set(vocab.TYPE_OF_CLASS)
 
 
-def test_the_guide_has_eleven_types_and_the_writer_twelve_and_lesson_means_lesson_learned():  # E064, C071
+def test_the_guide_has_eleven_types_and_the_writer_twelve_and_lesson_is_an_alias():  # E064, C071
     assert vocab.GUIDE_TYPES == (
         "fact", "assumption", "hypothesis", "discovery", "risk", "unknown", "decision", "task", "convention", "error",
         "lesson_learned",
@@ -88,12 +88,12 @@ def test_the_guide_has_eleven_types_and_the_writer_twelve_and_lesson_means_lesso
     assert vocab.type_uri("lesson") == vocab.type_uri("lesson_learned") == JIDO + "LessonLearned"
 
 
-def test_a_type_nobody_declared_is_a_memory_item():  # E065
+def test_an_unknown_type_has_the_class_memory_item():  # E065
     assert vocab.type_uri("mystery") == "https://jido.ai/ontology#MemoryItem"
     assert vocab.type_uri("fact") == "https://jido.ai/ontology#Fact"
 
 
-def test_the_documentation_tells_the_meaning_and_an_example_of_each_of_the_eleven_types():  # E068
+def test_the_documentation_has_a_definition_and_an_example_of_each_guide_type():  # E068
     docs = Path(__file__).parents[2] / "docs"
     page = (docs / "reference" / "ontology.md").read_text("utf-8")
     texts = {(s, local_name(p)): parse_literal(o).text for s, p, o in ONTOLOGY.triples if "skos" in p}

@@ -1,4 +1,4 @@
-"""What turns a statement round, limits it or adds to its lists is a difference, so that none repeats its contrary."""
+"""A negation, a limit or a further list member is a difference, so that no statement repeats its contrary."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from jidomem.records.differences import differences, has_replaced_words
 
 PAIRS = json.loads((Path(__file__).parent / "statement_pairs.json").read_text("utf-8"))
-#: Things and what is done to them: as a participle, as an order and after "stopped".
-DONE = [
+#: A subject and an action on it: as participle, imperative and gerund.
+ACTIONS = [
     ("failed payouts", "retried", "retry", "retrying"),
     ("backups", "encrypted", "encrypt", "encrypting"),
     ("invoices", "signed", "sign", "signing"),
@@ -23,7 +23,7 @@ DONE = [
     ("blocked users", "skipped", "skip", "skipping"),
     ("sessions", "cached", "cache", "caching"),
 ]
-WHERE = ["", " in the gateway", " on Mondays", " without a stack trace", " after 3 attempts", " before the release"]
+PLACES = ["", " in the gateway", " on Mondays", " without a stack trace", " after 3 attempts", " before the release"]
 #: The syntactic forms: a statement, and one that negates or limits it, has one list member more, or another number.
 FORMS = [
     "{do} {things}{where} | Do not {do} {things}{where}",
@@ -46,13 +46,13 @@ FORMS = [
 ]
 
 
-@given(st.sampled_from(FORMS), st.sampled_from(DONE), st.sampled_from(WHERE), st.booleans())
-def test_no_statement_repeats_its_contrary(form, done, where, is_swapped):
-    things, participle, order, gerund = done
-    words = {"things": things, "Things": things.capitalize(), "done": participle, "do": order, "doing": gerund}
-    one, other = form.format(**words, where=where).split(" | ")
+@given(st.sampled_from(FORMS), st.sampled_from(ACTIONS), st.sampled_from(PLACES), st.booleans())
+def test_no_statement_repeats_its_contrary(form, action, where, is_swapped):
+    things, participle, imperative, gerund = action
+    fields = {"things": things, "Things": things.capitalize(), "done": participle, "do": imperative, "doing": gerund}
+    first, second = form.format(**fields, where=where).split(" | ")
 
-    assert differences(*((other, one) if is_swapped else (one, other)))
+    assert differences(*((second, first) if is_swapped else (first, second)))
 
 
 @pytest.mark.parametrize(("text", "other"), PAIRS["differs"])
@@ -62,12 +62,12 @@ def test_contraries_in_the_same_words_differ(text, other):
 
 
 @pytest.mark.parametrize(("text", "other"), PAIRS["repeats"])
-def test_repetitions_in_other_words_do_not_differ(text, other):
+def test_paraphrases_do_not_differ(text, other):
     assert differences(text, other) == ()
     assert differences(other, text) == ()
 
 
-def test_most_repetitions_in_other_words_are_known_as_such():
+def test_most_paraphrases_have_no_replaced_words():
     assert sum(not has_replaced_words(*pair) for pair in PAIRS["repeats"]) >= 13
 
 
@@ -95,10 +95,10 @@ def test_most_repetitions_in_other_words_are_known_as_such():
         ("Todos los servicios salvo pagos usan TLS.", "Todos los servicios usan TLS.", "salvo pagos / no exception"),
     ],
 )
-def test_what_turns_or_limits_a_statement_is_named(text, other, phrase):
-    found = [*map(str, differences(text, other))]
+def test_a_negating_or_limiting_phrase_is_named(text, other, phrase):
+    phrases = [*map(str, differences(text, other))]
 
-    assert found == [phrase] if phrase else found
+    assert phrases == [phrase] if phrase else phrases
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,6 @@ def test_what_turns_or_limits_a_statement_is_named(text, other, phrase):
         ("The boiler was replaced in 2024", "We got a new boiler in 2024"),
     ],
 )
-def test_a_turn_in_both_statements_is_no_difference(text, other):
+def test_statements_with_the_same_negation_do_not_differ(text, other):
     assert differences(text, other) == ()
     assert differences(other, text) == ()

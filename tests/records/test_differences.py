@@ -1,4 +1,4 @@
-"""The differences between near statements: the values of one slot, and none for a paraphrase."""
+"""The differences between similar statements: the values of one slot, and none for a paraphrase."""
 
 import json
 import sys
@@ -54,7 +54,7 @@ DIFFERENT = [
     ("Anna is the owner", "The owner is Ben", "Anna / Ben"),
     ("Anna Meier is the contact", "The contact for alarms is Bernd Kohl", "Anna Meier / Bernd Kohl"),
 ]
-EQUAL = [
+EQUIVALENT = [
     ("Wait 90 s", "Wait for 1.5 minutes"),
     ("The limit is 2 GiB", "The limit is 2048 MiB"),
     ("Retry 3 times", "retry three times"),
@@ -83,14 +83,14 @@ EQUAL = [
     ("Anna Meier is the contact", "Bernd Kohl tests the pump"),
     ("Postgres is the database", "The database is PostgreSQL"),
 ]
-#: Statements that may contradict each other, in a word that is no value, and statements that say the same.
+#: Statements that may contradict each other in a word that is no value, and statements that are equivalent.
 REPLACED = [
     ("Tests run with pytest", "We use unittest for tests"),
     ("Indent with tabs", "Use spaces for indentation"),
     ("Secrets are kept in Vault", "We keep our secrets in AWS"),
     ("The API returns JSON", "The API responds in XML"),
 ]
-SAME = [
+SYNONYMOUS = [
     ("Tests run with pytest", "We use pytest for tests"),
     ("Indent with tabs", "Tabs are used for indentation"),
     ("No recursion, so that whatever should be bounded is bounded", "No recursion at all, so that all code is bounded"),
@@ -107,7 +107,7 @@ BOUNDS = {"fit": (54, 2, 12), "held out": (50, 7, 10)}
 #: Texts of the parts that the rules look at.
 TEXTS = st.lists(
     st.sampled_from(
-        [word for sides in (*DIFFERENT, *EQUAL) for text in sides[:2] for word in text.split()]
+        [word for sides in (*DIFFERENT, *EQUIVALENT) for text in sides[:2] for word in text.split()]
         + [".", ",", "not", "and", "#12", "1,5", "€", "`x`", "2FA", "1e9", "'"]
     ),
     max_size=12,
@@ -119,46 +119,46 @@ def test_two_values_of_one_slot_are_a_difference(text, other, phrase):
     assert [*map(str, differences(text, other))] == [phrase]
 
 
-@pytest.mark.parametrize(("text", "other"), EQUAL)
-def test_the_same_in_other_words_or_units_is_no_difference(text, other):
+@pytest.mark.parametrize(("text", "other"), EQUIVALENT)
+def test_paraphrases_and_unit_conversions_are_no_difference(text, other):
     assert differences(text, other) == ()
 
 
 @pytest.mark.parametrize(("text", "other"), REPLACED)
-def test_another_word_in_the_place_of_one_may_be_a_contradiction(text, other):
+def test_a_replaced_word_is_reported_as_a_possible_contradiction(text, other):
     assert differences(text, other) == ()
     assert has_replaced_words(text, other)
     assert has_replaced_words(other, text)
 
 
-@pytest.mark.parametrize(("text", "other"), SAME)
-def test_synonyms_and_further_words_replace_none(text, other):
+@pytest.mark.parametrize(("text", "other"), SYNONYMOUS)
+def test_synonyms_and_additional_words_are_no_replaced_words(text, other):
     assert not has_replaced_words(text, other)
     assert not has_replaced_words(other, text)
 
 
-def test_each_difference_is_listed_once_in_the_order_of_the_first_text():
-    found = differences(
+def test_differences_are_listed_once_in_the_order_of_the_first_text():
+    result = differences(
         "The pool has 5 threads, waits 3 s, on port 80", "On port 81 the pool waits 4 s and has 6 threads"
     )
 
-    assert found == (
+    assert result == (
         ValueDifference("number", "5", "6", "threads"),
         ValueDifference("number", "3", "4", "s"),
         ValueDifference("number", "80", "81"),
     )
 
 
-def test_a_value_that_only_one_text_has_is_no_difference():
+def test_a_value_in_one_text_only_is_no_difference():
     assert differences("The pool has 5 threads", "The pool of threads waits 3 seconds") == ()
 
 
 @pytest.mark.parametrize("text", ["b c " * 500, "not a " * 400, "2024-01-01" * 200, "1 thread " * 300, "/a." * 700])
-def test_a_text_that_repeats_itself_takes_few_steps(text):
-    counted = Counter()
+def test_a_repetitive_text_is_compared_in_a_bounded_number_of_calls(text):
+    calls = Counter()
 
     def count(frame, event, argument):
-        counted[event] += 1
+        calls[event] += 1
 
     sys.setprofile(count)
     try:
@@ -166,25 +166,25 @@ def test_a_text_that_repeats_itself_takes_few_steps(text):
     finally:
         sys.setprofile(None)
 
-    assert counted["call"] < 200_000
+    assert calls["call"] < 200_000
 
 
 @given(TEXTS, TEXTS)
-@example("never cache squash Redis b after", "after squash cache uses")  # two words that may be the pair
-def test_the_sides_swap_with_the_arguments(text, other):
+@example("never cache squash Redis b after", "after squash cache uses")  # two words that may form the pair
+def test_differences_are_symmetric(text, other):
     swapped = {ValueDifference(each.kind, each.other, each.value, each.unit) for each in differences(other, text)}
 
     assert {*differences(text, other)} == swapped
 
 
 @given(TEXTS)
-def test_a_text_does_not_differ_from_itself_in_any_case_or_spacing(text):
+def test_a_text_does_not_differ_from_itself_in_white_space(text):
     assert differences(text, text) == ()
     assert differences(text, f" {text}  ") == ()
 
 
 @given(st.integers(1, 10**6), st.sampled_from([("s", "ms"), ("KiB", "bytes"), ("kg", "g")]))
-def test_a_quantity_does_not_differ_from_itself_in_another_unit(number, units):
+def test_a_quantity_does_not_differ_from_its_conversion(number, units):
     factor = 1024 if units[1] == "bytes" else 1000
     large, small = f"The limit is {number} {units[0]}", f"The limit is {number * factor} {units[1]}"
 
@@ -193,25 +193,25 @@ def test_a_quantity_does_not_differ_from_itself_in_another_unit(number, units):
 
 
 @pytest.mark.parametrize("part", BOUNDS)
-def test_most_contradictions_of_the_labelled_notes_have_a_difference_and_hardly_a_repetition(part):
+def test_labelled_contradictions_have_differences_and_repetitions_hardly_any(part):
     shares, replaced = {}, {}
     for label in ("contradicts", "repeats", "near"):
-        pairs = labelled(part, label)
+        pairs = labelled_pairs(part, label)
         equal = [texts for texts in pairs if not differences(*texts)]
         shares[label] = 100 - 100 * len(equal) / len(pairs)
         replaced[label] = 100 * sum(has_replaced_words(*texts) for texts in equal) / len(equal)
 
-    least, most_of_repeats, most_of_near = BOUNDS[part]
-    assert shares["contradicts"] >= least
+    minimum, most_of_repeats, most_of_near = BOUNDS[part]
+    assert shares["contradicts"] >= minimum
     assert shares["repeats"] <= most_of_repeats
     assert shares["near"] <= most_of_near
-    most, least = REPLACED_BOUNDS[part]
-    assert replaced["repeats"] <= most
-    assert replaced["contradicts"] >= least
+    maximum, minimum = REPLACED_BOUNDS[part]
+    assert replaced["repeats"] <= maximum
+    assert replaced["contradicts"] >= minimum
 
 
-def labelled(part, label):
-    """The summary of a memory and the statement, for each pair with a label in the notes of a part."""
+def labelled_pairs(part, label):
+    """Return memory summary and statement of each pair with *label* in the notes of *part*."""
     files = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(NOTES.glob("*.json"))]
     return [
         (next(memory["summary"] for memory in notes["memories"] if memory["id"] == pair["memory"]), pair["text"])
@@ -222,7 +222,7 @@ def labelled(part, label):
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "shown"),
+    ("first", "second", "expected"),
     [
         ("The worker pool has eight threads", "The worker pool has sixteen threads", ["eight / sixteen threads"]),
         ("Workers retry twenty-five times", "Workers retry 20 times", ["twenty-five / 20 times"]),
@@ -244,5 +244,5 @@ def labelled(part, label):
         ("Stop all workers at once", "Stop 2 workers of all at once", []),
     ],
 )
-def test_numbers_in_words_are_values(one, other, shown):
-    assert [str(each) for each in differences(one, other)] == shown
+def test_numbers_in_words_are_values(first, second, expected):
+    assert [str(each) for each in differences(first, second)] == expected

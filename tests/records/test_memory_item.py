@@ -1,4 +1,4 @@
-"""The typed memory of the memory guide."""
+"""The typed memory item of the memory guide."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ from jidomem.rdf import vocab
 from jidomem.records.intent import create_memory
 
 
-def test_a_memory_is_created_with_the_guides_defaults():
+def test_a_memory_has_the_defaults_of_the_guide():
     # E066
     before = datetime.now(UTC)
 
@@ -21,15 +21,15 @@ def test_a_memory_is_created_with_the_guides_defaults():
     assert item.timestamp.tzinfo is UTC
 
 
-def test_attributes_replace_the_defaults_and_metadata_is_fresh_for_each_memory():
+def test_attributes_override_the_defaults_and_metadata_is_not_shared():
     # E066
     now = datetime(2026, 1, 1, tzinfo=UTC)
 
     item = create_memory("task", "ship", {"confidence": 0.9, "source": "user", "verified": True, "metadata": {"a": 1}})
-    timed = create_memory("task", "ship", {"timestamp": now})
+    dated = create_memory("task", "ship", {"timestamp": now})
 
     assert (item.confidence, item.source, item.verified, item.metadata) == (0.9, "user", True, {"a": 1})
-    assert timed.timestamp == now
+    assert dated.timestamp == now
     assert create_memory("fact", "a").metadata is not create_memory("fact", "b").metadata
 
 
@@ -40,7 +40,7 @@ def test_each_of_the_eleven_types_of_the_guide_can_be_created(kind):
     assert create_memory(kind, "content").type == kind
 
 
-def test_an_unknown_type_is_rejected_with_the_nearest_one():
+def test_an_unknown_type_is_refused_with_the_nearest_one():
     # E067
     with pytest.raises(IntentRefused) as refusal:
         create_memory("lesson_learnt", "content")
@@ -50,7 +50,7 @@ def test_an_unknown_type_is_rejected_with_the_nearest_one():
 
 
 @pytest.mark.parametrize("confidence", [-0.01, 1.01, float("nan"), float("inf"), True, "high"])
-def test_a_confidence_outside_0_to_1_is_rejected(confidence):
+def test_a_confidence_outside_0_to_1_is_refused(confidence):
     # E067
     with pytest.raises(IntentRefused) as refusal:
         create_memory("fact", "content", {"confidence": confidence})
@@ -59,7 +59,7 @@ def test_a_confidence_outside_0_to_1_is_rejected(confidence):
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 0.5])
-def test_the_ends_of_the_range_are_confidences(confidence):
+def test_the_bounds_of_the_confidence_range_are_accepted(confidence):
     # E067
     assert create_memory("fact", "content", {"confidence": confidence}).confidence == confidence
 
