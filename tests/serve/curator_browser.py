@@ -15,10 +15,10 @@ from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.wait import WebDriverWait
 
 AXE = Path(__file__).parent.parent / "peers" / "node_modules" / "axe-core" / "axe.min.js"
-# The script that returns the violations alone, without the passes, which are ten times as many.
+#: The script that returns the violations alone, without the passes, which are ten times as many.
 _VIOLATIONS = """const done = arguments[arguments.length - 1];
 axe.run(document, {resultTypes: ["violations"]}).then((found) => done(found.violations));"""
-# Seconds the browser waits for an element.
+#: Seconds the browser waits for an element.
 TIMEOUT = 20
 WIDE, NARROW = (1440, 900), (390, 844)
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

@@ -18,7 +18,7 @@ DOCS, CURATOR = ROOT / "docs" / "screens", ROOT / "jidomem" / "extras" / "web"
 #: What the pictures were taken with, and the command that takes them.
 DIGEST, COMMAND = DOCS / "taken-with", "python tests/serve/curator_pictures.py"
 WIDTH, HEIGHT, COLOURS = 1280, 800, 256
-# The script that returns the pixels of a screenshot from a canvas of the browser.
+#: The script that returns the pixels of a screenshot from a canvas of the browser.
 _POINTS = """const [data, done] = arguments, image = new Image();
 image.onload = () => {
   const canvas = Object.assign(document.createElement("canvas"), {width: image.width, height: image.height});

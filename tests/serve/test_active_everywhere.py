@@ -30,7 +30,7 @@ from jidomem.serve.mcp.server import create_server
 from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
-# The decisions by their fields; all are about one file, each on a topic of its own.
+#: The decisions by their fields; all are about one file, each on a topic of its own.
 INACTIVE = ("rejected", "deprecated", "undecided", "expired", "scheduled", "superseded", "withdrawn", "pending")
 RECORDED = {
     "accepted": {"status": "accepted"},

@@ -17,7 +17,7 @@ PREFIXES = """\
 RULE = f"""{PREFIXES}my:FactsHaveATopic a sh:NodeShape ; sh:targetClass jido:Fact ;
   sh:property [ sh:path jido:topic ; sh:minCount 1 ; sh:message "give this fact a topic" ] .
 """
-# Text that is no overlay, and the rule that refuses it.
+#: Text that is no overlay, and the rule that refuses it.
 HOSTILE = {
     "this is no Turtle": "TurtleParses",
     f"{PREFIXES}jido:Fact rdfs:subClassOf my:Recipe .": "OverlayAddsOnly",

@@ -12,7 +12,7 @@ from jidomem.runtime.tokens import Keyring, take_back
 from jidomem.serve.app import create_app
 
 WRITERS = ("agent", "curator", "admin")
-# Each action of a page -> the roles it is offered to, where agents may only propose decisions.
+#: Each action of a page -> the roles it is offered to, where agents may only propose decisions.
 OFFERED = {
     ("memory", "supersede"): WRITERS,
     ("memory", "invalidate"): WRITERS,

@@ -15,7 +15,7 @@ from jidomem_cli.main import cli
 
 KNOWN = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000aa"
 TOOL = {tool.name: tool for tool in TOOLS}
-# The invalid fields, a word of the refusal, and the corrected fields.
+#: The invalid fields, a word of the refusal, and the corrected fields.
 MISTAKES = {
     "a type of another system": ({"type": "note"}, "fact", {"type": "fact"}),
     "a misspelt type": ({"type": "desicion", "rationale": "r"}, "decision", {"type": "decision", "rationale": "r"}),

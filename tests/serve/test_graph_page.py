@@ -13,7 +13,7 @@ import jidomem
 HOSTILE = "<script>document.title='owned'</script> {{ 7 * 7 }} \u202edesrever " + "W" * 80
 RUNS = 310
 EVIDENCE = "the load test of the third week"
-# The number of nodes, of overlapping labels, and of labels in view, as drawn.
+#: The number of nodes, of overlapping labels, and of labels in view, as drawn.
 DRAWN = """
 const cy = document.getElementById('graph')._cyreg.cy, boxes = [];
 const around = (node, what) => node.renderedBoundingBox({includeOverlays: false, includeEdges: false, ...what});

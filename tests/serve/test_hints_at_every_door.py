@@ -71,7 +71,7 @@ CALLS = [
 
 
 MISSING = "https://jido.ai/memory/none"
-# Refusals in Python; item is the memory of the fixture, and other a proposal.
+#: Refusals in Python; item is the memory of the fixture, and other a proposal.
 REFUSALS = {
     "no project": lambda memory, item, other: memory.ask("timeline", project="q"),
     "no query": lambda memory, item, other: memory.ask("zzz"),

@@ -12,12 +12,12 @@ from jidomem.serve.mcp.client_session import ClientSession, call
 from jidomem.serve.mcp.tools import TOOLS
 
 TOOL = {tool.name: tool for tool in TOOLS}
-# Names of fields in trackers, other memory systems and mails.
+#: Names of fields in trackers, other memory systems and mails.
 WORDS = (
     *FIELD_ALIASES, *("resolution", "solution", "status", "severity", "assigned_to", "alternatives"),
     *("must", "required", "deadline_date", "comment", "headline", "scope_of", "reasons", "summery", "xyzzy", "color"),
 )  # fmt: skip
-# A valid value of each field.
+#: A valid value of each field.
 VALUES = {
     "about": ["a.py"], "alternatives": ["none"], "confidence": "low", "enforcement_level": "Strict",
     "evidence": ["a log"], "expires_on": "2036-01-01", "severity": "high", "type": "fact",

@@ -359,7 +359,7 @@ OF_FACTS = (
     "@prefix sh: <http://www.w3.org/ns/shacl#> .\n"
     "<urn:x> a sh:NodeShape ; sh:targetClass <https://jido.ai/ontology#Fact> ; "
 )
-# The files and their text, with AT for the address of a listening server.
+#: The files and their text, with AT for the address of a listening server.
 CALLS = {
     "a question": ("queries/mine/out.rq", f"#+ summary: x\n{OUT}"),
     "a gate": ("queries/gates/out.rq", f"#+ summary: x\n{OUT}"),

@@ -768,7 +768,7 @@ def test_each_client_with_a_token_is_the_agent_of_that_token(url, tmp_path):
 
 
 needs_peers = pytest.mark.skipif(not PEERS.is_dir(), reason="the programs of tests/peers are not installed (ci/parts)")
-# The scenarios of the conformance suite for any server; the others call tools of a server made for them.
+#: The scenarios of the conformance suite for any server; the others call tools of a server made for them.
 SCENARIOS = [
     "server-initialize", "server-session-lifecycle", "ping", "tools-list", "server-sse-multiple-streams",
     "resources-list", "sep-2164-resource-not-found", "prompts-list", "dns-rebinding-protection", "caching",

@@ -12,7 +12,7 @@ from selenium.webdriver.common.keys import Keys
 pytestmark = needs_browser
 #: A window of 1280 by 1024 at four times the size.
 ENLARGED = (320, 256)
-# Elements that our pages never contain, addresses that are scripts, and whether a script changed the title.
+#: Elements that our pages never contain, addresses that are scripts, and whether a script changed the title.
 ACTIVE_CONTENT = """const ours = /^(https?:|\\/|#|$|\\?)/;
 const foreign = "svg, math, iframe, object, embed, base, [onload], [onerror], [onclick]";
 const led = ["href", "src", "action", "hx-get"].flatMap((name) => [...document.querySelectorAll(`[${name}]`)]

@@ -18,7 +18,7 @@ from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-# The name for each page about one named thing.
+#: The name for each page about one named thing.
 NAMES = {"playbook": "open-tasks", "ontology": "Decision"}
 VENDORED = Path(pages.__file__).parent / "vendored"
 

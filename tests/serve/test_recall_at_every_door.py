@@ -22,7 +22,7 @@ from jidomem_cli.main import cli
 REQUEST = {one.name for one in fields(RecallRequest)} - {"query"}
 MOMENT = object()
 ALL = {"alpha", "beta", "new"}
-# The name of an argument -> arguments, and the memories found.
+#: The name of an argument -> arguments, and the memories found.
 OF_MEMORIES = {
     "limit": ({"limit": 1}, {"beta"}),
     "kinds": ({"kinds": ["decision"]}, {"new"}),
@@ -153,7 +153,7 @@ def of_the_store_over_http(memory, arguments):
     return answer.json if answer.status_code == 200 else refusal_text(answer.json)
 
 
-# Each interface, the arguments it refuses, and the results of the others.
+#: Each interface, the arguments it refuses, and the results of the others.
 INTERFACES = [
     (in_python, set(), OF_MEMORIES),
     (over_http, set(), OF_MEMORIES),

@@ -17,7 +17,7 @@ from jidomem_cli.main import cli
 ONE = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000aa"
 TWO = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000bb"
 ENDED = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000cc"
-# Field -> the memory it names, and its property.
+#: Field -> the memory it names, and its property.
 REFERENCES = {
     "supersedes": (ONE, "supersedes"),
     "invalidates": (ONE, "invalidates"),

@@ -15,7 +15,7 @@ from jidomem.serve.routes import ROUTES
 
 ALL = {tool.name: tool for tool in (*TOOLS, *KNOWLEDGE, KEEP_PAGE, FIND_PAGES)}
 _GRAPH = {"entityName": "Ana", "contents": ["sings"]}
-# Valid arguments of each tool; ITEM stands for an architectural decision of another agent.
+#: Valid arguments of each tool; ITEM stands for an architectural decision of another agent.
 ARGUMENTS = {
     "remember": {"text": "the API is paged"},
     "revise": {"id": "ITEM", "supersede": "Use Jena", "reason": "it is faster"},
@@ -36,7 +36,7 @@ ARGUMENTS = {
     "keep_page": {"query": "How are you?", "response": "Well."},
     "find_pages": {"query": "How are you?"},
 }
-# The forms of a revision.
+#: The forms of a revision.
 REVISIONS = (
     {"supersede": "Use Jena"}, {"invalidate": True}, {"confirm": True}, {"set": {"topic": "stores"}}, {"undo": True},
 )  # fmt: skip
@@ -159,7 +159,7 @@ def test_a_route_that_writes_is_refused_to_a_readers_token(memory, item, route):
     assert journal(memory) == before
 
 
-# The bodies that a client without a token sends in the name of a reader.
+#: The bodies that a client without a token sends in the name of a reader.
 BODIES = {
     ("POST", "/projects/p/intents"): intent(asserted_by=READER),
     ("POST", "/projects/p/memories/ITEM/revise"): {"supersede": "Use Jena", "reason": "so", "asserted_by": READER},

@@ -26,7 +26,7 @@ from jidomem.records.named_query import FOREVER
 from jidomem.serve.app import create_app
 
 GENERATED = 200
-# The program is installed next to Python, or next to the engine in a borrowed environment.
+#: The program is installed next to Python, or next to the engine in a borrowed environment.
 FOLDERS = (f"{Path(ox.__file__).parents[4]}/bin", "/usr/bin")
 PROGRAM = shutil.which("oxigraph", path=":".join(FOLDERS))
 ARGUMENTS = {"iri": "https://jido.ai/agents/ana", "string": "store", "integer": 2, "boolean": True,

@@ -1,4 +1,4 @@
-"""A new copy begins with the newest checkpoint, reads the rest, and believes it less than the log."""
+"""A new copy starts from the newest checkpoint and reads the rest from the log, which prevails over it."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ from jidomem.journal.rewrite import leaves
 from jidomem.schema import ontology
 
 MEMORY = Stream("p")
-ORDERED = "the key is hunter2-hunter2"
+SECRET = "the key is hunter2-hunter2"
 
 
 class Server:
@@ -38,7 +38,7 @@ class Server:
         self.follower = IndexFollower(self.journal, OxigraphIndex(), Clones(home / "index"), ontology.load([]).triples)
 
     def holds(self) -> int:
-        """How many triples it answers from, once it is level."""
+        """The number of triples in the index after it caught up."""
         self.follower.catch_up(MEMORY)
         return len([*self.follower.index.triples(MEMORY.graph)])
 
@@ -52,15 +52,15 @@ def log(tmp_path, monkeypatch) -> FileLog:
     with jidomem.open(tmp_path / "root", project="p", sources=fixed_sources()) as memory:
         for number in range(5):
             memory.writer.submit_intent("p", intent(summary=f"fact {number}", about=[f"f{number}"]))
-        memory.writer.submit_intent("p", intent(summary=ORDERED))
-    made = FileLog(str(tmp_path / "log"))
-    bring(FolderEnd(tmp_path / "root"), LogEnd(made))
-    return made
+        memory.writer.submit_intent("p", intent(summary=SECRET))
+    file_log = FileLog(str(tmp_path / "log"))
+    bring(FolderEnd(tmp_path / "root"), LogEnd(file_log))
+    return file_log
 
 
 @pytest.fixture
 def first(log, tmp_path):
-    """A server that keeps a snapshot of its index."""
+    """A server with a snapshot of its index."""
     server = Server(log, tmp_path / "first")
     server.holds()
     assert server.follower.snapshots()
@@ -69,7 +69,7 @@ def first(log, tmp_path):
 
 
 def grow(log, tmp_path, number=1):
-    """Write more into the log, from elsewhere."""
+    """Append more commits to the log, from another root."""
     with jidomem.open(tmp_path / "root", project="p") as memory:
         for each in range(number):
             memory.writer.submit_intent("p", intent(summary=f"later {each} {log.asked.total()}", about=[f"l{each}"]))
@@ -80,28 +80,28 @@ def pieces(log):
     return set(log.names(PIECES))
 
 
-def taken():
-    """The turn of one who makes a checkpoint and goes on for ten minutes."""
+def held_lease():
+    """The lease of a server that makes a checkpoint and continues for ten minutes."""
     return json.dumps({"until": time.time() + 600}).encode()
 
 
-def test_a_new_copy_has_the_checkpoint_and_reads_no_more_than_what_came_since(log, first, tmp_path):
+def test_a_new_copy_loads_the_checkpoint_and_reads_later_commits_alone(log, first, tmp_path):
     assert make(log, first.home)
     grow(log, tmp_path)
     home = tmp_path / "second"
 
     assert fetch(log, home)
     second = Server(log, home)
-    held = second.holds()
+    triples = second.holds()
 
-    assert held == first.holds()
+    assert triples == first.holds()
     assert [live.snapshot for live in [second.follower._live]] != [None]
     assert len([*(home / "projects" / "p" / "memory").glob("pack-*.ttl")]) == 1
     assert second.journal.verify(MEMORY) == ()
     second.follower.close()
 
 
-def test_a_copy_that_is_spoiled_becomes_no_checkpoint_until_it_is_level_again(log, first, tmp_path):
+def test_a_damaged_copy_makes_no_checkpoint_until_it_is_repaired(log, first, tmp_path):
     path = sorted(first.journal.path(MEMORY).glob("2*.ttl"))[2]
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
@@ -129,13 +129,13 @@ def test_unchanged_pieces_are_not_put_again_and_unnamed_ones_are_removed_later(l
     make(log, first.home)
     make(log, first.home)
 
-    named = {PIECES + digest for of in json.loads(log.get(NEWEST).data)["files"].values() for digest in of}
+    named = {PIECES + digest for digests in json.loads(log.get(NEWEST).data)["files"].values() for digest in digests}
     assert pieces(log) == named
 
 
-def test_only_one_makes_a_checkpoint_until_it_is_dead(log, first, monkeypatch):
+def test_one_server_makes_a_checkpoint_until_its_lease_ends(log, first, monkeypatch):
     log.put(PIECES + "0" * 64, b"of the dead")
-    log.put(MAKING, taken())
+    log.put(MAKING, held_lease())
     assert not make(log, first.home)
 
     monkeypatch.setattr(checkpoints, "_is_leased", lambda file: False)
@@ -145,8 +145,8 @@ def test_only_one_makes_a_checkpoint_until_it_is_dead(log, first, monkeypatch):
     assert log.get(MAKING) is None
 
 
-class Asleep(FileLog):
-    """The log as one sees it who sleeps once, longer than it has the turn: as a piece is put, or they are listed."""
+class DelayedLog(FileLog):
+    """A log whose client sleeps once, longer than its lease: when a piece is put, or when pieces are listed."""
 
     def __init__(self, address, meanwhile, *, when="put"):
         super().__init__(address)
@@ -169,37 +169,37 @@ class Asleep(FileLog):
             meanwhile()
 
 
-def test_a_delayed_server_removes_nothing_of_a_checkpoint_made_meanwhile(log, first, tmp_path):
-    def another_makes_one():
+def test_a_delayed_server_removes_nothing_of_another_servers_checkpoint(log, first, tmp_path):
+    def make_another():
         log.put(MAKING, json.dumps({"until": 0}).encode(), force=True)
         assert make(log, first.home)
 
-    assert not make(Asleep(str(tmp_path / "log"), another_makes_one), first.home)
+    assert not make(DelayedLog(str(tmp_path / "log"), make_another), first.home)
 
     assert fetch(log, tmp_path / "new")
 
 
-def test_a_delayed_server_does_not_remove_pieces_that_another_has_named_meanwhile(log, first, tmp_path):
+def test_a_delayed_server_removes_no_piece_that_another_checkpoint_names(log, first, tmp_path):
     make(log, first.home)
-    log.remove([NEWEST])  # so the pieces are of one who died before it could name them
+    log.remove([NEWEST])  # so the pieces belong to a server that died before it named them
 
-    def another_makes_one():
+    def make_another():
         log.put(MAKING, json.dumps({"until": 0}).encode(), force=True)
         assert make(log, first.home)
 
-    assert not make(Asleep(str(tmp_path / "log"), another_makes_one, when="names"), first.home)
+    assert not make(DelayedLog(str(tmp_path / "log"), make_another, when="names"), first.home)
 
     assert fetch(log, tmp_path / "new")
 
 
-def test_a_delayed_server_does_not_remove_a_piece_that_another_put_and_has_not_named_yet(log, first, tmp_path):
+def test_a_delayed_server_removes_no_piece_that_another_has_put_and_not_named(log, first, tmp_path):
     uploaded = []
 
-    def another_begins():
-        log.put(MAKING, taken(), force=True)
+    def start_another():
+        log.put(MAKING, held_lease(), force=True)
         uploaded.extend(pieces(log))
 
-    assert not make(Asleep(str(tmp_path / "log"), another_begins), first.home)
+    assert not make(DelayedLog(str(tmp_path / "log"), start_another), first.home)
 
     assert uploaded
     assert set(uploaded) <= pieces(log)
@@ -215,7 +215,7 @@ def test_the_next_checkpoint_puts_a_missing_piece_again(log, first, tmp_path):
 
 
 @pytest.mark.parametrize("harm", ["a piece is another", "a piece is gone", "it leads elsewhere", "no checkpoint"])
-def test_a_checkpoint_that_is_not_whole_changes_nothing_and_the_log_is_read(log, first, tmp_path, harm):
+def test_an_invalid_checkpoint_is_ignored_and_the_log_is_read(log, first, tmp_path, harm):
     make(log, first.home)
     file = log.get(NEWEST)
     if harm == "a piece is another":
@@ -223,9 +223,9 @@ def test_a_checkpoint_that_is_not_whole_changes_nothing_and_the_log_is_read(log,
     elif harm == "a piece is gone":
         log.remove([min(pieces(log))])
     else:
-        said = json.loads(file.data)
-        said["files"] = {"index/../../outside": [min(pieces(log)).removeprefix(PIECES)]}
-        log.put(NEWEST, json.dumps(said).encode() if harm == "it leads elsewhere" else b"[]", force=True)
+        manifest = json.loads(file.data)
+        manifest["files"] = {"index/../../outside": [min(pieces(log)).removeprefix(PIECES)]}
+        log.put(NEWEST, json.dumps(manifest).encode() if harm == "it leads elsewhere" else b"[]", force=True)
 
     assert not fetch(log, tmp_path / "second")
 
@@ -236,11 +236,11 @@ def test_a_checkpoint_that_is_not_whole_changes_nothing_and_the_log_is_read(log,
     second.follower.close()
 
 
-def test_a_checkpoint_that_lies_about_the_log_is_thrown_away(log, first, tmp_path):
+def test_a_checkpoint_that_contradicts_the_log_is_discarded(log, first, tmp_path):
     make(log, first.home)
-    said = json.loads(log.get(NEWEST).data)
-    said["streams"]["p/memory"]["last"] = "f" * 64
-    log.put(NEWEST, json.dumps(said).encode(), force=True)
+    manifest = json.loads(log.get(NEWEST).data)
+    manifest["streams"]["p/memory"]["last"] = "f" * 64
+    log.put(NEWEST, json.dumps(manifest).encode(), force=True)
 
     fetch(log, tmp_path / "second")
     second = Server(log, tmp_path / "second")
@@ -250,33 +250,33 @@ def test_a_checkpoint_that_lies_about_the_log_is_thrown_away(log, first, tmp_pat
     second.follower.close()
 
 
-def test_a_redaction_removes_every_checkpoint_and_none_with_the_removed_text_is_made(log, first, tmp_path):
+def test_a_redaction_removes_every_checkpoint_and_prevents_one_with_the_redacted_text(log, first, tmp_path):
     make(log, first.home)
-    old = tmp_path / "behind"
-    shutil.copytree(first.home, old)
-    commit = next(entry for entry in log.read(MEMORY) if ORDERED.encode() in entry.document)
-    shown = {leaf for triple, leaf in leaves(parse(commit.document)).items() if "hunter2" in triple[2]}
-    gone = {commit.commit: frozenset(shown)}
-    with first.journal.redacting(MEMORY, gone) as version:
-        first.journal.append(MEMORY, version, order_on(version, gone, graph=MEMORY.graph))
+    outdated = tmp_path / "behind"
+    shutil.copytree(first.home, outdated)
+    commit = next(entry for entry in log.read(MEMORY) if SECRET.encode() in entry.document)
+    redacted_leaves = {leaf for triple, leaf in leaves(parse(commit.document)).items() if "hunter2" in triple[2]}
+    redacted = {commit.commit: frozenset(redacted_leaves)}
+    with first.journal.redacting(MEMORY, redacted) as version:
+        first.journal.append(MEMORY, version, order_on(version, redacted, graph=MEMORY.graph))
 
     assert pieces(log) == set()
     assert not fetch(log, tmp_path / "second")
-    assert not make(log, old)
+    assert not make(log, outdated)
     assert not any(b"hunter2" in log.get(name).data for name in log.names())
 
 
-def test_a_snapshot_from_before_a_redaction_becomes_no_checkpoint_though_the_copy_is_level(log, first, tmp_path):
+def test_a_snapshot_from_before_a_redaction_makes_no_checkpoint(log, first, tmp_path):
     with jidomem.open(tmp_path / "root", project="p") as memory:
         plan = memory.keeper.plan("p", None, texts=["hunter2-hunter2"])
         memory.keeper.redact(plan, agent="ana", reason="a secret")
     bring(FolderEnd(tmp_path / "root"), LogEnd(log))
-    first.journal.head(MEMORY)  # the copy alone, as while the index is about to take it in
+    first.journal.head(MEMORY)  # the copy alone, as before the index catches up
     assert any(b"hunter2" in path.read_bytes() for path in (first.home / "index").rglob("*") if path.is_file())
 
-    made = make(log, first.home)
+    was_made = make(log, first.home)
 
-    assert not made
+    assert not was_made
     assert pieces(log) == set()
     first.holds()
     assert first.follower.snapshots()
@@ -287,19 +287,19 @@ def test_a_snapshot_from_before_a_redaction_becomes_no_checkpoint_though_the_cop
 @pytest.mark.parametrize(
     "harm", [lambda data: data[:-1], lambda data: b"\0" + data, lambda data: zlib.compress(bytes(1 << 20), 1)]
 )
-def test_a_piece_that_is_cut_short_or_blown_up_or_no_piece_is_not_taken(log, first, tmp_path, harm):
+def test_an_invalid_piece_is_refused(log, first, tmp_path, harm):
     make(log, first.home)
-    name = max(pieces(log), key=lambda each: len(log.get(each).data))  # one that is full
+    name = max(pieces(log), key=lambda each: len(log.get(each).data))  # a full one
     log.put(name, harm(log.get(name).data), force=True)
 
     assert not fetch(log, tmp_path / "second")
 
 
-def test_pieces_are_kept_deflated(log, first, tmp_path):
+def test_pieces_are_stored_compressed(log, first, tmp_path):
     make(log, first.home)
 
-    kept = sum(len(log.get(name).data) for name in pieces(log))
+    stored = sum(len(log.get(name).data) for name in pieces(log))
 
     assert fetch(log, tmp_path / "second")
     files = [path for path in (tmp_path / "second").rglob("*") if path.is_file()]
-    assert kept < sum(path.stat().st_size for path in files) / 2
+    assert stored < sum(path.stat().st_size for path in files) / 2

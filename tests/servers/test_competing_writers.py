@@ -1,4 +1,4 @@
-"""Machines that write to one root at once: compare-and-append keeps what must hold, and a blind append would not."""
+"""Machines that write to one root at once: compare-and-append keeps the invariants, and a blind append breaks them."""
 
 import json
 import subprocess
@@ -12,14 +12,14 @@ from jidomem.journal.journal import Stream
 COMPETITOR = Path(__file__).parent / "competitor.py"
 
 
-def compete(address, tmp_path, monkeypatch, rounds, *more):
-    """Let two machines decide at the same time; return what each was told it kept, by topic."""
+def compete(address, tmp_path, monkeypatch, rounds, *options):
+    """Let two machines decide at the same time; return the topic and the receipt of each decision."""
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "judge"))
     with jidomem.open(address, project="p") as memory:
         memory.writer.remember("p", "two machines write here")
     running = [
         subprocess.Popen(
-            [sys.executable, str(COMPETITOR), address, str(tmp_path / name), name, str(rounds), *more],
+            [sys.executable, str(COMPETITOR), address, str(tmp_path / name), name, str(rounds), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -31,46 +31,46 @@ def compete(address, tmp_path, monkeypatch, rounds, *more):
     for process in running:
         process.stdin.write("go\n")
         process.stdin.flush()
-    said = [process.communicate()[0].splitlines() for process in running]
-    return [tuple(json.loads(line)) for lines in said for line in lines]
+    outputs = [process.communicate()[0].splitlines() for process in running]
+    return [tuple(json.loads(line)) for lines in outputs for line in lines]
 
 
-def broken(address, tmp_path, monkeypatch):
-    """Say what does not hold of the memory at *address*, as a third machine finds it."""
+def violations_of(address, tmp_path, monkeypatch):
+    """The broken invariants of the memory at *address*, as a third machine reads it, and its decisions."""
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "judge"))
-    found = []
+    violations = []
     with jidomem.open(address, project="p") as memory:
         stream = Stream("p")
-        found += [f"damage: {each.detail}" for each in memory.journal.verify(stream)]
+        violations += [f"damage: {each.detail}" for each in memory.journal.verify(stream)]
         version = memory.catch_up("p")
-        found += [f"heads: {version}"] if len(version.heads) != 1 else []
+        violations += [f"heads: {version}"] if len(version.heads) != 1 else []
         topics = {
             row["d"]: row["t"]
             for row in memory.reader.select("p", "SELECT ?d ?t { ?d <https://jido.ai/ontology#topic> ?t }")
         }
-        held = Counter(topics[row["decision"]] for row in memory.reader.ask("decisions", project="p"))
-        found += [f"{topic} has {number} active decisions" for topic, number in held.items() if number != 1]
-        found += [f"conflict: {row['a']} {row['b']}" for row in memory.reader.ask("conflicts", project="p")]
-        return found, set(topics)
+        active = Counter(topics[row["decision"]] for row in memory.reader.ask("decisions", project="p"))
+        violations += [f"{topic} has {number} active decisions" for topic, number in active.items() if number != 1]
+        violations += [f"conflict: {row['a']} {row['b']}" for row in memory.reader.ask("conflicts", project="p")]
+        return violations, set(topics)
 
 
-def test_two_machines_that_contest_five_topics_break_nothing(postgres, tmp_path, monkeypatch):
+def test_two_machines_that_contest_five_topics_break_no_invariant(postgres, tmp_path, monkeypatch):
     address = postgres.address()
-    kept = compete(address, tmp_path, monkeypatch, 15)
+    acknowledged = compete(address, tmp_path, monkeypatch, 15)
 
-    found, there = broken(address, tmp_path, monkeypatch)
+    violations, stored = violations_of(address, tmp_path, monkeypatch)
 
-    assert len({iri for _, iri in kept}) == 30
-    assert there == {iri for _, iri in kept}
-    assert found == []
+    assert len({iri for _, iri in acknowledged}) == 30
+    assert stored == {iri for _, iri in acknowledged}
+    assert violations == []
 
 
-def test_a_blind_append_breaks_what_must_hold(postgres, tmp_path, monkeypatch):
+def test_a_blind_append_breaks_the_invariant_of_one_active_decision(postgres, tmp_path, monkeypatch):
     address = postgres.address()
-    kept = compete(address, tmp_path, monkeypatch, 1, "blind")
+    acknowledged = compete(address, tmp_path, monkeypatch, 1, "blind")
 
-    found, there = broken(address, tmp_path, monkeypatch)
+    violations, stored = violations_of(address, tmp_path, monkeypatch)
 
-    assert there == {iri for _, iri in kept}
-    assert "index has 2 active decisions" in found
-    assert found
+    assert stored == {iri for _, iri in acknowledged}
+    assert "index has 2 active decisions" in violations
+    assert violations

@@ -1,4 +1,4 @@
-"""Who redacts may be killed at any moment: another machine's next look finds nothing begun, or finishes it."""
+"""A redaction killed at any step: another machine's next read finds it not started, or finishes it."""
 
 import shutil
 import subprocess
@@ -20,72 +20,72 @@ from jidomem.runtime.settings import Settings
 REDACTOR = Path(__file__).parent / "killed_redactor.py"
 MEMORY = Stream("p")
 SECRET = "hunter2-hunter2"
-#: What stands for vectors and a checkpoint that were made of the secret.
-MADE = ("vectors/p/memory/m/f", "checkpoints/newest.json")
-#: More than anybody writes to the log who redacts.
-MOST = 30
+#: Files that stand for vectors and a checkpoint derived from the secret.
+DERIVED = ("vectors/p/memory/m/f", "checkpoints/newest.json")
+#: More than a redaction writes to the log.
+MAX_WRITES = 30
 
 
-def opened(folder, name):
-    """Open the root whose log is in *folder* as that machine does."""
+def open_machine(folder, name):
+    """Open the root whose log is in *folder* as the machine *name*."""
     home = folder / name
     home.mkdir(exist_ok=True)
-    place = SharedLocation(FileLog(str(folder / "log")), "s3://as/if", home)
-    return Jidomem(Settings(home, "p", "here"), Sources(), 10.0, None, place)
+    location = SharedLocation(FileLog(str(folder / "log")), "s3://as/if", home)
+    return Jidomem(Settings(home, "p", "here"), Sources(), 10.0, None, location)
 
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
-    """A root with a secret, known to two machines, with vectors and a checkpoint; and the memory that says it."""
+    """A root with a secret, known to two machines, with vectors and a checkpoint; and the memory with the secret."""
     folder = tmp_path_factory.mktemp("first")
-    here, there = opened(folder, "here"), opened(folder, "there")
+    here, there = open_machine(folder, "here"), open_machine(folder, "there")
     item = here.writer.submit_intent("p", intent(summary=f"the door code is {SECRET}")).iri
     here.writer.submit_intent("p", intent(summary="the door is blue"))
     there.catch_up("p")
-    for name, data in (("vectors/p/memory/m/list.json", Listed().data), *((name, b"") for name in MADE)):
+    for name, data in (("vectors/p/memory/m/list.json", Listed().data), *((name, b"") for name in DERIVED)):
         here.place.log.put(name, data)
     here.close()
     there.close()
     return folder, item
 
 
-def shown(memory):
-    """What of this machine, and of the log, still has the secret."""
+def exposures(memory):
+    """The parts of this machine, and of the log, that still contain the secret."""
     log, home = memory.place.log, memory.settings.root
-    asked = memory.reader.select("p", "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }")
+    summaries = memory.reader.select("p", "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }")
     return {
-        "index": any(SECRET in str(row["s"]) for row in asked),
+        "index": any(SECRET in str(row["s"]) for row in summaries),
         "recall": any(SECRET in str(entry) for entry in memory.recall("door code").entries),
         "copy": any(SECRET.encode() in path.read_bytes() for path in (home / "projects").rglob("*.ttl")),
         "log": any(SECRET.encode() in entry.document for entry in log.read(MEMORY)),
-        "made of it": any(log.get(name) for name in MADE),
+        "made of it": any(log.get(name) for name in DERIVED),
     }
 
 
-def test_wherever_a_redaction_is_cut_short_the_next_look_of_another_machine_ends_it(first, tmp_path):
+def test_an_interrupted_redaction_is_finished_by_the_next_read_of_another_machine(first, tmp_path):
     source, item = first
     redactor = subprocess.Popen(
         [sys.executable, str(REDACTOR)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    met = []
-    for writes in range(1, MOST):
+    outcomes = []
+    for writes in range(1, MAX_WRITES):
         folder = tmp_path / str(writes)
         shutil.copytree(source, folder)
-        with opened(folder, "there") as there:
-            assert all(shown(there).values())
+        with open_machine(folder, "there") as there:
+            assert all(exposures(there).values())
 
             redactor.stdin.write(f"{folder / 'here'} {folder / 'log'} {item} {writes}\n")
             redactor.stdin.flush()
-            said = redactor.stdout.readline().strip()
+            outcome = redactor.stdout.readline().strip()
 
-            found = shown(there)
-            assert set(found.values()) in ({True}, {False}), (writes, found)
+            exposed = exposures(there)
+            assert set(exposed.values()) in ({True}, {False}), (writes, exposed)
             assert findings(there.journal, MEMORY) == []
             assert there.place.log.names("redacting/") == []
-        met.append((said, any(found.values())))
-        if said != "killed":
+        outcomes.append((outcome, any(exposed.values())))
+        if outcome != "killed":
             break
     redactor.communicate()
 
-    assert met[-1] == ("done", False)
-    assert ("killed", False) in met
+    assert outcomes[-1] == ("done", False)
+    assert ("killed", False) in outcomes
