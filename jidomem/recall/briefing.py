@@ -27,7 +27,8 @@ BUDGET, FIRST = 1_500, 3
 #: section -> its title, and the command that lists all of it. This is the order of filling for no role.
 SECTIONS: Mapping[str, tuple[str, str]] = {
     "rules": ("Strict conventions", "jidomem ask strict-conventions"),
-    "binding": ("Rules that bind", "jidomem ask conventions"),
+    "binding": ("Required conventions", "jidomem ask conventions"),
+    "advised": ("Advisory conventions in words of rules", "jidomem ask conventions"),
     "files": ("What governs the files", "jidomem governing PATH"),
     "related": ("Related to the task", "jidomem recall TASK"),
     "tasks": ("Open tasks", "jidomem ask open-tasks"),
@@ -38,7 +39,7 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "lessons": ("Lessons learned", "jidomem ask recent-lessons"),
     "session": ("Summary of your last session", "jidomem ask sessions"),
     "news": ("Since you were here last", "jidomem ask timeline"),
-    "conventions": ("Other conventions", "jidomem ask conventions"),
+    "conventions": ("Other advisory conventions", "jidomem ask conventions"),
     "facts": ("Facts", "jidomem ask facts"),
 }
 #: The call of the tool `ask` for a section, if it is not the text after `jidomem`.
@@ -51,7 +52,7 @@ _RECALL = f"{_COMMAND}recall "
 #: The most characters of a task in the recall command for it.
 LONGEST_TASK = 120
 #: Sections limited to a fraction (1/n) of the budget until all sections were filled once.
-_PARTS = {"binding": 2, "files": 4, "related": 5, "conventions": 4}
+_PARTS = {"binding": 2, "advised": 2, "files": 4, "related": 5, "conventions": 4}
 #: Sections of general memories, which are filled last.
 _GENERAL = ("conventions", "facts")
 #: The number of consecutive entries that do not fit after which a section is full.
@@ -202,7 +203,7 @@ class Briefing:
 
 def order_of(role: str | None) -> list[str]:
     """Return the sections in the order of filling for a role."""
-    first = ["rules", "binding", "files", "related", *FAVOURITES.get(role or "", ())]
+    first = ["rules", "binding", "advised", "files", "related", *FAVOURITES.get(role or "", ())]
     return [*first, *(name for name in SECTIONS if name not in first)]
 
 

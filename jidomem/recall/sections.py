@@ -66,7 +66,7 @@ OPTIONAL {{{{ ?item {jido("about")} ?about }}}} OPTIONAL {{{{ ?item {jido("sourc
 OPTIONAL {{{{ ?item {jido("sourceLine")} ?line }}}} }}}}"""
 #: The bytes of names in one query; with the longest name it stays below the limit of a query.
 _NAMES_A_QUERY = 32 * 1024
-#: Words of a binding rule, for rules without a level.
+#: Words of an advisory convention that is a rule.
 _BINDS = re.compile(
     r"\b(?:must|never|always|do not|don['’]t|shall|mandatory|forbidden|not allowed|required?)\b", re.IGNORECASE
 )
@@ -159,10 +159,11 @@ class BriefingBuilder:
     def brief(self, budget: int = BUDGET) -> Briefing:
         """Return the briefing within *budget* tokens; raises InvalidRequest if that is too small."""
         self._looked_at = min(MOST_CANDIDATES, 1 + budget // TOKENS_AN_ENTRY)
-        binding, general = self._conventions()
+        binding, advised, general = self._conventions()
         sections: dict[str, BriefingResult | None] = {
             "rules": self._strict(),
             "binding": binding,
+            "advised": advised,
             "files": self._files(),
             "related": self._recalled(),
             "tasks": self._tasks(),
@@ -222,9 +223,8 @@ class BriefingBuilder:
             self._result([(name, "", ()) for name in self._related]), ask=recall_command(self._task, RELATED)
         )
 
-    def _conventions(self) -> tuple[BriefingResult, BriefingResult]:
-        """Return the conventions that are binding, by level or by their words, and the others, both without strict
-        ones.
+    def _conventions(self) -> tuple[BriefingResult, BriefingResult, BriefingResult]:
+        """Return the required conventions, the advisory ones in words of rules, and the other advisory ones.
 
         The nearest to the files come first, then those recalled for the task, then prohibitions that apply everywhere,
         then the newest.
@@ -237,9 +237,10 @@ class BriefingBuilder:
         for row in self._ranked(levels):
             is_required = levels[row["item"]] == "Required"
             kind = required if is_required else worded if _BINDS.search(row["summary"]) else others
-            kind.append((row["item"], "required convention" if is_required else "convention", ()))
+            kind.append((row["item"], f"{'required' if is_required else 'advisory'} convention", ()))
         more = page.cursor is not None
-        return self._result([*required, *worded], more, RANKED), self._result(others, more, RANKED)
+        binding, advised = (self._result(each, more and bool(each), RANKED) for each in (required, worded))
+        return binding, advised, self._result(others, more, RANKED)
 
     def _facts(self) -> BriefingResult:
         page = self._reader.ask_page("facts", project=self._project, limit=RANKED, **self._moment)

@@ -237,7 +237,7 @@ def test_briefing_without_room_for_a_memory_does_not_say_that_there_is_nothing(m
 
 
 def test_a_role_has_its_own_matters_first_and_the_one_declared_counts_when_none_is_said(told):
-    assert order_of("Debugger")[:6] == ["rules", "binding", "files", "related", "errors", "lessons"]
+    assert order_of("Debugger")[:7] == ["rules", "binding", "advised", "files", "related", "errors", "lessons"]
     assert {tuple(sorted(order_of(role))) for role in (None, "Planner", "Architect", "Debugger", "Reviewer")} == {
         tuple(sorted(SECTIONS))
     }
@@ -342,9 +342,10 @@ def test_rules_that_bind_come_first_then_what_is_near_to_the_files_then_to_the_t
     told = memory.briefing("p", budget_tokens=8_000, about=["src/upload/client.py"], task="retry failed uploads")
 
     sections = shown(told)
-    assert [name for name in sections if sections[name]] == ["binding", "files", "related", "conventions", "facts"]
-    assert sections["binding"][0] == "Sign every commit"  # required
-    assert sections["binding"][-1] == "Buttons must be blue"  # of other files
+    filled = [name for name in sections if sections[name]]
+    assert filled == ["binding", "advised", "files", "related", "conventions", "facts"]
+    assert sections["binding"] == ["Sign every commit"]  # required
+    assert sections["advised"][-1] == "Buttons must be blue"  # of other files
     assert sections["files"] == ["Log with structlog", "Chunks must be signed", "Uploads run in UTC"]
     assert sections["related"][0] == "Failed uploads are retried by the scheduler, not by the client"
     assert sections["conventions"][-1] == "Mobile first"
@@ -355,18 +356,35 @@ def test_without_files_and_task_the_rules_that_bind_still_come_first(memory):
 
     sections = shown(memory.briefing("p", budget_tokens=1_000))
 
-    assert list(sections) == ["binding", "conventions", "facts"]
-    assert len(sections["binding"]) == 8
+    assert list(sections) == ["binding", "advised", "conventions", "facts"]
+    assert len(sections["binding"] + sections["advised"]) == 8
 
 
-def test_of_the_rules_that_bind_those_that_forbid_something_everywhere_come_first(memory):
+def test_a_convention_is_headed_by_its_level_whatever_its_words_are(memory):
+    keep(memory, note("Pull requests never stay open for long"), note("Deploy only on Tuesday."))
+    keep(memory, note("Sign commits", level="Required"), note("No secrets in logs", level="Strict"))
+
+    lines = memory.briefing("p").text.splitlines()
+
+    levels = [line.split(": ")[0].rpartition(" ")[0].split(" ", 2)[-1] for line in lines if line.startswith("- ")]
+    headings = [line for line in lines if line.endswith(("onventions:", "of rules:"))]
+    assert levels == ["strict", "required", "advisory", "advisory"]
+    assert headings == [
+        "Strict conventions:",
+        "Required conventions:",
+        "Advisory conventions in words of rules:",
+        "Other advisory conventions:",
+    ]
+
+
+def test_of_the_advisory_conventions_those_that_forbid_something_everywhere_come_first(memory):
     keep(memory, note("Never push"), note("Do not merge", about=["docs/**"]))
     keep(memory, note("Names must be short"), note("Tests must pass, and must not be skipped"), note("Prefer tabs"))
 
     sections = shown(memory.briefing("p"))
 
-    assert {*sections["binding"][:2]} == {"Never push", "Tests must pass, and must not be skipped"}
-    assert {*sections["binding"][2:]} == {"Do not merge", "Names must be short"}
+    assert {*sections["advised"][:2]} == {"Never push", "Tests must pass, and must not be skipped"}
+    assert {*sections["advised"][2:]} == {"Do not merge", "Names must be short"}
     assert sections["conventions"] == ["Prefer tabs"]
 
 
@@ -419,10 +437,10 @@ def test_what_was_kept_at_once_is_briefed_in_the_order_in_which_it_was_given(mem
     memory.writer.submit_many("p", [intent(summary=f"fact {n}") for n in range(9)])
 
     sections = shown(memory.briefing("p", budget_tokens=8_000))
-    assert sections["binding"] == [f"Rule {n} must hold" for n in range(9)]
+    assert sections["advised"] == [f"Rule {n} must hold" for n in range(9)]
     assert sections["facts"] == [f"fact {n}" for n in range(9)]
     near = shown(memory.briefing("p", budget_tokens=8_000, about=["src/a.py"]))
-    assert near["binding"] == sorted(near["binding"])
+    assert near["advised"] == sorted(near["advised"])
     assert near["files"] == sorted(near["files"])
     rows = memory.governing("src/a.py", project="p")
     assert [row["summary"] for row in rows] == [f"Rule {n} must hold" for n in range(9)]
@@ -441,9 +459,9 @@ def test_notes_of_a_page_are_briefed_in_the_order_of_the_page(tmp_path, monkeypa
         subprocess.run([JIDOMEM, *words, *(["--agent", "ana"] if words[0] == "review" else [])], check=True)
 
     told = subprocess.run([JIDOMEM, "agent", "briefing", "--json"], check=True, capture_output=True, text=True).stdout
-    (binding,) = [section for section in json.loads(told)["sections"] if section["name"] == "binding"]
+    (advised,) = [section for section in json.loads(told)["sections"] if section["name"] == "advised"]
     assert [
-        next(rule for rule in rules if rule.rstrip(".") in entry["summary"]) for entry in binding["entries"]
+        next(rule for rule in rules if rule.rstrip(".") in entry["summary"]) for entry in advised["entries"]
     ] == rules
 
 

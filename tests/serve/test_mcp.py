@@ -508,7 +508,7 @@ def test_the_first_recall_of_a_client_starts_with_a_briefing(client_sessions):
 
     first, second, unmatched = call_tools(
         client_sessions,
-        ("recall", {"query": "which index?", "kinds": ["decision"], "about": ["store.py"]}),
+        ("recall", {"query": "which index?", "about": ["store.py"]}),
         ("recall", {"query": "indexes"}),
         ("recall", {"query": "zeppelin"}),
     )
@@ -520,9 +520,16 @@ def test_the_first_recall_of_a_client_starts_with_a_briefing(client_sessions):
         assert 'architectural_decision: "Use Oxigraph as the index"' in answer.content[0].text
     assert "# What p remembers" not in second.content[0].text
     assert (unmatched.is_error, unmatched.structured_content["entries"]) == (False, [])
-    (other,) = call_tools(
-        client_sessions, ("recall", {"query": "index"}), client=Implementation(name="codex", version="1")
-    )
+    codex = Implementation(name="codex", version="1")
+    for narrowed in (
+        {"as_of": "2020-01-01T00:00:00Z"},
+        {"kinds": ["decision"]},
+        {"since": "2020-01-01"},
+        {"min_score": 0.1},
+    ):
+        (answer,) = call_tools(client_sessions, ("recall", {"query": "index", **narrowed}), client=codex)
+        assert "# What p remembers" not in answer.content[0].text  # it asks about something else than the present
+    (other,) = call_tools(client_sessions, ("recall", {"query": "index"}), client=codex)
     assert other.content[0].text.startswith("# What p remembers")
 
 

@@ -245,7 +245,7 @@ def _recall(session: ClientSession, given: Arguments) -> ToolResult:
     arguments = dict(given)
     result = session.memory.recall(arguments.pop("query"), agent_id=session.agent, **arguments)
     values, text = json_value(result.to_dict()), markdown(result, show="why {}")
-    if not session.is_briefed:
+    if not session.is_briefed and not {*given} - {"query", "limit", "budget_tokens", "about", "explain"}:
         text = f"{_briefing(session, {'budget_tokens': OPENING}).text}\n{text}"
     metadata = {name: value for name, value in in_brief(values["metadata"]).items() if value not in (0, False)}
     rest = in_brief({name: values[name] for name in ("query", "nearest", "inactive")})
@@ -398,7 +398,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "recall",
-        "Find active memories, best first.",
+        "Find active memories, best first. The first call brings the briefing too.",
         {
             "query": _TEXT,
             **dict.fromkeys(("limit", "budget_tokens"), _WHOLE),
