@@ -80,13 +80,13 @@ def terms(memory):
 
 def bytes_below(root):
     """Return every byte below *root*, and the content of its databases and stores."""
-    whole = b"".join(path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file())
+    content = b"".join(path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file())
     for store in sorted((root / "index").glob("snapshots/*/store")):
         copy = root.parent / f"copy-{store.parent.name}"
         shutil.copytree(store, copy)
-        whole += ox.Store.read_only(str(copy)).dump(format=ox.RdfFormat.N_QUADS)
+        content += ox.Store.read_only(str(copy)).dump(format=ox.RdfFormat.N_QUADS)
         shutil.rmtree(copy)
-    return whole
+    return content
 
 
 @pytest.mark.parametrize("sealed", [False, True])
@@ -300,11 +300,11 @@ def test_a_reason_or_agent_that_contains_the_secret_is_refused(memory):
 
 def tear(memory):
     """Truncate a commit to half; return its id."""
-    lost = memory.writer.submit_intent("p", intent(summary="soon lost")).commit
-    (path,) = memory.journal.path(STREAM).glob(f"*-{lost[:12]}.ttl")
+    commit = memory.writer.submit_intent("p", intent(summary="soon lost")).commit
+    (path,) = memory.journal.path(STREAM).glob(f"*-{commit[:12]}.ttl")
     path.write_bytes(path.read_bytes()[:100])
     assert memory.journal.verify(STREAM)
-    return lost
+    return commit
 
 
 @pytest.mark.parametrize("role", ["Curator", "Reviewer", "Administrator"])
@@ -315,11 +315,11 @@ def test_a_redaction_is_denied_to_others_than_curators_where_one_is_appointed(tm
         if source == "by a grant":
             memory.writer.change_policy("p", [PolicyChange(agent="rita", grants=role)])
         memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
-        plan, lost = memory.keeper.plan("p", None, texts=["hunter2"]), tear(memory)
+        plan, torn = memory.keeper.plan("p", None, texts=["hunter2"]), tear(memory)
         for command in (
             lambda agent: memory.keeper.redact(plan, agent=agent, reason="a password"),
             lambda agent: memory.keeper.redact_again("p", agent=agent, reason="a password"),
-            lambda agent: memory.keeper.set_aside(STREAM, lost, agent=agent, reason="torn"),
+            lambda agent: memory.keeper.set_aside(STREAM, torn, agent=agent, reason="torn"),
         ):
             with pytest.raises(PolicyDenied, match="bob, an Implementer, may not") as refused:
                 command("bob")
@@ -327,7 +327,7 @@ def test_a_redaction_is_denied_to_others_than_curators_where_one_is_appointed(tm
         assert memory.journal.damage(STREAM)
         assert b"hunter2" in bytes_below(memory.journal.path(STREAM))
 
-        memory.keeper.set_aside(STREAM, lost, agent="rita", reason="torn")
+        memory.keeper.set_aside(STREAM, torn, agent="rita", reason="torn")
         memory.keeper.redact(plan, agent="rita", reason="a password")
 
         assert memory.keeper.redact_again("p", agent="rita", reason="to be sure") == []

@@ -226,10 +226,10 @@ def test_an_invalidated_memory_is_superseded_by_its_marker_only(memory):  # C061
 
 
 @kinds
-@pytest.mark.parametrize("end", ["supersedes", "invalidates"])
-def test_an_inactive_memory_causes_no_conflict(memory, kind, end):  # C061
+@pytest.mark.parametrize("field", ["supersedes", "invalidates"])
+def test_an_inactive_memory_causes_no_conflict(memory, kind, field):  # C061
     old, new = conflicting_pair(memory, kind)
-    memory.writer.submit_intent("p", intent(type="discovery", summary="it was wrong", **{end: [old]}))
+    memory.writer.submit_intent("p", intent(type="discovery", summary="it was wrong", **{field: [old]}))
     receipt = memory.writer.submit_intent("p", new)
     assert (receipt.status, receipt.conflicts) == ("asserted", ())
 
@@ -626,10 +626,10 @@ def test_a_conflict_explains_its_reason(memory, kind, why):
     assert clash.why == f"{why.format(old=old)}; {needed}"
 
 
-@pytest.mark.parametrize(("end", "outcome"), [("supersedes", "superseded"), ("invalidates", "invalidated")])
-def test_a_stale_supersession_names_the_memory_that_ended_the_old_one(memory, end, outcome):
+@pytest.mark.parametrize(("field", "outcome"), [("supersedes", "superseded"), ("invalidates", "invalidated")])
+def test_a_stale_supersession_names_the_memory_that_ended_the_old_one(memory, field, outcome):
     old = memory.writer.submit_intent("p", intent()).iri
-    new = memory.writer.submit_intent("p", intent(summary="new", **{end: [old]})).iri
+    new = memory.writer.submit_intent("p", intent(summary="new", **{field: [old]})).iri
     (clash,) = refusal(memory.writer.submit_intent, "p", intent(summary="x", supersedes=[old])).conflicts
     assert (clash.iri, clash.kind, clash.summary) == (old, "stale_supersession", intent()["summary"])
     assert clash.why == f"{old} is already {outcome} by {new}"

@@ -114,13 +114,14 @@ def test_a_repeated_undo_is_deduplicated_and_names_the_redo_command(memory):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("supersedes", "coexists_with"), ("invalidates", "coexists_with"), ("supersedes", "invalidates")]
+    ("field", "second_field"),
+    [("supersedes", "coexists_with"), ("invalidates", "coexists_with"), ("supersedes", "invalidates")],
 )
-def test_a_memory_named_in_two_exclusive_fields_is_refused(memory, one, other):
+def test_a_memory_named_in_two_exclusive_fields_is_refused(memory, field, second_field):
     old = recorded(memory, summary="the store is MySQL")
 
-    with pytest.raises(IntentRefused, match=f"{old} is named in {one} and in {other}: say which"):
-        recorded(memory, summary="the store is SQLite", **{one: [old], other: [old]})
+    with pytest.raises(IntentRefused, match=f"{old} is named in {field} and in {second_field}: say which"):
+        recorded(memory, summary="the store is SQLite", **{field: [old], second_field: [old]})
     assert statuses(memory, old) == ["active"]
 
 
@@ -574,10 +575,10 @@ def test_correcting_a_superseded_memory_names_its_successor(memory):
     old = recorded(memory, summary="one")
     new = memory.writer.correct("p", old, supersede="two", reason="counted").iri
 
-    more = {"confirm": True, "changes": {"supersedes": [old, recorded(memory, summary="four")]}}
-    for way in ({"supersede": "three"}, {"confirm": True}, {"invalidate": True, "reason": "wrong"}, more):
+    coexisting = {"confirm": True, "changes": {"supersedes": [old, recorded(memory, summary="four")]}}
+    for correction in ({"supersede": "three"}, {"confirm": True}, {"invalidate": True, "reason": "wrong"}, coexisting):
         with pytest.raises(Conflict) as refusal:
-            memory.writer.correct("p", old, **way)
+            memory.writer.correct("p", old, **correction)
         assert refusal.value.hint.endswith(f"correct that if it is still wrong: {new}")
 
 
@@ -642,8 +643,10 @@ def test_a_review_due_at_the_date_of_the_memory_is_set_explicitly(memory):
 
 def test_undo_of_a_pending_proposal_is_refused(memory):
     old, other = recorded(memory, summary="one"), recorded(memory, summary="two")
-    for ends in ([old], [old, other]):
-        proposal = memory.writer.submit_intent("p", intent(summary=f"new {ends}", supersedes=ends), propose=True).iri
+    for superseded in ([old], [old, other]):
+        proposal = memory.writer.submit_intent(
+            "p", intent(summary=f"new {superseded}", supersedes=superseded), propose=True
+        ).iri
         with pytest.raises(InvalidRequest) as refusal:
             memory.writer.undo("p", proposal)
         assert refusal.value.detail == f"{proposal} has not ended, and ended nothing: there is nothing to undo"
@@ -843,14 +846,14 @@ def test_a_change_of_an_ended_memory_is_refused_with_the_remaining_choices(memor
     assert refusal.value.choices[0].effect == "read the memory that took the place first: it is withdrawn"
 
 
-@pytest.mark.parametrize(("given", "after"), [({}, "Use spaces"), ({"convention_name": "Indent"}, "Indent")])
-def test_a_convention_without_a_name_is_renamed_with_its_summary(memory, given, after):
-    rule = intent(type="convention", summary="Use tabs", enforcement_level="Strict", **given)
+@pytest.mark.parametrize(("fields", "expected"), [({}, "Use spaces"), ({"convention_name": "Indent"}, "Indent")])
+def test_a_convention_without_a_name_is_renamed_with_its_summary(memory, fields, expected):
+    rule = intent(type="convention", summary="Use tabs", enforcement_level="Strict", **fields)
     old = memory.writer.submit_intent("p", rule).iri
 
     new = memory.writer.correct("p", old, supersede="Use spaces", reason="team vote").iri
 
-    assert memory.reader.ask("strict-conventions", project="p") == [{"conv": new, "name": after}]
+    assert memory.reader.ask("strict-conventions", project="p") == [{"conv": new, "name": expected}]
 
 
 def retried(memory, correct, item, **fields):
@@ -878,8 +881,8 @@ def test_the_retry_of_an_undo_returns_the_first_receipt(memory, target):
 @pytest.mark.parametrize("target", ["old", "other", "proposal", "accepted"])
 def test_the_retry_of_the_undo_of_an_acceptance_returns_the_first_receipt(memory, target):
     targets = {"old": recorded(memory, summary="the port is 80"), "other": recorded(memory, summary="the host is a")}
-    ends = {"supersedes": [targets["old"]], "invalidates": [targets["other"]]}
-    targets["proposal"] = memory.writer.submit_intent("p", intent(summary="b:443", **ends), propose=True).iri
+    links = {"supersedes": [targets["old"]], "invalidates": [targets["other"]]}
+    targets["proposal"] = memory.writer.submit_intent("p", intent(summary="b:443", **links), propose=True).iri
     targets["accepted"] = memory.writer.settle("p", targets["proposal"], "accept", reason="measured").iri
 
     first, retry, reopened = retried(memory, lambda writer: writer.undo, targets[target], reason="back")

@@ -37,9 +37,9 @@ def test_appended_triples_are_stored_once_in_their_stream(memory):
     first = memory.writer.append("p", "codebase", ROWS)
     assert (first.status, bool(first.commit)) == ("asserted", True)
     assert memory.writer.append("p", "codebase", [ROWS[0]]).status == "deduplicated"
-    more = (iri("urn:x:b.py"), TYPE, jido("SourceFile"))
-    assert memory.writer.append("p", "codebase", [*ROWS, more]).status == "asserted"
-    assert in_stream(memory, "codebase") == {*ROWS, more}
+    another = (iri("urn:x:b.py"), TYPE, jido("SourceFile"))
+    assert memory.writer.append("p", "codebase", [*ROWS, another]).status == "asserted"
+    assert in_stream(memory, "codebase") == {*ROWS, another}
 
 
 def test_a_stream_is_cleared_once_and_appended_to_again(memory):

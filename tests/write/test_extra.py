@@ -58,10 +58,10 @@ def test_extra_triples_above_the_limit_are_refused(normalizer):
     assert error.hint == "submit several intents"
 
 
-@pytest.mark.parametrize("given", ["ab", [P], ["a", "b", "c", "d"], {"a": 1, "b": 2}, 5])
-def test_a_value_that_is_no_triple_is_refused_with_the_expected_form(normalizer, given):
+@pytest.mark.parametrize("raw", ["ab", [P], ["a", "b", "c", "d"], {"a": 1, "b": 2}, 5])
+def test_a_value_that_is_no_triple_is_refused_with_the_expected_form(normalizer, raw):
     message = "an extra triple is [predicate, object] about this memory, or [subject, predicate, object]"
-    ((code, _, text),) = refused(normalizer, given)
+    ((code, _, text),) = refused(normalizer, raw)
     assert (code, text) == ("invalid_argument", message)
 
 
@@ -75,13 +75,13 @@ def test_a_blank_node_is_refused(normalizer, triple, node):
 
 
 @pytest.mark.parametrize(
-    ("triple", "part", "shown"),
+    ("triple", "term", "shown_term"),
     [(["plain", "x"], "plain", "'plain'"), (["plain", P, "x"], "plain", "'plain'"), ([5, "x"], "5", "5"),
      ([P, 5, "x"], "5", "5"), (["y" * 99, "x"], "y" * 99, "'" + "y" * 79)],
 )  # fmt: skip
-def test_a_subject_or_predicate_that_is_no_iri_is_refused(normalizer, triple, part, shown):
-    message = f"subject and predicate are IRIs, prefixed names such as jido:topic, or 'this', not {shown}"
-    assert refused(normalizer, triple) == [("invalid_iri", part, message)]
+def test_a_subject_or_predicate_that_is_no_iri_is_refused(normalizer, triple, term, shown_term):
+    message = f"subject and predicate are IRIs, prefixed names such as jido:topic, or 'this', not {shown_term}"
+    assert refused(normalizer, triple) == [("invalid_iri", term, message)]
 
 
 def test_this_is_a_subject_and_no_predicate(normalizer):
@@ -91,26 +91,26 @@ def test_this_is_a_subject_and_no_predicate(normalizer):
 
 
 @pytest.mark.parametrize(
-    ("given", "expected", "datatype"),
+    ("raw", "expected", "datatype"),
     [
         (True, "true", "boolean"), (False, "false", "boolean"), (7, "7", "integer"), (-(2**63) + 1, str(-(2**63) + 1),
         "integer"), (0.5, "0.5", "double"), (" a b ", "a b", "string"), ("see urn:x:1 there", "see urn:x:1 there",
         "string"),
     ],
 )  # fmt: skip
-def test_a_python_value_is_written_as_a_literal_of_its_datatype(normalizer, given, expected, datatype):
-    assert value_of(normalizer, given) == {"@value": expected, "@type": XSD + datatype}
+def test_a_python_value_is_written_as_a_literal_of_its_datatype(normalizer, raw, expected, datatype):
+    assert value_of(normalizer, raw) == {"@value": expected, "@type": XSD + datatype}
     assert normalizer.violations == []
 
 
-@pytest.mark.parametrize("given", [2**63, -(2**63), float("nan"), float("inf"), None, [], "", " \n"])
-def test_an_unsupported_value_is_refused_as_an_object(normalizer, given):
-    ((code, _, message),) = refused(normalizer, [P, given])
+@pytest.mark.parametrize("raw", [2**63, -(2**63), float("nan"), float("inf"), None, [], "", " \n"])
+def test_an_unsupported_value_is_refused_as_an_object(normalizer, raw):
+    ((code, _, message),) = refused(normalizer, [P, raw])
     assert (code, message) == ("invalid_argument", "an object is text, a finite number, a boolean or an IRI")
 
 
 @pytest.mark.parametrize(
-    ("predicate", "given", "expected"),
+    ("predicate", "raw", "expected"),
     [
         (P, " urn:x:1 ", {"@id": "urn:x:1"}), (P, "jido:Fact", {"@id": JIDO + "Fact"}),
         ("jido:topic", "urn:x:1", {"@value": "urn:x:1", "@type": XSD + "string"}),
@@ -119,16 +119,16 @@ def test_an_unsupported_value_is_refused_as_an_object(normalizer, given):
         ("jido:assignedTo", "urn:x:1", {"@id": "urn:x:1"}),
     ],
 )  # fmt: skip
-def test_a_text_is_written_with_the_datatype_of_its_property_or_as_an_iri(normalizer, predicate, given, expected):
-    assert value_of(normalizer, given, predicate) == expected
+def test_a_text_is_written_with_the_datatype_of_its_property_or_as_an_iri(normalizer, predicate, raw, expected):
+    assert value_of(normalizer, raw, predicate) == expected
     assert normalizer.violations == []
 
 
-@pytest.mark.parametrize(("name", "given"), [("expiresOn", "soon"), ("verified", "maybe")])
-def test_a_text_invalid_for_its_datatype_is_refused(normalizer, name, given):
+@pytest.mark.parametrize(("name", "raw"), [("expiresOn", "soon"), ("verified", "maybe")])
+def test_a_text_invalid_for_its_datatype_is_refused(normalizer, name, raw):
     (datatype,) = SCHEMA.properties[f"<{JIDO}{name}>"].range
-    message = f"{given!r} is not written as a {datatype[1:-1]} is"
-    assert refused(normalizer, [f"jido:{name}", given]) == [("shape_violation", given, message)]
+    message = f"{raw!r} is not written as a {datatype[1:-1]} is"
+    assert refused(normalizer, [f"jido:{name}", raw]) == [("shape_violation", raw, message)]
 
 
 def test_a_long_refused_text_is_truncated_in_the_message(normalizer):
@@ -137,7 +137,7 @@ def test_a_long_refused_text_is_truncated_in_the_message(normalizer):
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("raw", "expected"),
     [
         ({"@id": " urn:x:1 "}, {"@id": "urn:x:1"}), ({"@value": " a"}, {"@value": " a", "@type": XSD + "string"}),
         ({"@value": "urn:x:1"}, {"@value": "urn:x:1", "@type": XSD + "string"}),
@@ -146,8 +146,8 @@ def test_a_long_refused_text_is_truncated_in_the_message(normalizer):
         ({"@value": "a", "@language": "a-12345678"}, {"@value": "a", "@language": "a-12345678"}),
     ],
 )  # fmt: skip
-def test_an_explicit_object_is_written_as_given(normalizer, given, expected):
-    assert value_of(normalizer, given, "jido:expiresOn" if "@id" in given else P) == expected
+def test_an_explicit_object_is_written_as_given(normalizer, raw, expected):
+    assert value_of(normalizer, raw, "jido:expiresOn" if "@id" in raw else P) == expected
     assert normalizer.violations == []
 
 
@@ -155,7 +155,7 @@ HOW = 'an object is {"@id": IRI}, {"@value": text}, or {"@value": text} with "@t
 
 
 @pytest.mark.parametrize(
-    ("given", "value", "message"),
+    ("raw", "value", "message"),
     [
         ({}, "{}", HOW), ({"@id": 5}, "{'@id': 5}", HOW), ({"@type": "xsd:date"}, "{'@type': 'xsd:date'}", HOW),
         ({"@id": "urn:x:1", "@value": "a"}, "{'@id': 'urn:x:1', '@value': 'a'}", HOW),
@@ -168,8 +168,8 @@ HOW = 'an object is {"@id": IRI}, {"@value": text}, or {"@value": text} with "@t
         ({"@value": "a", "@language": "a-123456789"}, "a-123456789", "@language is a tag such as en-gb"),
     ],
 )  # fmt: skip
-def test_a_malformed_explicit_object_is_refused_with_the_expected_form(normalizer, given, value, message):
-    assert refused(normalizer, [P, given]) == [("invalid_argument", value, message)]
+def test_a_malformed_explicit_object_is_refused_with_the_expected_form(normalizer, raw, value, message):
+    assert refused(normalizer, [P, raw]) == [("invalid_argument", value, message)]
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_refused_value_is_shown_printable_and_truncated(normalizer):
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "expected"),
+    ("name", "raw", "expected"),
     [
         ("topic", " a\n", "a"), ("topic", " ", None), ("topic", None, None), ("confidence", 0, 0),
         ("confidence", 0.5, 0.5), ("confidence", " high", "high"), ("about", None, []), ("about", [], []),
@@ -83,13 +83,13 @@ def test_a_refused_value_is_shown_printable_and_truncated(normalizer):
         ("valid_from", datetime(2026, 1, 1, tzinfo=UTC), "2026-01-01T00:00:00+00:00"), ("topic", "a\tb", "a\tb"),
     ],
 )  # fmt: skip
-def test_a_field_is_trimmed_and_a_blank_one_is_empty(normalizer, name, given, expected):
-    assert normalizer.field(name, given) == expected
+def test_a_field_is_trimmed_and_a_blank_one_is_empty(normalizer, name, raw, expected):
+    assert normalizer.field(name, raw) == expected
     assert normalizer.violations == []
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "value", "message", "expected"),
+    ("name", "raw", "value", "message", "expected"),
     [
         ("topic", 5, "5", "topic is text, not a number", None),
         ("topic", datetime(2026, 1, 1), "datetime.datetime(2026, 1, 1, 0, 0)", "topic is text, not datetime", None),
@@ -107,8 +107,8 @@ def test_a_field_is_trimmed_and_a_blank_one_is_empty(normalizer, name, given, ex
          None),
     ],
 )  # fmt: skip
-def test_a_value_invalid_for_its_field_is_refused_with_the_reason(normalizer, name, given, value, message, expected):
-    assert normalizer.field(name, given) == expected
+def test_a_value_invalid_for_its_field_is_refused_with_the_reason(normalizer, name, raw, value, message, expected):
+    assert normalizer.field(name, raw) == expected
     assert refused(normalizer) == ("invalid_argument", name, value, message)
 
 
@@ -119,48 +119,48 @@ def test_a_text_given_for_a_list_is_repaired_to_a_list(normalizer):
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("raw", "expected"),
     [
         ("Bob", BASE + "agents/bob"), (BASE + "agents/bob", BASE + "agents/bob"), ("jido:me", JIDO + "me"),
         ("https://example.org/me", "https://example.org/me"), ("x" * 200, BASE + "agents/" + "x" * 200),
     ],
 )  # fmt: skip
-def test_a_reference_is_an_iri_or_a_name_below_its_folder(normalizer, given, expected):
-    assert normalizer.reference("asserted_by", given, "agents") == expected
+def test_a_reference_is_an_iri_or_a_name_below_its_folder(normalizer, raw, expected):
+    assert normalizer.reference("asserted_by", raw, "agents") == expected
     assert normalizer.violations == []
 
 
 @pytest.mark.parametrize(
-    ("given", "folder"),
+    ("raw", "folder"),
     [("sessions/bob", "agents"), ("memory/1", "agents"), ("projects/a/b", "projects"), ("projects/", "projects")],
 )
-def test_a_reference_in_another_own_namespace_is_refused_with_the_expected_one(normalizer, given, folder):
-    normalizer.reference("asserted_by", BASE + given, folder)
+def test_a_reference_in_another_own_namespace_is_refused_with_the_expected_one(normalizer, raw, folder):
+    normalizer.reference("asserted_by", BASE + raw, folder)
     message = f"asserted_by is a name, or an IRI below {BASE}{folder}/"
-    assert refused(normalizer) == ("invalid_iri", "asserted_by", BASE + given, message)
+    assert refused(normalizer) == ("invalid_iri", "asserted_by", BASE + raw, message)
 
 
-@pytest.mark.parametrize("given", ["???", "x" * 201])
-def test_a_name_without_letters_or_too_long_is_refused(normalizer, given):
-    normalizer.reference("asserted_by", given, "agents")
+@pytest.mark.parametrize("raw", ["???", "x" * 201])
+def test_a_name_without_letters_or_too_long_is_refused(normalizer, raw):
+    normalizer.reference("asserted_by", raw, "agents")
     message = "asserted_by needs a name of 1 to 200 letters and digits"
-    assert refused(normalizer) == ("invalid_iri", "asserted_by", given, message)
+    assert refused(normalizer) == ("invalid_iri", "asserted_by", raw, message)
 
 
-@pytest.mark.parametrize(("given", "near"), [("HTTPS://A/b", "https://a/b"), ("x" * 90, None)])
-def test_an_invalid_iri_is_refused_with_the_nearest_valid_one(normalizer, given, near):
-    assert normalizer.iri("about", given) == given
+@pytest.mark.parametrize(("raw", "near"), [("HTTPS://A/b", "https://a/b"), ("x" * 90, None)])
+def test_an_invalid_iri_is_refused_with_the_nearest_valid_one(normalizer, raw, near):
+    assert normalizer.iri("about", raw) == raw
     (violation,) = normalizer.violations
     message = "about takes an absolute http, https or urn IRI in lower case and without spaces"
-    assert refused(normalizer) == ("invalid_iri", "about", given, f"{message}, not {given[:80]!r}")
+    assert refused(normalizer) == ("invalid_iri", "about", raw, f"{message}, not {raw[:80]!r}")
     assert violation.nearest == near
-    assert (violation.repair({"about": [given, "c"]}) if violation.repair else None) == (
+    assert (violation.repair({"about": [raw, "c"]}) if violation.repair else None) == (
         {"about": [near, "c"]} if near else None
     )
 
 
 def test_an_iri_is_unchanged_and_a_prefixed_name_is_expanded(normalizer):
-    assert [normalizer.iri("about", given) for given in ("urn:x:1", "jido:Fact")] == ["urn:x:1", JIDO + "Fact"]
+    assert [normalizer.iri("about", raw) for raw in ("urn:x:1", "jido:Fact")] == ["urn:x:1", JIDO + "Fact"]
     assert normalizer.violations == []
 
 
@@ -168,20 +168,20 @@ STATES = ("Planned", "InProgress", "Completed")
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"), [("in progress", "InProgress"), ("PLANNED", "Planned"), ("begun", "InProgress")]
+    ("raw", "expected"), [("in progress", "InProgress"), ("PLANNED", "Planned"), ("begun", "InProgress")]
 )
-def test_a_choice_is_accepted_in_any_spelling(normalizer, given, expected):
-    assert normalizer.choice("status", given, STATES, {"begun": "InProgress"}) == expected
+def test_a_choice_is_accepted_in_any_spelling(normalizer, raw, expected):
+    assert normalizer.choice("status", raw, STATES, {"begun": "InProgress"}) == expected
     assert normalizer.violations == []
 
 
 @pytest.mark.parametrize(
-    ("given", "near"), [("Done", "Completed"), ("compl", "Completed"), ("fixed", None), ("xyzzy", None)]
+    ("raw", "near"), [("Done", "Completed"), ("compl", "Completed"), ("fixed", None), ("xyzzy", None)]
 )
-def test_an_invalid_choice_is_refused_with_the_allowed_and_nearest_ones(normalizer, given, near):
-    assert normalizer.choice("status", given, STATES, {}) == given
+def test_an_invalid_choice_is_refused_with_the_allowed_and_nearest_ones(normalizer, raw, near):
+    assert normalizer.choice("status", raw, STATES, {}) == raw
     (violation,) = normalizer.violations
-    message = f"status is one of Planned, InProgress, Completed, not {given!r}"
-    assert refused(normalizer) == ("shape_violation", "status", given, message)
+    message = f"status is one of Planned, InProgress, Completed, not {raw!r}"
+    assert refused(normalizer) == ("shape_violation", "status", raw, message)
     assert (violation.allowed, violation.nearest) == (STATES, near)
-    assert (violation.repair({"status": given}) if violation.repair else None) == ({"status": near} if near else None)
+    assert (violation.repair({"status": raw}) if violation.repair else None) == ({"status": near} if near else None)

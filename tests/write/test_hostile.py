@@ -115,19 +115,19 @@ def test_a_hostile_iri_is_refused_or_stored_as_text(memory_with_decision, field,
 
 
 @pytest.mark.parametrize("value", HOSTILE_IRIS, ids=lambda value: ascii(value[:40]))
-@pytest.mark.parametrize("place", ["subject", "predicate", "object", "datatype"])
-def test_a_hostile_iri_in_extra_triples_is_refused(base_memory, place, value):  # C034
+@pytest.mark.parametrize("position", ["subject", "predicate", "object", "datatype"])
+def test_a_hostile_iri_in_extra_triples_is_refused(base_memory, position, value):  # C034
     triple = {
         "subject": [value, "jido:key", "x"],
         "predicate": ["this", value, "x"],
         "object": ["this", "https://example.org/p", {"@id": value}],
         "datatype": ["this", "https://example.org/p", {"@value": "x", "@type": value}],
-    }[place]
+    }[position]
     refused(base_memory, extra_triples=[triple])
 
 
 @pytest.mark.parametrize(
-    "own",
+    "reserved",
     [
         f"{JIDO}Fact", "https://jido.ai/shapes#x", "https://jido.ai/agents/architect", "https://jido.ai/agents/new",
         "https://jido.ai/projects/p", "https://jido.ai/sessions/s-1", "https://jido.ai/evidence/x", "urn:jido:this",
@@ -135,8 +135,8 @@ def test_a_hostile_iri_in_extra_triples_is_refused(base_memory, place, value):  
         "https://jido.ai/memory/a/b", "https://jido.ai/submissions/x", f"{KNOWN}/alternatives/1",
     ],
 )  # fmt: skip
-def test_an_own_iri_in_a_reserved_namespace_is_refused(base_memory, own):  # C034
-    assert refused(base_memory, iri=own).code in ("invalid_iri", "iri_exists")
+def test_an_own_iri_in_a_reserved_namespace_is_refused(base_memory, reserved):  # C034
+    assert refused(base_memory, iri=reserved).code in ("invalid_iri", "iri_exists")
 
 
 @pytest.mark.parametrize(
@@ -192,13 +192,13 @@ def test_a_valid_text_is_stored_unchanged(memory_with_decision, text):  # C073
 @pytest.mark.parametrize("text", BAD_TEXTS, ids=lambda value: ascii(value[:20]))
 @pytest.mark.parametrize("field", ["summary", "rationale", "topic", "asserted_by", "evidence", "about", "extra", "key"])
 def test_an_invalid_text_is_refused_in_every_field(base_memory, field, text):  # C073
-    place = {
+    fields = {
         "evidence": {"evidence": [text]},
         "about": {"about": ["a", text]},
         "extra": {"extra_triples": [["jido:key", {"@value": text}]]},
         "key": {"idempotency_key": text},
     }
-    error = refused(base_memory, **place.get(field, {field: text}))
+    error = refused(base_memory, **fields.get(field, {field: text}))
     assert error.code in ("invalid_argument", "payload_too_large", "invalid_iri")
     assert len(str(error.to_dict())) < 5_000
     str(error).encode()
@@ -311,9 +311,9 @@ def test_a_resource_of_jidomem_is_refused_as_a_property(base_memory, predicate):
     refused(base_memory, extra_triples=[["this", predicate, "x"]])
 
 
-@pytest.mark.parametrize("place", ["@id", "@type"])
-def test_the_iri_of_the_commit_is_refused_in_extra_triples(base_memory, place):  # C012
-    value = {"@id": "urn:jido:this"} if place == "@id" else {"@value": "x", "@type": "urn:jido:this"}
+@pytest.mark.parametrize("position", ["@id", "@type"])
+def test_the_iri_of_the_commit_is_refused_in_extra_triples(base_memory, position):  # C012
+    value = {"@id": "urn:jido:this"} if position == "@id" else {"@value": "x", "@type": "urn:jido:this"}
     refused(base_memory, extra_triples=[["this", "https://example.org/p", value]])
 
 

@@ -13,12 +13,12 @@ DAY = "2026-11-21T00:00:00.000000Z"
 
 
 @pytest.mark.parametrize(
-    ("given", "slug"),
+    ("raw", "slug"),
     [("  The Architect ", "the-architect"), ("E\u0301va", "éva"), ("a_b.c-d", "a_b.c-d"), ("-.a.-", "a"), ("??", ""),
      ("STRASSE ß", "strasse-ss"), ("\u0301", ""), ("💥\u0301x", "x"), ("ana\ufe0f", "ana"), ("é\u200d", "é")],
 )  # fmt: skip
-def test_a_slug_has_lower_case_letters_and_digits(given, slug):
-    assert canonical.slug(given) == slug
+def test_a_slug_has_lower_case_letters_and_digits(raw, slug):
+    assert canonical.slug(raw) == slug
 
 
 @pytest.mark.parametrize(("first", "second"), [("राम", "रीम"), ("สมชาย", "สมชัย"), ("நிதி", "நதி"), ("İnci", "I nci")])
@@ -37,13 +37,13 @@ def test_slugs_are_idempotent():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "raw",
     ["2026/11/21", "21.11.2026", "2026.11.21", "21 Nov 2026", "21 November 2026", "Nov 21, 2026", "November 21, 2026",
      "Nov 21 2026", " November  21  2026\n"],
 )  # fmt: skip
-def test_a_date_in_another_unambiguous_format_is_read_as_its_day(given):
-    assert canonical.other_date(given) == DAY
-    assert canonical.moment(given) is None
+def test_a_date_in_another_unambiguous_format_is_read_as_its_day(raw):
+    assert canonical.other_date(raw) == DAY
+    assert canonical.moment(raw) is None
 
 
 def test_a_moment_with_a_year_of_four_digits_is_accepted():
@@ -54,60 +54,60 @@ def test_a_moment_with_a_year_of_four_digits_is_accepted():
 
 
 @pytest.mark.parametrize(
-    ("given", "squashed", "key"),
+    ("raw", "squashed", "key"),
     [
         ("jido:In-Progress", "inprogress", "in_progress"), (JIDO + "ToolSource", "toolsource", "tool_source"),
         ("a  b__c-D", "abcd", "a_b_c_d"), ("x:y:Z", "z", "z"), ("Ä1", "1", "ä1"),
     ],
 )  # fmt: skip
-def test_names_are_compared_without_case_and_separators(given, squashed, key):
-    assert (canonical.squash(given), canonical.type_key(given)) == (squashed, key)
+def test_names_are_compared_without_case_and_separators(raw, squashed, key):
+    assert (canonical.squash(raw), canonical.type_key(raw)) == (squashed, key)
 
 
 @pytest.mark.parametrize(
-    ("given", "nearest"),
+    ("raw", "nearest"),
     [
         ("med", "medium"), ("me", None), ("hgih", "high"), ("Me-Di um", "medium"), ("tool", None),
         ("toolsoruce", "ToolSource"), ("toolusre", "ToolUser"), ("xyzzy", None), ("hi", None), ("", None),
     ],
 )  # fmt: skip
-def test_the_nearest_name_has_the_same_prefix_or_is_most_similar(given, nearest):
-    assert canonical.nearest(given, ["low", "medium", "high", "ToolSource", "ToolSometimes", "ToolUser"]) == nearest
+def test_the_nearest_name_has_the_same_prefix_or_is_most_similar(raw, nearest):
+    assert canonical.nearest(raw, ["low", "medium", "high", "ToolSource", "ToolSometimes", "ToolUser"]) == nearest
 
 
 @pytest.mark.parametrize(
-    ("given", "expanded"),
+    ("raw", "expanded"),
     [
         ("jido:Fact", JIDO + "Fact"), ("xsd:a-b_1", "http://www.w3.org/2001/XMLSchema#a-b_1"), ("other:Fact", None),
         ("jido:1a", None), ("Jido:Fact", None), (" jido:Fact", None), ("jido:a/b", None), ("Fact", None),
     ],
 )  # fmt: skip
-def test_a_prefixed_name_of_a_known_prefix_is_expanded(given, expanded):
-    assert canonical.expand(given) == expanded
+def test_a_prefixed_name_of_a_known_prefix_is_expanded(raw, expanded):
+    assert canonical.expand(raw) == expanded
 
 
 @pytest.mark.parametrize(
-    ("given", "expected", "expected_in_prose"),
+    ("raw", "expected", "expected_in_prose"),
     [
         ("urn:x:a", True, True), (" HTTPS:/a ", True, True), ("http://a b", True, False), (" jido:Fact ", True, True),
         ("<a b>", True, False), (" <a> ", True, True), ("< urn:x", True, False), ("a: b", False, False),
         ("see https://a", False, False), ("a < b", False, False), ("plain", False, False), ("<a> <b>", False, False),
     ],
 )  # fmt: skip
-def test_a_reference_looks_like_an_iri_and_in_prose_is_a_single_token(given, expected, expected_in_prose):
-    assert (canonical.is_reference(given), canonical.is_reference(given, prose=True)) == (expected, expected_in_prose)
+def test_a_reference_looks_like_an_iri_and_in_prose_is_a_single_token(raw, expected, expected_in_prose):
+    assert (canonical.is_reference(raw), canonical.is_reference(raw, prose=True)) == (expected, expected_in_prose)
 
 
 @pytest.mark.parametrize(
-    ("given", "path"),
+    ("raw", "path"),
     [
         ("./src//a.py", "src/a.py"), ("src/../lib/", "lib/"), ("src/./a", "src/a"), ("src/a/", "src/a/"), ("./", "./"),
         ("a/..", "a/.."), ("a/../", "a/../"), ("../a//b", "../a//b"), ("x/../../a", "x/../../a"),
         ("https://x.org//a", "https://x.org//a"), ("a plain text", "a plain text"), ("...//a", ".../a"),
     ],
 )  # fmt: skip
-def test_a_path_is_written_without_redundant_parts(given, path):
-    assert plain_path(given) == path
+def test_a_path_is_written_without_redundant_parts(raw, path):
+    assert plain_path(raw) == path
 
 
 def test_iris_of_the_folders_of_jidomem_are_own_and_other_jidomem_iris_reserved():
@@ -122,7 +122,7 @@ def test_iris_of_the_folders_of_jidomem_are_own_and_other_jidomem_iris_reserved(
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("raw", "expected"),
     [
         ("https://example.org/a", True), ("http://a", True), ("urn:x:y", True), ("urn:", False), ("ftp://a", False),
         ("HTTPS://a", False), ("https://A/", False), ("https://a/%zz", False), ("http://[", False), ("a", False),
@@ -130,12 +130,12 @@ def test_iris_of_the_folders_of_jidomem_are_own_and_other_jidomem_iris_reserved(
         (" urn:x", False),
     ],
 )  # fmt: skip
-def test_an_absolute_iri_is_valid_in_canonical_form_up_to_a_length(given, expected):
-    assert canonical.is_absolute(given) is expected
+def test_an_absolute_iri_is_valid_in_canonical_form_up_to_a_length(raw, expected):
+    assert canonical.is_absolute(raw) is expected
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("raw", "expected"),
     [
         ("<HTTPS://Jido.ai/Agents/ The Architect>", BASE + "agents/thearchitect"), ("URN:X:Y", "urn:X:Y"),
         ("https://jido.ai/Sessions/S_1!", BASE + "sessions/s_1"), ("https://jido.ai/agents/??", BASE + "agents/??"),
@@ -145,8 +145,8 @@ def test_an_absolute_iri_is_valid_in_canonical_form_up_to_a_length(given, expect
         ("https://example.org/Memory/ABC", "https://example.org/Memory/ABC"), ("urx:A", "urx:A"),
     ],
 )  # fmt: skip
-def test_an_iri_is_written_in_its_canonical_form(given, expected):
-    assert canonical.written(given) == expected
+def test_an_iri_is_written_in_its_canonical_form(raw, expected):
+    assert canonical.written(raw) == expected
 
 
 def test_repeated_entries_are_removed_in_order():

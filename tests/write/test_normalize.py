@@ -89,7 +89,7 @@ def test_an_absolute_iri_of_the_caller_is_accepted(writer, given):  # C034
 
 
 @pytest.mark.parametrize(
-    "given",
+    "raw",
     [
         "https://example.org/a b", "https://example.org/a\tb", "ftp://example.org/a", "javascript:alert(1)", "a",
         "file:///etc/passwd", "//example.org/a", "https://", "urn:", "https://example.org/<a>", "https://a/{b}",
@@ -97,8 +97,8 @@ def test_an_absolute_iri_of_the_caller_is_accepted(writer, given):  # C034
         "https://example.org/a\x7f", "https://example.org/a\u0085b", "https://example.org/a\u2028b", "_:b0",
     ],
 )  # fmt: skip
-def test_any_other_iri_is_refused(writer, given):  # C034
-    assert refusal(writer.submit_intent, "p", intent(iri=given)).code == "invalid_iri"
+def test_any_other_iri_is_refused(writer, raw):  # C034
+    assert refusal(writer.submit_intent, "p", intent(iri=raw)).code == "invalid_iri"
 
 
 @pytest.mark.parametrize(
@@ -111,23 +111,23 @@ def test_an_iri_that_is_in_use_is_refused_for_a_new_memory(writer, existing):  #
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("raw", "expected"),
     [
         ("lesson", "lesson_learned"), ("LessonLearned", "lesson_learned"), ("lesson-learned", "lesson_learned"),
         ("Architectural Decision", "architectural_decision"), ("ArchitecturalDecision", "architectural_decision"),
         ("jido:Fact", "fact"), ("https://jido.ai/ontology#Bug", "bug"), (" FACT ", "fact"),
     ],
 )  # fmt: skip
-def test_spellings_of_a_type_are_normalized(given, expected):  # C035
-    assert normalized(type=given).type == expected
+def test_spellings_of_a_type_are_normalized(raw, expected):  # C035
+    assert normalized(type=raw).type == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("raw", "expected"),
     [("High", "high"), (" LOW ", "low"), ("jido:Medium", "medium"), (0.9, 0.9), (1, 1.0), ("0.25", 0.25), (0, 0.0)],
 )
-def test_a_confidence_is_a_level_or_the_exact_number(given, expected):  # C035
-    assert normalized(confidence=given).confidence == expected
+def test_a_confidence_is_a_level_or_the_exact_number(raw, expected):  # C035
+    assert normalized(confidence=raw).confidence == expected
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def test_a_confidence_number_is_stored_with_its_level(memory, number, level):  #
     assert memory.reader.get_memory("p", item)["properties"]["confidenceValue"] == [number]
 
 
-@pytest.mark.parametrize("given", [1.1, -0.1, float("nan"), float("inf"), "sure", True, "nan", "1e999", [0.5], {}])
-def test_any_other_confidence_is_refused(writer, given):  # C035
-    assert refusal(writer.submit_intent, "p", intent(confidence=given)).code in (
+@pytest.mark.parametrize("raw", [1.1, -0.1, float("nan"), float("inf"), "sure", True, "nan", "1e999", [0.5], {}])
+def test_any_other_confidence_is_refused(writer, raw):  # C035
+    assert refusal(writer.submit_intent, "p", intent(confidence=raw)).code in (
         "invalid_confidence",
         "invalid_argument",
     )
@@ -258,39 +258,43 @@ ALLOWED_CONFIDENCE = ("high", "medium", "low")
 
 
 @pytest.mark.parametrize(
-    ("given", "shown", "near"), [("hgih", "'hgih'", "high"), ("certain", "'certain'", None), (2, "2", None)]
+    ("raw", "shown_value", "near"), [("hgih", "'hgih'", "high"), ("certain", "'certain'", None), (2, "2", None)]
 )
-def test_an_invalid_confidence_is_refused_with_the_allowed_levels(given, shown, near):
-    (violation,) = refusal(normalized, confidence=given).violations
-    assert (violation.code, violation.field, violation.value) == ("invalid_confidence", "confidence", shown.strip("'"))
-    assert violation.message == f"confidence is low, medium, high or a number from 0 to 1, not {shown}"
+def test_an_invalid_confidence_is_refused_with_the_allowed_levels(raw, shown_value, near):
+    (violation,) = refusal(normalized, confidence=raw).violations
+    assert (violation.code, violation.field, violation.value) == (
+        "invalid_confidence",
+        "confidence",
+        shown_value.strip("'"),
+    )
+    assert violation.message == f"confidence is low, medium, high or a number from 0 to 1, not {shown_value}"
     assert (violation.allowed, violation.nearest) == (ALLOWED_CONFIDENCE, near)
 
 
-@pytest.mark.parametrize(("given", "near"), [("taks", "task"), ("xyzzy", None)])
-def test_an_invalid_type_is_refused_with_the_allowed_types(given, near):
-    (violation,) = refusal(normalized, type=given).violations
+@pytest.mark.parametrize(("raw", "near"), [("taks", "task"), ("xyzzy", None)])
+def test_an_invalid_type_is_refused_with_the_allowed_types(raw, near):
+    (violation,) = refusal(normalized, type=raw).violations
     assert (violation.code, violation.field, violation.value, violation.nearest) == (
         "unknown_type",
         "type",
-        given,
+        raw,
         near,
     )
-    assert violation.message == f"{given!r} is not a type of memory" + (f"; did you mean {near!r}?" if near else "")
+    assert violation.message == f"{raw!r} is not a type of memory" + (f"; did you mean {near!r}?" if near else "")
     assert set(violation.allowed) == {*CLASS_OF_TYPE, "lesson"} - {"deleted_marker"}
 
 
 @pytest.mark.parametrize("field", ["expires_on", "valid_from", "valid_until", "timestamp"])
-@pytest.mark.parametrize(("given", "near"), [("21.11.2026", "2026-11-21T00:00:00.000000Z"), ("soon", None)])
-def test_an_invalid_moment_is_refused_with_the_expected_form(field, given, near):
-    (violation,) = refusal(normalized, **{field: given}).violations
+@pytest.mark.parametrize(("raw", "near"), [("21.11.2026", "2026-11-21T00:00:00.000000Z"), ("soon", None)])
+def test_an_invalid_moment_is_refused_with_the_expected_form(field, raw, near):
+    (violation,) = refusal(normalized, **{field: raw}).violations
     assert (violation.code, violation.field, violation.value, violation.nearest) == (
         "shape_violation",
         field,
-        given,
+        raw,
         near,
     )
-    assert violation.message == f"{field} is an ISO 8601 date or moment such as 2026-11-21T08:00:00Z, not {given!r}"
+    assert violation.message == f"{field} is an ISO 8601 date or moment such as 2026-11-21T08:00:00Z, not {raw!r}"
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "src/../../x", ".."])
@@ -302,9 +306,9 @@ def test_a_path_outside_the_repository_is_refused_in_about(path):
         assert normalized(about=[accepted]).about
 
 
-@pytest.mark.parametrize("given", ["https://example.org/5", "http://example.org/5"])
-def test_tracked_by_accepts_only_a_url(given):
-    assert normalized(tracked_by=given).tracked_by == given
+@pytest.mark.parametrize("raw", ["https://example.org/5", "http://example.org/5"])
+def test_tracked_by_accepts_only_a_url(raw):
+    assert normalized(tracked_by=raw).tracked_by == raw
     (violation,) = refusal(normalized, tracked_by="issue 5").violations
     assert (violation.code, violation.field, violation.value) == ("invalid_iri", "tracked_by", "issue 5")
     assert violation.message == "tracked_by is a URL: start it with https://"
@@ -319,15 +323,15 @@ def test_a_memory_reference_by_name_is_unchanged_and_a_malformed_iri_refused(fie
 
 
 @pytest.mark.parametrize(
-    ("field", "given", "expected"),
+    ("field", "raw", "expected"),
     [
         ("convention_scope", "project", "ProjectScope"), ("convention_scope", "Global-Scope", "GlobalScope"),
         ("source_type", "user", "UserSource"), ("source_type", "ExternalDocument", "ExternalDocumentSource"),
         ("enforcement_level", "strict", "Strict"),
     ],
 )  # fmt: skip
-def test_a_choice_is_accepted_in_a_short_form(field, given, expected):
-    assert getattr(normalized(type="convention", **{field: given}), field) == expected
+def test_a_choice_is_accepted_in_a_short_form(field, raw, expected):
+    assert getattr(normalized(type="convention", **{field: raw}), field) == expected
 
 
 def test_evidence_paths_are_unchanged_and_about_paths_normalized():

@@ -201,8 +201,8 @@ def test_a_functional_property_accepts_one_value_repeated_or_not(memory):
 
 
 def test_appended_triples_are_checked_by_datatype_and_cardinality(memory):
-    def append(node, path, *more):
-        rows = [(node, TYPE, jido("SourceFile")), (node, jido("filePath"), path), *more]
+    def append(node, path, *further):
+        rows = [(node, TYPE, jido("SourceFile")), (node, jido("filePath"), path), *further]
         return memory.writer.append("p", "codebase", rows)
 
     node = "<urn:file>"

@@ -138,8 +138,8 @@ def test_the_most_specific_rule_applies_and_of_equals_the_strictest():
     )
     policy = AccessPolicy(rules)
 
-    def verdict(agent, role, kind, *places):
-        return policy.verdict(agent, role, (kind, "decision" if "decision" in kind else kind), places)[0]
+    def verdict(agent, role, kind, *paths):
+        return policy.verdict(agent, role, (kind, "decision" if "decision" in kind else kind), paths)[0]
 
     assert verdict(ANA, "Planner", "fact") == "deny"
     assert verdict(ANA, "Planner", "architectural_decision") == "propose"

@@ -147,8 +147,8 @@ def test_a_confirmed_memory_is_not_corrected(memory):
 
 def test_a_rollback_writes_nothing_where_one_memory_cannot_be_restated(tmp_path):  # C117
     memory = open_with(tmp_path, 'secrets = "off"\n')
-    one, secret = (memory.writer.submit_intent("p", intent(summary=text)) for text in ("one", SECRET))
-    for receipt in (one, secret):
+    plain, secret = (memory.writer.submit_intent("p", intent(summary=text)) for text in ("one", SECRET))
+    for receipt in (plain, secret):
         memory.writer.invalidate("p", receipt.iri, reason="wrong")
     memory.close()
     (tmp_path / "root" / "config.toml").write_text("")
@@ -183,8 +183,8 @@ def test_restored_memories_coexist_again(memory):
 
     rollback = memory.roll_back(str(second.version), reason="both were right", project="p")
 
-    one, other = (receipt.by for receipt in rollback.corrections)
-    assert values_of(memory, other, "coexistsWith") == [f"<{one}>"]
+    first_iri, second_iri = (receipt.by for receipt in rollback.corrections)
+    assert values_of(memory, second_iri, "coexistsWith") == [f"<{first_iri}>"]
     assert violations(memory) == []
 
 
@@ -348,7 +348,7 @@ def test_a_rollback_result_is_serialized_to_plain_values_and_immutable(memory):
 
     rollback = memory.roll_back(str(first.version), reason="back", project="p")
 
-    marker, again = (correction.by for correction in rollback.corrections)
+    marker, restated_iri = (correction.by for correction in rollback.corrections)
     restated = {"change": "restated", "item": first.iri, "type": "architectural_decision", "summary": "Use Oxigraph"}
     assert rollback.to_dict() == {
         "to": first.version.recorded_at,
@@ -357,7 +357,7 @@ def test_a_rollback_result_is_serialized_to_plain_values_and_immutable(memory):
         "version": str(rollback.version),
         "corrections": [
             {"change": "withdrawn", "item": risk.iri, "type": "risk", "summary": "noise", "by": marker},
-            {**restated, "by": again},
+            {**restated, "by": restated_iri},
         ],
     }
     for value, name in ((rollback, "to"), (rollback.corrections[0], "item")):

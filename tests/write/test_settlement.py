@@ -585,8 +585,8 @@ def test_an_agent_without_the_right_to_accept_may_not_reject_or_undo(memory):
     assert refusal(memory.writer.undo, "p", accepted).code == "policy_denied"
     withdrawal = memory.writer.invalidate("p", accepted, reason="I do not like it")
     assert (withdrawal.status, values_of(memory, accepted, "invalidatedBy")) == ("proposed", [])
-    own = memory.writer.remember("p", "three", source_type="ExternalDocumentSource").iri
-    settle(memory, own, "reject")
+    own_proposal = memory.writer.remember("p", "three", source_type="ExternalDocumentSource").iri
+    settle(memory, own_proposal, "reject")
     memory.writer.agent = "rita"
     settle(memory, withdrawal.iri, "accept")
     assert values_of(memory, accepted, "invalidatedBy") != []

@@ -128,10 +128,10 @@ def test_one_memory_may_supersede_several(memory):  # C048
     assert all(values_of(memory, item, "supersededBy") == [f"<{new}>"] for item in old)
 
 
-@pytest.mark.parametrize("end", ["supersedes", "invalidates"])
-def test_an_ended_memory_never_becomes_active_again(memory, end):  # C049
+@pytest.mark.parametrize("link", ["supersedes", "invalidates"])
+def test_an_ended_memory_never_becomes_active_again(memory, link):  # C049
     old = record(memory)
-    new = record(memory, summary="new", **{end: [old]})
+    new = record(memory, summary="new", **{link: [old]})
     record(memory, summary="newest", invalidates=[new])  # its successor is invalidated: the old memory stays ended
     assert memory.reader.get_memory("p", old)["status"] != "active"
     assert old not in [row["fact"] for row in memory.reader.list_facts_with_confidence("p")]
@@ -547,9 +547,9 @@ def test_a_used_or_reserved_iri_is_refused_with_an_alternative(memory):
     assert [(violation.message, violation.field, violation.value) for violation in error.violations] == [
         (f"{stored} {message}", "iri", stored)
     ]
-    for given in (MEMORY, MEMORY + "a/b", "https://jido.ai/agents/x"):
-        (violation,) = refusal(memory.writer.submit_intent, "p", intent(summary="two", iri=given)).violations
-        assert (violation.code, violation.field, violation.value) == ("invalid_iri", "iri", given)
+    for reserved in (MEMORY, MEMORY + "a/b", "https://jido.ai/agents/x"):
+        (violation,) = refusal(memory.writer.submit_intent, "p", intent(summary="two", iri=reserved)).violations
+        assert (violation.code, violation.field, violation.value) == ("invalid_iri", "iri", reserved)
         assert f"leave iri out, or use {MEMORY}<id> or your own namespace" in violation.message
 
 
@@ -609,10 +609,10 @@ def test_a_language_tagged_topic_is_refused_for_its_range_and_not_as_a_repetitio
     assert violation.message == "https://jido.ai/ontology#topic takes string, not 'Hafen'"
 
 
-@pytest.mark.parametrize("given", ["abcdef", MEMORY + "nobody"])
-def test_an_unknown_reference_is_not_reported_as_active(memory, given):
-    (violation,) = refusal(memory.writer.submit_intent, "p", intent(revives=[given])).violations
-    assert (violation.code, violation.field, violation.value) == ("unknown_reference", "revives", given)
+@pytest.mark.parametrize("reference", ["abcdef", MEMORY + "nobody"])
+def test_an_unknown_reference_is_not_reported_as_active(memory, reference):
+    (violation,) = refusal(memory.writer.submit_intent, "p", intent(revives=[reference])).violations
+    assert (violation.code, violation.field, violation.value) == ("unknown_reference", "revives", reference)
 
 
 def test_a_reserved_iri_is_repaired_by_its_removal(memory):

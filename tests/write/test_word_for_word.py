@@ -54,14 +54,14 @@ def test_an_agent_without_letters_in_its_name_is_described_by_text_only():
 
 
 @pytest.mark.parametrize(
-    ("field", "given", "name"),
+    ("field", "oversized", "name"),
     [
         ("id", "x" * 101, "id"), ("agent_id", "x" * 101, "agent_id"), ("content", "x" * 101, "content"),
         ("session_id", "x" * 101, "session_id"), ("metadata", {"k": "x" * 93}, "metadata"),
     ],
 )  # fmt: skip
-def test_an_oversized_text_of_an_entry_is_refused_with_its_field(field, given, name):
-    error = refusal(rows_of, **{field: given})
+def test_an_oversized_text_of_an_entry_is_refused_with_its_field(field, oversized, name):
+    error = refusal(rows_of, **{field: oversized})
     assert (error.code, error.detail) == ("payload_too_large", f"{name} has 101 bytes; a text holds at most 100")
     assert error.hint.startswith("split it, or store a summary and the place of the full text")
 

@@ -23,15 +23,15 @@ def events(memory, name):
     ]
 
 
-@pytest.mark.parametrize("end", ["Closed", "Abandoned"])
-def test_an_ended_session_is_not_moved_and_the_refusal_names_its_successor_command(memory, end):
+@pytest.mark.parametrize("final_status", ["Closed", "Abandoned"])
+def test_an_ended_session_is_not_moved_and_the_refusal_names_its_successor_command(memory, final_status):
     memory.writer.start_session("p", "s")
-    memory.writer.move_session("p", "s", status=end)
+    memory.writer.move_session("p", "s", status=final_status)
     before = triples_of(memory)
 
     for change in ({"status": "Active"}, {"phase": "review"}):
         error = refusal(memory.writer.move_session, "p", "s", **change)
-        assert error.detail == f"{SESSIONS}s has ended ({end})"
+        assert error.detail == f"{SESSIONS}s has ended ({final_status})"
         assert error.hint == "open a new one with: jidomem agent session start NAME --continues s"
         assert [(v.code, v.field, v.value) for v in error.violations] == [
             ("shape_violation", "session", SESSIONS + "s")
@@ -116,19 +116,19 @@ def test_the_end_of_a_session_is_never_before_its_start(memory):
     assert values_of(memory, SESSIONS + "later", "endedAt") == [date_time(later)]
 
 
-@pytest.mark.parametrize(("field", "given", "nearest", "allowed"), [
+@pytest.mark.parametrize(("field", "raw", "nearest", "allowed"), [
     ("phase", "Reviewfase", "ReviewPhase", PHASES),
     ("status", "close", "Closed", ("Active", "Paused", "Closed", "Abandoned")),
     ("phase", "zzz", None, PHASES),
 ])  # fmt: skip
-def test_an_unknown_state_is_refused_with_the_allowed_and_nearest_states(memory, field, given, nearest, allowed):
+def test_an_unknown_state_is_refused_with_the_allowed_and_nearest_states(memory, field, raw, nearest, allowed):
     memory.writer.start_session("p", "s")
 
-    error = refusal(memory.writer.move_session, "p", "s", **{field: given})
+    error = refusal(memory.writer.move_session, "p", "s", **{field: raw})
 
     (violation,) = error.violations
-    assert error.detail == f"{field} is one of {', '.join(allowed)}, not {given!r}"
-    assert (violation.code, violation.field, violation.value) == ("shape_violation", field, given)
+    assert error.detail == f"{field} is one of {', '.join(allowed)}, not {raw!r}"
+    assert (violation.code, violation.field, violation.value) == ("shape_violation", field, raw)
     assert (violation.nearest, sorted(violation.allowed)) == (nearest, sorted(allowed))
     assert (violation.repair({}) if violation.repair else None) == ({field: nearest} if nearest else None)
 

@@ -319,11 +319,16 @@ def test_a_memory_of_another_agent_is_recorded_in_the_daily_session_of_that_agen
         day = memory.writer.session.removeprefix("root-agent-")
         first = memory.remember("it rained", asserted_by="ana")
         iri = memory.remember("it snowed", asserted_by="https://jido.ai/agents/ana")
-        own, given = memory.remember("it hailed"), memory.remember("sun", asserted_by="ana", asserted_in="s-1")
+        own_memory, in_given_session = (
+            memory.remember("it hailed"),
+            memory.remember("sun", asserted_by="ana", asserted_in="s-1"),
+        )
         who = {"asserted_by": "ben"}
         fix = memory.writer.correct("p", first.iri, supersede="it poured", reason="wet", who=who)
 
-        sessions = [values_of(memory, each.iri, "assertedIn") for each in (first, iri, own, given, fix)]
+        sessions = [
+            values_of(memory, each.iri, "assertedIn") for each in (first, iri, own_memory, in_given_session, fix)
+        ]
 
     names = [f"ana-{day}", f"ana-{day}", f"root-agent-{day}", "s-1", f"ben-{day}"]
     assert sessions == [[f"<https://jido.ai/sessions/{name}>"] for name in names]
@@ -396,24 +401,24 @@ def test_the_parsed_journal_equals_the_indexed_triples(memory):  # C074 C079
 
 def test_the_file_is_flushed_before_and_the_folder_after_the_rename(memory, monkeypatch):  # C077 C075
     memory.writer.submit_intent("p", intent())
-    seen, folder = [], str(memory.journal.path(STREAM))
+    calls, folder = [], str(memory.journal.path(STREAM))
     fsync, rename = os.fsync, os.rename
     names = lambda descriptor: os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: E731
-    monkeypatch.setattr(os, "fsync", lambda fd: (seen.append(("fsync", names(fd))), fsync(fd))[1])
-    monkeypatch.setattr(os, "rename", lambda a, b: (seen.append(("rename", a, b)), rename(a, b))[1])
+    monkeypatch.setattr(os, "fsync", lambda fd: (calls.append(("fsync", names(fd))), fsync(fd))[1])
+    monkeypatch.setattr(os, "rename", lambda a, b: (calls.append(("rename", a, b)), rename(a, b))[1])
     memory.writer.submit_intent("p", intent(summary="two"))
-    (renamed,) = [entry for entry in seen if entry[0] == "rename"]
+    (renamed,) = [entry for entry in calls if entry[0] == "rename"]
     assert os.path.dirname(renamed[1]) == os.path.dirname(renamed[2]) == folder
-    assert seen == [("fsync", renamed[1]), renamed, ("fsync", folder)]
+    assert calls == [("fsync", renamed[1]), renamed, ("fsync", folder)]
 
 
 def test_an_incomplete_commit_of_a_killed_writer_is_ignored(memory):  # C075 C077
     memory.writer.submit_intent("p", intent())
     (memory.journal.path(STREAM) / ".incoming.lock").write_bytes(commits(memory)[0].read_bytes()[:700])
-    with jidomem.open(memory.settings.root, sources=sources_after(1)) as again:
-        assert summaries(again) == ["the build needs Rust 1.80"]
-        assert again.damage("p") == ()
-        assert again.writer.submit_intent("p", intent(iri="urn:x:2", summary="two")).status == "asserted"
+    with jidomem.open(memory.settings.root, sources=sources_after(1)) as reopened:
+        assert summaries(reopened) == ["the build needs Rust 1.80"]
+        assert reopened.damage("p") == ()
+        assert reopened.writer.submit_intent("p", intent(iri="urn:x:2", summary="two")).status == "asserted"
 
 
 # --- dry runs, batches, threads --------------------------------------------------------------------------------------
