@@ -1,4 +1,4 @@
-"""The contract of shared logs, run on a log that keeps it and on one that does not."""
+"""The contract of shared logs, run on a log that fulfils it and on one that does not."""
 
 import pytest
 from file_log import BlindLog
@@ -14,15 +14,15 @@ class TestFileLog(LogContract, ProcessContract):
 
 
 @pytest.mark.parametrize(
-    "broken",
+    "check",
     [
         LogContract.test_a_number_is_given_once,
         LogContract.test_the_commit_that_stands_there_already_is_answered_with_yes_and_put_once,
         LogContract.test_of_those_that_want_the_same_number_at_once_one_gets_it,
     ],
 )
-def test_a_log_that_takes_whatever_comes_is_found_out(broken, tmp_path):
+def test_a_log_that_accepts_every_append_fails_the_contract(check, tmp_path):
     blind = BlindLog(str(tmp_path / "log.sqlite"))
     with pytest.raises(AssertionError):
-        broken(LogContract(), blind, lambda: blind)
+        check(LogContract(), blind, lambda: blind)
     blind.close()

@@ -1,4 +1,4 @@
-"""The log in an object store keeps what every log promises."""
+"""The log in an object store fulfils the contract of shared logs."""
 
 import os
 
@@ -9,7 +9,7 @@ from jidomem.extras.servers.object_log import ObjectLog
 
 
 def opened(address):
-    """Open the log at an address, the endpoint being that of the environment."""
+    """Open the log at an address, with the endpoint of the environment."""
     return ObjectLog(address, os.environ)
 
 

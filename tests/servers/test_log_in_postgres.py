@@ -1,4 +1,4 @@
-"""The log in PostgreSQL keeps what every log promises."""
+"""The log in PostgreSQL fulfils the contract of shared logs."""
 
 import pytest
 from log_contract import LogContract, ProcessContract

@@ -1,4 +1,4 @@
-"""No commit that an object store acknowledged is lost or duplicated when a writer, a replica or all are killed."""
+"""No acknowledged commit of an object store is lost or duplicated when a writer, a replica or all are killed."""
 
 import os
 import subprocess
@@ -17,36 +17,36 @@ from jidomem.extras.servers.object_log import ObjectLog
 APPENDING = Path(__file__).parent / "appending.py"
 
 
-def held(address, told):
-    """What is there: all that was *told*, under the numbers told, without a gap, and nothing twice."""
+def require_acknowledged(address, acknowledged):
+    """The texts in the log: all *acknowledged* ones under their numbers, without a gap or a duplicate."""
     with closing(ObjectLog(address, os.environ)) as log:
         entries = list(log.read(ONE))
     texts = [entry.document.decode() for entry in entries]
     assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
     assert len(set(texts)) == len(texts)
-    assert {text: texts[number - 1] for text, number in told.items()} == {text: text for text in told}
+    assert {text: texts[number - 1] for text, number in acknowledged.items()} == {text: text for text in acknowledged}
     return texts
 
 
-def test_writers_that_are_killed_leave_all_they_acknowledged_and_nothing_twice(bucket, scale):
-    told = {}
+def test_killed_writers_lose_and_duplicate_no_acknowledged_commit(bucket, scale):
+    acknowledged = {}
     for turn in range(scale):
         command = [sys.executable, str(APPENDING), bucket]
         writers = [subprocess.Popen([*command, f"{turn}{name}"], stdout=subprocess.PIPE, text=True) for name in "abc"]
         for lines, writer in zip((3, 11, 20), writers, strict=True):
             with writer:
-                said = [writer.stdout.readline().split() for _ in range(lines)]
+                lines_read = [writer.stdout.readline().split() for _ in range(lines)]
                 writer.kill()
-                said += [line.split() for line in writer.stdout]
-            told |= {text: int(number) for text, number in said}
+                lines_read += [line.split() for line in writer.stdout]
+            acknowledged |= {text: int(number) for text, number in lines_read}
 
-    texts = held(bucket, told)
-    assert len(told) >= 34 * scale
-    assert len(texts) - len(told) <= 3 * scale  # of each writer at most the one it did not live to tell of
+    texts = require_acknowledged(bucket, acknowledged)
+    assert len(acknowledged) >= 34 * scale
+    assert len(texts) - len(acknowledged) <= 3 * scale  # of each writer at most the append that it was killed in
 
 
 class Load:
-    """Threads that append to one stream until they are told to stop, and note each acknowledgement."""
+    """Threads that append to one stream until they are stopped, and note each acknowledgement."""
 
     def __init__(self, address, writers=2):
         self.told, self.failed, self.stopped = {}, [], threading.Event()
@@ -79,9 +79,9 @@ class Load:
                     raise
 
     def goes_on(self, more=25):
-        """Wait until so much more was acknowledged."""
-        enough = len(self.told) + more
-        seaweed.until(lambda: True if len(self.told) >= enough or self.failed else None, f"{enough} appends")
+        """Wait until that many more appends are acknowledged."""
+        expected = len(self.told) + more
+        seaweed.until(lambda: True if len(self.told) >= expected or self.failed else None, f"{expected} appends")
 
     def stop(self):
         self.stopped.set()
@@ -92,7 +92,7 @@ class Load:
 
 @pytest.fixture
 def pair():
-    """A store that keeps each object on two servers; another one where a process took one of its ports meanwhile."""
+    """A store that stores each object on two servers; a second attempt where another process took one of its ports."""
     with ExitStack() as stack:
         for is_last in (False, True):
             store = stack.enter_context(seaweed.store())
@@ -109,17 +109,17 @@ def pair():
         yield store
 
 
-def test_no_acknowledged_commit_is_lost_with_a_replica_nor_with_a_restart_of_the_store(pair, scale, monkeypatch):
+def test_no_acknowledged_commit_is_lost_when_replicas_are_killed_or_the_store_restarts(pair, scale, monkeypatch):
     monkeypatch.setattr(
         "jidomem.extras.servers.object_log.ANSWER", 2.0
-    )  # a store that lacks a replica says nothing to a put
+    )  # a store that lacks a replica does not answer a put
     address = pair.address()
     load = Load(address)
     for _ in range(scale):
         load.goes_on()
         for replica in ("one", "two"):
             pair.kill(replica)
-            held(address, dict(load.told))
+            require_acknowledged(address, dict(load.told))
             pair.start(replica)
             load.goes_on()
         for part in ("all", "one", "two"):
@@ -128,5 +128,7 @@ def test_no_acknowledged_commit_is_lost_with_a_replica_nor_with_a_restart_of_the
             pair.start(part)
         load.goes_on()
     load.stop()
-    texts = held(address, load.told)
-    assert len(texts) - len(load.told) <= len(load.threads)  # what was under way when they were told to stop
+    texts = require_acknowledged(address, load.told)
+    assert len(texts) - len(load.told) <= len(
+        load.threads
+    )  # the appends that were running when the threads were stopped

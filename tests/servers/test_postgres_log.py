@@ -1,4 +1,4 @@
-"""The log in PostgreSQL: addresses, rights, layouts, lost connections, and notifications."""
+"""The log in PostgreSQL: addresses, permissions, layouts, lost connections and notifications."""
 
 import subprocess
 import sys
@@ -50,9 +50,9 @@ def schema_of(address):
     ],
 )
 def test_an_address_is_shown_without_its_password(address, shown):
-    read = postgres_connection.read(address)
-    assert read.name == shown
-    assert "s3" not in read.name + repr(read)
+    parsed = postgres_connection.read(address)
+    assert parsed.name == shown
+    assert "s3" not in parsed.name + repr(parsed)
 
 
 @pytest.mark.parametrize(
@@ -69,23 +69,23 @@ def test_an_address_is_shown_without_its_password(address, shown):
         "postgresql://ada:x?s3cret@db/m",
     ],
 )
-def test_what_is_no_address_is_refused_and_nothing_of_its_password_shown(address):
+def test_an_invalid_address_is_refused_without_its_password(address):
     with pytest.raises(InvalidRequest) as refused:
         PostgresLog(address)
     assert "s3" not in f"{refused.value.detail}{refused.value.hint}{refused.value.__cause__}"
     assert refused.value.hint
 
 
-def test_several_hosts_are_asked_for_the_one_that_is_written_to():
+def test_several_hosts_are_searched_for_the_writable_one():
     assert postgres_connection.read("postgresql://a,b/m").options["target_session_attrs"] == "read-write"
-    own = postgres_connection.read("postgresql://a,b/m?target_session_attrs=any&connect_timeout=9").options
-    assert (own["target_session_attrs"], own["connect_timeout"]) == ("any", "9")
+    given = postgres_connection.read("postgresql://a,b/m?target_session_attrs=any&connect_timeout=9").options
+    assert (given["target_session_attrs"], given["connect_timeout"]) == ("any", "9")
 
 
 # rights and layouts
 
 
-def test_who_may_not_come_in_is_told_without_the_password(postgres):
+def test_a_refused_login_is_reported_without_the_password(postgres):
     for wrong in (
         postgres.url.replace(PASSWORD, "wr0ng"),
         postgres.url + "_none",
@@ -93,108 +93,108 @@ def test_who_may_not_come_in_is_told_without_the_password(postgres):
     ):
         with pytest.raises(Failed) as refused:
             PostgresLog(wrong, wait=60)
-        told = f"{refused.value.detail} {refused.value.hint}"
-        assert (refused.value.code, "wr0ng" in told, PASSWORD in told) == ("store_unreachable", False, False)
+        text = f"{refused.value.detail} {refused.value.hint}"
+        assert (refused.value.code, "wr0ng" in text, PASSWORD in text) == ("store_unreachable", False, False)
 
 
-def test_a_role_that_may_make_nothing_is_told_what_an_administrator_runs(postgres, address):
+def test_a_role_without_permission_is_told_the_statements_for_an_administrator(postgres, address):
     postgres.sql("CREATE ROLE plain LOGIN PASSWORD 'p1ain'")
-    theirs = address.replace("jido:", "plain:").replace(PASSWORD, "p1ain")
+    plain_address = address.replace("jido:", "plain:").replace(PASSWORD, "p1ain")
     with pytest.raises(Failed) as refused:
-        PostgresLog(theirs)
+        PostgresLog(plain_address)
     schema = schema_of(address)
     assert refused.value.code == "invalid_config"
     first = f"CREATE SCHEMA {schema} AUTHORIZATION plain;"
     assert first in refused.value.hint
     PostgresLog(address).close()  # its owner makes the tables
     with pytest.raises(Failed) as refused:
-        PostgresLog(theirs)
+        PostgresLog(plain_address)
     for statement in refused.value.hint.partition("GRANT")[2].split(";"):
         if statement.strip():
             postgres.sql("GRANT" * (not statement.strip().startswith("GRANT")) + statement)
 
-    least = PostgresLog(theirs)
-    fill(least, 2)
-    least.rewrite(ONE, {commit(1): b"new"})
-    assert least.put("f", b"x")
-    assert (least.reach([ONE])[ONE], least.names()) == (Reach(2, 1), ["f"])
-    least.close()
+    permitted = PostgresLog(plain_address)
+    fill(permitted, 2)
+    permitted.rewrite(ONE, {commit(1): b"new"})
+    assert permitted.put("f", b"x")
+    assert (permitted.reach([ONE])[ONE], permitted.names()) == (Reach(2, 1), ["f"])
+    permitted.close()
     postgres.sql(f"DROP SCHEMA {schema} CASCADE")
     postgres.sql("DROP ROLE plain")
 
 
-def test_tables_that_are_gone_are_said_with_what_brings_them_back(postgres, log, address):
+def test_lost_tables_are_reported_with_the_command_that_restores_them(postgres, log, address):
     fill(log, 2)
     postgres.sql(f"DROP SCHEMA {address.rpartition('=')[2]} CASCADE")
 
-    for asked in (partial(log.reach, [ONE]), partial(log.append, ONE, 3, commit(3), document(3))):
-        with pytest.raises(Failed, match="has lost its tables") as told:
-            asked()
-        assert (told.value.code, "jidomem root restore" in told.value.hint) == ("store_unreachable", True)
+    for call in (partial(log.reach, [ONE]), partial(log.append, ONE, 3, commit(3), document(3))):
+        with pytest.raises(Failed, match="has lost its tables") as failure:
+            call()
+        assert (failure.value.code, "jidomem root restore" in failure.value.hint) == ("store_unreachable", True)
 
 
-def test_tables_of_a_later_time_are_refused_by_name(postgres, log, address):
+def test_a_newer_layout_of_the_tables_is_refused(postgres, log, address):
     postgres.sql(f"UPDATE {schema_of(address)}.layout SET version = 99")
     with pytest.raises(Failed, match=r"its tables have layout 99, and this jidomem knows \d at most") as refused:
         PostgresLog(address)
     assert (refused.value.code, "pip install" in refused.value.hint) == ("invalid_config", True)
 
 
-def test_tables_of_an_earlier_time_are_brought_up_to_date(address, monkeypatch):
-    with monkeypatch.context() as then:
-        then.setattr(postgres_connection, "STEPS", postgres_connection.STEPS[:1])
+def test_an_older_layout_of_the_tables_is_migrated(address, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(postgres_connection, "STEPS", postgres_connection.STEPS[:1])
         first = PostgresLog(address)
-        written = fill(first, 3)
-    now = PostgresLog(address)
-    assert list(now.read(ONE)) == list(first.read(ONE)) == written
+        entries = fill(first, 3)
+    migrated = PostgresLog(address)
+    assert list(migrated.read(ONE)) == list(first.read(ONE)) == entries
     with psycopg.connect(address.partition("?")[0]) as connection:
-        (found,) = connection.execute(f"SELECT version FROM {schema_of(address)}.layout").fetchall()
-    assert found == (len(postgres_connection.STEPS),)
-    now.close()
+        (layout,) = connection.execute(f"SELECT version FROM {schema_of(address)}.layout").fetchall()
+    assert layout == (len(postgres_connection.STEPS),)
+    migrated.close()
     first.close()
 
 
-def test_processes_that_open_a_root_for_the_first_time_at_once_all_get_in(address):
-    opening = [subprocess.Popen([sys.executable, "-c", OPEN, address], stderr=subprocess.PIPE) for _ in range(3)]
+def test_processes_that_open_a_new_root_at_once_all_succeed(address):
+    processes = [subprocess.Popen([sys.executable, "-c", OPEN, address], stderr=subprocess.PIPE) for _ in range(3)]
     with ThreadPoolExecutor(6) as threads:
-        opened = [*threads.map(PostgresLog, [address] * 6)]
-    assert [(process.communicate()[1], process.returncode) for process in opening] == [(b"", 0)] * 3
-    assert [log.append(ONE, 1, commit(1), b"") for log in opened] == [True] * 6
-    for log in opened:
+        logs = [*threads.map(PostgresLog, [address] * 6)]
+    assert [(process.communicate()[1], process.returncode) for process in processes] == [(b"", 0)] * 3
+    assert [log.append(ONE, 1, commit(1), b"") for log in logs] == [True] * 6
+    for log in logs:
         log.close()
 
 
 # connections
 
 
-def ended(postgres):
+def end_connections(postgres):
     """End every connection to the server."""
     return postgres.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
                         " AND backend_type = 'client backend'")  # fmt: skip
 
 
-def test_connections_that_were_lost_are_had_again(postgres, log):
-    written = fill(log, 3)
+def test_lost_connections_are_opened_again(postgres, log):
+    entries = fill(log, 3)
     log.wait(ONE, Reach(), 0)
     for number in range(4, 8):
-        assert ended(postgres)
+        assert end_connections(postgres)
         if number % 2:
             assert log.reach([ONE])[ONE].length == number - 1
-        written += fill(log, number, first=number)
-    assert list(log.read(ONE)) == written
+        entries += fill(log, number, first=number)
+    assert list(log.read(ONE)) == entries
 
 
-@pytest.mark.parametrize("reached", [True, False], ids=["kept", "not kept"])
-def test_an_append_whose_answer_was_lost_is_settled_and_kept_once(postgres, log, monkeypatch, reached):
+@pytest.mark.parametrize("is_stored", [True, False], ids=["kept", "not kept"])
+def test_an_append_with_a_lost_answer_is_stored_once(postgres, log, monkeypatch, is_stored):
     fill(log, 2)
-    execute, tries = postgres_connection.PostgresConnection.execute, []
+    execute, queries = postgres_connection.PostgresConnection.execute, []
 
-    def losing(self, query, *rest, **more):
-        tries.append(query)
-        if len(tries) > 1:
-            return execute(self, query, *rest, **more)
-        if reached:
-            execute(self, query, *rest, **more)
+    def losing(self, query, *rest, **options):
+        queries.append(query)
+        if len(queries) > 1:
+            return execute(self, query, *rest, **options)
+        if is_stored:
+            execute(self, query, *rest, **options)
         postgres.sql(f"SELECT pg_terminate_backend({self.info.backend_pid})")
         return execute(self, "SELECT 1")
 
@@ -203,16 +203,16 @@ def test_an_append_whose_answer_was_lost_is_settled_and_kept_once(postgres, log,
     assert log.append(ONE, 3, commit(3), document(3)) is True
 
     monkeypatch.undo()
-    assert len(tries) > 1
+    assert len(queries) > 1
     assert list(log.read(ONE, 2)) == [LogEntry(3, commit(3), document(3))]
 
 
-def test_an_append_that_cannot_be_settled_is_told_with_its_commit(postgres, address, monkeypatch):
+def test_an_append_that_cannot_be_settled_is_reported_with_its_commit(postgres, address, monkeypatch):
     log = PostgresLog(address, wait=0.0)
     execute = postgres_connection.PostgresConnection.execute
 
-    def losing(self, query, *rest, **more):
-        execute(self, query, *rest, **more)
+    def losing(self, query, *rest, **options):
+        execute(self, query, *rest, **options)
         postgres.sql(f"SELECT pg_terminate_backend({self.info.backend_pid})")
         return execute(self, "SELECT 1")
 
@@ -227,12 +227,12 @@ def test_an_append_that_cannot_be_settled_is_told_with_its_commit(postgres, addr
     log.close()
 
 
-def test_a_server_that_does_not_answer_is_given_up_after_a_while(postgres, address, monkeypatch):
+def test_a_server_that_does_not_answer_is_reported_after_a_timeout(postgres, address, monkeypatch):
     log = PostgresLog(address, wait=0.0)
     fill(log, 1)
     monkeypatch.setattr(postgres_connection.PostgresConnection, "longest", 0.2)
-    with psycopg.connect(postgres.url) as holding:
-        holding.execute(f"LOCK {schema_of(address)}.commits")
+    with psycopg.connect(postgres.url) as blocker:
+        blocker.execute(f"LOCK {schema_of(address)}.commits")
         with pytest.raises(Failed, match=r"no answer for 0.2 s") as failure:
             log.reach([ONE])
         with pytest.raises(Failed) as unknown:
@@ -241,38 +241,38 @@ def test_a_server_that_does_not_answer_is_given_up_after_a_while(postgres, addre
     log.close()
 
 
-def test_an_append_whose_wait_for_durability_was_cut_short_is_not_acknowledged(postgres, log, monkeypatch):
-    execute, warned = postgres_connection.PostgresConnection.execute, []
+def test_an_append_whose_replication_was_cancelled_is_repeated(postgres, log, monkeypatch):
+    execute, warnings = postgres_connection.PostgresConnection.execute, []
 
-    def warning(self, query, *rest, **more):
-        done = execute(self, query, *rest, **more)
-        if not warned:
-            warned.append(execute(self, "DO $$ BEGIN RAISE WARNING 'canceling wait for replication'; END $$"))
-        return done
+    def warning(self, query, *rest, **options):
+        result = execute(self, query, *rest, **options)
+        if not warnings:
+            warnings.append(execute(self, "DO $$ BEGIN RAISE WARNING 'canceling wait for replication'; END $$"))
+        return result
 
     monkeypatch.setattr(postgres_connection.PostgresConnection, "execute", warning)
-    asked = []
-    monkeypatch.setattr(log, "_try_append", lambda *given, of=log._try_append: asked.append(1) or of(*given))
+    attempts = []
+    monkeypatch.setattr(log, "_try_append", lambda *given, of=log._try_append: attempts.append(1) or of(*given))
 
     assert log.append(ONE, 1, commit(1), document(1)) is True
-    assert len(asked) == 2
+    assert len(attempts) == 2
     assert log.reach([ONE])[ONE].length == 1
 
 
-def test_more_threads_than_connections_take_turns(log, address):
+def test_more_threads_than_connections_share_them(log, address):
     with ThreadPoolExecutor(24) as threads:
         assert {*threads.map(lambda _: log.reach([ONE])[ONE], range(200))} == {Reach()}
     with psycopg.connect(address.partition("?")[0]) as connection:
-        (found,) = connection.execute(
+        (connections,) = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'jidomem'"
         ).fetchall()
-    assert 0 < found[0] <= postgres_connection.SIZE
+    assert 0 < connections[0] <= postgres_connection.SIZE
 
 
-def test_many_entries_are_kept_together_or_not_at_all(log):
-    written = fill(log, 2)
-    more = [LogEntry(number, commit(number), document(number)) for number in range(3, 60)]
-    rows = [(entry.commit, entry.document) for entry in more]
+def test_many_entries_are_appended_together_or_not_at_all(log):
+    entries = fill(log, 2)
+    further = [LogEntry(number, commit(number), document(number)) for number in range(3, 60)]
+    rows = [(entry.commit, entry.document) for entry in further]
 
     assert log.append_many(ONE, 2, rows) is False
     with pytest.raises(ValueError, match="leaves a gap"):
@@ -281,80 +281,80 @@ def test_many_entries_are_kept_together_or_not_at_all(log):
     assert log.append_many(ONE, 3, rows) is True
     assert log.append_many(ONE, 60, []) is True
     assert log.append_many(ONE, 3, [*rows, (commit(60), document(60)), (commit(61), document(61))]) is False
-    assert list(log.read(ONE)) == written + more
+    assert list(log.read(ONE)) == entries + further
 
 
 # who is told
 
 
-def listens(address):
-    """Whether a connection to the database listens to the news of the log."""
+def is_listening(address):
+    """Whether a connection to the database listens to the notifications of the log."""
     with psycopg.connect(address.partition("?")[0]) as connection:
         news = f'LISTEN "{schema_of(address)}_news"'
         return bool(connection.execute("SELECT 1 FROM pg_stat_activity WHERE query = %s", [news]).fetchall())
 
 
-def hears(log):
-    """Whether the log trusts that it is told, and looks seldom."""
+def is_notified(log):
+    """Whether the log relies on notifications, and polls seldom."""
     return log._listener._is_receiving
 
 
-def test_who_waits_hears_at_once_and_asks_seldom(log, address, monkeypatch):
+def test_a_waiting_thread_is_notified_at_once(log, address, monkeypatch):
     monkeypatch.setattr(postgres_log, "SLOW_POLL", LONG)
-    other, heard = PostgresLog(address), []
-    waiting = threading.Thread(target=lambda: heard.append(other.wait(ONE, Reach(), LONG * 5)), daemon=True)
-    waiting.start()
-    while not listens(address):
-        waiting.join(0.01)
+    other, reaches = PostgresLog(address), []
+    thread = threading.Thread(target=lambda: reaches.append(other.wait(ONE, Reach(), LONG * 5)), daemon=True)
+    thread.start()
+    while not is_listening(address):
+        thread.join(0.01)
     fill(log, 1)
-    waiting.join(LONG / 2)
-    assert heard == [Reach(1)]
+    thread.join(LONG / 2)
+    assert reaches == [Reach(1)]
     other.close()
 
 
 def test_a_waiting_thread_without_notifications_polls(log, address, monkeypatch):
     monkeypatch.setattr(PostgresLog, "_supports_notify", lambda self, connection: False)
-    deaf, heard = PostgresLog(address), []
-    waiting = threading.Thread(target=lambda: heard.append(deaf.wait(ONE, Reach(), LONG * 5)), daemon=True)
-    waiting.start()
+    polling, reaches = PostgresLog(address), []
+    thread = threading.Thread(target=lambda: reaches.append(polling.wait(ONE, Reach(), LONG * 5)), daemon=True)
+    thread.start()
     fill(log, 1)
-    waiting.join(LONG)
-    assert heard == [Reach(1)]
-    assert deaf.append(ONE, 2, commit(2), document(2))
-    deaf.close()
+    thread.join(LONG)
+    assert reaches == [Reach(1)]
+    assert polling.append(ONE, 2, commit(2), document(2))
+    polling.close()
 
 
-def test_a_pooler_that_passes_nothing_on_is_found_out(log, address, monkeypatch):
+def test_a_pooler_that_drops_notifications_is_detected(log, address, monkeypatch):
     monkeypatch.setattr(postgres_log, "SLOW_POLL", 0.05)
     other, number = PostgresLog(address), 0
     other.wait(ONE, Reach(), 0)
-    while not hears(other):
+    while not is_notified(other):
         other.wait(ONE, Reach(), 0.01)
 
-    def waited():
-        """One that waits while the next entry is kept."""
-        later = threading.Timer(0.02, lambda: fill(log, number, first=number))
-        later.start()
+    def wait_for_append():
+        """Wait while the next entry is appended."""
+        timer = threading.Timer(0.02, lambda: fill(log, number, first=number))
+        timer.start()
         assert other.wait(ONE, Reach(number - 1), LONG) == Reach(number)
-        later.join()
+        timer.join()
 
-    log._notifies = False  # as where what is told gets lost on its way
-    while hears(other):
+    log._notifies = False  # as where notifications get lost on their way
+    while is_notified(other):
         number += 1
-        waited()
+        wait_for_append()
     log._notifies = True
-    while not hears(other):
+    while not is_notified(other):
         number += 1
-        waited()
+        wait_for_append()
     other.close()
 
 
-def test_whoever_waits_ends_when_the_log_is_closed(address):
-    log, heard = PostgresLog(address), []
-    waiting = threading.Thread(target=lambda: heard.append(log.wait(ONE, Reach(), LONG * 5)), daemon=True)
-    waiting.start()
-    while not listens(address):
-        waiting.join(0.01)
+def test_a_wait_ends_when_the_log_is_closed(address):
+    log, reaches = PostgresLog(address), []
+    thread = threading.Thread(target=lambda: reaches.append(log.wait(ONE, Reach(), LONG * 5)), daemon=True)
+    thread.start()
+    while not is_listening(address):
+        thread.join(0.01)
     log.close()
-    waiting.join(LONG)
-    assert heard == [Reach()]
+    thread.join(LONG)
+    assert reaches == [Reach()]
