@@ -1,4 +1,4 @@
-"""Claude's memory tool over entries: the answers of the SDK's own tool, and what its files are besides."""
+"""Claude's memory tool over entries: the answers of the SDK's own tool, and the features beyond it."""
 
 import asyncio
 import re
@@ -33,12 +33,12 @@ def memory(tmp_path_factory):
 
 @pytest.fixture
 def tool(memory):
-    """The tool of an agent nobody has heard of."""
+    """The tool of a new agent."""
     return ClaudeMemory(memory, agent=next(AGENTS))
 
 
-def said(tool, command):
-    """What a tool answers, or the text of its error; an error of the file system is just that."""
+def answer_of(tool, command):
+    """The answer of a tool, or the text of its error; errors of the file system are not distinguished."""
     try:
         return tool.call(command)
     except ToolError as refusal:
@@ -47,16 +47,16 @@ def said(tool, command):
         return "the file system does not let it"
 
 
-def of_files(answer):
-    """An answer without the sizes of the folder it is of, and of those in it, which each file system has its own of."""
+def without_folder_sizes(answer):
+    """An answer without the sizes of folders, which differ by file system."""
     if "levels deep" not in answer:
         return answer
-    head, told, *inside = answer.split("\n")
-    return [head, told.partition("\t")[2], *(re.sub(r"^[^\t]*(\t.*/)$", r"\1", line) for line in inside)]
+    head, size_line, *lines = answer.split("\n")
+    return [head, size_line.partition("\t")[2], *(re.sub(r"^[^\t]*(\t.*/)$", r"\1", line) for line in lines)]
 
 
 class Reference:
-    """The SDK's tool on files; what it leaves behind of a command it does not follow is taken away again."""
+    """The SDK's tool on files; folders that a refused command leaves behind are removed."""
 
     def __init__(self, folder):
         self.tool = BetaLocalFilesystemMemoryTool(str(folder))
@@ -64,10 +64,10 @@ class Reference:
 
     def call(self, command):
         before = {*self.root.rglob("*")}
-        answer = said(self.tool, command)
+        answer = answer_of(self.tool, command)
         if answer.startswith(("refused", "the file system")):
-            for left in sorted({*self.root.rglob("*")} - before, reverse=True):
-                left.rmdir()
+            for leftover in sorted({*self.root.rglob("*")} - before, reverse=True):
+                leftover.rmdir()
         return answer
 
     def texts(self):
@@ -79,7 +79,7 @@ class Reference:
 
 
 @pytest.mark.parametrize("tool", [ClaudeMemory, AsyncClaudeMemory])
-def test_a_tool_takes_an_open_memory_and_nothing_else(tool):
+def test_a_tool_accepts_an_open_memory_alone(tool):
     with pytest.raises(InvalidRequest, match="ClaudeMemory takes an open memory, not 'memory'") as refusal:
         tool("memory")
 
@@ -92,7 +92,7 @@ def entries_of(memory, agent):
 
 
 def texts(memory, agent, entries_of=entries_of):
-    """The texts of the files of an agent by their paths, as its entries in *memory* have them now."""
+    """The texts of the files of an agent by their paths, from its entries in *memory*."""
     entries = entries_of(memory, agent).read(lambda cached: [*cached.by_id.values()])
     return {
         each.metadata["path"]: each.metadata.get("text", each.content)
@@ -149,38 +149,38 @@ OF_A_FILE = [
 @example([create("/memories/a"), create("/memories/a/b"), create("/memories/a/b/c")])
 @example(OF_A_FILE)
 @example([create("/memories/a/b/c"), {"command": "rename", "old_path": "/memories/a/b", "new_path": "/memories/d"}])
-def test_it_answers_as_the_reference_does_and_holds_the_same_files(memory, tmp_path_factory, commands):
+def test_the_tool_gives_the_answers_and_the_files_of_the_reference(memory, tmp_path_factory, commands):
     folder = tmp_path_factory.mktemp("reference")
     reference, ours = Reference(folder), ClaudeMemory(memory, agent=next(AGENTS))
     for command in [*commands, {"command": "view", "path": "/memories"}]:
-        expected, answer = reference.call(command), said(ours, command)
+        expected, answer = reference.call(command), answer_of(ours, command)
         if expected == "the file system does not let it":
             assert answer.startswith("refused: "), command
         else:
-            assert of_files(answer) == of_files(expected), command
+            assert without_folder_sizes(answer) == without_folder_sizes(expected), command
         assert texts(memory, ours.agent) == reference.texts()
-    again = ClaudeMemory(memory, agent=ours.agent)
+    reopened = ClaudeMemory(memory, agent=ours.agent)
     for path in [reference.root, *reference.root.rglob("*")]:
-        look = {"command": "view", "path": f"/memories/{path.relative_to(reference.root)}".removesuffix("/.")}
-        assert said(again, look) == said(ours, look)
+        view = {"command": "view", "path": f"/memories/{path.relative_to(reference.root)}".removesuffix("/.")}
+        assert answer_of(reopened, view) == answer_of(ours, view)
     assert texts(memory, ours.agent, entries_of.__wrapped__) == reference.texts()
     shutil.rmtree(folder)
 
 
-def test_every_version_stays_and_what_is_there_now_is_recalled(memory, tool):
+def test_every_version_is_stored_and_the_present_one_recalled(memory, tool):
     tool.call(create("/memories/customer.md", "Ana prefers tea"))
-    then = memory.journal.head(Stream("p", "history")).recorded_at
+    moment = memory.journal.head(Stream("p", "history")).recorded_at
     tool.call({"command": "str_replace", "path": "/memories/customer.md", "old_str": "tea", "new_str": "coffee"})
     tool.call({"command": "rename", "old_path": "/memories/customer.md", "new_path": "/memories/people/ana.md"})
 
-    (found,) = recall(memory.entries, agent_id=tool.agent, query="what does Ana drink?").entries
-    assert found.content == "Ana prefers coffee"
-    assert found.metadata["path"] == "/memories/people/ana.md"
-    assert found.metadata["renamed_from"] == "/memories/customer.md"
+    (recalled,) = recall(memory.entries, agent_id=tool.agent, query="what does Ana drink?").entries
+    assert recalled.content == "Ana prefers coffee"
+    assert recalled.metadata["path"] == "/memories/people/ana.md"
+    assert recalled.metadata["renamed_from"] == "/memories/customer.md"
     assert [hit.content for hit in memory.recall("coffee", agent=tool.agent, kinds=["entry"]).entries] == [
-        found.content
+        recalled.content
     ]
-    before = recall((memory.entries, {"as_of": then}), agent_id=tool.agent, query="Ana").entries
+    before = recall((memory.entries, {"as_of": moment}), agent_id=tool.agent, query="Ana").entries
     assert [one.content for one in before] == ["Ana prefers tea"]
 
     tool.call({"command": "delete", "path": "/memories/people"})
@@ -192,7 +192,7 @@ def test_every_version_stays_and_what_is_there_now_is_recalled(memory, tool):
     assert sorted(row["text"] for row in rows) == ["Ana prefers coffee", "Ana prefers coffee", "Ana prefers tea"]
 
 
-def test_what_the_writer_refuses_is_an_error_the_model_is_told_and_nothing_is_kept(memory, tool):
+def test_a_refusal_of_the_writer_is_a_tool_error_and_stores_nothing(memory, tool):
     with pytest.raises(ToolError, match=r"seems to contain a password.*say where it is stored"):
         tool.call(create("/memories/keys.md", "password = hunter2-correct-horse"))
     with pytest.raises(ToolError, match="262,145 bytes"):
@@ -212,7 +212,7 @@ def test_agents_do_not_see_each_others_files(memory, tool):
         assert texts(memory, other) == {}
 
 
-def test_clearing_leaves_nothing_but_the_history(memory, tool):
+def test_a_cleared_memory_has_no_entries(memory, tool):
     tool.call(create("/memories/a/b.md", "one"))
     tool.call(create("/memories/c.md", "two"))
 
@@ -221,7 +221,7 @@ def test_clearing_leaves_nothing_but_the_history(memory, tool):
     assert [one for one in list_entries(memory.entries) if one.agent_id == tool.agent] == []
 
 
-def test_lines_that_many_insert_at_once_are_all_there(tmp_path):
+def test_concurrent_inserts_lose_no_line(tmp_path):
     with jidomem.open(tmp_path / "root", project="p") as one, jidomem.open(tmp_path / "root", project="p") as other:
         tools = [ClaudeMemory(each, agent="shared") for each in (one, other)]
         tools[0].call(create("/memories/log.md"))
@@ -238,31 +238,31 @@ def test_lines_that_many_insert_at_once_are_all_there(tmp_path):
         assert sorted(texts(one, "shared")["/memories/log.md"].splitlines()) == sorted(lines)
 
 
-def told(*content, stop="tool_use"):
-    """A message of the model, as the API gives it."""
+def message(*content, stop="tool_use"):
+    """A message of the model, as the API returns it."""
     return reply({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": [*content],
         "stop_reason": stop, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
     })  # fmt: skip
 
 
-def uses(number, **command):
+def tool_use(number, **command):
     return {"type": "tool_use", "id": f"toolu_{number}", "name": "memory", "input": command}
 
 
 REPLIES = [
-    told(uses(1, command="view", path="/memories")),
-    told(uses(2, **create("/memories/tea.md", "Ana likes tea\n"))),
-    told(uses(3, **create("/memories/tea.md", "again"))),
-    told({"type": "text", "text": "Noted."}, stop="end_turn"),
+    message(tool_use(1, command="view", path="/memories")),
+    message(tool_use(2, **create("/memories/tea.md", "Ana likes tea\n"))),
+    message(tool_use(3, **create("/memories/tea.md", "again"))),
+    message({"type": "text", "text": "Noted."}, stop="end_turn"),
 ]
-ASKED = {"model": "claude-sonnet", "max_tokens": 100, "messages": [{"role": "user", "content": "Ana likes tea"}]}
+REQUEST = {"model": "claude-sonnet", "max_tokens": 100, "messages": [{"role": "user", "content": "Ana likes tea"}]}
 
 
 def results(bodies):
-    """What each command of the model was answered: the text, and whether it is an error."""
-    found = [body["messages"][-1]["content"][0] for body in bodies[1:]]
-    return [(each["content"], each.get("is_error", False)) for each in found]
+    """The result of each command of the model: the text, and whether it is an error."""
+    results_sent = [body["messages"][-1]["content"][0] for body in bodies[1:]]
+    return [(each["content"], each.get("is_error", False)) for each in results_sent]
 
 
 def check_loop(bodies, final):
@@ -274,20 +274,20 @@ def check_loop(bodies, final):
     assert final.content[0].text == "Noted."
 
 
-def test_the_sdk_runs_it_in_its_own_loop(memory, tool):
+def test_the_tool_runs_in_the_loop_of_the_sdk(memory, tool):
     with served(*REPLIES) as endpoint, Anthropic(base_url=endpoint.url, api_key="none", max_retries=0) as client:
-        final = client.beta.messages.tool_runner(tools=[tool], **ASKED).until_done()
+        final = client.beta.messages.tool_runner(tools=[tool], **REQUEST).until_done()
 
     check_loop(endpoint.bodies, final)
     assert texts(memory, tool.agent) == {"/memories/tea.md": "Ana likes tea\n"}
 
 
-def test_the_asynchronous_sdk_runs_its_twin(memory):
+def test_the_asynchronous_tool_runs_in_the_loop_of_the_asynchronous_sdk(memory):
     tool = AsyncClaudeMemory(memory, agent=(agent := next(AGENTS)))
 
     async def run(url):
         async with AsyncAnthropic(base_url=url, api_key="none", max_retries=0) as client:
-            return await client.beta.messages.tool_runner(tools=[tool], **ASKED).until_done()
+            return await client.beta.messages.tool_runner(tools=[tool], **REQUEST).until_done()
 
     with served(*REPLIES) as endpoint:
         final = asyncio.run(run(endpoint.url))
@@ -296,8 +296,8 @@ def test_the_asynchronous_sdk_runs_its_twin(memory):
     assert texts(memory, agent) == {"/memories/tea.md": "Ana likes tea\n"}
 
 
-def test_each_command_of_the_asynchronous_twin_is_answered_as_by_the_tool(memory, tool):
-    twin = AsyncClaudeMemory(memory, agent=(agent := next(AGENTS)))
+def test_each_command_of_the_asynchronous_tool_has_the_answer_of_the_synchronous_one(memory, tool):
+    asynchronous = AsyncClaudeMemory(memory, agent=(agent := next(AGENTS)))
     path, other = "/memories/tea.md", "/memories/drinks/tea.md"
     commands = [
         create(path, "Ana likes tea\n"),
@@ -315,14 +315,14 @@ def test_each_command_of_the_asynchronous_twin_is_answered_as_by_the_tool(memory
         answers = []
         for command in commands:
             try:
-                answers.append(await twin.call(command))
+                answers.append(await asynchronous.call(command))
             except ToolError as refusal:
                 answers.append(f"refused: {refusal}")
-        return answers, await twin.clear_all_memory()
+        return answers, await asynchronous.clear_all_memory()
 
     answers, cleared = asyncio.run(run())
 
-    assert answers == [said(tool, command) for command in commands]
+    assert answers == [answer_of(tool, command) for command in commands]
     assert answers[5].endswith("\tAna likes mate\n     2\tBen does not\n     3\t")
     assert (cleared, texts(memory, agent)) == ("All memory cleared", {})
 
@@ -344,19 +344,19 @@ BAD = [
 
 
 @pytest.mark.parametrize(("command", "argument"), BAD)
-def test_missing_or_wrongly_typed_argument_is_named_and_nothing_written(memory, command, argument):
+def test_a_missing_or_wrongly_typed_argument_is_named_and_nothing_written(memory, command, argument):
     agent = next(AGENTS)
-    tool, also = ClaudeMemory(memory, agent=agent), AsyncClaudeMemory(memory, agent=agent)
+    tool, asynchronous = ClaudeMemory(memory, agent=agent), AsyncClaudeMemory(memory, agent=agent)
     tool.call({"command": "create", "path": "/memories/y.md", "file_text": "a\n"})
     before = tool.call({"command": "view", "path": "/memories"})
     with pytest.raises(ToolError, match=f"`{argument}`"):
         tool.call(command)
     with pytest.raises(ToolError, match=f"`{argument}`"):
-        asyncio.run(also.call(command))
+        asyncio.run(asynchronous.call(command))
     assert tool.call({"command": "view", "path": "/memories"}) == before
 
 
-def test_empty_file_is_a_file(tool):
+def test_an_empty_file_is_listed_and_viewed(tool):
     tool.call({"command": "create", "path": "/memories/empty.md", "file_text": ""})
     assert tool.call({"command": "view", "path": "/memories"}).endswith("\t/memories/empty.md")
     assert tool.call({"command": "view", "path": "/memories/empty.md"}).startswith("Here's the content")

@@ -1,4 +1,4 @@
-"""LangGraph's store over entries beside its SqliteStore: the same operations, the same answers."""
+"""LangGraph's store over entries compared with its SqliteStore: equal answers to equal operations."""
 
 import sqlite3
 from contextlib import closing
@@ -25,7 +25,7 @@ def memory(tmp_path_factory):
 
 
 class Reference:
-    """The SqliteStore, with a clock that moves at each put: its own tells whole seconds, and ties are in any order."""
+    """The SqliteStore, with a clock that advances at each put: its own has whole seconds, with ties in any order."""
 
     def __init__(self, connection):
         self.store, self.connection, self.ticks = SqliteStore(connection), connection, count()
@@ -41,8 +41,8 @@ class Reference:
         return answers
 
 
-def told(store, ops):
-    """What a store answers to each operation, as plain values; that it refuses them is an answer."""
+def answers_of(store, ops):
+    """The answer of a store to each operation, as plain values; a refusal is an answer."""
     try:
         return [plain(answer) for answer in store.batch(ops)]
     except (ValueError, TypeError, sqlite3.Error):
@@ -105,9 +105,9 @@ OPS = st.one_of(
         lambda given: ListNamespacesOp(*given)
     ),
 )
-#: What is there, as a search and a list of all tell it.
+#: All content, by a search and a list of namespaces.
 ALL = [SearchOp((), None, -1, 0), ListNamespacesOp(None, None, -1, 0)]
-#: Namespaces that begin and end alike, written to in turn, two of them a small part of all.
+#: Namespaces with equal beginnings and ends, written in turn, two of them a small part of all.
 SPREAD = [
     PutOp(space, str(number), {"n": number})
     for number in range(9)
@@ -117,7 +117,7 @@ SPREAD = [
         *([("a", "b", "x"), ("a", "A", "x"), ("ab",)] if number % 4 == 0 else []),
     ]
 ]
-ASKED = [("prefix", ("a", "*", "x")), ("prefix", ("*",)), ("suffix", ("*", "x")), ("suffix", ("y", "*")),
+PATTERNS = [("prefix", ("a", "*", "x")), ("prefix", ("*",)), ("suffix", ("*", "x")), ("suffix", ("y", "*")),
          ("prefix", ("a",)), ("suffix", ("x",)), ("prefix", ()), ("suffix", ("b", "y", "x", "*"))]  # fmt: skip
 
 
@@ -126,13 +126,13 @@ ASKED = [("prefix", ("a", "*", "x")), ("prefix", ("*",)), ("suffix", ("*", "x"))
 @example([[PutOp(("a",), "k", {"n": 1})], [PutOp(("a",), "k", None), PutOp(("a",), "k", {"n": 2})]])
 @example([[PutOp(("a", "b"), "k", {}), PutOp(("a-b",), "k", {})], [ListNamespacesOp(None, 1)]])
 @example([SPREAD, [SearchOp(("a",), None, -1), SearchOp(("b",), None, 3, 1), ListNamespacesOp(None, 1)]])
-@example([SPREAD, [ListNamespacesOp((MatchCondition(kind, path),)) for kind, path in ASKED]])
-def test_it_answers_as_the_sqlite_store_does(memory, batches):
+@example([SPREAD, [ListNamespacesOp((MatchCondition(kind, path),)) for kind, path in PATTERNS]])
+def test_the_store_answers_as_the_sqlite_store(memory, batches):
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         reference, ours = Reference(connection), JidomemStore(memory, agent=next(AGENTS))
         for ops in [*batches, ALL]:
-            assert told(ours, ops) == told(reference, ops), ops
-        assert told(JidomemStore(memory, agent=ours.agent), ALL) == told(reference, ALL)
+            assert answers_of(ours, ops) == answers_of(reference, ops), ops
+        assert answers_of(JidomemStore(memory, agent=ours.agent), ALL) == answers_of(reference, ALL)
 
 
 @settings(max_examples=25)
@@ -145,11 +145,11 @@ def test_it_answers_as_the_sqlite_store_does(memory, batches):
         for operand in (None, 1, "1", [1], 2**63)
     ],
 )
-def test_a_filter_lets_pass_what_it_does_there(memory, values, filters):  # fmt: skip
+def test_a_filter_selects_as_in_the_sqlite_store(memory, values, filters):  # fmt: skip
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         reference, ours = Reference(connection), JidomemStore(memory, agent=next(AGENTS))
         puts = [PutOp(("a",), str(number), value) for number, value in enumerate(values)]
-        assert told(ours, puts) == told(reference, puts)
+        assert answers_of(ours, puts) == answers_of(reference, puts)
         for each in filters:
             search = [SearchOp(("a",), each, 100)]
-            assert told(ours, search) == told(reference, search), each
+            assert answers_of(ours, search) == answers_of(reference, search), each

@@ -25,7 +25,7 @@ ANA = ("users", "ana")
 
 
 class Clock:
-    """A clock that stands until it is moved."""
+    """A clock that advances a microsecond with each reading."""
 
     def __init__(self):
         self.now = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -58,7 +58,7 @@ def keys(items):
     return [item.key for item in items]
 
 
-def test_an_item_knows_when_it_was_first_written_and_when_last(store, clock):
+def test_an_item_has_the_times_of_its_first_and_last_put(store, clock):
     store.put(ANA, "tea", {"likes": "tea"})
     first = store.get(ANA, "tea")
     clock.pass_minutes(5)
@@ -68,28 +68,28 @@ def test_an_item_knows_when_it_was_first_written_and_when_last(store, clock):
     store.put(ANA, "tea", {"likes": "water"})
 
     assert first.created_at == first.updated_at < second.updated_at
-    assert second.created_at == first.created_at  # the SqliteStore forgets it at each put
+    assert second.created_at == first.created_at  # the SqliteStore replaces it at each put
     assert store.get(ANA, "tea").created_at > second.updated_at
     assert (first.created_at.tzinfo, first.created_at.year) == (UTC, 2026)
 
 
-def test_every_version_stays_and_recall_finds_the_one_there_is(memory, store):
+def test_every_version_is_stored_and_the_present_one_recalled(memory, store):
     store.put(ANA, "drink", {"text": "Ana prefers tea", "score": 3})
-    then = memory.journal.head(Stream("p", "history")).recorded_at
+    moment = memory.journal.head(Stream("p", "history")).recorded_at
     store.put(ANA, "drink", {"text": "Ana prefers coffee", "score": 4})
 
     (hit,) = memory.recall("what does Ana prefer?", kinds=["entry"]).entries
     assert hit.content == "Ana prefers coffee"
-    (before,) = list_entries((memory.entries, {"as_of": then}))
+    (before,) = list_entries((memory.entries, {"as_of": moment}))
     assert before.metadata["value"]["text"] == "Ana prefers tea"
 
     store.delete(ANA, "drink")
 
     assert memory.recall("Ana", kinds=["entry"]).entries == []
-    assert [entry.content for entry in memory.entries.list_entries({"as_of": then})] == ["Ana prefers tea"]
+    assert [entry.content for entry in memory.entries.list_entries({"as_of": moment})] == ["Ana prefers tea"]
 
 
-def test_what_recall_finds_of_a_value_is_what_the_fields_name(memory, store):
+def test_the_text_of_an_entry_has_the_indexed_fields(memory, store):
     value = {"text": "tea", "notes": [{"body": "green"}, {"body": "black"}], "n": 3}
     store.put(ANA, "1", value)
     store.put(ANA, "2", value, index=["notes[*].body", "n"])
@@ -97,30 +97,30 @@ def test_what_recall_finds_of_a_value_is_what_the_fields_name(memory, store):
     store.put(ANA, "4", {"n": 4})
     JidomemStore(memory, fields=["text"]).put(ANA, "5", value)
 
-    said = [entry.content for entry in list_entries(memory.entries)]
-    assert said == ["tea\ngreen\nblack", "green\nblack\n3", "users.ana 3", "users.ana 4", "tea"]
+    contents = [entry.content for entry in list_entries(memory.entries)]
+    assert contents == ["tea\ngreen\nblack", "green\nblack\n3", "users.ana 3", "users.ana 4", "tea"]
     in_namespace = recall(memory.entries, agent_id="graph", query="black", metadata={"namespace": "users.ana"})
     assert {entry.metadata["key"] for entry in in_namespace.entries} == {"1", "2", "3", "4", "5"}
 
 
-def test_a_query_gives_what_answers_it_first_and_then_the_newest(store):
+def test_a_query_ranks_the_best_match_first_and_others_by_age(store):
     store.put(ANA, "1", {"text": "Ana drinks green tea in the morning"})
     store.put(ANA, "2", {"text": "the office is in Chicago"})
     store.put(("users", "ben"), "3", {"text": "Ben drinks tea"})
     store.put(ANA, "4", {"text": "she cycles to work"})
 
-    found = store.search(ANA, query="which tea does she drink?")
-    assert keys(found) == ["1", "4", "2"]
-    assert found[0].score > 0
-    assert [item.score for item in found[1:]] == [None, None] or found[1].score < found[0].score
+    hits = store.search(ANA, query="which tea does she drink?")
+    assert keys(hits) == ["1", "4", "2"]
+    assert hits[0].score > 0
+    assert [item.score for item in hits[1:]] == [None, None] or hits[1].score < hits[0].score
     assert keys(store.search(("users",), query="tea", limit=1, offset=1)) in (["1"], ["3"])
     assert keys(store.search(ANA, query="tea", filter={"text": {"$ne": "she cycles to work"}})) == ["1", "2"]
 
 
-def test_a_query_finds_by_likeness_where_the_root_has_an_embedder(root, monkeypatch):
+def test_a_query_matches_by_meaning_with_an_embedder(root, monkeypatch):
     monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
     with jidomem.open(root, project="p", agent="graph") as memory:
-        memory.embeds_for = 30.0  # vectors are waited for
+        memory.embeds_for = 30.0  # vectors are awaited
         store = JidomemStore(memory)
         store.put(ANA, "1", {"text": "her dog is called Bruno"})
         store.put(ANA, "2", {"text": "the invoice is due on Friday"})
@@ -128,7 +128,7 @@ def test_a_query_finds_by_likeness_where_the_root_has_an_embedder(root, monkeypa
         assert store.search(ANA, query="does she have a pet animal?")[0].key == "1"
 
 
-def test_what_cannot_be_honoured_is_refused_with_what_to_do(memory, store):
+def test_unsupported_options_and_operations_are_refused_with_a_hint(memory, store):
     with pytest.raises(InvalidRequest, match="index takes no dims, embed here") as refusal:
         JidomemStore(memory, index={"dims": 3, "embed": len, "fields": ["text"]})
     assert "embedder of the root" in refusal.value.hint
@@ -152,7 +152,7 @@ def test_what_cannot_be_honoured_is_refused_with_what_to_do(memory, store):
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("arguments", "message"),
     [
         ({"memory": "team/.jidomem"}, "JidomemStore takes an open memory, not 'team/.jidomem'"),
         ({"memory": None}, "takes an open memory, not None"),
@@ -161,29 +161,29 @@ def test_what_cannot_be_honoured_is_refused_with_what_to_do(memory, store):
         ({"ttl": {"default_ttl": "an hour"}}, "default_ttl='an hour' is not a number of minutes"),
     ],
 )
-def test_a_store_is_not_made_of_what_would_fail_later(memory, given, why):
-    with pytest.raises(InvalidRequest, match=re.escape(why)) as refusal:
-        JidomemStore(**{"memory": memory, **given})
+def test_a_store_with_invalid_arguments_is_refused(memory, arguments, message):
+    with pytest.raises(InvalidRequest, match=re.escape(message)) as refusal:
+        JidomemStore(**{"memory": memory, **arguments})
 
     assert refusal.value.hint
 
 
 @pytest.mark.parametrize(
-    ("value", "why"),
+    ("value", "message"),
     [
         ({"x": [1, {"y": float("nan")}]}, "holds nan"),
         ({"x": float("-inf")}, "holds -inf"),
         (["x"], "a value is a mapping, not list"),
     ],
 )
-def test_a_value_that_would_come_back_as_another_one_is_refused(store, value, why):
-    with pytest.raises(ValueError, match=why):
+def test_a_value_without_an_equal_json_form_is_refused(store, value, message):
+    with pytest.raises(ValueError, match=message):
         store.put(ANA, "k", value)
 
     assert store.search(ANA) == []
 
 
-def test_a_batch_is_kept_whole_or_not_at_all(memory, store):
+def test_a_batch_is_stored_whole_or_not_at_all(memory, store):
     store.put(ANA, "1", {"n": 1})
     secret = PutOp(ANA, "3", {"text": "password = hunter2-correct-horse"})
     with pytest.raises(IntentRefused, match="password"):
@@ -192,14 +192,14 @@ def test_a_batch_is_kept_whole_or_not_at_all(memory, store):
         store.put(ANA, "4", {"text": "x" * 300_000})
     before = memory.journal.head(Stream("p", "history"))
 
-    found, nothing = store.batch([GetOp(ANA, "1"), PutOp(ANA, "1", None)])  # reads see what was there before
+    item, put_answer = store.batch([GetOp(ANA, "1"), PutOp(ANA, "1", None)])  # reads see the state before the batch
 
-    assert (found.value, nothing, store.search(())) == ({"n": 1}, None, [])
+    assert (item.value, put_answer, store.search(())) == ({"n": 1}, None, [])
     assert len(memory.journal.head(Stream("p", "history")).heads) == 1
     assert memory.journal.head(Stream("p", "history")).heads[0].position == before.heads[0].position + 1
 
 
-def test_agents_have_stores_of_their_own(memory, store):
+def test_agents_have_separate_stores(memory, store):
     store.put(ANA, "k", {"n": 1})
     other = JidomemStore(memory, agent="other:")
     other.put(ANA, "k", {"n": 2})
@@ -207,7 +207,7 @@ def test_agents_have_stores_of_their_own(memory, store):
     assert (store.get(ANA, "k").value, other.get(ANA, "k").value) == ({"n": 1}, {"n": 2})
 
 
-def test_items_last_as_long_as_their_ttl_and_the_sweep_is_recorded(memory, clock):
+def test_items_expire_by_their_ttl_and_a_sweep_is_recorded(memory, clock):
     store = JidomemStore(memory, ttl={"default_ttl": 10})
     store.put(ANA, "default", {"n": 1})
     store.put(ANA, "short", {"n": 2}, ttl=5)
@@ -218,17 +218,17 @@ def test_items_last_as_long_as_their_ttl_and_the_sweep_is_recorded(memory, clock
     assert keys(store.search(ANA)) == ["for good", "short", "default"]  # until it is swept
     assert keys(omitting.search(ANA, limit=2)) == ["for good", "default"]
     assert omitting.get(ANA, "short") is None
-    then = memory.journal.head(Stream("p", "history")).recorded_at
+    moment = memory.journal.head(Stream("p", "history")).recorded_at
     assert (store.sweep_ttl(), store.sweep_ttl()) == (1, 0)
     clock.pass_minutes(5)
 
     assert store.sweep_ttl() == 1
     assert keys(store.search(ANA)) == ["for good"]
-    assert len(list_entries((memory.entries, {"as_of": then}))) == 3
+    assert len(list_entries((memory.entries, {"as_of": moment}))) == 3
 
 
 @pytest.mark.parametrize("minutes", [1e10, 1e300])
-def test_an_item_may_last_longer_than_the_calendar_goes(memory, clock, minutes):
+def test_an_item_with_a_ttl_beyond_the_calendar_does_not_expire(memory, clock, minutes):
     store = JidomemStore(memory, ttl={"omit_expired": True})
     store.put(ANA, "for ages", {"n": 1}, ttl=minutes)
     store.put(ANA, "short", {"n": 2}, ttl=5)
@@ -238,7 +238,7 @@ def test_an_item_may_last_longer_than_the_calendar_goes(memory, clock, minutes):
     assert keys(store.search(ANA)) == ["for ages"]
 
 
-def test_reading_an_item_prolongs_it_where_that_is_asked_for(memory, clock):
+def test_reading_an_item_extends_its_ttl_when_configured(memory, clock):
     ttl = {"default_ttl": 10, "refresh_on_read": True, "omit_expired": True}
     store, other = JidomemStore(memory, ttl=ttl), JidomemStore(memory, ttl=ttl)
     for key in ("read", "found", "looked at", "left alone"):
@@ -250,7 +250,7 @@ def test_reading_an_item_prolongs_it_where_that_is_asked_for(memory, clock):
     store.get(("looked at",), "looked at", refresh_ttl=False)
     clock.pass_minutes(9)
 
-    assert memory.journal.head(Stream("p", "history")) == before  # that it was read is in no journal
+    assert memory.journal.head(Stream("p", "history")) == before  # reads are not recorded in the journal
     assert sorted(keys(other.search((), refresh_ttl=False))) == ["found", "read"]
     assert other.list_namespaces() == [("found",), ("read",)]
     assert store.get(("left alone",), "left alone") is None
@@ -270,7 +270,7 @@ def test_the_moments_at_which_items_were_read_are_stored_for_each_agent(memory, 
     assert names == ["langgraph p graph", "langgraph p planner"]
 
 
-def test_a_thread_sweeps_until_it_is_stopped(memory, clock):
+def test_a_sweeper_thread_runs_until_it_is_stopped(memory, clock):
     store = JidomemStore(memory, ttl={"default_ttl": 1, "sweep_interval_minutes": 0.0001})
     store.put(ANA, "k", {"n": 1})
     clock.pass_minutes(2)
@@ -283,9 +283,9 @@ def test_a_thread_sweeps_until_it_is_stopped(memory, clock):
     assert JidomemStore(memory).start_ttl_sweeper().result() is None
 
 
-def test_what_threads_of_several_stores_put_at_once_is_all_there(tmp_path):
-    with jidomem.open(tmp_path / "r", project="p") as one, jidomem.open(tmp_path / "r", project="p") as other:
-        stores = [JidomemStore(each, agent="shared") for each in (one, other)]
+def test_concurrent_puts_of_several_stores_are_all_stored(tmp_path):
+    with jidomem.open(tmp_path / "r", project="p") as first, jidomem.open(tmp_path / "r", project="p") as other:
+        stores = [JidomemStore(each, agent="shared") for each in (first, other)]
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda n: stores[n % 2].put(("n", str(n % 3)), str(n), {"n": n}), range(24)))
 
@@ -294,14 +294,14 @@ def test_what_threads_of_several_stores_put_at_once_is_all_there(tmp_path):
             assert store.list_namespaces() == [("n", "0"), ("n", "1"), ("n", "2")]
 
 
-def test_operations_that_are_awaited_together_are_all_answered(store):
-    async def several():
+def test_concurrent_asynchronous_operations_are_all_answered(store):
+    async def operations():
         await asyncio.gather(*(store.aput(ANA, str(number), {"n": number}) for number in range(8)))
         items = await store.asearch(ANA, filter={"n": {"$gte": 6}})
         await store.adelete(ANA, "7")
         return {*keys(items)}, await store.aget(ANA, "7"), await store.alist_namespaces(suffix=("ana",))
 
-    assert asyncio.run(several()) == ({"6", "7"}, None, [ANA])
+    assert asyncio.run(operations()) == ({"6", "7"}, None, [ANA])
 
 
 class State(TypedDict):
@@ -311,7 +311,7 @@ class State(TypedDict):
 
 
 def answer(state: State, runtime: Runtime) -> dict:
-    """A node that answers from what it remembers, and then remembers what was said."""
+    """A node that answers from the store, and then stores the statement."""
     space = ("users", state["user"])
     known = runtime.store.search(space, query=state["said"], limit=1)
     runtime.store.put(space, f"said-{len(runtime.store.search(space))}", {"text": state["said"]})
@@ -325,7 +325,7 @@ def test_a_graph_remembers_from_run_to_run(root):
     builder.add_edge("answer", END)
     answers = []
     for said in ("I drink green tea", "the office is in Chicago", "which tea do I drink?"):
-        with jidomem.open(root, project="p", agent="graph") as memory:  # as another process would, on another day
+        with jidomem.open(root, project="p", agent="graph") as memory:  # as another process, on another day
             graph = builder.compile(store=JidomemStore(memory))
             answers.append(graph.invoke({"user": "ana", "said": said})["answer"])
 
@@ -350,14 +350,14 @@ def test_operations_of_one_batch_are_answered_in_their_order(store):
     assert store.get(("test",), "key3").value == {"data": "value3"}
 
 
-def test_refusal_of_a_secret_speaks_of_the_value(store):
+def test_the_refusal_of_a_secret_names_the_value(store):
     with pytest.raises(IntentRefused, match=r"^value seems to contain a password") as refusal:
         store.put(ANA, "login", {"text": "password=hunter2"})
     assert "entry" not in refusal.value.detail + refusal.value.hint
     assert [fault.field for fault in refusal.value.violations] == ["value"]
 
 
-def test_refusal_of_a_value_has_each_of_its_faults_once(store):
+def test_the_refusal_of_a_value_lists_each_fault_once(store):
     secrets = {"a": "AKIAQ3EGRJ7WTZ4PLM2N", "text": "password=hunter2"}
     with pytest.raises(IntentRefused) as refusal:
         store.put(ANA, "login", secrets, index=["text"])

@@ -1,4 +1,4 @@
-"""Adapters whose package is not installed say which extra brings it."""
+"""Adapters without their package name the extra that installs it."""
 
 import importlib
 import sys
@@ -11,7 +11,7 @@ NEEDS = {"claude_memory": ("anthropic.lib.tools", "anthropic"), "langgraph": ("l
 
 
 @pytest.mark.parametrize("name", NEEDS)
-def test_without_its_package_an_adapter_names_the_extra(name, monkeypatch):
+def test_an_adapter_without_its_package_names_the_extra(name, monkeypatch):
     package, extra = NEEDS[name]
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, f"jidomem.adapters.{name}", raising=False)

@@ -1,4 +1,4 @@
-"""Changes of a JSON text: one entry changes, every other sign stays."""
+"""Edits of a JSON text: one entry changes, and every other character stays."""
 
 import json
 
@@ -28,7 +28,7 @@ REMARKS = """{
 
 @settings(max_examples=60)
 @given(held=OBJECTS, beside=OBJECTS, layout=LAYOUTS, value=VALUES)
-def test_what_was_put_in_is_there_and_what_is_taken_out_again_leaves_the_text_as_it_was(held, beside, layout, value):
+def test_an_added_entry_is_read_back_and_its_removal_restores_the_text(held, beside, layout, value):
     for said in ({**held}, {**held, "m": {**beside, "other": 1}}):
         text = json.dumps(said, indent=layout, ensure_ascii=False)
 
@@ -44,7 +44,7 @@ def test_what_was_put_in_is_there_and_what_is_taken_out_again_leaves_the_text_as
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_remarks_commas_and_line_ends_stay_where_they_are(end):
+def test_comments_commas_and_line_ends_stay_in_place(end):
     text = REMARKS.replace("\n", end)
 
     changed = append(set_json(text, ["m", "ours"], {"x": [1]}), ["b"], "y")
@@ -56,7 +56,7 @@ def test_remarks_commas_and_line_ends_stay_where_they_are(end):
 
 
 @pytest.mark.parametrize(
-    ("text", "why", "at"),
+    ("text", "message", "position"),
     [
         ("", "ends too early", 0),
         ('{"a": }', "a value is expected", 6),
@@ -69,14 +69,14 @@ def test_remarks_commas_and_line_ends_stay_where_they_are(end):
         ('{"a": [1, 2', "ends too early", 11),
     ],
 )
-def test_what_is_no_json_is_told_with_its_place(text, why, at):
-    with pytest.raises(NotJson, match=why) as refusal:
+def test_invalid_json_is_refused_with_its_position(text, message, position):
+    with pytest.raises(NotJson, match=message) as refusal:
         read(text)
 
-    assert refusal.value.at == at
+    assert refusal.value.at == position
 
 
-def test_a_place_of_another_form_is_refused():
+def test_a_path_through_a_value_of_another_type_is_refused():
     for text in ("[]", '{"m": []}', '{"m": 1}'):
         with pytest.raises(NotJson, match="is not an object"):
             set_json(text, ["m", "ours"], 1)

@@ -1,4 +1,4 @@
-"""The working state of a root in PostgreSQL: transactions of many machines, and the way into a file and back."""
+"""The working state of a root in PostgreSQL: transactions of many machines, export to a file and import from it."""
 
 import subprocess
 import sys
@@ -38,9 +38,9 @@ def address(postgres):
 
 @pytest.fixture
 def states(address):
-    made = [PostgresState(address), PostgresState(address)]
-    yield made
-    for each in made:
+    opened = [PostgresState(address), PostgresState(address)]
+    yield opened
+    for each in opened:
         each.close()
 
 
@@ -54,7 +54,7 @@ def get(state, key):
         return store.execute(GET, (key,)).fetchone()
 
 
-def test_processes_and_threads_that_write_at_once_lose_nothing(states, address):
+def test_concurrent_processes_and_threads_lose_no_write(states, address):
     others = [subprocess.Popen([sys.executable, "-c", COUNT, address]) for _ in range(2)]
 
     def count(state):
@@ -71,7 +71,7 @@ def test_processes_and_threads_that_write_at_once_lose_nothing(states, address):
     assert get(states[0], "n") == ("100",)
 
 
-def test_what_is_raised_undoes_all_and_a_transaction_in_another_is_refused(states):
+def test_an_exception_rolls_back_and_a_nested_transaction_is_refused(states):
     def raising(state):
         with state.changing() as store:
             store.execute(PUT, ("x", "1"))
@@ -86,7 +86,7 @@ def test_what_is_raised_undoes_all_and_a_transaction_in_another_is_refused(state
     assert get(states[1], "x") == ("1",)
 
 
-def test_a_reader_sees_one_moment_and_does_not_wait(states):
+def test_a_reader_has_one_snapshot_and_does_not_wait(states):
     put(states[0], "x", "old")
     with states[1].reading() as store:
         before = store.execute(GET, ("x",)).fetchone()
@@ -97,32 +97,32 @@ def test_a_reader_sees_one_moment_and_does_not_wait(states):
     assert get(states[1], "x") == ("new",)
 
 
-def test_a_writer_that_takes_too_long_excludes_others_which_get_busy(address, monkeypatch):
+def test_a_slow_writer_excludes_others_which_get_busy(address, monkeypatch):
     monkeypatch.setattr(postgres_state, "_CHANGING", postgres_state._CHANGING.replace("5000", "50"))
-    one, two, begun, end = PostgresState(address), PostgresState(address), Event(), Event()
+    first, second, has_begun, may_end = PostgresState(address), PostgresState(address), Event(), Event()
 
     def hold():
-        with one.changing():
-            begun.set()
-            end.wait()
+        with first.changing():
+            has_begun.set()
+            may_end.wait()
 
     thread = Thread(target=hold)
     thread.start()
-    begun.wait()
+    has_begun.wait()
     with pytest.raises(Busy, match="has written to postgresql://"):
-        put(two, "x")
-    end.set()
+        put(second, "x")
+    may_end.set()
     thread.join()
-    put(two, "x")
-    assert get(one, "x") == ("1",)
-    one.close()
-    two.close()
+    put(second, "x")
+    assert get(first, "x") == ("1",)
+    first.close()
+    second.close()
 
 
-def test_a_connection_lost_before_the_end_changes_nothing_and_the_next_transaction_has_another(states, postgres):
+def test_a_connection_lost_before_the_commit_changes_nothing_and_is_replaced(states, postgres):
     put(states[0], "x", "old")
 
-    def lost():
+    def lose_connection():
         with states[0].changing() as store:
             store.execute(PUT, ("x", "new"))
             pid = store.execute("SELECT pg_backend_pid()").fetchone()[0]
@@ -130,37 +130,39 @@ def test_a_connection_lost_before_the_end_changes_nothing_and_the_next_transacti
             store.execute(PUT, ("y", "new"))
 
     with pytest.raises(Failed) as failure:
-        lost()
+        lose_connection()
 
     assert failure.value.code == "store_unreachable"
     assert (get(states[0], "x"), get(states[0], "y")) == (("old",), None)
 
 
-@pytest.mark.parametrize("reached", [True, False], ids=["after the end", "before the end"])
-def test_a_connection_lost_at_the_end_is_settled_by_what_the_server_has(states, postgres, monkeypatch, reached):
+@pytest.mark.parametrize("is_committed", [True, False], ids=["after the end", "before the end"])
+def test_a_connection_lost_at_the_commit_is_settled_by_the_state_of_the_server(
+    states, postgres, monkeypatch, is_committed
+):
     put(states[0], "x", "old")
     execute = postgres_state.PostgresConnection.execute
 
-    def losing(self, query, *rest, **more):
+    def losing(self, query, *rest, **options):
         if query != "COMMIT":
-            return execute(self, query, *rest, **more)
+            return execute(self, query, *rest, **options)
         monkeypatch.undo()
-        done = execute(self, query) if reached else None
+        result = execute(self, query) if is_committed else None
         postgres.sql(f"SELECT pg_terminate_backend({self.info.backend_pid})")
-        return execute(self, query) if not reached else (execute(self, "SELECT 1"), done)
+        return execute(self, query) if not is_committed else (execute(self, "SELECT 1"), result)
 
     monkeypatch.setattr(postgres_state.PostgresConnection, "execute", losing)
-    if reached:
+    if is_committed:
         put(states[0], "x", "new")
     else:
         with pytest.raises(Failed) as failure:
             put(states[0], "x", "new")
         assert failure.value.code == "store_unreachable"
 
-    assert get(states[1], "x") == (("new",) if reached else ("old",))
+    assert get(states[1], "x") == (("new",) if is_committed else ("old",))
 
 
-def test_a_text_that_postgresql_has_no_form_for_is_refused(states):
+def test_a_nul_character_is_refused_and_placeholders_are_literal(states):
     with pytest.raises(InvalidRequest, match="PostgreSQL cannot store this"):
         put(states[0], "zero \0 character")
     put(states[0], "100% of ?", "50%?")
@@ -168,21 +170,21 @@ def test_a_text_that_postgresql_has_no_form_for_is_refused(states):
 
 
 def test_the_lock_of_a_lost_connection_is_released(states, postgres):
-    with states[0].lock("p", "ada") as mine:
+    with states[0].lock("p", "ada") as is_held:
         (pid,) = postgres.sql("SELECT pid FROM pg_locks WHERE locktype = 'advisory'")[0]
         postgres.sql(f"SELECT pg_terminate_backend({pid})")
-        with states[1].lock("p", "ada", wait=True) as now_mine:
-            assert (mine, now_mine) == (True, True)
+        with states[1].lock("p", "ada", wait=True) as is_acquired:
+            assert (is_held, is_acquired) == (True, True)
 
 
-def test_what_was_shown_and_guarded_is_kept_for_all_servers(address):
+def test_the_read_log_and_the_guard_log_are_shared_bounded_and_redacted(address):
     logs = [ReadLog(PostgresState(address, "read"), lambda: START) for _ in range(2)]
     for n in range(MAX_READS + 5):
         logs[n % 2].shown("p", ["<urn:a>", "<urn:b>", "<urn:a>"], by=f"agent {n}", in_="briefing")
     GuardLog(logs[0], "p").keep("s", [("f.py", "<urn:secret>", SHOWN)])
 
-    told = logs[1].of("p", "<urn:a>", "9")
-    assert [each["agent"] for each in told] == [f"agent {n}" for n in range(MAX_READS + 4, 4, -1)]
+    reads = logs[1].of("p", "<urn:a>", "9")
+    assert [each["agent"] for each in reads] == [f"agent {n}" for n in range(MAX_READS + 4, 4, -1)]
     assert GuardLog(logs[1], "p").seen("s") == {"<urn:secret>"}
 
     logs[0].forget("p", lambda text: "secret" in text or text == "agent 104")
@@ -209,13 +211,15 @@ def test_a_writer_stopped_in_a_transaction_is_disconnected_and_changes_nothing(s
     assert get(stopped, "x") == get(other, "x") == ("of the other",)
 
 
-def test_a_machine_that_vanishes_loses_its_lock_within_a_minute(states):
+def test_a_lost_machine_is_detected_within_a_minute_by_keepalives(states):
     with states[0].reading() as store:
-        asked = [store.execute(f"SHOW tcp_keepalives_{name}").fetchone()[0] for name in ("idle", "interval", "count")]
-    assert asked == ["10", "5", "3"]
+        keepalives = [
+            store.execute(f"SHOW tcp_keepalives_{name}").fetchone()[0] for name in ("idle", "interval", "count")
+        ]
+    assert keepalives == ["10", "5", "3"]
 
 
-def test_it_goes_into_a_file_and_out_of_one_as_it_was(states, postgres, tmp_path):
+def test_the_state_is_exported_to_a_file_and_imported_unchanged(states, postgres, tmp_path):
     assert not export_state(states[0], tmp_path / "nothing", ALL)
     queue = jobs.Jobs(states[0], "memory", lambda: START)
     with states[0].changing() as store:
@@ -232,20 +236,20 @@ def test_it_goes_into_a_file_and_out_of_one_as_it_was(states, postgres, tmp_path
     file = State(tmp_path, ALL)
     file.path.parent.mkdir(exist_ok=True)
     (tmp_path / "copy").rename(file.path)
-    every = [
+    queries = [
         "SELECT * FROM key_values",
         "SELECT * FROM memoryos_parts",
         "SELECT kind, asked, due FROM jobs ORDER BY id",
     ]
-    every += ['SELECT project, item, at, "in", agent FROM shown']
-    for each in every:
-        found = []
+    queries += ['SELECT project, item, at, "in", agent FROM shown']
+    for each in queries:
+        results = []
         for state in (states[0], other, file):
             with state.reading() as store:
-                found.append(store.execute(each).fetchall())
-        assert all(a == b for a, b in pairwise(found))
-        assert found[0]
-    import_state(other, file.path)  # nobody wrote since
+                results.append(store.execute(each).fetchall())
+        assert all(a == b for a, b in pairwise(results))
+        assert results[0]
+    import_state(other, file.path)  # no write in between
     put(other, "y")
     with pytest.raises(InvalidRequest, match="has a working state of its own"):
         import_state(other, file.path)

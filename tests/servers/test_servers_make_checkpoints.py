@@ -1,4 +1,4 @@
-"""Every kind of server of a shared root makes checkpoints by itself, for those that are new."""
+"""Every kind of server of a shared root makes checkpoints, from which new servers start."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from jidomem.extras.servers import addresses
 from jidomem.extras.servers.checkpoints import NEWEST, fetch
 
 LONG = 60.0
-#: jidomem, to which little is much, and a moment is long.
+#: jidomem with small limits and short intervals.
 PROGRAM = """
 from jidomem.index import follower as tail
 from jidomem.runtime import location as place
@@ -26,7 +26,7 @@ main()
 
 
 @pytest.mark.parametrize("verb", [("serve",), ("mcp", "--http")], ids=" ".join)
-def test_a_server_makes_a_checkpoint_a_new_one_begins_with(verb, postgres, tmp_path, monkeypatch):
+def test_a_server_makes_a_checkpoint_that_a_new_one_starts_from(verb, postgres, tmp_path, monkeypatch):
     monkeypatch.setenv("JIDOMEM_EMBEDDER", "none")
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "writer"))
     address = postgres.address()
@@ -43,9 +43,9 @@ def test_a_server_makes_a_checkpoint_a_new_one_begins_with(verb, postgres, tmp_p
                 time.sleep(0.05)
         finally:
             server.terminate()
-            said = server.stdout.read().decode()
+            output = server.stdout.read().decode()
 
-    assert fetch(log, tmp_path / "second"), said
+    assert fetch(log, tmp_path / "second"), output
     assert [*(tmp_path / "second" / "index" / "snapshots").iterdir()]
-    assert server.returncode == 0, said
+    assert server.returncode == 0, output
     log.close()

@@ -10,7 +10,7 @@ from jidomem.errors import Failed
 from jidomem.extras.servers.log import SingleFlight
 
 
-class Asked:
+class ScriptedSource:
     """A source of values that reports its calls and returns the scripted `answers`."""
 
     def __init__(self) -> None:
@@ -26,71 +26,71 @@ class Asked:
 
 @pytest.fixture
 def pool():
-    with ThreadPoolExecutor(8) as made:
-        yield made
+    with ThreadPoolExecutor(8) as executor:
+        yield executor
 
 
-def begun(together, pool, place):
+def start_request(flight, pool, source):
     """Start a thread that requests "a", and wait until its request has begun."""
-    found = pool.submit(together.of, ["a"])
-    assert place.asked.get(timeout=60) == ["a"]
-    return found
+    future = pool.submit(flight.of, ["a"])
+    assert source.asked.get(timeout=60) == ["a"]
+    return future
 
 
-def waiting(together, pool, keys):
+def start_waiting(flight, pool, keys):
     """Start a thread for each of *keys*, and wait until all of them wait for the next request."""
-    found = [pool.submit(together.of, [key]) for key in keys]
-    while together._next is None or together._next.keys != set(keys):
-        assert not any(each.done() for each in found)
-    return found
+    futures = [pool.submit(flight.of, [key]) for key in keys]
+    while flight._next is None or flight._next.keys != set(keys):
+        assert not any(each.done() for each in futures)
+    return futures
 
 
-def test_callers_during_a_request_share_the_next_one_and_get_nothing_older(pool):
-    place = Asked()
-    together = SingleFlight(place)
-    first = begun(together, pool, place)
+def test_callers_during_a_request_share_the_next_one_and_get_no_older_answer(pool):
+    source = ScriptedSource()
+    flight = SingleFlight(source)
+    first = start_request(flight, pool, source)
 
-    others = waiting(together, pool, "abc")
-    place.answers.put("before")
-    place.answers.put("after")
+    others = start_waiting(flight, pool, "abc")
+    source.answers.put("before")
+    source.answers.put("after")
 
     assert first.result(60) == {"a": "before"}
     assert [each.result(60)[key] for each, key in zip(others, "abc", strict=True)] == ["after"] * 3
-    assert (place.asked.get(timeout=60), place.asked.empty()) == (["a", "b", "c"], True)
+    assert (source.asked.get(timeout=60), source.asked.empty()) == (["a", "b", "c"], True)
 
 
-def test_a_failed_request_fails_for_each_caller_that_shares_it_and_no_later_one(pool):
-    place = Asked()
-    together = SingleFlight(place)
-    first = begun(together, pool, place)
-    others = waiting(together, pool, "bc")
+def test_a_failed_request_fails_for_its_callers_and_no_later_one(pool):
+    source = ScriptedSource()
+    flight = SingleFlight(source)
+    first = start_request(flight, pool, source)
+    others = start_waiting(flight, pool, "bc")
     failure = Failed("db did not answer", hint="look", code="store_unreachable")
     for answer in ("so", failure, "again"):
-        place.answers.put(answer)
+        source.answers.put(answer)
 
-    told = [each.exception(60) for each in others]
+    errors = [each.exception(60) for each in others]
 
     assert first.result(60) == {"a": "so"}
-    assert [(each.code, each.detail, each.hint) for each in told] == [
+    assert [(each.code, each.detail, each.hint) for each in errors] == [
         ("store_unreachable", "db did not answer", "look")
     ] * 2
-    assert told[0] is not told[1]  # each thread raises one of its own
-    assert together.of(["b"]) == {"b": "again"}
+    assert errors[0] is not errors[1]  # each thread raises an exception of its own
+    assert flight.of(["b"]) == {"b": "again"}
 
 
 def test_a_caller_whose_shared_request_was_interrupted_sends_its_own(pool):
-    place = Asked()
-    together = SingleFlight(place)
-    first = begun(together, pool, place)
-    others = waiting(together, pool, "bc")
+    source = ScriptedSource()
+    flight = SingleFlight(source)
+    first = start_request(flight, pool, source)
+    others = start_waiting(flight, pool, "bc")
     for answer in ("so", KeyboardInterrupt(), "again"):
-        place.answers.put(answer)
+        source.answers.put(answer)
 
-    broken_off = [each for each in others if each.exception(60) is not None]
+    interrupted = [each for each in others if each.exception(60) is not None]
 
     assert first.result(60) == {"a": "so"}
-    assert [type(each.exception()) for each in broken_off] == [KeyboardInterrupt]
-    assert [each.result() for each in others if each not in broken_off] in ([{"b": "again"}], [{"c": "again"}])
+    assert [type(each.exception()) for each in interrupted] == [KeyboardInterrupt]
+    assert [each.result() for each in others if each not in interrupted] in ([{"b": "again"}], [{"c": "again"}])
 
 
 def test_many_threads_never_get_a_state_older_than_their_call(pool):
@@ -101,11 +101,11 @@ def test_many_threads_never_get_a_state_older_than_their_call(pool):
         now[0] = next(moments)
         return dict.fromkeys(keys, now[0])
 
-    together = SingleFlight(ask)
+    flight = SingleFlight(ask)
 
-    def asked(_):
+    def request(_):
         before = now[0]
-        return before, together.of(["a"])["a"]
+        return before, flight.of(["a"])["a"]
 
-    told = list(pool.map(asked, range(2_000)))
-    assert all(found > before for before, found in told)
+    results = list(pool.map(request, range(2_000)))
+    assert all(state > before for before, state in results)

@@ -22,7 +22,7 @@ from jidomem_cli.main import cli
 
 @pytest.fixture
 def address(request):
-    """Where the root is: in PostgreSQL, unless a test asks for both."""
+    """The address of the root: in PostgreSQL, unless a test is run with both stores."""
     kind = getattr(request, "param", "postgres")
     return request.getfixturevalue("bucket") if kind == "bucket" else request.getfixturevalue("postgres").address()
 
@@ -31,16 +31,16 @@ both = pytest.mark.parametrize("address", ["postgres", "bucket"], indirect=True)
 
 
 @pytest.fixture
-def opened(address, tmp_path, monkeypatch):
-    """Open the root as the machine of that name does."""
+def open_machine(address, tmp_path, monkeypatch):
+    """Return a function that opens the root as the machine of a name."""
     memories = []
 
-    def opened(machine="here", **options):
+    def open_machine(machine="here", **options):
         monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / machine))
         memories.append(jidomem.open(address, project="p", **options))
         return memories[-1]
 
-    yield opened
+    yield open_machine
     for memory in memories:
         memory.close()
 
@@ -52,8 +52,8 @@ def jidomem_here(address, home, *words):
 
 
 @both
-def test_what_one_machine_keeps_another_answers_with(opened):
-    here, there = opened("here"), opened("there")
+def test_a_memory_of_one_machine_is_read_and_superseded_on_another(open_machine):
+    here, there = open_machine("here"), open_machine("there")
     receipt = here.writer.submit_intent("p", decision(topic="index"))
 
     assert [row["decision"] for row in there.reader.ask("decisions", project="p")] == [receipt.iri]
@@ -67,12 +67,12 @@ def test_what_one_machine_keeps_another_answers_with(opened):
 
 
 @both
-def test_a_redaction_reaches_every_copy(opened):
-    here, there = opened("here"), opened("there")
-    kept = here.writer.submit_intent("p", intent(summary="the door code is 4711-hunter2"))
+def test_a_redaction_reaches_every_copy(open_machine):
+    here, there = open_machine("here"), open_machine("there")
+    secret = here.writer.submit_intent("p", intent(summary="the door code is 4711-hunter2"))
     there.catch_up("p")
 
-    plan = here.keeper.plan("p", item=kept.iri)
+    plan = here.keeper.plan("p", item=secret.iri)
     here.keeper.redact(plan, agent="architect", reason="it is a secret")
 
     assert there.reader.select("p", "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }") == []
@@ -84,8 +84,8 @@ def test_a_redaction_reaches_every_copy(opened):
         assert memory.journal.verify(Stream("p")) == ()
 
 
-def made_anew(address, request):
-    """Throw away all there is at *address*."""
+def delete_root(address, request):
+    """Delete all data at *address*."""
     if address.startswith("s3:"):
         bucket = Bucket(address, os.environ, 10.0)
         bucket.delete(bucket.below(""))
@@ -94,95 +94,95 @@ def made_anew(address, request):
 
 
 @both
-def test_a_root_that_is_made_anew_under_a_live_process_is_noticed_at_once_though_it_is_as_long(
-    opened, address, request
-):
-    here = opened("here")
+def test_a_recreated_root_of_equal_length_is_noticed_by_a_live_process(open_machine, address, request):
+    here = open_machine("here")
     here.writer.remember("p", "spoons are counted")
     here.catch_up("p")
 
-    made_anew(address, request)
-    there = opened("there")
+    delete_root(address, request)
+    there = open_machine("there")
     there.writer.remember("p", "forks are counted")
 
     assert here.journal.head(Stream("p")).position == there.journal.head(Stream("p")).position
-    said = [row["s"] for row in here.reader.select("p", "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }")]
-    assert said == ["forks are counted"]
+    summaries = [row["s"] for row in here.reader.select("p", "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }")]
+    assert summaries == ["forks are counted"]
     here.writer.remember("p", "knives, too")
     assert there.journal.verify(Stream("p")) == here.journal.verify(Stream("p")) == ()
 
 
 @pytest.mark.parametrize("address", ["bucket"], indirect=True)
-def test_a_bucket_that_was_emptied_under_a_live_process_takes_and_answers_nothing(opened, address, request):
+def test_an_emptied_bucket_is_reported_by_a_live_process_and_not_written(open_machine, address, request):
     # C023
-    here = opened("here")
+    here = open_machine("here")
     here.writer.remember("p", "spoons are counted")
-    made_anew(address, request)
+    delete_root(address, request)
 
-    for asked in (
+    for call in (
         partial(here.writer.remember, "p", "forks"),
         partial(here.reader.select, "p", "SELECT ?s { ?s ?p ?o }"),
     ):
         with pytest.raises(JournalDamaged, match="is missing"):
-            asked()
+            call()
 
     assert Bucket(address, os.environ, 10.0).below("") == []
 
 
 @both
-def test_terms_that_are_accepted_at_once_on_two_machines_are_both_there(opened):
-    here, there = opened("here"), opened("there")
+def test_terms_accepted_at_once_on_two_machines_are_both_stored(open_machine):
+    here, there = open_machine("here"), open_machine("there")
     here.writer.remember("p", "spoons are counted")
     for name in ("serves", "weighs"):
-        said = {"kind": "property", "domain": ["Fact"], "range_": ["xsd:integer"]}
-        here.term_proposals("p").propose(name, **said, definition=f"What it {name}.", reason="asked")
+        fields = {"kind": "property", "domain": ["Fact"], "range_": ["xsd:integer"]}
+        here.term_proposals("p").propose(name, **fields, definition=f"What it {name}.", reason="asked")
     here.term_proposals("p").accept("serves", reason="yes")
     there.term_proposals("p").accept("weighs", reason="yes")
 
-    text = (opened("elsewhere").settings.root / "ontology" / "accepted.ttl").read_text()
+    text = (open_machine("elsewhere").settings.root / "ontology" / "accepted.ttl").read_text()
     assert ("#serves>" in text, "#weighs>" in text) == (True, True)
 
 
 @both
-def test_a_token_given_out_on_one_machine_is_believed_and_forgotten_on_all(opened, monkeypatch):
+def test_a_token_of_one_machine_is_valid_and_revoked_on_all(open_machine, monkeypatch):
     monkeypatch.setattr(tokens, "TOKENS_FOR", 0.0)
-    here, there = opened("here").place.keyring(), opened("there").place.keyring()
+    here, there = open_machine("here").place.keyring(), open_machine("there").place.keyring()
     assert (here.asks(), there.asks()) == (False, False)
 
-    secret, made = here.give_out("ana", "agent", ["p"], Sources())
+    secret, token = here.give_out("ana", "agent", ["p"], Sources())
 
-    assert [ring.whose(secret) for ring in (here, there)] == [made, made]
-    assert (there.asks(), there.tokens) == (True, (made,))
-    assert secret.encode() not in opened("else").place.log.get(tokens.TOKENS).data
-    assert there.take_back(made.id) == made
-    assert (here.whose(secret), here.has(made), here.asks()) == (None, False, True)
+    assert [ring.whose(secret) for ring in (here, there)] == [token, token]
+    assert (there.asks(), there.tokens) == (True, (token,))
+    assert secret.encode() not in open_machine("else").place.log.get(tokens.TOKENS).data
+    assert there.take_back(token.id) == token
+    assert (here.whose(secret), here.has(token), here.asks()) == (None, False, True)
     with pytest.raises(NotFound):
-        here.take_back(made.id)
+        here.take_back(token.id)
 
 
-def test_untrusted_sparql_sees_the_latest_writes_of_other_machines(opened):
-    here, there = opened("here"), opened("there")
-    asked = "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }"
+def test_untrusted_sparql_sees_the_latest_writes_of_other_machines(open_machine):
+    here, there = open_machine("here"), open_machine("there")
+    query = "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }"
     for number in range(2):
         here.writer.remember("p", f"it is number {number}")
         there.catch_up("p")
-        assert len(there.pool.solutions("p", asked).rows) == number + 1
+        assert len(there.pool.solutions("p", query).rows) == number + 1
 
 
-def test_the_verbs_work_on_a_shared_root_and_show_no_password(address, tmp_path):
+def test_the_verbs_run_on_a_shared_root_and_show_no_password(address, tmp_path):
     def run(*words, expected=0, root=address):
-        done = jidomem_here(root, tmp_path / "home", *words)
-        assert done.exit_code == expected, done.stderr
-        assert "s3cret" not in done.stdout + done.stderr
-        return done
+        result = jidomem_here(root, tmp_path / "home", *words)
+        assert result.exit_code == expected, result.stderr
+        assert "s3cret" not in result.stdout + result.stderr
+        return result
 
     assert ": created" in run("init", "--root", address).stderr
     run("remember", "the build needs Rust 1.80")
-    told = json.loads(run("status", "--json").stdout)
-    assert (told["root"].startswith("postgresql://"), told["project"]) == (True, "p")
-    looks = {look["name"]: look for look in json.loads(run("status", "--doctor", "--full", "--json").stdout)["checks"]}
-    assert looks["root"]["detail"].startswith("postgresql://")
-    assert "verified" in looks["journal"]["detail"]
+    status = json.loads(run("status", "--json").stdout)
+    assert (status["root"].startswith("postgresql://"), status["project"]) == (True, "p")
+    checks = {
+        check["name"]: check for check in json.loads(run("status", "--doctor", "--full", "--json").stdout)["checks"]
+    }
+    assert checks["root"]["detail"].startswith("postgresql://")
+    assert "verified" in checks["journal"]["detail"]
     for words in (
         ["journal", "verify"],
         ["root", "reindex"],
@@ -199,25 +199,27 @@ def test_the_verbs_work_on_a_shared_root_and_show_no_password(address, tmp_path)
     assert "a shared root belongs to none" in run("guard", "x.py", expected=1).stderr
 
 
-def test_init_makes_the_root_that_counts_and_says_where_another_one_does(address, tmp_path, monkeypatch):
+def test_init_creates_a_project_in_the_root_of_the_environment_and_another_root_in_a_folder(
+    address, tmp_path, monkeypatch
+):
     (tmp_path / "billing").mkdir()
     monkeypatch.chdir(tmp_path / "billing")
     monkeypatch.setenv("JIDOMEM_ROOT", address)
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
-    begun = CliRunner().invoke(cli, ["init"])
-    assert (begun.exit_code, "project billing: created" in begun.stderr) == (0, True)
+    in_environment = CliRunner().invoke(cli, ["init"])
+    assert (in_environment.exit_code, "project billing: created" in in_environment.stderr) == (0, True)
     assert not (tmp_path / "billing" / ".jidomem").exists()
 
-    made = CliRunner().invoke(cli, ["init", "."])
-    assert (made.exit_code, "$JIDOMEM_ROOT names another root" in made.stderr) == (0, True)
+    in_folder = CliRunner().invoke(cli, ["init", "."])
+    assert (in_folder.exit_code, "$JIDOMEM_ROOT names another root" in in_folder.stderr) == (0, True)
     assert (tmp_path / "billing" / ".jidomem" / "config.toml").exists()
 
 
 def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path):
     def run(*words, expected=0):
-        done = jidomem_here(address, tmp_path / "home", *words)
-        assert done.exit_code == expected, done.stderr
-        return done
+        result = jidomem_here(address, tmp_path / "home", *words)
+        assert result.exit_code == expected, result.stderr
+        return result
 
     folder, shapes = tmp_path / "team", tmp_path / "team" / "shapes"
     shapes.mkdir(parents=True)
@@ -261,19 +263,19 @@ def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path)
 )
 def test_an_invalid_or_unreachable_root_is_reported_without_its_password(tmp_path, root, code, says):
     for verb in ("status", "remember"):
-        done = jidomem_here(root, tmp_path / "home", verb, *(["x"] if verb == "remember" else []))
-        assert (done.exit_code, says in done.stderr, "s3cret" in done.stderr) == (code, True, False)
+        result = jidomem_here(root, tmp_path / "home", verb, *(["x"] if verb == "remember" else []))
+        assert (result.exit_code, says in result.stderr, "s3cret" in result.stderr) == (code, True, False)
 
 
-def test_a_home_that_holds_something_else_is_not_touched(address, tmp_path, monkeypatch, postgres):
-    mine = tmp_path / "mine"
-    with jidomem.open(mine, project="p") as memory:
+def test_a_home_with_other_content_is_refused_and_unchanged(address, tmp_path, monkeypatch, postgres):
+    other_root = tmp_path / "mine"
+    with jidomem.open(other_root, project="p") as memory:
         memory.writer.remember("p", "this is no copy")
-    before = files(mine)
-    monkeypatch.setenv("JIDOMEM_HOME", str(mine))
+    before = files(other_root)
+    monkeypatch.setenv("JIDOMEM_HOME", str(other_root))
     with pytest.raises(Failed, match="other content") as refused:
         jidomem.open(address)
-    assert (refused.value.code, files(mine)) == ("invalid_config", before)
+    assert (refused.value.code, files(other_root)) == ("invalid_config", before)
 
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
     jidomem.open(address).close()
@@ -282,7 +284,7 @@ def test_a_home_that_holds_something_else_is_not_touched(address, tmp_path, monk
     jidomem.open(address).close()
 
 
-def test_homes_tell_places_apart_and_not_how_they_are_reached(monkeypatch):
+def test_the_home_of_a_root_depends_on_its_place_and_not_on_credentials(monkeypatch):
     home = partial(addresses.home_of, environment={})
     assert home("postgresql://ana:x@db/team") == home("postgres://ben:y@DB/team/?sslmode=require")
     others = [home(f"postgresql://db/{rest}") for rest in ("team", "other", "team?schema=x", "team?host=there")]
@@ -298,16 +300,16 @@ def test_homes_tell_places_apart_and_not_how_they_are_reached(monkeypatch):
         addresses.home_of("s3://b/p", {"JIDOMEM_HOME": "~nobody-here"})
 
 
-def test_a_home_is_made_by_all_who_begin_with_it_at_once_for_one_root(tmp_path):
+def test_a_home_is_claimed_by_concurrent_processes_for_one_root(tmp_path):
     address, other = "postgresql://db/team", "postgresql://db/other"
     with ThreadPoolExecutor(8) as threads:
         for number in range(40):
             home = tmp_path / str(number)
-            for done in [threads.submit(addresses.claim, home, address, {}) for _ in range(8)]:
-                done.result()
+            for claim in [threads.submit(addresses.claim, home, address, {}) for _ in range(8)]:
+                claim.result()
             assert [each.name for each in home.iterdir()] == ["copy-of"]
-        made = tmp_path / "both"
-        asked = [threads.submit(addresses.claim, made, each, {}) for each in (address, other) * 4]
-    refused = [each.exception() is not None for each in asked]
-    assert sum(refused) == 4
-    assert refused[0] != refused[1]
+        contested = tmp_path / "both"
+        claims = [threads.submit(addresses.claim, contested, each, {}) for each in (address, other) * 4]
+    is_refused = [each.exception() is not None for each in claims]
+    assert sum(is_refused) == 4
+    assert is_refused[0] != is_refused[1]

@@ -1,4 +1,4 @@
-"""Servers side by side on one shared root: processes of `jidomem serve`, each with a home of its own."""
+"""Several servers on one shared root: processes of `jidomem serve`, each with a home of its own."""
 
 import json
 import os
@@ -18,7 +18,7 @@ LONG = 60.0
 
 @pytest.fixture
 def environment(tmp_path):
-    """What a machine has of its own, by its name: a home, and a configuration without anything in it."""
+    """The environment of a machine: a home of its own, and an empty configuration."""
 
     def of(machine):
         own = {"JIDOMEM_HOME": str(tmp_path / machine), "XDG_CONFIG_HOME": str(tmp_path / f"{machine}-config")}
@@ -28,8 +28,8 @@ def environment(tmp_path):
 
 
 @pytest.fixture
-def serving(postgres, environment):
-    """A server on the machine of that name; all of them have one root."""
+def start_server(postgres, environment):
+    """Return a function that starts a server on the machine of a name; all of them have one root."""
     address = postgres.address()
     with ExitStack() as stack:
 
@@ -42,11 +42,11 @@ def serving(postgres, environment):
 
 
 def facts(url, version=None, token=None):
-    """What is known of a server's facts, from this version on."""
+    """The status and the facts of a server, from this version on."""
     with Client(url) as client:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        asked = f"/projects/p/queries/facts{f'?min_position={quote(version)}' if version else ''}"
-        status, _, body = client.ask("GET", asked, headers=headers)
+        path = f"/projects/p/queries/facts{f'?min_position={quote(version)}' if version else ''}"
+        status, _, body = client.ask("GET", path, headers=headers)
         return status, [row["summary"] for row in json.loads(body).get("rows", [])]
 
 
@@ -57,39 +57,39 @@ def write(url, summary, key=None):
     return receipt["version"]
 
 
-def until(done):
-    """Look again and again whether it is *done*."""
+def wait_until(condition):
+    """Wait until *condition* is true."""
     end = time.monotonic() + LONG
-    while not done():
+    while not condition():
         assert time.monotonic() < end, "it never was"
         time.sleep(0.05)
 
 
-def test_what_one_server_acknowledged_any_other_answers_with_and_a_token_counts_at_all(serving, environment):
-    one, two = serving("one"), serving("two")
+def test_an_acknowledged_fact_is_read_from_any_server_and_a_token_is_required_by_all(start_server, environment):
+    first, second = start_server("one"), start_server("two")
 
     for number in range(5):
-        here, there = (one, two) if number % 2 else (two, one)
-        version = write(here.url, f"fact {number}")
-        status, found = facts(there.url, version)
+        target, other = (first, second) if number % 2 else (second, first)
+        version = write(target.url, f"fact {number}")
+        status, summaries = facts(other.url, version)
         assert status == 200
-        assert f"fact {number}" in found
-    added = [f"{BIN}/jidomem", "--root", one.address, "access", "token", "add", "ana", "--project", "p"]
-    token = subprocess.run(added, env=environment("one"), capture_output=True, text=True, check=True).stdout.strip()
+        assert f"fact {number}" in summaries
+    command = [f"{BIN}/jidomem", "--root", first.address, "access", "token", "add", "ana", "--project", "p"]
+    token = subprocess.run(command, env=environment("one"), capture_output=True, text=True, check=True).stdout.strip()
 
-    until(lambda: facts(two.url)[0] == 401)
-    assert facts(two.url, token=token)[0] == 200
-    until(lambda: facts(one.url)[0] == 401)
-    assert facts(one.url, token=token)[0] == 200
+    wait_until(lambda: facts(second.url)[0] == 401)
+    assert facts(second.url, token=token)[0] == 200
+    wait_until(lambda: facts(first.url)[0] == 401)
+    assert facts(first.url, token=token)[0] == 200
 
 
-def test_servers_are_killed_and_replaced_one_after_the_other_and_nothing_acknowledged_is_lost_or_doubled(serving):
-    servers = [serving("one"), serving("two")]
+def test_servers_replaced_one_after_the_other_lose_and_duplicate_no_acknowledged_fact(start_server):
+    servers = [start_server("one"), start_server("two")]
     acknowledged = []
     numbers = count()
 
-    def keep_writing(times):
-        """Write through whichever server answers, again under the same key where one does not."""
+    def write_facts(times):
+        """Write through any server that answers, again under the same key where one does not."""
         for number in [next(numbers) for _ in range(times)]:
             for each in [*servers, *servers]:
                 try:
@@ -100,16 +100,16 @@ def test_servers_are_killed_and_replaced_one_after_the_other_and_nothing_acknowl
             else:
                 pytest.fail("no server answered")
 
-    keep_writing(4)
+    write_facts(4)
     servers[0].kill()
-    keep_writing(4)
-    servers.append(serving("three"))  # a machine that was never there before
-    keep_writing(2)
+    write_facts(4)
+    servers.append(start_server("three"))  # a machine without a home
+    write_facts(2)
     servers[1].terminate()
-    keep_writing(4)
-    servers.append(serving("one"))  # with the home that the killed one left
+    write_facts(4)
+    servers.append(start_server("one"))  # with the home of the killed server
 
     for each in servers[2:]:
-        status, found = facts(each.url, acknowledged[-1][1])
+        status, summaries = facts(each.url, acknowledged[-1][1])
         assert status == 200
-        assert sorted(found) == sorted({summary for summary, _ in acknowledged})
+        assert sorted(summaries) == sorted({summary for summary, _ in acknowledged})

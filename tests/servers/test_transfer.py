@@ -1,4 +1,4 @@
-"""A root moves to another place with its chain, its files and its state, and only where nothing else is."""
+"""A root is moved to another place with its journal, files and working state, into an empty target alone."""
 
 import errno
 import json
@@ -35,42 +35,42 @@ MEMORY, HISTORY = Stream("p"), Stream("p", "history")
 
 
 @pytest.fixture(autouse=True)
-def own(tmp_path, monkeypatch):
-    """A user's own configuration that is empty, and packs of two commits."""
+def user_config(tmp_path, monkeypatch):
+    """An empty configuration of the user, and packs of two commits."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(journal, "COMMITS", 2)
     monkeypatch.setattr(rewrite, "COMMITS", 2)
 
 
-def opened(root, minutes=0):
+def open_root(root, minutes=0):
     return jidomem.open(root, project="p", sources=fixed_sources(START + timedelta(minutes=minutes)))
 
 
 @pytest.fixture
 def root(tmp_path) -> Path:
-    """A root with all that one can have: branches that were merged, a redaction, a cleared stream, overlay, state."""
-    made, branch = tmp_path / "source", tmp_path / "branch"
-    with opened(made) as memory:
+    """A root with merged branches, a redaction, a cleared stream, an overlay and working state."""
+    source, branch = tmp_path / "source", tmp_path / "branch"
+    with open_root(source) as memory:
         memory.writer.submit_intent("p", decision(topic="store"))
         memory.writer.submit_intent("p", intent(summary="the key is hunter2-hunter2"))
-    shutil.copytree(made, branch)
-    for folder, minutes in ((made, 10), (branch, 20)):
-        with opened(folder, minutes) as memory:
+    shutil.copytree(source, branch)
+    for folder, minutes in ((source, 10), (branch, 20)):
+        with open_root(folder, minutes) as memory:
             memory.writer.submit_intent("p", intent(iri=f"urn:m:{minutes}", summary=f"learned in minute {minutes}"))
-    shutil.copytree(branch / "projects", made / "projects", dirs_exist_ok=True)
-    with opened(made, 30) as memory:
+    shutil.copytree(branch / "projects", source / "projects", dirs_exist_ok=True)
+    with open_root(source, 30) as memory:
         plan = memory.keeper.plan("p", None, texts=["hunter2-hunter2"])
         memory.keeper.redact(plan, agent="ana", reason="a secret")
-        said = ("<urn:talk:1>", "<http://www.w3.org/2000/01/rdf-schema#label>", '"hello"')
-        memory.writer.append("p", "history", [said])
+        triple = ("<urn:talk:1>", "<http://www.w3.org/2000/01/rdf-schema#label>", '"hello"')
+        memory.writer.append("p", "history", [triple])
         memory.long_term("p").clear_graph("history")
-        memory.writer.append("p", "history", [said])
+        memory.writer.append("p", "history", [triple])
         memory.agent("ana").update(lambda held: held.tasks_add("measure it"))
-    (made / "config.toml").write_text('project = "p"\n')
-    (made / "queries" / "own").mkdir(parents=True)
-    (made / "queries" / "own" / "why.txt").write_text("asked every morning")
-    return made
+    (source / "config.toml").write_text('project = "p"\n')
+    (source / "queries" / "own").mkdir(parents=True)
+    (source / "queries" / "own" / "why.txt").write_text("asked every morning")
+    return source
 
 
 def journal_of(root):
@@ -79,7 +79,7 @@ def journal_of(root):
     return {stream: {commit.id: commit.data for commit in journal.read(stream)} for stream in journal.streams()}
 
 
-def test_a_root_moves_with_every_commit_byte_for_byte_its_files_and_what_agents_hold(root, tmp_path):
+def test_a_move_copies_commits_files_and_working_state_byte_for_byte(root, tmp_path):
     before = files(root / "projects")
 
     moved = migrate(str(root), str(tmp_path / "target"))
@@ -91,14 +91,14 @@ def test_a_root_moves_with_every_commit_byte_for_byte_its_files_and_what_agents_
     assert files(root / "projects") == before
     assert (tmp_path / "target" / "config.toml").read_text() == 'project = "p"\n'
     assert (tmp_path / "target" / "queries" / "own" / "why.txt").is_file()
-    with opened(tmp_path / "target", 40) as memory:
+    with open_root(tmp_path / "target", 40) as memory:
         assert memory.journal.damage(MEMORY) == ()
         assert memory.agent("ana").get().spaces["tasks"].data[0]["text"] == "measure it"
         receipt = memory.writer.submit_intent("p", intent(iri="urn:m:40", summary="it goes on there"))
         assert receipt.version.position == 5
 
 
-def test_many_commits_come_as_packs_and_none_is_a_file_twice(root, tmp_path):
+def test_many_commits_are_moved_as_packs_without_duplicates(root, tmp_path):
     migrate(str(root), str(tmp_path / "target"))
 
     names = [path.name for path in (tmp_path / "target" / "projects" / "p" / "memory").glob("*.ttl")]
@@ -106,7 +106,7 @@ def test_many_commits_come_as_packs_and_none_is_a_file_twice(root, tmp_path):
     assert len(names) == 3
 
 
-def test_a_move_whose_pack_is_not_what_was_written_stops_and_goes_on_later(root, tmp_path, monkeypatch):
+def test_a_move_with_a_falsely_written_pack_stops_and_continues_later(root, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         lying(patched)
         with pytest.raises(Failed, match="the bytes read back differ from those written"):
@@ -117,7 +117,7 @@ def test_a_move_whose_pack_is_not_what_was_written_stops_and_goes_on_later(root,
     assert journal_of(tmp_path / "target") == journal_of(root)
 
 
-def test_where_git_may_track_the_target_every_commit_has_a_file_of_its_own(root, tmp_path):
+def test_commits_are_moved_as_single_files_into_a_git_repository(root, tmp_path):
     (tmp_path / "repository" / ".git").mkdir(parents=True)
 
     migrate(str(root), str(tmp_path / "repository" / "target"))
@@ -128,7 +128,7 @@ def test_where_git_may_track_the_target_every_commit_has_a_file_of_its_own(root,
     assert journal_of(tmp_path / "repository" / "target") == journal_of(root)
 
 
-def test_a_move_that_was_cut_short_goes_on_and_brings_what_was_written_and_redacted_since(root, tmp_path):
+def test_an_interrupted_move_continues_and_includes_later_commits_and_redactions(root, tmp_path):
     target = tmp_path / "target"
     folder = target / "projects" / "p"
     stop = iter([False, False, True])
@@ -142,7 +142,7 @@ def test_a_move_that_was_cut_short_goes_on_and_brings_what_was_written_and_redac
     assert len([*folder.rglob("*.ttl")]) == 1
 
     first = migrate(str(root), str(target))
-    with opened(root, 50) as memory:
+    with open_root(root, 50) as memory:
         memory.writer.submit_intent("p", intent(iri="urn:m:50", summary="said later"))
         plan = memory.keeper.plan("p", None, texts=["learned in minute 10"])
         memory.keeper.redact(plan, agent="ana", reason="not ours")
@@ -156,47 +156,47 @@ def test_a_move_that_was_cut_short_goes_on_and_brings_what_was_written_and_redac
 
 
 def manifest(file):
-    """What a backup says of its files, but of the state, whose pages lie otherwise in a file that was made anew."""
+    """The files in the manifest of a backup except the working state, whose pages differ in a new file."""
     with tarfile.open(file) as tar:
-        said = json.load(tar.extractfile("manifest.json"))
-    return {name: of for name, of in said["files"].items() if not name.startswith(("state/", ".git"))}
+        content = json.load(tar.extractfile("manifest.json"))
+    return {name: entry for name, entry in content["files"].items() if not name.startswith(("state/", ".git"))}
 
 
-def test_a_root_goes_around_by_every_kind_of_place_and_comes_back_as_it_was(root, tmp_path, postgres, bucket):
+def test_a_move_around_all_kinds_of_places_returns_the_same_root(root, tmp_path, postgres, bucket):
     places = [str(root), postgres.address(), bucket, str(tmp_path / "back")]
 
-    around = [migrate(*pair) for pair in pairwise(places)]
+    moves = [migrate(*pair) for pair in pairwise(places)]
     for number, place in enumerate(places):
         backup(place, tmp_path / f"{number}.tar")
 
-    assert len({tuple(each.extent for each in moved.streams) for moved in around}) == 1
+    assert len({tuple(each.extent for each in moved.streams) for moved in moves}) == 1
     first, *others = [manifest(tmp_path / f"{number}.tar") for number in range(len(places))]
     assert others == [first, first, first]
-    with opened(tmp_path / "back") as memory:
+    with open_root(tmp_path / "back") as memory:
         assert memory.agent("ana").get().spaces["tasks"].data[0]["text"] == "measure it"
     assert journal_of(tmp_path / "back") == journal_of(root)
-    for name in ("config.toml", ".gitignore", ".gitattributes"):  # else git would take in its working memory
+    for name in ("config.toml", ".gitignore", ".gitattributes"):  # otherwise git would track its working memory
         assert (tmp_path / "back" / name).read_bytes() == (root / name).read_bytes()
 
 
-def test_what_was_redacted_since_is_redacted_in_a_log_where_the_move_goes_on(root, tmp_path):
+def test_a_continued_move_redacts_in_the_target_log(root, tmp_path):
     log = FileLog(str(tmp_path / "log"))
     bring(FolderEnd(root), LogEnd(log))
-    with opened(root, 50) as memory:
+    with open_root(root, 50) as memory:
         plan = memory.keeper.plan("p", None, texts=["learned in minute 10"])
         memory.keeper.redact(plan, agent="ana", reason="not ours")
-    log.put("checkpoints/newest.json", b"{}")  # a server made one meanwhile
+    log.put("checkpoints/newest.json", b"{}")  # made by a server in between
 
-    brought = bring(FolderEnd(root), LogEnd(log))
+    moved = bring(FolderEnd(root), LogEnd(log))
 
     assert log.names("checkpoints/") == []
     documents = {entry.commit: entry.document for entry in log.read(MEMORY)}
     assert documents == journal_of(root)[MEMORY]
-    assert [each.came for each in brought] == [0, 2]
+    assert [each.came for each in moved] == [0, 2]
     assert not any(b"minute 10" in document for document in documents.values())
 
 
-def test_a_log_that_others_write_to_is_no_target(root, tmp_path):
+def test_a_move_into_a_log_with_another_writer_is_refused(root, tmp_path):
     log, other = FileLog(str(tmp_path / "log")), FileLog(str(tmp_path / "log"))
 
     def while_another_writes():
@@ -210,7 +210,7 @@ def test_a_log_that_others_write_to_is_no_target(root, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["postgres", "bucket"])
-def test_two_moves_to_one_log_at_once_keep_each_commit_once(root, postgres, bucket, kind):
+def test_two_concurrent_moves_into_one_log_store_each_commit_once(root, postgres, bucket, kind):
     # C023
     logs = [open_log(postgres.address() if kind == "postgres" else bucket, os.environ) for _ in range(2)]
     first, second = map(LogEnd, logs)
@@ -230,7 +230,7 @@ def test_two_moves_to_one_log_at_once_keep_each_commit_once(root, postgres, buck
         log.close()
 
 
-def test_a_commit_that_a_log_has_twice_is_damage(root, tmp_path):
+def test_a_duplicate_commit_in_a_log_is_reported_as_damage(root, tmp_path):
     log = FileLog(str(tmp_path / "log"))
     bring(FolderEnd(root), LogEnd(log))
     *_, last = log.read(MEMORY)
@@ -240,7 +240,7 @@ def test_a_commit_that_a_log_has_twice_is_damage(root, tmp_path):
         bring(FolderEnd(root), LogEnd(log))
 
 
-def test_an_entry_that_was_changed_in_a_log_stops_the_move(root, tmp_path):
+def test_a_changed_entry_of_a_log_stops_the_move(root, tmp_path):
     log = FileLog(str(tmp_path / "log"))
     bring(FolderEnd(root), LogEnd(log))
     entry = [*log.read(MEMORY)][2]
@@ -250,46 +250,46 @@ def test_an_entry_that_was_changed_in_a_log_stops_the_move(root, tmp_path):
         bring(LogEnd(log), FolderEnd(tmp_path / "target"))
 
 
-def test_a_state_that_was_used_at_the_target_is_kept(root, tmp_path):
+def test_a_working_state_used_at_the_target_is_not_replaced(root, tmp_path):
     migrate(str(root), str(tmp_path / "target"))
-    with opened(tmp_path / "target") as memory:
+    with open_root(tmp_path / "target") as memory:
         memory.agent("ana").update(lambda held: held.tasks_add("done there"))
 
     moved = migrate(str(root), str(tmp_path / "target"))
 
     assert moved.state == "kept"
-    with opened(tmp_path / "target") as memory:
+    with open_root(tmp_path / "target") as memory:
         assert len(memory.agent("ana").get().spaces["tasks"].data) == 2
 
 
-@pytest.mark.parametrize("place", ["folder", "postgres", "bucket"])
-def test_what_agents_hold_by_the_second_move_comes_with_it_until_it_is_used_there(
-    root, tmp_path, monkeypatch, request, place
+@pytest.mark.parametrize("kind", ["folder", "postgres", "bucket"])
+def test_a_second_move_replaces_the_working_state_until_it_is_used_at_the_target(
+    root, tmp_path, monkeypatch, request, kind
 ):
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
     target = str(tmp_path / "target")
-    if place != "folder":
-        server = request.getfixturevalue(place)
-        target = server if place == "bucket" else server.address()
+    if kind != "folder":
+        server = request.getfixturevalue(kind)
+        target = server if kind == "bucket" else server.address()
     migrate(str(root), target)
-    with opened(root, 50) as memory:
+    with open_root(root, 50) as memory:
         memory.agent("ana").update(lambda held: held.tasks_add("and write it down"))
         memory.agent("ben").update(lambda held: held.tasks_add("read it"))
 
     assert migrate(str(root), target).state == "brought"
-    with opened(target, 60) as memory:
-        said = [task["text"] for task in memory.agent("ana").get().spaces["tasks"].data]
-        assert (said, len(memory.agents())) == (["measure it", "and write it down"], 2)
+    with open_root(target, 60) as memory:
+        tasks = [task["text"] for task in memory.agent("ana").get().spaces["tasks"].data]
+        assert (tasks, len(memory.agents())) == (["measure it", "and write it down"], 2)
         memory.agent("ben").update(lambda held: held.tasks_add("done there"))
     assert migrate(str(root), target).state == "kept"
-    with opened(target, 70) as memory:
+    with open_root(target, 70) as memory:
         assert len(memory.agent("ben").get().spaces["tasks"].data) == 2
 
 
-def test_tokens_follow_a_root_around_and_are_in_no_backup(root, tmp_path, monkeypatch, postgres):
+def test_tokens_are_moved_with_a_root_and_absent_from_backups(root, tmp_path, monkeypatch, postgres):
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
     target = postgres.address()
-    with opened(root, 50) as memory:
+    with open_root(root, 50) as memory:
         first = memory.place.keyring().give_out("ana", "agent", ["p"], Sources())
         assert migrate(str(root), target).tokens == 1
         second = memory.place.keyring().give_out("ben", "curator", ["p"], Sources())
@@ -305,14 +305,14 @@ def test_tokens_follow_a_root_around_and_are_in_no_backup(root, tmp_path, monkey
     for place, known in ((target, True), (tmp_path / "back", True), (restored, False)):
         with jidomem.open(place, project="p") as memory:
             ring = memory.place.keyring()
-            found = [ring.whose(secret) for secret, _ in (first, second)]
-            assert [each is not None and each.agent for each in found] == ([*("ana", "ben")] if known else [False] * 2)
+            tokens = [ring.whose(secret) for secret, _ in (first, second)]
+            assert [each is not None and each.agent for each in tokens] == ([*("ana", "ben")] if known else [False] * 2)
     data = (tmp_path / "one.tar").read_bytes()
     assert not any(text.encode() in data for secret, token in (first, second) for text in (secret, token.digest))
 
 
-def test_a_root_whose_tokens_were_revoked_stays_closed_where_it_is_moved_to(root, tmp_path):
-    with opened(root, 50) as memory:
+def test_a_root_with_revoked_tokens_still_needs_tokens_after_a_move(root, tmp_path):
+    with open_root(root, 50) as memory:
         ring = memory.place.keyring()
         ring.take_back(ring.give_out("ana", "agent", ["p"], Sources())[1].id)
 
@@ -322,16 +322,16 @@ def test_a_root_whose_tokens_were_revoked_stays_closed_where_it_is_moved_to(root
         assert memory.place.keyring().is_needed
 
 
-@pytest.mark.parametrize("what", ["commit", "stream", "file"])
-def test_a_target_that_holds_something_else_is_refused_and_left_as_it_was(root, tmp_path, what):
+@pytest.mark.parametrize("content", ["commit", "stream", "file"])
+def test_a_target_with_other_content_is_refused_and_unchanged(root, tmp_path, content):
     target = tmp_path / "target"
-    if what == "file":
+    if content == "file":
         target.mkdir()
         (target / "config.toml").write_text('project = "q"\n')
     else:
-        with opened(target, 60) as memory:
+        with open_root(target, 60) as memory:
             memory.writer.submit_intent(
-                "p" if what == "commit" else "q", intent(applies_to_project="p" if what == "commit" else "q")
+                "p" if content == "commit" else "q", intent(applies_to_project="p" if content == "commit" else "q")
             )
     before = files(target / "projects")
 
@@ -342,7 +342,7 @@ def test_a_target_that_holds_something_else_is_refused_and_left_as_it_was(root, 
     assert files(target / "projects") == before
 
 
-def test_damage_stops_a_move_and_nothing_at_all_is_no_source(root, tmp_path):
+def test_damage_stops_a_move_and_an_invalid_source_is_refused(root, tmp_path):
     victim = next(
         path for path in (root / "projects" / "p" / "memory").glob("*.ttl") if b"minute 10" in path.read_bytes()
     )
@@ -356,17 +356,17 @@ def test_damage_stops_a_move_and_nothing_at_all_is_no_source(root, tmp_path):
         migrate(str(root), str(root))
 
 
-def test_a_backup_is_the_same_to_the_byte_and_a_root_again_where_it_is_restored(root, tmp_path):
+def test_a_backup_is_reproducible_and_restored_to_an_equal_root(root, tmp_path):
     first, digest = backup(str(root), tmp_path / "one.tar")
-    again = backup(str(root), tmp_path / "two.tar")[1]
+    second_digest = backup(str(root), tmp_path / "two.tar")[1]
 
     restored = restore(tmp_path / "one.tar", str(tmp_path / "target"))
 
-    assert digest == again
+    assert digest == second_digest
     assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
     assert [each.extent for each in restored.streams] == [each.extent for each in first.streams]
     assert journal_of(tmp_path / "target") == journal_of(root)
-    with opened(tmp_path / "target") as memory:
+    with open_root(tmp_path / "target") as memory:
         assert memory.agent("ana").get().spaces["tasks"].data[0]["text"] == "measure it"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -380,15 +380,15 @@ def test_a_backup_unpacked_by_hand_is_a_root(root, tmp_path):
     assert journal_of(tmp_path / "by-hand") == journal_of(root)
 
 
-@pytest.mark.parametrize("at", ["a document", "the manifest", "the end"])
-def test_a_backup_that_was_changed_is_refused_before_anything_is_written(root, tmp_path, at):
+@pytest.mark.parametrize("place", ["a document", "the manifest", "the end"])
+def test_a_changed_backup_is_refused_before_any_write(root, tmp_path, place):
     backup(str(root), tmp_path / "one.tar")
     data = (tmp_path / "one.tar").read_bytes()
     changed = {
         "a document": data.replace(b"minute 10", b"minute 11"),
         "the manifest": data.replace(b'"commits": 5', b'"commits": 4'),
         "the end": data[: data.rindex(b"# jidomem journal 1")],
-    }[at]
+    }[place]
     (tmp_path / "one.tar").write_bytes(changed)
 
     with pytest.raises(Failed, match=r"changed or cut short|does not match its manifest"):
@@ -398,9 +398,9 @@ def test_a_backup_that_was_changed_is_refused_before_anything_is_written(root, t
     assert not (tmp_path / "target").exists()
 
 
-def test_a_file_of_a_backup_leads_nowhere_out_of_the_root(root, tmp_path):
-    said = {"form": "jidomem backup 1", "streams": [], "files": {"../outside": [0, ""]}}
-    (tmp_path / "manifest.json").write_text(json.dumps(said))
+def test_a_backup_with_a_path_outside_the_root_is_refused(root, tmp_path):
+    content = {"form": "jidomem backup 1", "streams": [], "files": {"../outside": [0, ""]}}
+    (tmp_path / "manifest.json").write_text(json.dumps(content))
     with tarfile.open(tmp_path / "one.tar", "w") as tar:
         tar.add(tmp_path / "manifest.json", "manifest.json")
 
@@ -408,48 +408,48 @@ def test_a_file_of_a_backup_leads_nowhere_out_of_the_root(root, tmp_path):
         restore(tmp_path / "one.tar", str(tmp_path / "target"))
 
 
-def test_the_verbs_say_what_was_verified(root, tmp_path):
+def test_the_verbs_report_the_verified_commits(root, tmp_path):
     def run(*args):
-        done = CliRunner().invoke(cli, [str(arg) for arg in args])
-        assert done.exit_code == 0, done.stderr
-        return done
+        result = CliRunner().invoke(cli, [str(arg) for arg in args])
+        assert result.exit_code == 0, result.stderr
+        return result
 
-    told = run("root", "migrate", root, tmp_path / "target")
-    kept = json.loads(run("--root", tmp_path / "target", "root", "backup", tmp_path / "b.tar", "--json").stdout)
-    back = json.loads(run("--root", tmp_path / "again", "root", "restore", tmp_path / "b.tar", "--json").stdout)
+    moved = run("root", "migrate", root, tmp_path / "target")
+    backed_up = json.loads(run("--root", tmp_path / "target", "root", "backup", tmp_path / "b.tar", "--json").stdout)
+    restored = json.loads(run("--root", tmp_path / "again", "root", "restore", tmp_path / "b.tar", "--json").stdout)
 
-    assert "p/memory  5 commits" in told.stdout
-    assert told.stdout.count("verified") == 2
-    assert "8 commits of 2 streams; working state: copied" in told.stderr
-    assert kept["streams"] == [{**row, "came": row["commits"]} for row in back["streams"]]
-    assert len(kept["manifest"]) == 64
+    assert "p/memory  5 commits" in moved.stdout
+    assert moved.stdout.count("verified") == 2
+    assert "8 commits of 2 streams; working state: copied" in moved.stderr
+    assert backed_up["streams"] == [{**row, "came": row["commits"]} for row in restored["streams"]]
+    assert len(backed_up["manifest"]) == 64
 
 
-def test_a_backup_that_is_made_while_others_write_has_every_commit_with_all_before_it(root, tmp_path):
-    done, written = Event(), list[str]()
+def test_a_backup_during_writes_has_every_commit_with_its_predecessors(root, tmp_path):
+    may_stop, written = Event(), list[str]()
 
     def write():
         with jidomem.open(root, project="p") as memory:
-            while not done.is_set() or not written:
+            while not may_stop.is_set() or not written:
                 written.append(memory.writer.submit_intent("p", intent(summary=f"said {len(written)}")).commit)
 
     with jidomem.open(root, project="p") as before, ThreadPoolExecutor(1) as pool:
         known = before.journal.head(MEMORY)
-        writing = pool.submit(write)
+        writer = pool.submit(write)
         while before.journal.head(MEMORY) == known:
-            assert not writing.done()
+            assert not writer.done()
         try:
             backup(str(root), tmp_path / "one.tar")
         finally:
-            done.set()
-        writing.result()
+            may_stop.set()
+        writer.result()
     restore(tmp_path / "one.tar", str(tmp_path / "target"))
 
-    kept = journal_of(tmp_path / "target")[MEMORY]
-    came = [commit for commit in written if commit in kept]
-    assert came
-    assert came == written[: len(came)]
-    assert kept.items() <= journal_of(root)[MEMORY].items()
+    restored = journal_of(tmp_path / "target")[MEMORY]
+    included = [commit for commit in written if commit in restored]
+    assert included
+    assert included == written[: len(included)]
+    assert restored.items() <= journal_of(root)[MEMORY].items()
 
 
 def modes(root):
@@ -459,33 +459,33 @@ def modes(root):
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o750, 0o2770, 0o755])
-@pytest.mark.parametrize("way", ["restored", "migrated"])
-def test_a_root_at_another_place_is_as_private_as_before(root, tmp_path, way, mode):
+@pytest.mark.parametrize("method", ["restored", "migrated"])
+def test_a_moved_or_restored_root_keeps_its_permissions(root, tmp_path, method, mode):
     root.chmod(mode)
-    if way == "restored":
+    if method == "restored":
         backup(str(root), tmp_path / "kept.tar")
         restore(tmp_path / "kept.tar", str(tmp_path / "new" / "there"))
     else:
         migrate(str(root), str(tmp_path / "new" / "there"))
 
-    made = tmp_path / "new" / "there"
-    folders, texts = modes(made)
-    assert made.stat().st_mode & 0o2777 == mode
+    target = tmp_path / "new" / "there"
+    folders, texts = modes(target)
+    assert target.stat().st_mode & 0o2777 == mode
     assert {each & 0o777 for each in folders} == {mode & 0o777}
     assert {each & 0o077 for each in texts} == {mode & 0o066}
 
 
 @pytest.mark.parametrize("recorded", [None, 8, "0777777", "-700", ["0755"]])
-def test_a_backup_without_a_mode_is_restored_for_its_user_only(root, tmp_path, recorded):
+def test_a_backup_without_a_mode_is_restored_for_its_user_alone(root, tmp_path, recorded):
     backup(str(root), tmp_path / "kept.tar")
-    with_manifest(tmp_path / "kept.tar", lambda manifest: manifest | {"mode": recorded})
+    rewrite_manifest(tmp_path / "kept.tar", lambda manifest: manifest | {"mode": recorded})
 
     restore(tmp_path / "kept.tar", str(tmp_path / "there"))
 
     assert (tmp_path / "there").stat().st_mode & 0o7777 == 0o700
 
 
-def with_manifest(file, change):
+def rewrite_manifest(file, change):
     """Write a backup again with another manifest."""
     with tarfile.open(file) as tar:
         members = [(member, tar.extractfile(member).read()) for member in tar.getmembers()]
@@ -497,30 +497,30 @@ def with_manifest(file, change):
             tar.addfile(member, BytesIO(data))
 
 
-def test_a_backup_removes_what_killed_ones_left_and_nothing_of_a_running_one(root, tmp_path):
-    left, running = (
+def test_a_backup_removes_abandoned_scratch_folders_and_not_those_of_running_ones(root, tmp_path):
+    abandoned, running = (
         tmp_path / f".{name}.tar.ab_cd12{end}.jidomem-scratch" for name, end in (("old", "3"), ("now", "4"))
     )
     other = tmp_path / ".kept.jidomem-scratch"
-    for folder in (left, running, other):
+    for folder in (abandoned, running, other):
         (folder / "root").mkdir(parents=True)
         (folder / "root" / "text").write_text("hunter2")
     descriptor = os.open(running, os.O_RDONLY)
     acquire_lock(descriptor)
 
-    done = CliRunner().invoke(cli, ["--root", str(root), "root", "backup", str(tmp_path / "kept.tar")])
+    result = CliRunner().invoke(cli, ["--root", str(root), "root", "backup", str(tmp_path / "kept.tar")])
     os.close(descriptor)
 
-    assert done.exit_code == 0, done.output
-    assert f"removed: {left}" in done.stderr
-    assert [left.exists(), running.exists(), other.exists()] == [False, True, True]
+    assert result.exit_code == 0, result.output
+    assert f"removed: {abandoned}" in result.stderr
+    assert [abandoned.exists(), running.exists(), other.exists()] == [False, True, True]
     assert sorted(path.name for path in tmp_path.glob(".*")) == sorted([running.name, other.name])
 
 
-def test_a_full_disk_is_reported_of_the_backup_or_the_restored_root_and_not_of_a_memory(root, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_with_the_path_of_the_backup_or_restored_root(root, tmp_path, monkeypatch):
     backup(str(root), tmp_path / "kept.tar")
 
-    def full(descriptor, data):
+    def full(descriptor, content):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(disk, "write", full)

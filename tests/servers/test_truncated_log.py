@@ -1,4 +1,4 @@
-"""A database or bucket that lost the last commits of its log on servers that have them: no server continues it."""
+"""A database or bucket that lost the last commits of its log, with servers that have them: no server continues it."""
 
 import os
 
@@ -19,57 +19,59 @@ def address(postgres):
 
 
 @pytest.fixture
-def opened(address, tmp_path):
+def open_journal(address, tmp_path):
     logs = []
 
-    def opened(machine):
+    def open_journal(machine):
         logs.append(PostgresLog(address))
         return MirroredJournal(logs[-1], tmp_path / machine)
 
-    yield opened
+    yield open_journal
     for log in logs:
         log.close()
 
 
-def lose(postgres, address, number):
-    """Lose an entry, as a replica has it that was behind, or a backup that is older."""
+def delete_entries(postgres, address, number):
+    """Delete entries, as an outdated replica or an older backup lacks them."""
     postgres.sql(f"DELETE FROM {address.rpartition('=')[2]}.commits WHERE number >= {number}")
 
 
-def test_a_log_that_is_as_long_again_with_another_end_is_noticed_at_the_next_look(opened, postgres, address):
+def test_a_truncated_log_with_another_commit_of_equal_length_is_noticed_at_the_next_read(
+    open_journal, postgres, address
+):
     # C023
-    here, elsewhere = opened("here"), opened("elsewhere")
+    here, elsewhere = open_journal("here"), open_journal("elsewhere")
     first, _ = add(here, "first"), add(here, "lost")
 
-    lose(postgres, address, 2)
-    taken = add(elsewhere, "other")
+    delete_entries(postgres, address, 2)
+    other = add(elsewhere, "other")
 
-    assert ids(here.read(STREAM)) == ids([first, taken])
+    assert ids(here.read(STREAM)) == ids([first, other])
     after = add(here, "after")
-    assert ids(opened("new").read(STREAM)) == ids([first, taken, after])
-    assert opened("new").verify(STREAM) == ()
+    assert ids(open_journal("new").read(STREAM)) == ids([first, other, after])
+    assert open_journal("new").verify(STREAM) == ()
 
 
-def test_nothing_is_appended_to_an_end_that_is_another_since_it_was_looked_at(opened, postgres, address):
-    here, elsewhere = opened("here"), opened("elsewhere")
+def test_an_append_after_a_truncation_is_refused(open_journal, postgres, address):
+    here, elsewhere = open_journal("here"), open_journal("elsewhere")
     first, _ = add(here, "first"), add(here, "lost")
 
     with here.lock(STREAM) as version:
-        lose(postgres, address, 2)
-        taken = add(elsewhere, "other")
+        delete_entries(postgres, address, 2)
+        other = add(elsewhere, "other")
         answer = here.append(STREAM, version, commit_on(version, "late"))
 
     assert isinstance(answer, VersionMismatch)
-    assert ids(opened("new").read(STREAM)) == ids([first, taken])
+    assert ids(open_journal("new").read(STREAM)) == ids([first, other])
 
 
-def test_a_log_that_is_longer_again_by_a_branch_that_came_in_is_noticed_too(opened, postgres, address):
+def test_a_truncated_log_that_grew_by_a_branch_is_noticed(open_journal, postgres, address):
     # C023
-    here, log = opened("here"), PostgresLog(address)
+    here, log = open_journal("here"), PostgresLog(address)
     first, _ = add(here, "first"), add(here, "lost")
     after_first = Version.of([first.head])
 
-    lose(postgres, address, 2)
+    delete_entries(postgres, address, 2)
     left, right = commit_on(after_first, "left", second=5), commit_on(after_first, "right", second=6)
     log.append_many(STREAM, 2, [(commit.id, commit.data) for commit in (left, right)])
     log.close()
@@ -78,22 +80,20 @@ def test_a_log_that_is_longer_again_by_a_branch_that_came_in_is_noticed_too(open
 
 
 @pytest.mark.parametrize("is_as_long", [True, False])
-def test_a_bucket_in_which_an_older_state_was_restored_is_noticed_after_a_moment(
-    bucket, tmp_path, monkeypatch, is_as_long
-):
+def test_an_older_state_of_a_bucket_is_noticed_after_a_moment(bucket, tmp_path, monkeypatch, is_as_long):
     # C023
     monkeypatch.setattr(object_log, "BELIEVED", 0.0)
     logs = [ObjectLog(bucket, os.environ) for _ in range(3)]
     here, elsewhere, new = (MirroredJournal(log, tmp_path / str(number)) for number, log in enumerate(logs))
-    written = [add(here, "first"), add(here, "lost"), add(here, "gone")][:1]
+    commits = [add(here, "first"), add(here, "lost"), add(here, "gone")][:1]
 
     store = Bucket(bucket, os.environ, 10.0)
     store.delete([key for key in store.below("log") if key.endswith(("002", "003"))])
     if is_as_long:
-        written += [add(elsewhere, "second"), add(elsewhere, "third")]
+        commits += [add(elsewhere, "second"), add(elsewhere, "third")]
 
-    assert ids(here.read(STREAM)) == ids(written)
-    written.append(add(here, "after"))
-    assert (ids(new.read(STREAM)), new.verify(STREAM)) == (ids(written), ())
+    assert ids(here.read(STREAM)) == ids(commits)
+    commits.append(add(here, "after"))
+    assert (ids(new.read(STREAM)), new.verify(STREAM)) == (ids(commits), ())
     for log in logs:
         log.close()

@@ -1,4 +1,4 @@
-"""A wire to an object store that a test cuts, holds or strips of headers: an HTTP proxy on loopback."""
+"""An HTTP proxy of an object store on loopback, which a test lets cut connections, delay requests or drop headers."""
 
 import http.client
 import threading
@@ -6,7 +6,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
-#: What becomes of a request: forwarded; not forwarded, and cut off; carried out, and its answer cut off.
+#: The fate of a request: forwarded; not forwarded, and cut off; carried out, and its answer cut off.
 PASS, LOST, UNANSWERED = "pass", "lost", "unanswered"
 
 
@@ -18,7 +18,7 @@ class Wire:
         self.asked, self.open = [], []
         wire = self
 
-        class Door(BaseHTTPRequestHandler):
+        class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
@@ -31,44 +31,46 @@ class Wire:
 
             do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _any  # noqa: N815
 
-            def log_message(self, *said):
+            def log_message(self, *arguments):
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Door)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.endpoint = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
-    def forward(self, door):
+    def forward(self, handler):
         """Forward one request and its answer, by the rule."""
-        body = door.rfile.read(int(door.headers.get("Content-Length") or 0))
-        self.asked.append((door.command, urlsplit(door.path).path))
+        body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        self.asked.append((handler.command, urlsplit(handler.path).path))
         fate = self.rule(*self.asked[-1])
         if fate == LOST:
-            return self._cut(door)
-        there = http.client.HTTPConnection(self.target, timeout=60)
-        there.putrequest(door.command, door.path, skip_host=True, skip_accept_encoding=True)
-        for name, value in door.headers.items():
+            return self._cut(handler)
+        upstream = http.client.HTTPConnection(self.target, timeout=60)
+        upstream.putrequest(handler.command, handler.path, skip_host=True, skip_accept_encoding=True)
+        for name, value in handler.headers.items():
             if name.lower() not in self.strip:
-                there.putheader(name, value)
-        there.endheaders(body)
-        answer = there.getresponse()
+                upstream.putheader(name, value)
+        upstream.endheaders(body)
+        answer = upstream.getresponse()
         data = answer.read()
-        there.close()
+        upstream.close()
         if fate == UNANSWERED:
-            return self._cut(door)
-        door.send_response_only(answer.status)
+            return self._cut(handler)
+        handler.send_response_only(answer.status)
         for name, value in answer.getheaders():
             if name.lower() not in ("transfer-encoding", "content-length", "connection"):
-                door.send_header(name, value)
-        door.send_header("Content-Length", answer.getheader("Content-Length") if door.command == "HEAD" else len(data))
-        door.end_headers()
-        return door.wfile.write(data)
+                handler.send_header(name, value)
+        handler.send_header(
+            "Content-Length", answer.getheader("Content-Length") if handler.command == "HEAD" else len(data)
+        )
+        handler.end_headers()
+        return handler.wfile.write(data)
 
     @staticmethod
-    def _cut(door):
-        door.close_connection = True
-        door.connection.shutdown(2)
+    def _cut(handler):
+        handler.close_connection = True
+        handler.connection.shutdown(2)
 
     def close(self):
         self.server.shutdown()
