@@ -111,7 +111,7 @@ LONG = (
     "test_pythons.py",
     "test_docs_site.py",
     "test_pages.py",
-    "test_accepted_is_checked.py",
+    "test_check_agreement.py",
     "test_stateful.py",
     "test_kill.py",
     "test_query_law.py",
