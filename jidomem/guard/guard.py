@@ -372,7 +372,7 @@ def rule_line(rule: Rule, note: str = "") -> str:
     mark = f" [cut; jidomem show {rule.short_id}]" if is_cut else ""
     beside = f" {quoted(note, _LONGEST_NOTE, blanks=True)[0]}" if note else ""
     disagrees = disagreement(rule.rivals[:_MOST_RIVALS]), *rule.differs[:_MOST_RIVALS]
-    source = ", ".join(filter(None, (_named(rule.agent), rule.recorded[:10], *disagrees)))
+    source = ", ".join(filter(None, (_named(rule.agent), (rule.dated or rule.recorded)[:10], *disagrees)))
     return f"- {rule.short_id} {rule.label}: {text}{mark} ({source}){beside}"
 
 

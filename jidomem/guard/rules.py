@@ -55,7 +55,7 @@ class Rule:
     """One active memory that governs files: its text, its force, its validity, and its checks.
 
     *about* are the texts that name the files: `""` is every file. *rivals* are the memories in conflict with it,
-    *differs* says in words from which near memories it differs in a value.
+    *differs* says in words from which near memories it differs in a value, *dated* is its own date, empty if unknown.
     A check is effective once a curator has accepted it: `waits` is True if one is not accepted yet.
     """
 
@@ -72,6 +72,7 @@ class Rule:
     about: tuple[str, ...] = ()
     rivals: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
+    dated: str = ""
 
     @property
     def short_id(self) -> str:
@@ -163,7 +164,7 @@ def places(path: str) -> Iterator[str]:
 
 
 FOLDER = Path("cache", "guard")
-FORM = 7
+FORM = 8
 _INDEX = "index"
 _STREAMS = ("memory", "history", "codebase", "system")
 #: Two changes of a folder within so many nanoseconds may have the same modification time.
@@ -330,12 +331,14 @@ def _is_rule(store: sqlite3.Connection, item: Term) -> bool:
 def _rule_values(rule: Rule) -> list[object]:
     checks = [[check.kind, check.text] for check in rule.checks]
     return [rule.item, rule.force, rule.label, rule.summary, rule.recorded, rule.agent, rule.valid_from,
-            rule.valid_until, checks, rule.waits, list(rule.about), list(rule.rivals), list(rule.differs)]  # fmt: skip
+            rule.valid_until, checks, rule.waits, list(rule.about), list(rule.rivals), list(rule.differs),
+            rule.dated]  # fmt: skip
 
 
 def _rule(values: list[object]) -> Rule:
-    *plain, checks, waits, about, rivals, differs = values
-    return Rule(*plain, tuple(Check(*check) for check in checks), waits, tuple(about), tuple(rivals), tuple(differs))  # type: ignore[arg-type,attr-defined,call-arg]
+    *plain, checks, waits, about, rivals, differs, dated = values
+    made = tuple(Check(*check) for check in checks)  # type: ignore[attr-defined]
+    return Rule(*plain, made, waits, tuple(about), tuple(rivals), tuple(differs), dated)  # type: ignore[arg-type,call-arg]
 
 
 def _head(path: Path) -> dict[str, Any]:

@@ -602,3 +602,12 @@ def test_the_use_of_an_override_is_reported(repository):
     passed = run("guard", "src/a.py")
     assert (passed.exit_code, "an override let this pass, and is used up" in passed.stderr) == (0, True)
     assert run("guard", "src/a.py").exit_code == 3
+
+
+def test_a_memory_is_shown_with_its_own_date(repository):
+    old = {"timestamp": "2019-01-12T00:00:00Z"}
+    record(repository, {**choice("Use one queue", "src"), **old}, {**choice("Use one store", "src"), **old})
+
+    first, cached = (run("guard", "src/a.py", "--session", name).stdout for name in ("one", "two"))
+
+    assert first.count(", 2019-01-12)") == cached.count(", 2019-01-12)") == 2
