@@ -151,19 +151,19 @@ OF_A_FILE = [
 @example([create("/memories/a/b/c"), {"command": "rename", "old_path": "/memories/a/b", "new_path": "/memories/d"}])
 def test_the_tool_gives_the_answers_and_the_files_of_the_reference(memory, tmp_path_factory, commands):
     folder = tmp_path_factory.mktemp("reference")
-    reference, ours = Reference(folder), ClaudeMemory(memory, agent=next(AGENTS))
+    reference, tested = Reference(folder), ClaudeMemory(memory, agent=next(AGENTS))
     for command in [*commands, {"command": "view", "path": "/memories"}]:
-        expected, answer = reference.call(command), answer_of(ours, command)
+        expected, answer = reference.call(command), answer_of(tested, command)
         if expected == "the file system does not let it":
             assert answer.startswith("refused: "), command
         else:
             assert without_folder_sizes(answer) == without_folder_sizes(expected), command
-        assert texts(memory, ours.agent) == reference.texts()
-    reopened = ClaudeMemory(memory, agent=ours.agent)
+        assert texts(memory, tested.agent) == reference.texts()
+    reopened = ClaudeMemory(memory, agent=tested.agent)
     for path in [reference.root, *reference.root.rglob("*")]:
         view = {"command": "view", "path": f"/memories/{path.relative_to(reference.root)}".removesuffix("/.")}
-        assert answer_of(reopened, view) == answer_of(ours, view)
-    assert texts(memory, ours.agent, entries_of.__wrapped__) == reference.texts()
+        assert answer_of(reopened, view) == answer_of(tested, view)
+    assert texts(memory, tested.agent, entries_of.__wrapped__) == reference.texts()
     shutil.rmtree(folder)
 
 

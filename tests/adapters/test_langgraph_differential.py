@@ -36,8 +36,8 @@ class Reference:
         for op in ops:
             if isinstance(op, PutOp):
                 moment = (EPOCH + timedelta(seconds=next(self.ticks))).isoformat()
-                where = (moment, ".".join(op.namespace), op.key)
-                self.connection.execute("UPDATE store SET updated_at = ? WHERE prefix = ? AND key = ?", where)
+                parameters = (moment, ".".join(op.namespace), op.key)
+                self.connection.execute("UPDATE store SET updated_at = ? WHERE prefix = ? AND key = ?", parameters)
         return answers
 
 
@@ -129,10 +129,10 @@ PATTERNS = [("prefix", ("a", "*", "x")), ("prefix", ("*",)), ("suffix", ("*", "x
 @example([SPREAD, [ListNamespacesOp((MatchCondition(kind, path),)) for kind, path in PATTERNS]])
 def test_the_store_answers_as_the_sqlite_store(memory, batches):
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        reference, ours = Reference(connection), JidomemStore(memory, agent=next(AGENTS))
+        reference, tested = Reference(connection), JidomemStore(memory, agent=next(AGENTS))
         for ops in [*batches, ALL]:
-            assert answers_of(ours, ops) == answers_of(reference, ops), ops
-        assert answers_of(JidomemStore(memory, agent=ours.agent), ALL) == answers_of(reference, ALL)
+            assert answers_of(tested, ops) == answers_of(reference, ops), ops
+        assert answers_of(JidomemStore(memory, agent=tested.agent), ALL) == answers_of(reference, ALL)
 
 
 @settings(max_examples=25)
@@ -147,9 +147,9 @@ def test_the_store_answers_as_the_sqlite_store(memory, batches):
 )
 def test_a_filter_selects_as_in_the_sqlite_store(memory, values, filters):  # fmt: skip
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        reference, ours = Reference(connection), JidomemStore(memory, agent=next(AGENTS))
+        reference, tested = Reference(connection), JidomemStore(memory, agent=next(AGENTS))
         puts = [PutOp(("a",), str(number), value) for number, value in enumerate(values)]
-        assert answers_of(ours, puts) == answers_of(reference, puts)
+        assert answers_of(tested, puts) == answers_of(reference, puts)
         for each in filters:
             search = [SearchOp(("a",), each, 100)]
-            assert answers_of(ours, search) == answers_of(reference, search), each
+            assert answers_of(tested, search) == answers_of(reference, search), each

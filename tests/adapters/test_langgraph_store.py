@@ -324,10 +324,10 @@ def test_a_graph_remembers_from_run_to_run(root):
     builder.add_edge(START, "answer")
     builder.add_edge("answer", END)
     answers = []
-    for said in ("I drink green tea", "the office is in Chicago", "which tea do I drink?"):
+    for statement in ("I drink green tea", "the office is in Chicago", "which tea do I drink?"):
         with jidomem.open(root, project="p", agent="graph") as memory:  # as another process, on another day
             graph = builder.compile(store=JidomemStore(memory))
-            answers.append(graph.invoke({"user": "ana", "said": said})["answer"])
+            answers.append(graph.invoke({"user": "ana", "said": statement})["answer"])
 
     assert (answers[0], answers[2]) == ("I do not know yet", "I drink green tea")
 

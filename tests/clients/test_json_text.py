@@ -27,16 +27,16 @@ REMARKS = """{
 
 
 @settings(max_examples=60)
-@given(held=OBJECTS, beside=OBJECTS, layout=LAYOUTS, value=VALUES)
-def test_an_added_entry_is_read_back_and_its_removal_restores_the_text(held, beside, layout, value):
-    for said in ({**held}, {**held, "m": {**beside, "other": 1}}):
-        text = json.dumps(said, indent=layout, ensure_ascii=False)
+@given(values=OBJECTS, siblings=OBJECTS, layout=LAYOUTS, value=VALUES)
+def test_an_added_entry_is_read_back_and_its_removal_restores_the_text(values, siblings, layout, value):
+    for document in ({**values}, {**values, "m": {**siblings, "other": 1}}):
+        text = json.dumps(document, indent=layout, ensure_ascii=False)
 
         changed = set_json(text, ["m", "ours"], value)
         longer = append(append(changed, ["list"], value), ["list"], 1)
 
-        assert read(text).value == said
-        assert json.loads(changed) == {**said, "m": {**said.get("m", {}), "ours": value}}
+        assert read(text).value == document
+        assert json.loads(changed) == {**document, "m": {**document.get("m", {}), "ours": value}}
         assert json.loads(longer) == {**json.loads(changed), "list": [value, 1]}
         assert remove_json(remove_json(longer, ["list", 1]), ["list", 0]) == changed
         assert json.loads(remove_json(longer, ["list", 0]))["list"] == [1]

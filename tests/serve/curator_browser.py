@@ -89,7 +89,7 @@ class Browser:
             self.driver.switch_to.active_element.send_keys(key)
 
     def focus_by_tab(self, selector, most=80):
-        """Press Tab until the element has the focus, as somebody without a mouse does."""
+        """Press Tab until the element has the focus."""
         element = self.one(selector)
         for _ in range(most):
             if self.driver.switch_to.active_element == element:
@@ -98,7 +98,7 @@ class Browser:
         raise AssertionError(f"{selector} is not reached by {most} presses of Tab")
 
     def size(self, width, height):
-        """Make what is seen of the page this large."""
+        """Set the size of the visible part of the page."""
         self.driver.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},

@@ -15,7 +15,7 @@ import numpy
 
 ROOT = Path(__file__).parents[2]
 DOCS, CURATOR = ROOT / "docs" / "screens", ROOT / "jidomem" / "extras" / "web"
-#: What the pictures were taken with, and the command that takes them.
+#: The digest of the files that the screenshots show, and the command that takes them.
 DIGEST, COMMAND = DOCS / "taken-with", "python tests/serve/curator_pictures.py"
 WIDTH, HEIGHT, COLOURS = 1280, 800, 256
 #: The script that returns the pixels of a screenshot from a canvas of the browser.
@@ -53,7 +53,7 @@ def _wait_for_graph(window, known):
     window.one("#drawn:not([hidden])")
 
 
-#: name -> what it shows, in the order of the menu.
+#: name -> its screenshot, in the order of the menu.
 PICTURES = {
     "timeline": Picture("timeline", "timeline?state=active"),
     "memory": Picture("memories/{id}", "memories/{use Oxigraph}"),

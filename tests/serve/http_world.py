@@ -16,7 +16,7 @@ NDJSON = {"Content-Type": "application/x-ndjson"}
 
 
 class Client:
-    """One connection to a running server that is kept open."""
+    """One connection to a running server that stays open."""
 
     def __init__(self, url):
         self.url = url

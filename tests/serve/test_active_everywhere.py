@@ -228,10 +228,10 @@ def test_the_status_of_a_memory_is_the_same_when_read_recalled_and_shown(iris):
 
 def test_counts_separate_decisions_by_status(iris):
     with jidomem.open() as memory:
-        now_, then = counts(memory.reader, "p"), counts(memory.reader, "p", as_of="2099-01-01")
+        present, future = counts(memory.reader, "p"), counts(memory.reader, "p", as_of="2099-01-01")
         waiting = pending(memory.reader, "p")
 
-    assert now_["ArchitecturalDecision"] == then["ArchitecturalDecision"] == {
+    assert present["ArchitecturalDecision"] == future["ArchitecturalDecision"] == {
         "active": 4, "rejected": 2, "deprecated": 1, "proposed": 1, "pending": 1, "superseded": 2,
         "invalidated": 1, "expired": 1, "scheduled": 1,
     }  # fmt: skip
@@ -271,10 +271,10 @@ def test_a_decision_that_is_not_accepted_does_not_conflict_with_an_accepted_one(
         first = memory.writer.submit_intent("p", decision_named("one", topic="store", status=status))
         accepted = memory.writer.submit_intent("p", decision_named("two", topic="store", status="accepted"))
         later = memory.writer.submit_intent("p", decision_named("three", topic="store", status=status))
-        again = memory.writer.submit_intent("p", decision_named("three", topic="store", status=status))
+        repeated = memory.writer.submit_intent("p", decision_named("three", topic="store", status=status))
 
         assert [first.status, accepted.status, later.status] == ["asserted"] * 3
-        assert (again.status, again.iri) == ("deduplicated", later.iri)
+        assert (repeated.status, repeated.iri) == ("deduplicated", later.iri)
         assert memory.reader.ask("conflicts", project="p") == []
         with pytest.raises(jidomem.errors.Conflict) as refusal:
             memory.writer.submit_intent("p", decision_named("four", topic="store"))
@@ -317,8 +317,8 @@ def test_memories_that_expire_between_two_pages_stay_on_the_second(repository):
     clock = [now()]
     with jidomem.open(sources=Sources(now=lambda: clock[0])) as memory:
         for number in range(3):
-            until = clock[0].replace(year=clock[0].year + 1)
-            memory.writer.submit_intent("p", decision_named(f"n {number}", valid_until=until.isoformat()))
+            end_date = clock[0].replace(year=clock[0].year + 1)
+            memory.writer.submit_intent("p", decision_named(f"n {number}", valid_until=end_date.isoformat()))
         first = memory.reader.ask_page("decisions", project="p", limit=2)
         clock[0] = clock[0].replace(year=clock[0].year + 2)
         second = memory.reader.ask_page("decisions", project="p", limit=2, cursor=first.cursor)

@@ -75,10 +75,10 @@ def test_agents_are_listed_with_their_memories_by_day_and_a_link_to_them(client,
 
 def test_the_agents_page_with_as_of_counts_no_later_memory(client, memory):
     memory.writer.submit_intent("p", intent(summary="one", asserted_by="ana"))
-    then = memory.catch_up("p").recorded_at
+    cutoff = memory.catch_up("p").recorded_at
     memory.writer.submit_intent("p", intent(summary="two", asserted_by="ben"))
 
-    page = client.get("/ui/p/agents.json", query_string={"as_of": then}).json
+    page = client.get("/ui/p/agents.json", query_string={"as_of": cutoff}).json
 
     assert [(each["agent"], each["count"]) for each in page["agents"]] == [("ana", 1)]
 

@@ -162,14 +162,14 @@ def test_the_process_of_a_check_ends_with_the_server(tmp_path):
 
 def test_a_check_of_a_disconnected_client_is_stopped(memory, endless):
     server = create_app(memory).test_client()
-    ours, theirs = socket.socketpair()
+    server_end, client_end = socket.socketpair()
 
-    with ours, ThreadPoolExecutor(1) as executor:
-        options = {"environ_overrides": {wire.CONNECTION: ours.fileno()}}
+    with server_end, ThreadPoolExecutor(1) as executor:
+        options = {"environ_overrides": {wire.CONNECTION: server_end.fileno()}}
         pending = executor.submit(server.get, "/projects/p/check", **options)
         while not is_checked(endless):
             pass
-        theirs.close()
+        client_end.close()
         refusal = pending.result()
 
     assert (refusal.status_code, refusal.json["code"]) == (400, "invalid_argument")

@@ -167,7 +167,7 @@ def test_an_invalid_request_of_entries_is_refused_with_its_fault(memory, path, b
 def test_recall_of_entries_takes_as_of_and_include_sessions(memory):
     store = HttpStore(create_app(memory).test_client(), "p")
     write(store, Entry(**PLAN))
-    then = memory.journal.head(Stream("p", "history")).recorded_at
+    moment = memory.journal.head(Stream("p", "history")).recorded_at
     write(store, Entry(**{**PLAN, "content": "we ship on Monday"}))
     write(store, Entry(agent_id="ana", content="ship it", session_id="s-1"))
     query = {"agent_id": "ana", "query": "when do we ship?"}
@@ -176,7 +176,7 @@ def test_recall_of_entries_takes_as_of_and_include_sessions(memory):
         return [entry["content"] for entry in store.asked(f"/entries/recall{arguments}", query)["entries"]]
 
     assert contents("") == ["we ship on Monday"]
-    assert contents(f"?as_of={then}") == ["we ship on Friday"]
+    assert contents(f"?as_of={moment}") == ["we ship on Friday"]
     assert sorted(contents("?include_sessions=1")) == ["ship it", "we ship on Monday"]
 
 

@@ -286,11 +286,11 @@ def test_disconnected_readers_free_their_places(tmp_path):
 
 def test_a_stream_of_events_ends_when_its_reader_has_disconnected(client, memory):
     memory.writer.submit_intent("p", intent())
-    ours, theirs = socket.socketpair()
-    theirs.close()
+    server_end, client_end = socket.socketpair()
+    client_end.close()
 
-    with ours:
-        options = {"environ_overrides": {wire.CONNECTION: ours.fileno()}}
+    with server_end:
+        options = {"environ_overrides": {wire.CONNECTION: server_end.fileno()}}
         text = client.get("/projects/p/journal", headers=EVENTS, **options).text
 
     assert "event: commit" in text

@@ -226,9 +226,9 @@ def test_a_warning_over_mcp_names_the_tool_and_the_query_for_further_decisions(m
 
     values = call(TOOL["remember"], ClientSessions(memory).of("ana"), arguments).values
 
-    *each, more = decision_warnings(values)
+    *each, last = decision_warnings(values)
     assert all(any(f'"{one}"]}}, "reason": "SAY WHY"}}' in text for one in ids) for text in each)
-    assert more.endswith('things: the tool ask with name governing and params {"file": "FILE"}')
+    assert last.endswith('things: the tool ask with name governing and params {"file": "FILE"}')
     assert not any(names_command(text) for text in values["warnings"])
 
 

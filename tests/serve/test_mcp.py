@@ -836,16 +836,16 @@ def test_the_tools_of_the_reference_server_give_the_answers_of_the_reference_ser
     reference = StdioServerParameters(
         command=str(node), args=[str(script)], env={"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}
     )
-    their_tools, theirs = talk(stdio_client(reference), use)
-    our_tools, ours = talk(create_server(client_sessions, KNOWLEDGE), use)
+    expected_tools, expected = talk(stdio_client(reference), use)
+    actual_tools, answers = talk(create_server(client_sessions, KNOWLEDGE), use)
 
-    assert our_tools.keys() == their_tools.keys()
-    for name, tool in their_tools.items():
-        assert our_tools[name].description == tool.description
-        assert set(our_tools[name].input_schema["properties"]) == set(tool.input_schema.get("properties", {}))
-    for call, our, their in zip(CALLS, ours, theirs, strict=True):
-        assert (call, our.is_error, our.structured_content) == (call, False, their.structured_content)
-        assert our.content[0].text == their.content[0].text
+    assert actual_tools.keys() == expected_tools.keys()
+    for name, tool in expected_tools.items():
+        assert actual_tools[name].description == tool.description
+        assert set(actual_tools[name].input_schema["properties"]) == set(tool.input_schema.get("properties", {}))
+    for call, answer, expected_answer in zip(CALLS, answers, expected, strict=True):
+        assert (call, answer.is_error, answer.structured_content) == (call, False, expected_answer.structured_content)
+        assert answer.content[0].text == expected_answer.content[0].text
 
 
 def test_observations_and_relations_that_differ_in_case_and_space_alone_are_not_added(client_sessions):

@@ -99,10 +99,10 @@ def test_screenshots_are_taken_of_all_screens_in_the_size_of_the_docs(pages, wor
     for name in PICTURES:
         (tmp_path / f"{name}.png").write_bytes(take(pages, known, name))
 
-    taken = {path.stem: path.read_bytes() for path in tmp_path.iterdir()}
-    assert {name: size_of(each)[:2] for name, each in taken.items()} == dict.fromkeys(PICTURES, (WIDTH, HEIGHT))
-    compressed = small(pages, taken["review"])
-    assert (size_of(compressed), len(compressed) < len(taken["review"])) == ((WIDTH, HEIGHT, 3), True)
+    screenshots = {path.stem: path.read_bytes() for path in tmp_path.iterdir()}
+    assert {name: size_of(each)[:2] for name, each in screenshots.items()} == dict.fromkeys(PICTURES, (WIDTH, HEIGHT))
+    compressed = small(pages, screenshots["review"])
+    assert (size_of(compressed), len(compressed) < len(screenshots["review"])) == ((WIDTH, HEIGHT, 3), True)
 
 
 def test_a_memory_is_found_by_filter_and_by_words(pages, world):
@@ -180,8 +180,8 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
 
     pages.leads(ActionChains(pages.driver).double_click(pages.one("button[value=left]")).perform)
     assert pages.shows("left", ".done")
-    held = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'l', repeat: true, bubbles: true}))"
-    pages.driver.execute_script(held)
+    repeated_key = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'l', repeat: true, bubbles: true}))"
+    pages.driver.execute_script(repeated_key)
     pages.leads(pages.press, "r")
     assert pages.shows("right", ".done")
     assert pages.one("#text").get_attribute("value") == ""
@@ -209,7 +209,7 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
 
 
 def test_single_letter_keys_are_turned_off_and_on(pages, world):
-    held = """return ["l", "r"].map((key) => {
+    repeated_keys = """return ["l", "r"].map((key) => {
       const event = new KeyboardEvent("keydown", {key, repeat: true, bubbles: true, cancelable: true});
       document.body.dispatchEvent(event);
       return event.defaultPrevented; // then it is a key of ours
@@ -218,7 +218,7 @@ def test_single_letter_keys_are_turned_off_and_on(pages, world):
         pages.open("/ui/p/review")
         switch()
         for _ in range(2):
-            assert pages.driver.execute_script(held) == [is_ours] * 2
+            assert pages.driver.execute_script(repeated_keys) == [is_ours] * 2
             assert (pages.one("#keys").is_selected(), pages.one(".settle kbd").is_displayed()) == (is_ours, is_ours)
             pages.open("/ui/p/review")
     pages.open("/ui/p/timeline")
@@ -226,7 +226,7 @@ def test_single_letter_keys_are_turned_off_and_on(pages, world):
     assert pages.driver.switch_to.active_element.get_attribute("id") != "q"
     pages.one("#keys").click()
     pages.open("/ui/p/review")
-    assert pages.driver.execute_script(held) == [True] * 2
+    assert pages.driver.execute_script(repeated_keys) == [True] * 2
 
 
 def test_selected_proposals_are_settled_together(pages, world):

@@ -93,15 +93,15 @@ def test_rows_are_given_as_csv_and_tsv_by_suffix_or_accept_header(client, memory
 def test_each_page_links_to_the_next_one(client, memory):
     for number in range(5):
         memory.writer.submit_intent("p", intent(summary=f"fact {number}"))
-    seen, path = [], "/projects/p/queries/facts?limit=2"
+    pages, path = [], "/projects/p/queries/facts?limit=2"
     while path:
         page = client.get(path)
-        seen.append([row["summary"] for row in page.json["rows"]])
-        memory.writer.submit_intent("p", intent(summary=f"later {len(seen)}"))
+        pages.append([row["summary"] for row in page.json["rows"]])
+        memory.writer.submit_intent("p", intent(summary=f"later {len(pages)}"))
         path = (re.match(r'<(.*)>; rel="next"', page.headers.get("Link", "")) or [None, None])[1]
 
-    assert [len(page) for page in seen] == [2, 2, 1]
-    assert sorted(summary for page in seen for summary in page) == [f"fact {number}" for number in range(5)]
+    assert [len(page) for page in pages] == [2, 2, 1]
+    assert sorted(summary for page in pages for summary in page) == [f"fact {number}" for number in range(5)]
 
 
 def test_rows_above_the_limit_are_refused_and_given_in_pages(client, memory):

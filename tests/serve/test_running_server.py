@@ -120,12 +120,12 @@ def test_a_port_in_use_and_an_unprotected_public_address_are_refused(server, tmp
         return result.returncode, json.loads(result.stdout)
 
     port = server.url.rsplit(":", 1)[1]
-    code, taken = refused("--port", port)
-    assert (code, taken["code"]) == (2, "invalid_argument")
-    assert taken["detail"] == f"127.0.0.1:{port} is in use"
-    code, open_to_all = refused("--host", "0.0.0.0")
-    assert (code, open_to_all["code"]) == (2, "invalid_argument")
-    assert open_to_all["hint"] == "name the host that clients use: --allow-host memory.example.org"
+    code, in_use = refused("--port", port)
+    assert (code, in_use["code"]) == (2, "invalid_argument")
+    assert in_use["detail"] == f"127.0.0.1:{port} is in use"
+    code, without_host = refused("--host", "0.0.0.0")
+    assert (code, without_host["code"]) == (2, "invalid_argument")
+    assert without_host["hint"] == "name the host that clients use: --allow-host memory.example.org"
     code, no_tokens = refused("--host", "0.0.0.0", "--allow-host", "memory.example.org")
     assert (code, no_tokens["code"]) == (2, "invalid_argument")
     assert "has no tokens" in no_tokens["detail"]

@@ -223,7 +223,7 @@ def test_the_agent_of_the_token_is_filled_in(new_caller, memory):
     unsigned = {name: value for name, value in intent(summary="unsigned").items() if name != "asserted_by"}
 
     one = ana.submit(unsigned)
-    again = ana.submit({**unsigned, "summary": "keyed"}, headers={"Idempotency-Key": "k"})
+    keyed = ana.submit({**unsigned, "summary": "keyed"}, headers={"Idempotency-Key": "k"})
     retry = ana.submit({**unsigned, "summary": "keyed"}, headers={"Idempotency-Key": "k"})
     session = ana.ask("POST", "/projects/p/sessions", json={"name": "evening"})
     revised = ana.ask(
@@ -231,7 +231,7 @@ def test_the_agent_of_the_token_is_filled_in(new_caller, memory):
     )
 
     assert (one.status_code, one.json["filled"]["asserted_by"]) == (201, "https://jido.ai/agents/ana")
-    assert (again.status_code, retry.json) == (201, again.json)
+    assert (keyed.status_code, retry.json) == (201, keyed.json)
     assert session.status_code == 201
     assert ana.get("/projects/p/sessions/evening").json["agent"] == "https://jido.ai/agents/ana"
     (by,) = memory.reader.get_memory("p", revised.json["iri"])["properties"]["assertedBy"]
@@ -427,8 +427,10 @@ def test_a_memory_of_another_project_is_answered_like_an_unknown_one(new_caller)
             ana.submit(intent(asserted_by="ana", summary=f"{field}", **{field: [item]})) for item in (ITEM_OF_Q, other)
         ]
         assert refusals[0].text.replace("00ff", "00fe") == refusals[1].text
-    taken, free = (ana.submit(intent(asserted_by="ana", summary=item, iri=item)) for item in (ITEM_OF_Q, other))
-    assert taken.status_code == free.status_code
+    foreign_iri, unknown_iri = (
+        ana.submit(intent(asserted_by="ana", summary=item, iri=item)) for item in (ITEM_OF_Q, other)
+    )
+    assert foreign_iri.status_code == unknown_iri.status_code
 
 
 def test_every_answer_has_the_security_headers(new_caller):

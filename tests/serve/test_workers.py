@@ -34,11 +34,11 @@ def serving(root, workers, *options, address=None, environment=None, limits=""):
 
     It serves the shared root at *address*, if there is one, with its files beside *root*.
     """
-    log, own = Path(f"{root}.log"), Path(f"{root}-own", "jidomem", "config.toml")
-    own.parent.mkdir(parents=True)
-    own.write_text(f"[limits]\nidle_seconds = 600\n{limits}")  # no connection ends because a machine is slow
-    own.chmod(0o600)
-    environment = {**os.environ, "XDG_CONFIG_HOME": str(own.parent.parent), **(environment or {})}
+    log, config = Path(f"{root}.log"), Path(f"{root}-own", "jidomem", "config.toml")
+    config.parent.mkdir(parents=True)
+    config.write_text(f"[limits]\nidle_seconds = 600\n{limits}")  # no connection ends because a machine is slow
+    config.chmod(0o600)
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(config.parent.parent), **(environment or {})}
     with log.open("w") as errors:
         arguments = ["--root", str(address or root), "--project", "p", "--port", "0", "--json", *options]
         command = [f"{BIN}/jidomem", "serve", *arguments]

@@ -100,24 +100,26 @@ def test_each_text_is_embedded_once_by_all_servers_together(open_server):
 
 def test_recall_with_shared_vectors_equals_recall_with_local_ones(open_server, tmp_path, monkeypatch):
     texts = [*zebras(0, 9), "the okapi sleeps", "the okapi runs"]
-    first, second, alone, embed_first = map(open_server, ("here", "there", "alone", "late"))
-    monkeypatch.setattr(alone.place, "vectors", InFolder(tmp_path / "alone").vectors)  # it computes all vectors itself
+    first, second, standalone, embed_first = map(open_server, ("here", "there", "alone", "late"))
+    monkeypatch.setattr(
+        standalone.place, "vectors", InFolder(tmp_path / "alone").vectors
+    )  # it computes all vectors itself
     remember(first, *texts[::2])
     embed(first)
     remember(second, *texts[1::2])
-    for memory in (second, first, alone, embed_first):
+    for memory in (second, first, standalone, embed_first):
         assert embed(memory) == 0
 
     answers = []
-    for memory in (alone, first, second, embed_first):
+    for memory in (standalone, first, second, embed_first):
         memory.embeds_for = 0.0
         answers.append(memory.recall("which okapi runs?").entries)
     vector = first.embedder.generate(["okapi runs?"])[0]
 
-    assert (len(embedded_texts(alone)), embedded_texts(embed_first)) == (len(texts), [])
+    assert (len(embedded_texts(standalone)), embedded_texts(embed_first)) == (len(texts), [])
     assert len(answers[0]) > 1
     assert answers == [answers[0]] * 4
-    assert embed_first.embedding.vectors.nearest(P, vector, 9) == alone.embedding.vectors.nearest(P, vector, 9)
+    assert embed_first.embedding.vectors.nearest(P, vector, 9) == standalone.embedding.vectors.nearest(P, vector, 9)
 
 
 def test_each_model_has_its_own_vectors(open_server):

@@ -284,7 +284,7 @@ def test_many_entries_are_appended_together_or_not_at_all(log):
     assert list(log.read(ONE)) == entries + further
 
 
-# who is told
+# notifications
 
 
 def is_listening(address):

@@ -20,11 +20,11 @@ LONG = 60.0
 def environment(tmp_path):
     """The environment of a machine: a home of its own, and an empty configuration."""
 
-    def of(machine):
+    def environment_of(machine):
         own = {"JIDOMEM_HOME": str(tmp_path / machine), "XDG_CONFIG_HOME": str(tmp_path / f"{machine}-config")}
         return {**os.environ, **own, "JIDOMEM_EMBEDDER": "none"}
 
-    return of
+    return environment_of
 
 
 @pytest.fixture

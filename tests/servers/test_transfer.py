@@ -66,7 +66,7 @@ def root(tmp_path) -> Path:
         memory.writer.append("p", "history", [triple])
         memory.long_term("p").clear_graph("history")
         memory.writer.append("p", "history", [triple])
-        memory.agent("ana").update(lambda held: held.tasks_add("measure it"))
+        memory.agent("ana").update(lambda state: state.tasks_add("measure it"))
     (source / "config.toml").write_text('project = "p"\n')
     (source / "queries" / "own").mkdir(parents=True)
     (source / "queries" / "own" / "why.txt").write_text("asked every morning")
@@ -253,7 +253,7 @@ def test_a_changed_entry_of_a_log_stops_the_move(root, tmp_path):
 def test_a_working_state_used_at_the_target_is_not_replaced(root, tmp_path):
     migrate(str(root), str(tmp_path / "target"))
     with open_root(tmp_path / "target") as memory:
-        memory.agent("ana").update(lambda held: held.tasks_add("done there"))
+        memory.agent("ana").update(lambda state: state.tasks_add("done there"))
 
     moved = migrate(str(root), str(tmp_path / "target"))
 
@@ -273,14 +273,14 @@ def test_a_second_move_replaces_the_working_state_until_it_is_used_at_the_target
         target = server if kind == "bucket" else server.address()
     migrate(str(root), target)
     with open_root(root, 50) as memory:
-        memory.agent("ana").update(lambda held: held.tasks_add("and write it down"))
-        memory.agent("ben").update(lambda held: held.tasks_add("read it"))
+        memory.agent("ana").update(lambda state: state.tasks_add("and write it down"))
+        memory.agent("ben").update(lambda state: state.tasks_add("read it"))
 
     assert migrate(str(root), target).state == "brought"
     with open_root(target, 60) as memory:
         tasks = [task["text"] for task in memory.agent("ana").get().spaces["tasks"].data]
         assert (tasks, len(memory.agents())) == (["measure it", "and write it down"], 2)
-        memory.agent("ben").update(lambda held: held.tasks_add("done there"))
+        memory.agent("ben").update(lambda state: state.tasks_add("done there"))
     assert migrate(str(root), target).state == "kept"
     with open_root(target, 70) as memory:
         assert len(memory.agent("ben").get().spaces["tasks"].data) == 2
@@ -296,12 +296,12 @@ def test_tokens_are_moved_with_a_root_and_absent_from_backups(root, tmp_path, mo
         memory.place.keyring().take_back(first[1].id)
 
     moved = migrate(str(root), target)
-    back = migrate(target, str(tmp_path / "back"))
+    returned = migrate(target, str(tmp_path / "back"))
     backup(target, tmp_path / "one.tar")
     restored = tmp_path / "restored"
     restore(tmp_path / "one.tar", str(restored))
 
-    assert (moved.tokens, moved.other_tokens, back.tokens) == (1, 1, 2)
+    assert (moved.tokens, moved.other_tokens, returned.tokens) == (1, 1, 2)
     for place, known in ((target, True), (tmp_path / "back", True), (restored, False)):
         with jidomem.open(place, project="p") as memory:
             ring = memory.place.keyring()
