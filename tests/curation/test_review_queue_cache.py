@@ -23,38 +23,47 @@ class RandomWrites:
         self.random, self.now, self.known = Random(seed), START, []
         (root / "config.toml").write_text('[conflicts]\ndecision = "warn"\nfact = "propose"\n')
         self.memory = jidomem.open(root, agent="rita", sources=Sources(now=lambda: self.now))
-        self.later = jidomem.open(root, agent="rita", sources=Sources(now=lambda: self.now))
+        self.second = jidomem.open(root, agent="rita", sources=Sources(now=lambda: self.now))
 
     def step(self):
         self.now += timedelta(hours=self.random.choice((1, 30, 400)))
-        ways = (self.say, self.decide, self.propose, self.say_the_same, self.end, self.settle)
+        operations = (
+            self.record_fact,
+            self.record_decision,
+            self.propose,
+            self.record_duplicate,
+            self.end_memory,
+            self.settle,
+        )
         try:
-            self.known.append(self.random.choice(ways)().iri)
+            self.known.append(self.random.choice(operations)().iri)
         except JidomemError:
-            self.say()
+            self.record_fact()
 
-    def say(self):
+    def record_fact(self):
         dates = {}
         if self.random.random() < 0.5:
             dates["expires_on"] = self.moment()
         if self.random.random() < 0.3:
             dates["valid_from"] = self.moment()
-        return self.submit(intent(summary=f"says {self.random.random()}", evidence=self.some(), **dates))
+        return self.submit(intent(summary=f"says {self.random.random()}", evidence=self.random_evidence(), **dates))
 
-    def decide(self):
+    def record_decision(self):
         topic = f"topic {self.random.randint(0, 2)}"
-        return self.submit(decision(summary=f"decides {self.random.random()}", topic=topic, evidence=self.some()))
+        return self.submit(
+            decision(summary=f"decides {self.random.random()}", topic=topic, evidence=self.random_evidence())
+        )
 
     def propose(self):
-        superseded = self.some() if self.random.random() < 0.5 else []
+        superseded = self.random_evidence() if self.random.random() < 0.5 else []
         proposal = intent(summary=f"proposes {self.random.random()}", supersedes=superseded)
         return self.memory.writer.submit_intent("p", proposal, propose=True)
 
-    def say_the_same(self):
+    def record_duplicate(self):
         return self.submit(intent(summary=f"says {self.random.random()}", topic="one", about=["a/file"]))
 
-    def end(self):
-        item = (self.some() or [self.say().iri])[0]
+    def end_memory(self):
+        item = (self.random_evidence() or [self.record_fact().iri])[0]
         correction = (
             {"invalidate": True} if self.random.random() < 0.5 else {"supersede": f"now {self.random.random()}"}
         )
@@ -64,7 +73,7 @@ class RandomWrites:
         pending = self.queue(self.memory)[0]
         entry = self.random.choice([*pending] or [None])
         if entry is None:
-            return self.say()
+            return self.record_fact()
         action = self.random.choice(entry.actions)
         return self.memory.writer.settle("p", entry.item, action, other=entry.other, reason="it is so")
 
@@ -74,7 +83,7 @@ class RandomWrites:
     def moment(self):
         return (START + timedelta(hours=self.random.randint(0, 4_000))).isoformat()
 
-    def some(self):
+    def random_evidence(self):
         return [self.random.choice(self.known)] if self.known else []
 
     def queue(self, memory):
@@ -89,7 +98,7 @@ def test_the_cached_queue_equals_a_new_queue_after_every_random_write(root, seed
     writes, kinds = RandomWrites(root, seed), set()
     for _ in range(STEPS):
         writes.step()
-        uncached = writes.later
+        uncached = writes.second
         for observer in uncached.index.observers:
             observer.reset("https://jido.ai/projects/p/graphs/long-term-context")
 

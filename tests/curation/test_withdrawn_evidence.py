@@ -27,7 +27,7 @@ class History:
         self.now += timedelta(seconds=1)
         return self.now
 
-    def say(self, *evidence):
+    def record(self, *evidence):
         return self.writer.submit_intent("p", intent(summary=f"says {self.now}", evidence=[*evidence])).iri
 
     def revise(self, item):
@@ -47,9 +47,9 @@ class History:
         operations = (self.revise, self.withdraw, self.undo, self.accept)
         try:
             operation = self.random.choice(operations) if evidence and self.random.random() < 0.65 else None
-            self.known.append(self.say(*evidence) if operation is None else operation(evidence[0]))
+            self.known.append(self.record(*evidence) if operation is None else operation(evidence[0]))
         except JidomemError:  # the state of the memory does not permit it
-            self.known.append(self.say(*evidence))
+            self.known.append(self.record(*evidence))
 
     def listed(self):
         """Return the stale memories by the query engine."""
@@ -90,8 +90,8 @@ def history(root):
 
 
 def test_several_new_versions_are_followed_to_the_dependent_memory(history):
-    first = history.say()
-    dependent = history.say(first)
+    first = history.record()
+    dependent = history.record(first)
     second = history.revise(first)
     assert (history.listed(), history.paged(), history.queued()) == ([], [], [])
 
@@ -100,8 +100,8 @@ def test_several_new_versions_are_followed_to_the_dependent_memory(history):
 
 
 def test_the_queue_follows_a_version_that_ended_before_the_last_read(history):
-    first = history.say()
-    dependent = history.say(first)
+    first = history.record()
+    dependent = history.record(first)
     last = history.revise(history.revise(first))
     assert history.queued() == []
 
@@ -111,8 +111,8 @@ def test_the_queue_follows_a_version_that_ended_before_the_last_read(history):
 
 @pytest.mark.parametrize("ending", [History.withdraw, History.accept])
 def test_the_briefing_omits_a_dependent_memory_that_ended(history, ending):
-    first = history.say()
-    dependent = history.say(first)
+    first = history.record()
+    dependent = history.record(first)
     history.withdraw(first)
     history.listed()
     assert history.briefed() == [dependent]

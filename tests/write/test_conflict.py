@@ -816,7 +816,7 @@ def test_a_supersession_chain_ends_with_an_active_memory_and_a_cycle_with_none()
         assert conflict.end_of_chain(iri("urn:x:a"), succeeded(*pairs)) == end
 
 
-def test_memories_with_a_common_last_successor_are_of_one_origin():
+def test_memories_with_a_common_predecessor_are_of_one_origin():
     snapshot = succeeded("ab", "bc", "ad", "ef", "gh", "hg")
     same_origin = {other: conflict.of_one_origin(iri("urn:x:c"), iri(f"urn:x:{other}"), snapshot) for other in "abdefg"}
     assert same_origin == {"a": False, "b": True, "d": True, "e": False, "f": False, "g": False}

@@ -61,8 +61,8 @@ class Memory(RuleBasedStateMachine):
     def teardown(self):
         try:
             if self.moments:
-                self.the_past_is_as_it_was()
-                self.index_and_journal_agree()
+                self.assert_the_past_is_unchanged()
+                self.assert_index_equals_journal()
         finally:
             shutil.rmtree(self.folder)
 
@@ -78,10 +78,10 @@ class Memory(RuleBasedStateMachine):
             return receipt
         assert before.items() <= files(self.folder / "root").items()
         if receipt.status != "deduplicated":
-            self.keep(receipt)
+            self.track(receipt)
         return receipt
 
-    def keep(self, receipt):
+    def track(self, receipt):
         self.items.append(receipt.iri)
         self.warned[receipt.iri] = receipt.warnings
         self.moments.append(receipt.version.recorded_at)
@@ -129,7 +129,7 @@ class Memory(RuleBasedStateMachine):
     def revise(self, pick, status):
         old = self.items[pick % len(self.items)]
         try:
-            self.keep(self.memory.writer.revise("p", old, changes={"status": status}, reason="done"))
+            self.track(self.memory.writer.revise("p", old, changes={"status": status}, reason="done"))
         except JidomemError as error:
             outcome = error
             assert outcome.code in ("conflict", "shape_violation", *self.denials)
@@ -138,7 +138,7 @@ class Memory(RuleBasedStateMachine):
     @rule(pick=picks)
     def withdraw(self, pick):
         try:
-            self.keep(self.memory.writer.invalidate("p", self.items[pick % len(self.items)], reason="wrong"))
+            self.track(self.memory.writer.invalidate("p", self.items[pick % len(self.items)], reason="wrong"))
         except JidomemError as error:
             outcome = error
             assert outcome.code in ("conflict", *self.denials)
@@ -154,7 +154,7 @@ class Memory(RuleBasedStateMachine):
             assert outcome.code in ("conflict", "invalid_argument", "shape_violation", *self.denials)
         else:
             if receipt.status != "deduplicated":
-                self.keep(receipt)
+                self.track(receipt)
 
     @rule(fields=st.sampled_from(BROKEN))
     def submit_invalid(self, fields):
@@ -179,7 +179,7 @@ class Memory(RuleBasedStateMachine):
             *(intent(type="task", summary=f"{name} {number}") for name in dict.fromkeys(map(normal_text, names))),
         ]
         for receipt in self.memory.writer.submit_many("p", batch, atomic=atomic):
-            self.keep(receipt)
+            self.track(receipt)
 
     @rule(name=sessions, status=st.sampled_from(["Active", "Paused", "Closed", "Abandoned", None]))
     def move_a_session(self, name, status):
@@ -258,7 +258,7 @@ class Memory(RuleBasedStateMachine):
             if o.startswith(own_namespaces) and o not in rows
         ]
 
-    def the_past_is_as_it_was(self):
+    def assert_the_past_is_unchanged(self):
         """Assert that a query as of a moment equals the query of a memory replayed to that moment."""
         moments = sorted(set(self.moments))
         for moment in {moments[0], moments[len(moments) // 2], moments[-1]}:
@@ -274,7 +274,7 @@ class Memory(RuleBasedStateMachine):
                     result = self.memory.reader.ask(name, project="p", as_of=moment)
                     assert result == reopened.reader.ask(name, project="p"), (name, moment)
 
-    def index_and_journal_agree(self):
+    def assert_index_equals_journal(self):
         committed_triples(self.memory)  # C079
         with jidomem.open(self.folder / "root") as reopened:
             assert triples_of(reopened) == triples_of(self.memory)

@@ -76,7 +76,7 @@ class Policed(Memory):
             action = data.draw(st.sampled_from([action for action in _ACTIONS if action in (*entry.actions, "skip")]))
             text = text.replace(f"skip {entry.item}", f"{action} {entry.item}", 1)
         for _, outcome in apply(writer, "p", parse(text, pending)):
-            self.took(outcome)
+            self.check_outcome(outcome)
         writer.agent = before
 
     @precondition(lambda self: self.items)
@@ -85,14 +85,14 @@ class Policed(Memory):
         writer = self.memory.writer
         settlements = settle_by_rule(writer, self.memory.reader, "p", writer.authority("p"), self.sources.now())
         for _, _, outcome in settlements:
-            self.took(outcome)
+            self.check_outcome(outcome)
 
-    def took(self, outcome):
+    def check_outcome(self, outcome):
         if isinstance(outcome, JidomemError):
             assert outcome.code in _REFUSALS, outcome
         else:
             assert outcome.status == "asserted"
-            self.keep(outcome)
+            self.track(outcome)
 
     @precondition(lambda self: self.moments)
     @invariant()

@@ -23,7 +23,7 @@ class RolledBack(Memory):
             fields = {**self.content("risk", summary, None, []), "asserted_by": "bob"}
             proposed = self.submit_as(fields, propose=True)
             if accept:
-                self.keep(self.memory.writer.settle("p", proposed.iri, "accept"))
+                self.track(self.memory.writer.settle("p", proposed.iri, "accept"))
         except JidomemError as error:
             outcome = error
             assert outcome.code in ("conflict", "invalid_argument")
@@ -32,7 +32,7 @@ class RolledBack(Memory):
         defaults = {"applies_to_project": "p", "asserted_in": "s-1", "confidence": "high"}
         receipt = self.memory.writer.submit_intent("p", {**defaults, **fields}, **options)
         if receipt.status != "deduplicated":
-            self.keep(receipt)
+            self.track(receipt)
         return receipt
 
     @precondition(lambda self: self.moments)

@@ -18,10 +18,10 @@ class Index:
     """Indexed rows that record the queries of them."""
 
     def __init__(self, rows=()):
-        self.rows, self.asked = [*dict.fromkeys(rows)], []
+        self.rows, self.queries = [*dict.fromkeys(rows)], []
 
     def __call__(self, *pattern):
-        self.asked.append(pattern)
+        self.queries.append(pattern)
         return [row for row in self.rows if all(part in (None, term) for part, term in zip(pattern, row, strict=True))]
 
 
@@ -72,7 +72,7 @@ def test_a_known_pattern_is_queried_once():
         snapshot.types(SUBJECTS[1])
         snapshot.describes(SUBJECTS[1])
         snapshot.subjects(TYPE, SUBJECTS[2])
-    assert index.asked == [
+    assert index.queries == [
         (SUBJECTS[0], None, None), (SUBJECTS[1], TYPE, None), (None, TYPE, SUBJECTS[2]),
     ]  # fmt: skip
     assert snapshot.size == len(VALUES) * len(PROPERTIES) + 2
@@ -88,7 +88,7 @@ def test_a_new_subject_is_not_queried_and_counts_in_the_size():
     assert snapshot.types(SUBJECTS[0]) == {jido("Fact")}
     assert snapshot.is_current(SUBJECTS[0])
     assert snapshot.objects(SUBJECTS[1], TYPE) == []
-    assert (index.asked, snapshot.size) == ([], 2)
+    assert (index.queries, snapshot.size) == ([], 2)
 
 
 def test_a_returned_list_is_a_copy():
