@@ -15,7 +15,7 @@ import click
 
 from jidomem.base.clock import now, parse_moment
 from jidomem.base.words import slug
-from jidomem.errors import InvalidRequest, NotFound, nearest_names
+from jidomem.errors import InvalidRequest, NotFound, did_you_mean, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.vocab import family
 from jidomem.read.derived import authority, unsettled_changes
@@ -43,7 +43,7 @@ from jidomem_cli.output import show_json, show_receipt, show_result, show_rows
 
 _WRITES = ("agent", "wait")
 _POLICY_COLUMNS = ("says", "by", "reason", "change")
-_kind = click.option("--kind", type=click.Choice(KINDS), metavar="KIND", help="Type or family of memories.")
+_kind = click.option("--kind", metavar="KIND", help="Type or family of memories, or a class of the project.")
 _scope = click.option("--scope", type=click.Choice(vocab.SCOPE), metavar="SCOPE", help="Scope of conventions.")
 _about = click.option("--about", metavar="PATH", help="File, folder or module; the rule holds below it, too.")
 
@@ -174,7 +174,7 @@ def confirm(
 
 @policy.command("may", as_of=True)
 @click.argument("name", metavar="AGENT")
-@click.argument("kind", metavar="KIND", type=click.Choice(KINDS))
+@click.argument("kind", metavar="KIND")
 @about_option
 @_scope
 @pass_app
@@ -184,15 +184,30 @@ def may(app: App, name: str, kind: str, about: tuple[str, ...], scope: str | Non
     Examples:
       jidomem access policy may bob architectural_decision --about src/billing/api.py
     """
-    rules = _authority(app)
+    rules, kinds = _authority(app), _kinds_of(app, kind)
     agent = name if ":" in name else f"{vocab.BASE}agents/{slug(name)}"
     role = rules.role_of(agent)
-    verdict, rule = rules.verdict(agent, role, (kind, family(kind)), about, scope)
+    verdict, rule = rules.verdict(agent, role, kinds, about, scope)
     if app.json:
         show_json({"agent": agent, "role": role, "verdict": verdict, "rule": str(rule) if rule else None})
         return
     click.echo(verdict)
     app.info(f"{name} has the role {role}; " + (f"the rule: {rule}" if rule else "no rule applies"))
+
+
+def _kinds_of(app: App, name: str) -> tuple[str, ...]:
+    """Return the kinds to which rules for the kind *name* apply: a class of the project, its type, and its family."""
+    from jidomem.schema.ontology import ITEM
+    from jidomem.write.canonical import other_kind
+
+    if name in KINDS:
+        return name, family(name)
+    schema = app.read().schema
+    if len(own := schema.own_kinds(name)) != 1:
+        hint = did_you_mean(name, KINDS, f"there are {', '.join(KINDS)}")
+        raise InvalidRequest(f"{name!r} is not a kind of memory", hint=hint)
+    kind = other_kind(own[0], ITEM, schema) or ""
+    return vocab.local_name(own[0]), kind, family(kind)
 
 
 def _authority(app: App) -> AccessPolicy:

@@ -184,8 +184,10 @@ def given_fields(changes: Iterable[str], lists: Collection[str] = ()) -> dict[st
         name, equals, value = change.partition("=")
         if not equals or not name:
             raise InvalidRequest(f"{change!r} sets no field", hint="write FIELD=VALUE, such as status=Completed")
-        name = name.replace("-", "_")
-        if name in LIST_FIELDS or name in lists:
+        name = name if ":" in name else name.replace("-", "_")
+        if ":" in name:
+            fields.setdefault(name, []).extend(_entries(value))
+        elif name in LIST_FIELDS or name in lists:
             fields.setdefault(name, []).extend(_triples(value) if name == "extra_triples" else _entries(value))
         else:
             fields[name] = value or None

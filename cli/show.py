@@ -147,7 +147,7 @@ def _memory_lines(
     head = [
         ("id", short(record["iri"])),
         ("iri", f"<{record['iri']}>"),
-        ("class", class_label(record["class"])),
+        ("class", _class_with_own(record)),
         ("status", record["status"]),
     ]
     head.append(("summary", properties.pop("summary", [REDACTED])))
@@ -156,6 +156,12 @@ def _memory_lines(
     ends = [("superseded by", record["superseded_by"]), ("invalidated by", record["invalidated_by"])]
     tail = [(_property_label(name), values) for name, values in properties.items() if name not in _HIDDEN]
     return [(name, _pasteable(value)) for name, value in [*head, *ends, *tail] if value]
+
+
+def _class_with_own(record: Mapping[str, Any]) -> str:
+    """Return the class of a memory, after the own classes of the project that it has."""
+    own = ", ".join(map(local_name, record["own_classes"]))
+    return f"{own} ({record['class']})" if own else class_label(record["class"])
 
 
 def _property_label(name: str) -> str:
@@ -372,7 +378,8 @@ def _show_why(app: App, memory: Jidomem, name: str) -> None:
         show_json(json_value(explanation))
     else:
         dated = "decided" if memory.schema.is_a(jido(explanation["class"]), jido("Decision")) else "dated"
-        show_fields(app, _explanation_lines(explanation, dated, app.verbose))
+        lines = {**explanation, "class": _class_with_own(explanation)}
+        show_fields(app, _explanation_lines(lines, dated, app.verbose))
 
 
 def _explanation_lines(explanation: dict[str, Any], dated: str, verbose: bool) -> Iterator[tuple[str, str]]:

@@ -244,12 +244,14 @@ def _standard_input() -> str:
 @click.command(cls=Command, writes=("agent", "session", "wait"))
 @click.argument("text")
 @intent_options()
+@click.option("--set", "more", multiple=True, metavar="FIELD=VALUE",
+              help="Set a field, or a property of the project such as shop:severity; repeatable.")  # fmt: skip
 @click.option("--forbids", multiple=True, metavar="PATTERN", help="Pattern that no governed file may contain.")
 @click.option("--requires", multiple=True, metavar="PATTERN", help="Pattern that every governed file contains.")
 @click.option("--check-command", multiple=True, metavar="COMMAND", help="Command that fails for a violating file.")
 @dry_run_option
 @pass_app
-def remember(app: App, /, text: str, dry_run: bool, **fields: Any) -> int:
+def remember(app: App, /, text: str, more: tuple[str, ...], dry_run: bool, **fields: Any) -> int:
     """Record TEXT, or standard input for -, as a memory and print its IRI (default: a fact of medium confidence).
 
     Examples:
@@ -264,7 +266,7 @@ def remember(app: App, /, text: str, dry_run: bool, **fields: Any) -> int:
     flags = {value: f"--{name.replace('_', '-')}" for name, value in patterns}
     checks = [[_CHECKS[name], {"@value": value}] for name, value in patterns]
     fields |= {"extra_triples": checks} if checks else {}
-    values = with_memory_paths(memory, present_fields(fields))
+    values = with_memory_paths(memory, {**present_fields(fields), **given_fields(more)})
     try:
         receipt = memory.writer.remember(memory.project, text, dry_run=dry_run, **values)
     except JidomemError as refusal:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -29,13 +29,13 @@ from jidomem.check.report import CONSISTENT, PERMITTED, POLICY_CHANGED, Problem,
 from jidomem.check.sources import TripleSource
 from jidomem.journal.branches import Revision
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, iri, plain_value
-from jidomem.rdf.vocab import MARKER, RDF, RDFS, TYPE, family, jido, local_name
+from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
+from jidomem.rdf.vocab import MARKER, RDF, RDFS, TYPE, XSD, jido, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.records.policy import DEFAULT_ROLE, UNSET, AccessPolicy, PolicyChange
 from jidomem.schema.ontology import OURS, OWL, Schema
 from jidomem.schema.shacl import ONE_AT_A_TIME, Severity, as_graph
-from jidomem.write.permissions import barred_curators
+from jidomem.write.permissions import barred_curators, kinds_of_classes
 from jidomem.write.triples import WRITER_AGENT
 
 _ANNOTATIONS = {
@@ -339,9 +339,24 @@ def stand_ins(schema: Schema) -> list[Triple]:
         rows.append((iri(f"{_stand_in(cls)}:1"), TYPE, cls))
     for term, declared in sorted(schema.properties.items()):
         if not plain_value(term).startswith(OURS) and declared.is_object is not None:
-            value = iri(f"{_stand_in(term)}:2") if declared.is_object else '"text"'
-            rows.append((iri(f"{_stand_in(term)}:1"), term, value))
+            value = iri(f"{_stand_in(term)}:2") if declared.is_object else _literal_of(declared.range)
+            if value is not None:
+                rows.append((iri(f"{_stand_in(term)}:1"), term, value))
     return rows
+
+
+#: A literal of each datatype that a property of a project may have; for others there is no stand-in.
+_LITERALS = {"string": "text", "integer": "1", "decimal": "1.5", "double": "1.5", "float": "1.5", "boolean": "true",
+             "date": "2026-01-31", "dateTime": "2026-01-31T08:00:00Z", "anyURI": "https://example.org/"}  # fmt: skip
+
+
+def _literal_of(datatypes: Collection[Term]) -> Term | None:
+    """Return a literal of the only one of *datatypes*, a text without one, None if no literal is known."""
+    if len(datatypes) != 1:
+        return None if datatypes else literal("text")
+    datatype = plain_value(next(iter(datatypes)))
+    text = _LITERALS.get(datatype.removeprefix(XSD)) if datatype.startswith(XSD) else None
+    return None if text is None else literal(text, datatype)
 
 
 def _stand_in(term: Term) -> str:
@@ -467,25 +482,25 @@ class _History:
         )
         return UnplacedFinding(item, PERMITTED, severity, text, _RESPONSIBLE[0], iri(agent))
 
-    def _writes(self, item: Term) -> Iterator[tuple[str, tuple[str, ...], str | None]]:
-        """Yield kind, places and scope of a memory, and of each that it ends or revives, as a write is judged."""
+    def _writes(self, item: Term) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], str | None]]:
+        """Yield kinds, places and scope of a memory, and of each that it ends or revives, as a write is judged."""
         ended = [other for name in _ENDED for other in self._source.values(item, name)]
         is_marker = jido(MARKER) in self._source.types[item]
         for node in ended if is_marker else [item, *ended]:
-            kind = next(filter(None, map(vocab.type_of, self._source.types.get(node, ()))), "")
+            kinds = kinds_of_classes(self._source.types.get(node, ()))
             places = tuple(map(plain_value, self._source.values(node, jido("about"))))
             scopes = [local_name(value) for value in self._source.values(node, jido("hasConventionScope"))]
-            yield kind, places, next(iter(scopes), None)
+            yield kinds, places, next(iter(scopes), None)
 
     def _verdict(
-        self, policy: AccessPolicy, agent: str, writes: Iterable[tuple[str, tuple[str, ...], str | None]]
+        self, policy: AccessPolicy, agent: str, writes: Iterable[tuple[tuple[str, ...], tuple[str, ...], str | None]]
     ) -> tuple[str, PolicyChange | None, str]:
         """Return the first verdict on *writes* other than assert, its rule and kind."""
         role = policy.granted.get(agent, DEFAULT_ROLE)
-        for kind, places, scope in writes:
-            verdict, rule = policy.verdict(agent, role, (kind, family(kind)), places, scope)
+        for kinds, places, scope in writes:
+            verdict, rule = policy.verdict(agent, role, kinds, places, scope)
             if verdict == "deny" or verdict == "propose":
-                return verdict, rule, kind
+                return verdict, rule, kinds[0]
         return "assert", None, ""
 
     def _policy_of(self, number: int) -> AccessPolicy:

@@ -55,6 +55,7 @@ COMPILED = vocab.SHAPE + "ShapeIsCompiled"
 EXPLAINED = vocab.SHAPE + "TermIsExplained"
 STORABLE_KIND = vocab.SHAPE + "KindCanBeKept"
 READ = vocab.SHAPE + "OverlayIsRead"
+SATISFIABLE = vocab.SHAPE + "ShapeCanBeSatisfied"
 REPAIRS = vocab.SHAPE + "ShapeSaysWhatToDo"
 SHACL = vocab.SHAPE + "ShapeIsWellFormed"
 SOUND = vocab.SHAPE + "QueryIsSound"
@@ -91,6 +92,7 @@ RULES: Mapping[str, str] = {
     EXPLAINED: "A term has a label and a definition.",
     STORABLE_KIND: "How a memory of a project's own class is kept.",
     READ: "Every file of an overlay lies where it is read.",
+    SATISFIABLE: "Some memory can satisfy every shape about its class.",
     REPAIRS: "A shape has a message that says what to do.",
     SHACL: "A shape is one by the SHACL of SHACL.",
     SOUND: "A query has its header, is SPARQL, and asks this memory only.",

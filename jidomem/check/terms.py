@@ -7,7 +7,7 @@ except for `entry`, which reads the files of the ontology for the line of a decl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from jidomem.check.report import (
     EXPLAINED,
     READ,
     REPAIRS,
+    SATISFIABLE,
     SHACL,
     STORABLE_KIND,
     TARGETED,
@@ -65,6 +66,7 @@ _PREFIXES = {
     "owl": "http://www.w3.org/2002/07/owl#",
 }
 _SHAPE_PROPERTY, _SHAPE_PATH = iri(SH + "property"), iri(SH + "path")
+_TARGET_CLASS, _MIN_COUNT, _MAX_COUNT = (iri(SH + name) for name in ("targetClass", "minCount", "maxCount"))
 _MESSAGE, _SEVERITY, _SUBCLASS_OF = iri(SH + "message"), iri(SH + "severity"), iri(RDFS + "subClassOf")
 
 
@@ -345,8 +347,11 @@ def _class(cls: Term, schema: Schema) -> Iterator[UnplacedFinding]:
     if schema.is_a(cls, ITEM):
         types = {kind: len(schema.ancestors(each)) for each in schema.ancestors(cls)
                  if (kind := type_of(each)) and each in schema.classes}  # fmt: skip
-        kind = f"type {max(types, key=lambda each: types[each])!r}" if types else "any type"
-        text = f'an intent of {kind} keeps one: "extra_triples": [["rdf:type", "{plain_value(cls)}"]]'
+        triple = f'"extra_triples": [["rdf:type", "{plain_value(cls)}"]]'
+        text = f"an intent of any type keeps one: {triple}"
+        if types:
+            closest = max(types, key=lambda each: types[each])
+            text = f"a memory of it, of the type {closest!r} too: jidomem remember TEXT --type {local_name(cls)}"
         yield UnplacedFinding(cls, STORABLE_KIND, "info", text, TYPE)
 
 
@@ -415,6 +420,7 @@ def shapes(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
     return [
         *findings,
         *_unheard(own),
+        *_unsatisfiable({subject for subject, _, _ in own}, schema),
         *_spoken(own, schema.left_to_pyshacl if not broken else frozenset()),
     ]
 
@@ -432,17 +438,69 @@ def _unheard(own: Sequence[Triple]) -> Iterator[UnplacedFinding]:
                 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """The least and the most values of a property that one part of a shape asks for."""
+
+    shape: Term
+    part: Term
+    path: Term
+    least: int
+    most: int | None
+
+
+def _unsatisfiable(own: Collection[Term], schema: Schema) -> Iterator[UnplacedFinding]:
+    """Yield the parts of own shapes that ask for more values of a property than another part for the class allows."""
+    by_class = grouped((target, shape) for shape, kind, target in targets(schema.rules) if kind == _TARGET_CLASS)
+    rows = grouped((subject, (predicate, value)) for subject, predicate, value in schema.rules)
+    seen = set[tuple[Term, Term]]()
+    for cls in sorted(by_class):
+        shapes_of_class = [shape for above in sorted(schema.ancestors(cls)) for shape in by_class.get(above, ())]
+        counts = [count for shape in dict.fromkeys(shapes_of_class) for count in _counts(shape, rows)]
+        for one in counts:
+            for other in counts:
+                is_at_odds = one.path == other.path and other.most is not None and one.least > other.most
+                if is_at_odds and not {one.part, other.part}.isdisjoint(own) and (one.part, other.part) not in seen:
+                    seen.add((one.part, other.part))
+                    where = "here" if one.part == other.part else f"in {_shape_name(other)}"
+                    text = (
+                        f"no {local_name(cls)} can have {one.least} or more values of {short(one.path)} (sh:minCount in"
+                        f" {_shape_name(one)}) and {other.most} or fewer (sh:maxCount {where}): change one of the two"
+                    )
+                    node = one.part if one.part in own else other.part
+                    yield UnplacedFinding(node, SATISFIABLE, "warning", text, iri(SH + "path"))
+
+
+def _counts(shape: Term, rows: Mapping[Term, list[tuple[Term, Term]]]) -> Iterator[_Count]:
+    """Yield the counts of the parts of *shape*, and of itself if it has a path."""
+    for part in (shape, *(value for name, value in rows.get(shape, ()) if name == _SHAPE_PROPERTY)):
+        said = dict(rows.get(part, ()))
+        path, least, most = (said.get(name) for name in (_SHAPE_PATH, _MIN_COUNT, _MAX_COUNT))
+        if path is not None and is_iri(path) and (least or most):
+            yield _Count(shape, part, path, _whole(least) or 0, _whole(most))
+
+
+def _whole(value: Term | None) -> int | None:
+    text = parse_literal(value).text if value is not None and value.startswith('"') else ""
+    return int(text) if text.isdecimal() else None
+
+
+def _shape_name(count: _Count) -> str:
+    return short(count.part if is_iri(count.part) else count.shape)
+
+
 def _spoken(own: Sequence[Triple], left: frozenset[Term]) -> Iterator[UnplacedFinding]:
     """Yield the missing parts of each shape, and the shapes *left* to pyshacl."""
     names: dict[Term, set[str]] = {}
     pointed = {value for _, _, value in own}
-    parts = {value for _, predicate, value in own if predicate == iri(SH + "property")}
+    parts = {value: subject for subject, predicate, value in own if predicate == _SHAPE_PROPERTY}
     for subject, predicate, _ in own:
         if predicate.startswith(f"<{SH}"):
             names.setdefault(subject, set()).add(local_name(predicate))
     for node, words in names.items():
         aims = {word for word in words if word.startswith("target")}
-        if words - _BESIDE - aims and "message" not in words and (aims or node in parts):
+        is_said = "message" in words or "message" in names.get(parts.get(node, ""), ())
+        if words - _BESIDE - aims and not is_said and (aims or node in parts):
             text = 'say what to do in sh:message, as in "A recipe says for how many: give it my:serves."'
             yield UnplacedFinding(node, REPAIRS, "warning", text, iri(SH + "path") if "path" in words else TYPE)
         if is_iri(node) and node not in pointed and not aims:

@@ -21,7 +21,7 @@ from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import BASE, TYPE, family, graph_iri, jido, local_name, type_and_class
+from jidomem.rdf.vocab import BASE, JIDO, TYPE, family, graph_iri, jido, local_name, type_and_class
 from jidomem.records.active import ACTIVE, PENDING, EndedDecision, state, validity
 from jidomem.records.file_anchor import anchors_of, path_of
 from jidomem.records.intent import CONFLICT_KEY
@@ -432,12 +432,14 @@ class _Item:
 
     def to_dict(self, now: Callable[[], str] | None) -> dict[str, Any]:
         """Return the memory as plain values, its validity judged by the clock *now*."""
-        kind, cls = type_and_class(self._properties.pop(TYPE, []))
+        classes = self._properties.pop(TYPE, [])
+        kind, cls = type_and_class(classes)
         commits = [plain_value(term).removeprefix(_COMMIT) for term in self._properties.get(_WITH, [])]
         return {
             "iri": plain_value(self._item),
             "type": kind,
             "class": cls,
+            "own_classes": [plain_value(each) for each in classes if not each.startswith(f"<{JIDO}")],
             "status": self._status(now),
             "properties": {local_name(p): [to_value(term) for term in terms] for p, terms in self._properties.items()},
             **self._ends,

@@ -305,7 +305,7 @@ class Why:
         properties, committed = memory["properties"], self._committed(memory["commit"])
         derived = self._query("derived", item, limit=MAX_DERIVED + 1)
         return {
-            **{name: memory[name] for name in ("iri", "class", "status")},
+            **{name: memory[name] for name in ("iri", "class", "own_classes", "status")},
             **{name: properties.get(prop, [None])[0] for name, prop in _LABELS.items()},
             "excerpt": excerpt(properties),
             "asserted_by": properties.get("assertedBy", []),
@@ -340,7 +340,8 @@ class Why:
         """Return the current rules about a memory, with their version and that of its commit, which may differ."""
         from jidomem.schema import shacl_compiler  # imported here, as no other answer needs it
 
-        classes = self._schema.ancestors(jido(memory["class"]))
+        own = map(self._schema.ancestors, map(iri, memory["own_classes"]))
+        classes = self._schema.ancestors(jido(memory["class"])).union(*own)
         found_rules = shacl_compiler.about(self._schema.rules, classes, [*map(jido, memory["properties"])])
         return {
             "judge": self._schema.judge_name,

@@ -201,6 +201,7 @@ class MemoryUpdateIntent:
                 f"an intent is a JSON object, not {json_type(values)}",
                 hint='write {"type": "fact", "summary": "...", ...}',
             )
+        values = with_own_properties(values)
         if unknown := unknown_fields(values):
             raise IntentRefused(unknown)
         return cls(**values)
@@ -366,6 +367,19 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise InvalidRequest(f"the key {twice!r} is given twice", hint="give it once", code="malformed_json")
     return result
+
+
+_OWN_PROPERTY = lazy(r"(?!jido:)(?:[A-Za-z][\w-]*:[A-Za-z_][\w-]*|(?:https?://|urn:)[^\s<>\"]+)")
+
+
+def with_own_properties(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return *values* with each key that is a prefixed name or IRI, of a property of the project, as extra triples."""
+    own = [key for key in values if ":" in str(key) and _OWN_PROPERTY.fullmatch(str(key))]
+    if not own or not isinstance(extra := values.get("extra_triples") or [], list):
+        return values
+    entries = [(key, values[key] if isinstance(values[key], list) else [values[key]]) for key in own]
+    triples = [[key, entry] for key, each in entries for entry in each if entry not in (None, "")]
+    return {**{name: values[name] for name in values if name not in own}, "extra_triples": [*extra, *triples]}
 
 
 def unknown_fields(values: Mapping[str, Any], kind: object = None) -> list[Violation]:

@@ -154,7 +154,7 @@ class PolicyChange:
         return f"jidomem access policy {join([*words, *options, *off])}"
 
     def applies_to(self, agent: str, role: str, kinds: Sequence[str], place: str | None, scope: str | None) -> bool:
-        """Return whether this rule applies to a write of *agent*; *kinds* are the type and its family."""
+        """Return whether this rule applies to a write of *agent*; *kinds* are own classes, the type and its family."""
         return (
             (self.agent is None or self.agent == agent)
             and (self.role is None or self.role == role or role in _ABOVE.get(self.role, ()))
@@ -165,7 +165,7 @@ class PolicyChange:
 
     def specificity(self, role: str, kinds: Sequence[str]) -> tuple[int, ...]:
         """Return the specificity of this rule for a role and kinds: the most specific rule counts."""
-        exact = 0 if self.kind is None else 2 if self.kind == kinds[0] else 1
+        exact = 0 if self.kind is None else len(kinds) - kinds.index(self.kind)
         named = 0 if self.role is None else 2 if self.role == role else 1
         return (self.agent is not None, len(self.path or ""), self.scope is not None, exact, named)
 
@@ -334,8 +334,11 @@ def is_below(place: str, path: str) -> bool:
     return place == path or any(place.startswith(path.rstrip("/") + end) for end in ends)
 
 
-def validated(change: PolicyChange) -> PolicyChange:
-    """Return *change* with its path in plain form; raise InvalidRequest unless it is one complete change."""
+def validated(change: PolicyChange, own_kinds: Sequence[str] = ()) -> PolicyChange:
+    """Return *change* with its path in plain form; raise InvalidRequest unless it is one complete change.
+
+    *own_kinds* are the classes of the project that a rule may name beside the types of memory.
+    """
     settings = [change.grants, change.confirms, None if change.confirms else change.allows]
     if sum(value is not None for value in settings) != 1:
         raise InvalidRequest(
@@ -345,7 +348,7 @@ def validated(change: PolicyChange) -> PolicyChange:
     _one_of("allows", change.allows, (*VERDICTS, UNSET))
     _one_of("role", change.role, vocab.AGENT_ROLE)
     _one_of("grants", change.grants, vocab.AGENT_ROLE)
-    _one_of("kind", change.kind, KINDS)
+    _one_of("kind", change.kind, (*KINDS, *(own_kinds if change.confirms is None else ())))
     _one_of("scope", change.scope, vocab.SCOPE)
     _one_of("confirms", change.confirms, CONFIRMS)
     if change.grants is not None and change.agent is None:

@@ -7,9 +7,10 @@ loads them again when its files change.
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -22,13 +23,13 @@ import pyoxigraph as ox
 
 from jidomem.base import files
 from jidomem.base.background import time_limited
-from jidomem.base.containers import reachable
+from jidomem.base.containers import grouped, reachable
 from jidomem.base.json_values import check_turtle
 from jidomem.base.regex import Unsearchable, compiled
 from jidomem.base.words import misspelling_of
 from jidomem.errors import Failed, JidomemError, nearest_names
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value, short_parse_error
-from jidomem.rdf.vocab import BASE, CONVERSATION, JIDO, RDF, RDFS, SHAPE, TYPE, jido, local_name
+from jidomem.rdf.vocab import BASE, CONVERSATION, JIDO, PREFIXES, RDF, RDFS, SHAPE, TYPE, jido, local_name
 from jidomem.schema.shacl import ONE_AT_A_TIME, SH, Finding, PyshaclValidator
 
 if TYPE_CHECKING:
@@ -145,6 +146,9 @@ OWL = "http://www.w3.org/2002/07/owl#"
 ITEM = jido("MemoryItem")
 #: The namespaces of the shipped ontology.
 OURS = (JIDO, CONVERSATION)
+_SHIPPED = tuple(f"<{space}" for space in OURS)
+_NAME = re.compile(r"[A-Za-z_][\w-]*")
+_PREFIX = re.compile(r"^\s*@?prefix\s+([A-Za-z][\w-]*):\s*<([^<>\s]+)>", re.IGNORECASE | re.MULTILINE)
 
 _SUBCLASS = iri(RDFS + "subClassOf")
 _CLASSES = {iri(OWL + "Class"), iri(RDFS + "Class")}
@@ -169,7 +173,8 @@ class Property:
 class Schema:
     """The ontology, shipped or with the overlay of a project, as tables; and the validator of its shapes.
 
-    An undeclared term in one of `namespaces`, ours and those of the overlay, is an error.
+    An undeclared term in one of `namespaces`, ours and those of the overlay, is an error. `prefixes` are those that the
+    overlay declares for its namespaces, `shape_files` the files of its named shapes, relative to the root.
     """
 
     version: str
@@ -183,7 +188,21 @@ class Schema:
     _rules: tuple[Triple, ...]
     _by_reference: bool = False
     namespaces: frozenset[str] = frozenset(OURS)
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    shape_files: Mapping[Term, str] = field(default_factory=dict)
     _judges: list[CompiledValidator] = field(default_factory=list)
+
+    def expand(self, text: str) -> str | None:
+        """Return the IRI of a name with a prefix of the overlay, None for anything else."""
+        prefix, _, name = text.partition(":")
+        return self.prefixes[prefix] + name if prefix in self.prefixes and _NAME.fullmatch(name) else None
+
+    def own_kinds(self, name: str) -> list[Term]:
+        """Return the kinds of memories of the overlay with that local name, prefixed name or IRI."""
+        own = [cls for cls in self.classes if not cls.startswith(_SHIPPED) and self.is_a(cls, ITEM)]
+        return sorted(
+            cls for cls in own if plain_value(cls) in (name, self.expand(name)) or _letters(cls) == _plain(name)
+        )
 
     def ancestors(self, cls: Term) -> frozenset[Term]:
         """Return *cls* and all its superclasses."""
@@ -260,6 +279,8 @@ class Schema:
             else:
                 findings = judge.findings(data_entailed, nodes, confirm=not in_check)
         findings += map(judge.pyshacl.unjudged, self._unjudged(data, nodes))
+        if self.shape_files:
+            findings = [_in_words_of_its_shape(self, each) for each in findings]
         return sorted(judge.pyshacl.in_check(findings) if in_check else findings, key=repr)
 
     def bounded(self, what: str, triples: int) -> AbstractContextManager[None]:
@@ -319,12 +340,30 @@ class Schema:
 
 
 def _letters(term: Term) -> str:
-    return local_name(term).casefold().replace("_", "")
+    return _plain(local_name(term))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name).casefold()
 
 
 @lru_cache(maxsize=1024)
 def _fits(schema: Schema, classes: frozenset[Term], wanted: frozenset[Term]) -> bool:
     return any(not wanted.isdisjoint(schema.ancestors(cls)) for cls in classes)
+
+
+def _in_words_of_its_shape(schema: Schema, finding: Finding) -> Finding:
+    """Return *finding* with the message of its own shape, if the validator made one up for a part without message."""
+    said, texts = _messages(schema)
+    if finding.shape not in schema.shape_files or finding.message in texts or finding.shape not in said:
+        return finding
+    return replace(finding, message=said[finding.shape])
+
+
+@lru_cache(maxsize=8)
+def _messages(schema: Schema) -> tuple[Mapping[Term, str], frozenset[str]]:
+    rows = [(shape, parse_literal(value).text) for shape, name, value in schema.rules if name == iri(SH + "message")]
+    return dict(rows), frozenset(text for _, text in rows)
 
 
 @lru_cache(maxsize=8)
@@ -412,7 +451,23 @@ def extended_by(terms: Mapping[Path, list[Triple]], rules: Mapping[Path, list[Tr
         }
     )
     version = f"{extended.version}+{mark}" if terms or rules else extended.version
-    return replace(extended, namespaces=extended.namespaces | spaces, version=version)
+    shape_files = {subject: f"{path.parent.name}/{path.name}" for path, triples in rules.items()
+                   for subject, _, _ in triples if is_iri(subject)}  # fmt: skip
+    return replace(
+        extended,
+        namespaces=extended.namespaces | spaces,
+        version=version,
+        prefixes=_prefixes((*terms, *rules), spaces),
+        shape_files=shape_files,
+    )
+
+
+def _prefixes(paths: Iterable[Path], spaces: Collection[str]) -> dict[str, str]:
+    """Return the prefixes that the files *paths* give to *spaces*; one given to several is left out."""
+    texts = [path.read_text("utf-8", "replace") for path in paths if path.is_file()]
+    found = grouped(pair for text in texts for pair in _PREFIX.findall(text))
+    names = {name: {*given} for name, given in found.items() if name not in PREFIXES}
+    return {name: given.pop() for name, given in names.items() if len(given) == 1 and given <= {*spaces}}
 
 
 def objections(rules: Iterable[Triple], focus: set[Term] | None = None) -> list[Finding]:

@@ -24,7 +24,7 @@ from jidomem.rdf.vocab import family
 from jidomem.records.file_anchor import is_outside, plain_path
 from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, LIST_FIELDS, MemoryUpdateIntent, properties_of
 from jidomem.records.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST, TRIPLES_LIMIT
-from jidomem.schema.ontology import Schema
+from jidomem.schema.ontology import ITEM, Schema
 from jidomem.write import canonical
 from jidomem.write.canonical import (
     HAVE_DEFAULTS,
@@ -172,6 +172,8 @@ class FieldNormalizer:
             return expanded
         if canonical.is_absolute(text):
             return text
+        if (own := self.schema.expand(text)) is not None:
+            return own
         form = canonical.written(text)
         near = form if canonical.is_absolute(form) else None
         self.refuse(
@@ -244,7 +246,9 @@ def _triple(normalizer: FieldNormalizer, entry: Any, own: str) -> list[Any] | No
         if isinstance(part, str) and part.strip().startswith("_:"):
             normalizer.refuse("invalid_iri", _EXTRA, part, f"the blank node {part} has no name: give it an IRI")
             return None
-        if not isinstance(part, str) or not (is_reference(part) or part == "this"):
+        if not isinstance(part, str) or not (
+            is_reference(part) or part == "this" or normalizer.schema.expand(part.strip())
+        ):
             message = "subject and predicate are IRIs, prefixed names such as jido:topic, or 'this'"
             normalizer.refuse("invalid_iri", _EXTRA, part, f"{message}, not {part!r:.80}")
             return None
@@ -275,7 +279,7 @@ def _object(normalizer: FieldNormalizer, predicate: str, value: Any) -> dict[str
         return None
     text = normalizer.text(_EXTRA, value)
     datatype = datatype_of(normalizer, predicate)
-    if datatype is None and is_reference(text, prose=True):
+    if datatype is None and (is_reference(text, prose=True) or normalizer.schema.expand(text)):
         return {"@id": normalizer.iri(_EXTRA, text)}
     if datatype == vocab.XSD + "dateTime":
         text = moment(text) or text
@@ -416,7 +420,7 @@ def normalize(
     for name in LIST_FIELDS:
         values[name] = values[name] or []
     given = dict(values)
-    values["type"] = _kind(normalizer, values["type"])
+    values["type"] = _kind(normalizer, values["type"], values["extra_triples"])
     values["iri"] = normalizer.iri("iri", values["iri"]) if values["iri"] else f"{vocab.BASE}memory/{new_id()}"
     if values["extra_triples"]:
         values["extra_triples"] = lift(written(normalizer, values["extra_triples"], values["iri"]), values)
@@ -444,8 +448,11 @@ _OF_A_SESSION = (
 )
 
 
-def _kind(normalizer: FieldNormalizer, given: str | None) -> str | None:
-    """Return the type that *given* names, None if it names none."""
+def _kind(normalizer: FieldNormalizer, given: str | None, extra: list[Any]) -> str | None:
+    """Return the type that *given* names, None if it names none.
+
+    An own kind of the project is a type of memory with its class, which is added to *extra*.
+    """
     if given is None:
         return None
     if given in vocab.CLASS_OF_TYPE:
@@ -454,9 +461,15 @@ def _kind(normalizer: FieldNormalizer, given: str | None) -> str | None:
     key = vocab.TYPE_ALIASES.get(key, key)
     if key in vocab.CLASS_OF_TYPE:
         return key
+    own = normalizer.schema.own_kinds(given)
+    if len(own) == 1 and (kind := canonical.other_kind(own[0], ITEM, normalizer.schema)) is not None:
+        extra.append([vocab.RDF + "type", {"@id": plain_value(own[0])}])
+        return kind
     allowed = (*(name for name in vocab.CLASS_OF_TYPE if name != "deleted_marker"), *vocab.TYPE_ALIASES)
     near = TYPE_SYNONYMS.get(key) or canonical.nearest(key, allowed)
     message = f"{given!r} is not a type of memory" + (f"; did you mean {near!r}?" if near else "")
+    if own:
+        message = f"{given!r} names {' and '.join(map(plain_value, own))}: give the IRI of one that is below a type"
     repair = canonical.put("type", near) if near else None
     if key in _SUMMARIES:
         message += f"; {_OF_A_SESSION}"

@@ -172,7 +172,9 @@ class PolicyChanges:
     def _signed(self, change: PolicyChange, by: str, reason: str | None) -> PolicyChange:
         """Return the valid *change*, with its author and reason; the agent that it concerns is an IRI."""
         agent = None if change.agent is None else plain_value(self._context.pipeline.node(change.agent, "agents"))
-        return replace(validated(change), agent=agent, by=by, reason=reason)
+        own = self._context.pipeline.rules.schema.own_kinds(change.kind or "")
+        change = replace(change, kind=vocab.local_name(own[0])) if len(own) == 1 else change
+        return replace(validated(change, [*map(vocab.local_name, own)]), agent=agent, by=by, reason=reason)
 
 
 #: The terms that only an answer to a proposed term uses.

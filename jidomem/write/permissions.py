@@ -5,7 +5,7 @@ An intent with an untrusted source is only proposed. One that ends a memory of a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from shlex import quote
 
@@ -100,11 +100,11 @@ def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, s
     reason = curated_end(intent.revives, intent.supersedes, rules, view) if intent.revives and not is_curator else None
     if rules.is_open and role != "MemoryReader":
         return Permission(is_curator, reason)
-    for kind, places, scope in _judged_kinds(intent, view):
-        verdict, rule = rules.verdict(agent, role, (kind, family(kind)), places, scope)
+    for kinds, places, scope in _judged_kinds(intent, view):
+        verdict, rule = rules.verdict(agent, role, kinds, places, scope)
         if verdict == "deny":
             raise _denied(
-                f"{vocab.local_name(agent)}, {_article(role)}, may not write a {kind}", rule, rules, agent, role
+                f"{vocab.local_name(agent)}, {_article(role)}, may not write a {kinds[0]}", rule, rules, agent, role
             )
         if verdict == "propose" and not _withdraws_own_proposals(intent, view):
             reason = f"{BY_POLICY}{rule}"
@@ -362,20 +362,38 @@ def _withdraws_own_proposals(intent: MemoryUpdateIntent, view: WriteSnapshot) ->
     )
 
 
-def _judged_kinds(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[str, list[str], str | None]]:
-    """Yield kind, places and scope of the content of the intent, and of each memory that it ends or revives."""
+def _judged_kinds(
+    intent: MemoryUpdateIntent, view: WriteSnapshot
+) -> Iterable[tuple[tuple[str, ...], list[str], str | None]]:
+    """Yield kinds, places and scope of the content of the intent, and of each memory that it ends or revives.
+
+    The kinds are the own classes of the project, the type, and its family.
+    """
     named = (other for field in ("supersedes", "invalidates", "revives") for other in getattr(intent, field))
     ended = [iri(other) for other in named if is_absolute(other)]
     if intent.type != "deleted_marker" or not ended:
-        yield intent.type or "", intent.about, intent.convention_scope
+        own = [value["@id"] for subject, name, value in intent.extra_triples
+               if (subject, name) == (intent.iri, plain_value(TYPE)) and "@id" in value]  # fmt: skip
+        classes = [jido(vocab.CLASS_OF_TYPE.get(intent.type or "", "")), *own]
+        yield kinds_of_classes(classes), intent.about, intent.convention_scope
     for other in ended:
-        kind = next(filter(None, map(vocab.type_of, view.types(other))), "")
         scope = view.first(other, jido("hasConventionScope"))
         yield (
-            kind,
+            kinds_of_classes(view.types(other)),
             [plain_value(value) for value in view.objects(other, jido("about"))],
             vocab.local_name(scope or "") or None,
         )
+
+
+def kinds_of_classes(classes: Collection[str]) -> tuple[str, ...]:
+    """Return the kinds by which a policy judges a memory of *classes*: own classes of the project, type and family.
+
+    >>> kinds_of_classes(["<https://jido.ai/ontology#Bug>", "<https://shop.example/ns#Outage>"])
+    ('Outage', 'bug', 'error')
+    """
+    own = sorted(vocab.local_name(cls) for cls in classes if vocab.type_of(cls) is None)
+    kind = next(filter(None, map(vocab.type_of, classes)), "")
+    return (*own, kind, family(kind))
 
 
 def _denied(message: str, rule: PolicyChange | None, rules: AccessPolicy, agent: str, role: str) -> PolicyDenied:

@@ -287,7 +287,7 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
         violations.append(
             Violation(
                 "shape_violation",
-                finding.message,
+                finding.message + _place_of_shape(finding.shape, schema),
                 field=_named_field(finding.message) or field_of(finding.path),
                 shape=plain_value(finding.shape),
                 value=plain_value(finding.value) if finding.value else None,
@@ -297,6 +297,12 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
     if violations:
         raise IntentRefused(violations)
     return warnings
+
+
+def _place_of_shape(shape: Term, schema: Schema) -> str:
+    """Return the name and the file of a shape of the root, empty for a shipped one."""
+    path = schema.shape_files.get(shape)
+    return f" (shape {vocab.local_name(shape)}, {path} of the root)" if path else ""
 
 
 def _named_field(message: str) -> str | None:

@@ -14,8 +14,16 @@ from jidomem.errors import IntentRefused, JidomemError
 from jidomem.index.follower import IndexFollower
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, plain_value
+from jidomem.rdf.vocab import RDF
 from jidomem.records.entry import Entry
-from jidomem.records.intent import FIELD_ALIASES, INTENT_FIELDS, Receipt, Version, unknown_fields
+from jidomem.records.intent import (
+    FIELD_ALIASES,
+    INTENT_FIELDS,
+    Receipt,
+    Version,
+    unknown_fields,
+    with_own_properties,
+)
 from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, PolicyChange, role_named
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import permissions
@@ -427,6 +435,8 @@ class MemoryWriter:
         replaced rationale and the explaining fields that are carried over. *who* are the fields of the author, such as
         asserted_by. Raises Conflict, which names the successor, if *item* is superseded already.
         """
+        if changes and (any(":" in name for name in changes) or "extra_triples" in changes):
+            changes = self._with_kept_triples(project_id, item, changes)
         if any(name not in INTENT_FIELDS for name in changes or ()):
             raise IntentRefused(unknown_fields(changes or {}, self.restated(project_id, item).get("type")))
         receipt = self._corrections.correct(
@@ -442,6 +452,19 @@ class MemoryWriter:
             who=who,
         )
         return self._compared(project_id, receipt) if undo else receipt
+
+    def _with_kept_triples(self, project_id: str, item: str, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return *changes* with the extra triples of *item* that they do not replace.
+
+        A property of the project replaces its own values; given extra triples replace all, but for the own kinds.
+        """
+        schema, given = self._pipeline.rules.schema, with_own_properties(changes)
+        replaced = {schema.expand(name) or name for name in changes if name not in given}
+        old = self.restated(project_id, item).get("extra_triples", [])
+        is_whole = "extra_triples" in changes
+        kept = [each for each in old if each[0] not in replaced and (not is_whole or each[0] == f"{RDF}type")]
+        triples = given.get("extra_triples")
+        return {**given, "extra_triples": [*kept, *triples]} if isinstance(triples, list) else given
 
     def check_corrects(self, project_id: str, item: str, *, asserted: bool = False) -> None:
         """Raise PolicyDenied unless the writer's agent may correct *item*, with *asserted* as more than a proposal."""

@@ -105,3 +105,52 @@ def test_a_file_of_rules_that_is_not_read_leaves_the_check_incomplete(root, path
 
     assert [each.partition(":")[0] for each in report["unchecked"]] == [path]
     assert [each["path"] for each in report["problems"]] == [f".jidomem/{path}"]
+
+
+def counting(name, cls, counts, path="topic"):
+    return (
+        f"acme:{name} a sh:NodeShape ; sh:targetClass jido:{cls} ;"
+        f' sh:property [ sh:path jido:{path} ; {counts} ; sh:message "m" ] .'
+    )
+
+
+AT_ODDS = {
+    "no Fact can have 2 or more values of jido:topic": counting("S", "Fact", "sh:minCount 2 ; sh:maxCount 1"),
+    "no ImplementationDecision can have 1 or more values of jido:topic": counting("S", "Decision", "sh:maxCount 0")
+    + counting("T", "ImplementationDecision", "sh:minCount 1"),
+    "sh:maxCount in shape:ItemHasOneSummary": counting("S", "Task", "sh:minCount 2", "summary"),
+}
+
+
+@pytest.mark.parametrize("said", AT_ODDS, ids=["one shape", "the shape of a parent", "a shipped shape"])
+def test_a_shape_that_no_memory_can_satisfy_is_a_warning(root, said):
+    lay(root, "shapes/own.ttl", AT_ODDS[said] + "\n")
+
+    (problem,) = json.loads(run("ontology", "check", "--json"))["problems"]
+
+    assert problem["rule"].endswith("ShapeCanBeSatisfied")
+    assert (problem["severity"], problem["line"]) == ("warning", 6)
+    assert said in problem["message"]
+
+
+def test_a_refusal_by_an_own_shape_has_the_words_of_the_node_shape_and_names_the_file(root):
+    lay(
+        root, "shapes/own.ttl", TOPIC.replace(' ; sh:message "give a topic"', "") % 'sh:message "a fact has a topic" ; '
+    )
+
+    refused = CliRunner().invoke(cli, ["remember", "new"])
+
+    assert "a fact has a topic (shape FactHasTopic, shapes/own.ttl of the root)" in refused.stderr
+    assert "a fact has a topic" in run("check", code=1)
+    assert json.loads(run("ontology", "check", "--json"))["problems"] == []
+
+
+def test_a_property_of_numbers_beside_one_of_texts_is_consistent(root):
+    kinds = {"boolean", "date", "dateTime", "decimal", "double", "integer", "string", "anyURI", "gYear"}
+    lay(root, "ontology/own.ttl", "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n" + "".join(
+        f'acme:{kind} a owl:DatatypeProperty ; rdfs:domain jido:Fact ; rdfs:range xsd:{kind} ; rdfs:label "x" ;'
+        f' rdfs:comment "y" .\n' for kind in kinds
+    ))  # fmt: skip
+
+    assert json.loads(run("ontology", "check", "--json"))["problems"] == []
+    assert rules() == []
