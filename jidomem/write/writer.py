@@ -436,7 +436,7 @@ class MemoryWriter:
         asserted_by. Raises Conflict, which names the successor, if *item* is superseded already.
         """
         if changes and (any(":" in name for name in changes) or "extra_triples" in changes):
-            changes = self._with_kept_triples(project_id, item, changes)
+            changes = self._with_other_triples(project_id, item, changes)
         if any(name not in INTENT_FIELDS for name in changes or ()):
             raise IntentRefused(unknown_fields(changes or {}, self.restated(project_id, item).get("type")))
         receipt = self._corrections.correct(
@@ -453,7 +453,7 @@ class MemoryWriter:
         )
         return self._compared(project_id, receipt) if undo else receipt
 
-    def _with_kept_triples(self, project_id: str, item: str, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _with_other_triples(self, project_id: str, item: str, changes: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return *changes* with the extra triples of *item* that they do not replace.
 
         A property of the project replaces its own values; given extra triples replace all, but for the own kinds.

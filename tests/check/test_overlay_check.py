@@ -57,7 +57,7 @@ def test_a_sound_overlay_is_clean_and_says_how_a_memory_of_its_class_is_kept(tmp
 
     assert (report.exit_code, told(report), report.judged) == (0, [], 3)
     assert [(each.name, each.severity) for each in report.problems] == [("KindCanBeKept", "info")]
-    assert '[["rdf:type", "https://my.example/kitchen#Recipe"]]' in report.problems[0].message
+    assert "of the type 'fact' too: jidomem remember TEXT --type Recipe" in report.problems[0].message
 
 
 TERMS = [
