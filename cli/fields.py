@@ -76,6 +76,12 @@ def intent_options(names: Iterable[str] = tuple(HELP)) -> Callable[[Function], F
     return decorate
 
 
+def set_option(name: str) -> Callable[[Function], Function]:
+    """Return the decorator that gives a command the option `--set`, repeatable, as its parameter *name*."""
+    text = "Set a field, or a property of the project such as shop:severity; repeatable."
+    return click.option("--set", name, multiple=True, metavar="FIELD=VALUE", help=text)
+
+
 def present_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that are set, in the form of an intent.
 

@@ -56,7 +56,7 @@ from jidomem.read.memory_detail import has_ended, is_number
 from jidomem.records.active import ACTIVE, EXPIRED, UNACCEPTED, is_accepted
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
 from jidomem_cli.errors import acting, print_error, print_refusal
-from jidomem_cli.fields import entries_now, given_fields, memory_iri, with_memory_paths
+from jidomem_cli.fields import entries_now, given_fields, memory_iri, set_option, with_memory_paths
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import PIPED, fit_line, short, shortened, show_json, show_receipt, show_rows
 from jidomem_cli.show import change_lines
@@ -83,7 +83,7 @@ _REWORDED = 300
     help="With accept: the newest proposals without a conflict that change no Strict rule; with reject --by: all.",
 )
 @click.option("--by", metavar="AGENT", help="Only the proposals of this agent.")
-@click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field; repeatable.")
+@set_option("changes")
 @click.option("--conflicts", is_flag=True, help="List only conflicts, each with the commands that resolve it.")
 @click.option("--edit", is_flag=True, help="Review many at once, a line each, in $VISUAL or $EDITOR.")
 @click.option("--todo", "as_todo", is_flag=True, help="Print the lines that --edit opens.")

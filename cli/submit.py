@@ -25,7 +25,7 @@ from jidomem.errors import STOPPING, Conflict, InvalidRequest, TooLarge
 from jidomem.rdf.vocab import JIDO
 from jidomem.records.intent import parse_json, parse_line
 from jidomem_cli.errors import Options, RefusedIntents, acting, as_changes, as_options, print_refusal
-from jidomem_cli.fields import given_fields, intent_options, memory_iri, present_fields, with_memory_paths
+from jidomem_cli.fields import given_fields, intent_options, memory_iri, present_fields, set_option, with_memory_paths
 from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import Bar, bar, short, show_json, show_receipt
 
@@ -244,8 +244,7 @@ def _standard_input() -> str:
 @click.command(cls=Command, writes=("agent", "session", "wait"))
 @click.argument("text")
 @intent_options()
-@click.option("--set", "more", multiple=True, metavar="FIELD=VALUE",
-              help="Set a field, or a property of the project such as shop:severity; repeatable.")  # fmt: skip
+@set_option("more")
 @click.option("--forbids", multiple=True, metavar="PATTERN", help="Pattern that no governed file may contain.")
 @click.option("--requires", multiple=True, metavar="PATTERN", help="Pattern that every governed file contains.")
 @click.option("--check-command", multiple=True, metavar="COMMAND", help="Command that fails for a violating file.")
@@ -288,7 +287,7 @@ def remember(app: App, /, text: str, more: tuple[str, ...], dry_run: bool, **fie
 @click.option(
     "--undo", is_flag=True, help="Revive what it superseded or withdrew, or the memory itself if it has ended."
 )
-@click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field; repeatable.")
+@set_option("changes")
 @reason_option()
 @intent_options(["idempotency_key"])
 @dry_run_option

@@ -18,7 +18,7 @@ from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, boolean, iri, literal, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Receipt, Version
-from jidomem.records.policy import PolicyChange, validated
+from jidomem.records.policy import KINDS, PolicyChange, validated
 from jidomem.write import permissions, secrets, triples, validate
 from jidomem.write.context import WriteContext, project_node
 from jidomem.write.normalize import check_size
@@ -172,7 +172,8 @@ class PolicyChanges:
     def _signed(self, change: PolicyChange, by: str, reason: str | None) -> PolicyChange:
         """Return the valid *change*, with its author and reason; the agent that it concerns is an IRI."""
         agent = None if change.agent is None else plain_value(self._context.pipeline.node(change.agent, "agents"))
-        own = self._context.pipeline.rules.schema.own_kinds(change.kind or "")
+        schema = self._context.pipeline.rules.schema
+        own = schema.own_kinds(change.kind) if change.kind and change.kind not in KINDS else []
         change = replace(change, kind=vocab.local_name(own[0])) if len(own) == 1 else change
         return replace(validated(change, [*map(vocab.local_name, own)]), agent=agent, by=by, reason=reason)
 

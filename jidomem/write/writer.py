@@ -435,10 +435,9 @@ class MemoryWriter:
         replaced rationale and the explaining fields that are carried over. *who* are the fields of the author, such as
         asserted_by. Raises Conflict, which names the successor, if *item* is superseded already.
         """
-        if changes and (any(":" in name for name in changes) or "extra_triples" in changes):
-            changes = self._with_other_triples(project_id, item, changes)
-        if any(name not in INTENT_FIELDS for name in changes or ()):
-            raise IntentRefused(unknown_fields(changes or {}, self.restated(project_id, item).get("type")))
+        changes = self._with_other_triples(project_id, item, changes or {})
+        if any(name not in INTENT_FIELDS for name in changes):
+            raise IntentRefused(unknown_fields(changes, self.restated(project_id, item).get("type")))
         receipt = self._corrections.correct(
             project_id,
             item,
@@ -458,6 +457,8 @@ class MemoryWriter:
 
         A property of the project replaces its own values; given extra triples replace all, but for the own kinds.
         """
+        if "extra_triples" not in changes and not any(":" in name for name in changes):
+            return changes
         schema, given = self._pipeline.rules.schema, with_own_properties(changes)
         replaced = {schema.expand(name) or name for name in changes if name not in given}
         old = self.restated(project_id, item).get("extra_triples", [])
@@ -490,6 +491,7 @@ class MemoryWriter:
         nor is near to it, Conflict for a settlement that makes a conflict, PolicyDenied for an agent that may only
         propose, and what `submit_intent` raises; then nothing is written.
         """
+        changes = self._with_other_triples(project_id, item, changes) if changes else None
         settlement = Settlement(item, action, other, reason, changes)
         return self._settlements.settle(project_id, settlement, dry_run=dry_run)
 

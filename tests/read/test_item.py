@@ -21,6 +21,7 @@ def test_a_memory_is_shown_whole_as_plain_values(reader):
         "iri": M + "rust-170",
         "type": "fact",
         "class": "Fact",
+        "own_classes": [],
         "status": "active",
         "properties": {
             "summary": ["The build needs Rust 1.70"],
